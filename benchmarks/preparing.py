@@ -16,7 +16,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from babelscope.lab.training.preparing import REMOVED, Preparation, prepare
+from babelscope.lab.training.pair_filters import Preparation
+from babelscope.lab.training.preparing import REMOVED, prepare
 
 OWN = {"ratio": ("truncated",), "duplicate": ("duplicate",), "language": ("copied", "french")}
 OWN |= {"alignment": ("misaligned",)}

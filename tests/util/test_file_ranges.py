@@ -19,7 +19,11 @@ from babelscope.util.text import read_lines
 SIZES = st.integers(1, 9)
 
 
-@given(st.lists(st.sampled_from(["", "a", "zwei Wörter", " ", "\u2028", "x" * 50])), st.booleans(), SIZES)
+@given(
+    st.lists(st.sampled_from(["", "a", "zwei Wörter", " ", "\u2028", "\ufeffa", "x" * 50])),
+    st.booleans(),
+    SIZES,
+)
 def test_lines_read_in_stretches_are_the_file(lines: list[str], ends: bool, size: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "text"

@@ -195,6 +195,7 @@ def distill(
     as_json: AsJson = False,
 ) -> None:
     """Train a student on its teacher's translations (sequence-level distillation); run again to go on."""
+    from babelscope.lab.training.checkpoints import DATA
     from babelscope.lab.training.distillation import distill as distill_model
 
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
@@ -209,6 +210,7 @@ def distill(
             dev_target=dev_target,
             beam=beam,
             own_vocabulary=vocabulary is not None,
+            translations=out / DATA if seeds > 1 else None,
             max_minutes=minutes,
             threads=threads,
             device=device,
@@ -268,7 +270,8 @@ def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
     if as_json:
         names = "shape parameters seed label_smoothing steps best_step tokens seconds tokens_per_second stopped_by"
         figures = {name: card[name] for name in names.split()}
-        figures |= {name: card[name] for name in ("averaged_steps", "dev_score") if name in card}
+        more = ("averaged_steps", "dev_score", "dev_pairs_in_training")
+        figures |= {name: card[name] for name in more if name in card}
         row = {"name": "dev_loss", "value": card["dev_loss"], "n": card["dev_pairs"], "model": str(out)}
         print_json({**row, **figures})
         return
@@ -279,10 +282,15 @@ def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
     steps = f"step {card['best_step']:,}"
     if averaged := card.get("averaged_steps"):
         steps = f"the mean of steps {', '.join(f'{step:,}' for step in averaged)}"
+    # Cards of earlier versions do not say how many.
+    seen = card.get("dev_pairs_in_training", 0)
+    shared = (
+        f"; {seen:,} of {card['dev_pairs']:,} development pairs are in the training text, too" if seen else ""
+    )
     told = (
         f"{out}: {card['shape']} with {card['parameters']:,} parameters, dev loss {card['dev_loss']:.4f} nats a "
         f"token (perplexity {card['dev_perplexity']:.2f}), {score}at {steps} of {card['steps']:,}, "
-        f"{card['tokens_per_second']:,.0f} tokens/s"
+        f"{card['tokens_per_second']:,.0f} tokens/s{shared}"
     )
     print(paragraph(told))
 

@@ -55,7 +55,12 @@ def prepare(
         int, typer.Option(min=1, help="Pairs that alignments are learned from.")
     ] = 100_000,
     duplicates: Annotated[Key, typer.Option(help="What may occur only once.")] = Key.pair,
-    unit: Annotated[Unit, typer.Option(help="What lengths count and alignments link.")] = Unit.words,
+    unit: Annotated[
+        Unit,
+        typer.Option(
+            help="What lengths count and alignments link; words of scripts without spaces are characters."
+        ),
+    ] = Unit.words,
     skip: Annotated[
         list[Skip], typer.Option(help="A filter to leave out; may be repeated.", show_default=False)
     ] = [],  # noqa: B006
@@ -68,7 +73,7 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Filter line-parallel text by length ratio, language, alignment and repetition; counts what each removes."""
-    from babelscope.lab.training.preparing import Preparation
+    from babelscope.lab.training.pair_filters import Preparation
     from babelscope.lab.training.preparing import prepare as prepare_text
 
     plan = Preparation(
@@ -90,6 +95,7 @@ def prepare(
         report = prepare_text(source, target, out, plan)
     for name, count in report["filters"].items() if as_json else ():
         counts = {key: count[key] for key in ("removed", "entered", "undecided", "examples")}
+        counts |= report["alignment"] if name == "alignment" else {}
         print_json({"name": name, "value": count["removed"], "n": count["entered"], **counts})
     if as_json:
         print_json({"name": "kept", "value": report["kept"], "n": report["pairs"], "folder": str(out)})
@@ -107,12 +113,27 @@ def _summary(report: dict[str, Any], out: Path, width: int) -> list[str]:
         lines.append(
             f"{name:<12}{count['entered']:>12,}{count['removed']:>12,}{share:>8}{count['undecided']:>11,}"
         )
+        lines += [_cut(f"    {told}", width) for told in _details(name, report)]
         for example in count["examples"][:1]:
             lines.append(_cut(f"    line {example['line']:,}: {example['why']}", width))
             lines += [_cut(f"    {side}: {example[side]}", width) for side in ("source", "target")]
     share = report["kept"] / report["pairs"]
     lines.append(f"{'kept':<12}{report['pairs']:>12,}{report['kept']:>12,}{share:>8.1%}")
     return [*lines, f"text, {COUNTS}, and all that was removed in {REMOVED}:", f"    {visible(str(out))}"]
+
+
+def _details(name: str, report: dict[str, Any]) -> list[str]:
+    """What a filter measured on the text itself."""
+    if name == "ratio" and report["usual_ratio"] != 1:
+        return [f"usual: {report['usual_ratio']:.2f} target {report['settings']['unit']} a source one"]
+    learned = report["alignment"]
+    if name != "alignment" or not learned["controls"]:
+        return []
+    wrong = learned["controls_removed"] / learned["controls"]
+    return [
+        f"learned from {sum(learned['pairs']):,} pairs, a half for the other",
+        f"below the threshold with another pair's target: {wrong:.1%} of {learned['controls']:,}",
+    ]
 
 
 def _cut(line: str, width: int) -> str:

@@ -49,17 +49,18 @@ def is_known(language: str) -> bool:
 
 def identify(text: str, expected: str) -> Identified:
     """Whether one text is in the expected language; unknown where it is short or the language is not known."""
+    import py3langid
+
     if sum(map(str.isalpha, text)) < _LETTERS:
         return Identified("unknown", None, 0.0)
+    best = str(py3langid.classify(text)[0])  # several times faster than all likelihoods
+    if best in _codes(expected):
+        return Identified("yes", best, 0.0)
     return _compare(_scores(text), expected)
 
 
 def is_clearly_other(text: str, expected: str) -> str | None:
-    """The language of one text if `identify` says no, else None; several times faster where it says yes."""
-    import py3langid
-
-    if sum(map(str.isalpha, text)) < _LETTERS or str(py3langid.classify(text)[0]) in _codes(expected):
-        return None
+    """The language of one text if `identify` says no, else None."""
     found = identify(text, expected)
     return found.language if found.verdict == "no" else None
 

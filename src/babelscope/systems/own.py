@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 from types import SimpleNamespace
 from typing import Any
 
-from babelscope.core.answers import Fingerprint
+import torch
+
+from babelscope.core.answers import Fingerprint, Scored
 from babelscope.decoding.model import OpenModel
+from babelscope.decoding.stepwise import Stepwise, check_rows
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.systems.tokenizers import Tokens
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.sealed_files import SealedFiles
 
 _BUDGET = 1024  # decoder tokens in one batch
@@ -23,7 +29,7 @@ class OwnSystem(HuggingFace):
         model: OpenModel,
         tokens: Tokens,
         *,
-        digest: str,
+        digest: str = "",
         source_size: int = 0,
         files: SealedFiles | None = None,
         length_penalty: float = 1.0,
@@ -32,6 +38,7 @@ class OwnSystem(HuggingFace):
     ) -> None:
         """`digest` says which weights these are: two models with one digest are taken for the same.
 
+        Without one, it is that of the network's weights, taken anew each time that the fingerprint is asked for.
         `source_size` is the number of source ids, where it is not that of the target ids. `files`, if given, must
         not change while the system is used.
         """
@@ -50,6 +57,35 @@ class OwnSystem(HuggingFace):
         self._target_size = model.vocabulary.size
         self._budget = _BUDGET
         self._settings = {"truncate": truncate, "length_penalty": length_penalty, **(settings or {})}
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse what would give wrong scores without an error."""
+        eos = self.vocabulary.eos
+        for row in self.tokens.encode_targets(["a"], eos=eos):
+            if row[-1] != eos:
+                raise BabelscopeError(
+                    f"{self.name}: its vocabulary ends sentences with the id {eos}, but its tokenizer with {row[-1]}"
+                )
+        masked = set(self.vocabulary.masked)
+        highest = next(n for n in range(self.vocabulary.size - 1, -1, -1) if n not in masked)
+        if not self._names(highest):
+            raise BabelscopeError(
+                f"{self.name}: its vocabulary has {self.vocabulary.size} ids, but its tokenizer has no token with "
+                f"the id {highest}; mask the ids that are no output"
+            )
+        if not self._digest:
+            digest_weights(self.model)
+        if isinstance(self.model, Stepwise):
+            check_rows(self.model, self._source_size)
+
+    def _names(self, number: int) -> bool:
+        """Whether the tokenizer has a token with this id."""
+        try:
+            named = self.tokens.tokens([number])
+            return self.tokens.ids_of(Scored("", named, (0.0,))) == [number]
+        except (LookupError, TypeError, ValueError, OverflowError, BabelscopeError):
+            return False
 
     def check_files(self) -> None:
         if self._sealed is not None:
@@ -59,10 +95,26 @@ class OwnSystem(HuggingFace):
     @property
     def fingerprint(self) -> Fingerprint:
         self.check_files()
+        known = dataclasses.asdict(self.vocabulary)
+        vocabulary = {name: list(each) if isinstance(each, tuple) else each for name, each in known.items()}
         return Fingerprint(
             backend=f"own {type(self.model).__name__}",
-            model=self._digest,
+            model=self._digest or digest_weights(self.model),
             tokenizer=self.tokens.digest,
             dtype=str(self.model.dtype).removeprefix("torch."),
-            settings=self._settings,
+            settings={**self._settings, "vocabulary": vocabulary},
         )
+
+
+def digest_weights(model: OpenModel) -> str:
+    """SHA-256 over the names, shapes, types and numbers of a network's weights and buffers."""
+    network = getattr(model, "network", model)
+    if not isinstance(network, torch.nn.Module) or not (weights := network.state_dict()):
+        raise BabelscopeError(
+            f"{type(network).__name__} has no weights that tell it apart; say which model this is with digest="
+        )
+    whole = hashlib.sha256(type(network).__qualname__.encode())
+    for name, tensor in sorted(weights.items()):
+        whole.update(f"\0{name}\0{tensor.dtype}\0{list(tensor.shape)}\0".encode())
+        whole.update(tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return whole.hexdigest()

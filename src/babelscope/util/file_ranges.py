@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import gzip
 import io
@@ -104,8 +105,9 @@ def stream_lines(path: str | Path, part: FileRange = WHOLE) -> Iterator[str]:
     with open_at(path, part.byte) as file:
         lines = bounded_lines(file, path, first=part.line)
         for number, raw in enumerate(itertools.islice(lines, part.count), part.line):
+            text = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw  # no character of the first line
             try:
-                line = raw.removesuffix(b"\n").decode("utf-8")
+                line = text.removesuffix(b"\n").decode("utf-8")
             except UnicodeDecodeError as error:
                 reason = f"not UTF-8 ({error.reason} at byte {error.start})"
                 raise BabelscopeError(f"{at(path, number)}: {reason}") from None

@@ -172,7 +172,8 @@ def test_what_cannot_be_used_is_counted(
     long = "cow " * 600
     (tmp_path / "more").write_text("".join(f"a {i}.\n" for i in range(6)) + long + "\n")
     plan = both({**made, "backward": None}, more_source=tmp_path / "more")
-    card = augment(plan, tmp_path / "data", threads=1, quiet=True)
+    with pytest.warns(UserWarning, match=r"forward: 5 of 7 translations are left out .*learned enough"):
+        card = augment(plan, tmp_path / "data", threads=1, quiet=True)
     assert card["origins"]["forward"] == {
         "pairs": 2,
         "left_out": {

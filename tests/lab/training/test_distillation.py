@@ -23,7 +23,7 @@ from babelscope.lab.training.networks import new_network
 from babelscope.lab.training.shapes import SHAPES
 from babelscope.lab.training.tokenizer import train_pieces
 from babelscope.lab.training.train import train
-from babelscope.lab.training.translating import open_teacher
+from babelscope.lab.training.translating import open_teacher, translate_ids
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, learn, quick, write_pairs
 
@@ -194,6 +194,35 @@ def test_a_student_learns_what_its_teacher_says(teacher: Path, tmp_path: Path) -
     again = shlex.split(card["command"])[2:-1]
     CliRunner().invoke(app, [*again, str(tmp_path / "again"), "--quiet"])
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
+
+
+def test_students_of_several_seeds_share_their_teacher_s_translations(
+    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from babelscope.cli.lab import app
+
+    asked: list[int] = []
+    monkeypatch.setattr(
+        distillation, "translate_ids", lambda *given: asked.append(len(given[1])) or translate_ids(*given)
+    )
+    source, target = write_pairs(tmp_path / "text")
+    words = ["distill", "--teacher", str(teacher), "--source", str(source), "--dev-source", str(source)]
+    words += ["--dev-target", str(target), "--shape", "tiny", "--steps", "3", "--threads", "1", "--quiet"]
+    result = CliRunner().invoke(app, [*words, "--seeds", "2", "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.exception
+    assert sum(asked) == len(PAIRS)
+    for seed in (1, 2):
+        assert (tmp_path / "out" / f"seed-{seed}" / "card.json").exists()
+
+
+def test_a_teacher_that_never_ends_is_named(
+    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, _ = write_pairs(tmp_path / "text")
+    monkeypatch.setattr(distillation, "translate_ids", lambda _, ids, __: [None] * len(ids))
+    told = f"{len(PAIRS)} of {len(PAIRS)} translations by .* has the teacher learned enough"
+    with pytest.raises(BabelscopeError, match=told):
+        distill(teacher, source, tmp_path / "out", quick(steps=2), beam=1, quiet=True)
 
 
 def test_bad_distillation_is_refused_before_any_translation(teacher: Path, tmp_path: Path) -> None:

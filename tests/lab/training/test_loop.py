@@ -17,8 +17,10 @@ from babelscope.lab.training.parallel import Batch, ParallelText
 from babelscope.lab.training.selecting import Selection, score_development, translate_corpus
 from babelscope.lab.training.settings import TrainingSettings
 from babelscope.lab.training.tokenizer import train_pieces
+from babelscope.lab.training.train import train
+from babelscope.metrics.base import find_metric
 from babelscope.util.errors import BabelscopeError
-from tests.lab.training.test_training import PAIRS, learn, quick
+from tests.lab.training.test_training import PAIRS, learn, quick, write_pairs
 
 
 def new_run(**given: Any) -> TrainingRun:
@@ -155,6 +157,48 @@ def test_a_metric_selects_and_stops(tmp_path: Path) -> None:
         assert option in card["command"]
 
 
+CHINESE = {"cat": "猫", "cow": "牛", "mouse": "老鼠", "goat": "山羊", "sees": "看见", "likes": "喜欢"}
+
+
+def chinese_files(folder: Path) -> tuple[Path, Path]:
+    subjects, verbs = list(CHINESE)[:4], list(CHINESE)[4:]
+    names = [(a, verb, b, n) for a in subjects for verb in verbs for b in subjects for n in range(4)]
+    return write_pairs(
+        folder,
+        [
+            (f"the {a} {verb} the {b} number {n}.", f"{CHINESE[a]}{CHINESE[verb]}第{n}只{CHINESE[b]}。")
+            for a, verb, b, n in names
+        ],
+    )
+
+
+def test_words_of_the_target_language_select(tmp_path: Path) -> None:
+    files = chinese_files(tmp_path / "text")
+    recipe = quick(steps=40, dev_every=20, select="bleu", dev_beam=1, languages="en-zh")
+    card = train(*files, tmp_path / "model", recipe, dev=files, threads=1, quiet=True)
+    assert card["dev_score"]["metric"] == "bleu zh"
+    assert card["dev_score"]["value"] > 0
+
+
+def test_words_that_cannot_be_split_are_refused_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = chinese_files(tmp_path / "text")
+    monkeypatch.setattr(TrainingRun, "train", lambda *_, **__: pytest.fail("trained"))
+    with pytest.raises(BabelscopeError, match=r"without spaces between words .* \(--set languages=en-zh"):
+        train(
+            *files, tmp_path / "model", quick(select="bleu", languages=""), dev=files, threads=1, quiet=True
+        )
+
+
+def test_development_pairs_of_the_training_text_are_counted(tmp_path: Path) -> None:
+    files = write_pairs(tmp_path / "text")
+    dev = write_pairs(tmp_path / "dev", [*PAIRS[:7], ("the cat sees a goat.", "Die Katze sieht eine Ziege.")])
+    card = train(*files, tmp_path / "model", quick(steps=2), dev=dev, threads=1, quiet=True)
+    assert card["dev_pairs_in_training"] == 7
+    assert "7 of them in the training text, too" in (tmp_path / "model" / "README.md").read_text()
+
+
 def test_a_metric_that_does_not_rise_stops_early(tmp_path: Path) -> None:
     # So high a rate that nothing is learned: chrF stays where it is.
     given = {"steps": 400, "dev_every": 3, "patience": 2, "select": "chrf", "dev_beam": 1}
@@ -175,7 +219,7 @@ def test_any_network_is_translated_with_while_it_trains(shape: dict[str, str]) -
     greedy = translate_corpus(run.network, run.pieces, run.dev, 1)
     assert torch.equal(before, torch.get_rng_state()), "a measurement must not change what is learned next"
     assert len(greedy) == len(PAIRS)
-    found = score_development("chrf", run.network, run.pieces, run.dev, 1)
+    found = score_development(find_metric("chrf"), run.network, run.pieces, run.dev, 1)
     assert found.value > 20
     assert found.n == len(PAIRS)
 

@@ -108,6 +108,9 @@ def test_token_by_token_is_the_same_as_all_at_once_and_padding_changes_nothing(
         (["vocabularies=separate", "norm=pre"], "no format to save it in"),
         (["architecture=recurrent", "positions=learned"], "no positions"),
         (["layers=2"], "sets nothing"),
+        (["architecture=convolutional", "norm=pre"], "norm=pre changes nothing in a convolutional network"),
+        (["architecture=recurrent", "heads=4"], "heads=4 changes nothing in a recurrent network"),
+        (["kernel=5"], "kernel=5 changes nothing in a transformer network"),
         (["width=wide"], "no value for width"),
     ],
 )

@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import itertools
 import time
+import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -139,10 +140,23 @@ def augment(
                 counts["real"] = _copy_real(real, files)
             for each in translators:
                 counts[each.origin] = _add_translations(each, plan, journal, files, quiet=quiet)
+        _warn_of_few(counts)
         card = _card(plan, translators, counts, configuration)
         write_json(out / CARD, card)  # marks the folder as complete
         (out / CONFIGURATION).unlink(missing_ok=True)
         return card
+
+
+def _warn_of_few(counts: Mapping[str, Counter[str]]) -> None:
+    """Warn where most of a model's translations are left out: the text is then not what its name says."""
+    for origin, count in counts.items():
+        if 2 * count[""] < (n := count.total()):
+            reasons = ", ".join(f"{why} {number:,}" for why, number in sorted(count.items()) if why)
+            warnings.warn(
+                f"{origin}: {n - count['']:,} of {n:,} translations are left out ({reasons}); has the model learned "
+                "enough?",
+                stacklevel=3,
+            )
 
 
 def _check_text(path: Path) -> tuple[int, str]:

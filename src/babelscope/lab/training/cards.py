@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from babelscope.lab.training.checkpoints import CARD, write_json
-from babelscope.lab.training.parallel import ParallelText
+from babelscope.lab.training.parallel import ParallelText, count_shared
 from babelscope.lab.training.plain import PLAIN
 from babelscope.lab.training.progress import clock
 from babelscope.lab.training.settings import LATER, SETTABLE, TrainingSettings
 from babelscope.lab.training.shapes import PARTS, SHAPES
-from babelscope.metrics.base import find_metric
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
@@ -62,6 +61,7 @@ def make_card(
         "pairs": len(run.corpus.kept),
         "dropped": run.corpus.dropped,
         "dev_pairs": len(run.dev.kept),
+        "dev_pairs_in_training": count_shared(run.corpus.text, run.dev.text),
         "data": _portable_paths(text.files),
         "dev": _portable_paths(dev.files) if dev else "held out",
         "versions": {
@@ -103,9 +103,12 @@ def _selected(run: TrainingRun) -> dict[str, Any]:
     found: dict[str, Any] = {"best_step": run.selection.best_step}
     if run.settings.average > 1:
         found["averaged_steps"] = sorted(each.step for each in run.selection.kept)
-    if run.dev_score is not None:
-        metric = find_metric(run.settings.select).identity
-        found["dev_score"] = {"metric": metric, "beam": run.settings.dev_beam, **run.dev_score.as_json()}
+    if run.dev_score is not None and run.metric is not None:
+        found["dev_score"] = {
+            "metric": run.metric.identity,
+            "beam": run.settings.dev_beam,
+            **run.dev_score.as_json(),
+        }
     return found
 
 
@@ -155,7 +158,11 @@ def write_card(card: dict[str, Any], folder: Path) -> None:
         ("training pairs", f"{card['pairs']:,} ({card['dropped']:,} left out as too long)"),
         ("steps", f"{card['steps']:,} (best: {card['best_step']:,}; ended by {card['stopped_by']})"),
         ("target tokens seen", f"{card['tokens']:,} in {card['epochs']} epochs"),
-        ("dev loss", f"{card['dev_loss']:.4f} nats a token on {card['dev_pairs']:,} pairs"),
+        (
+            "dev loss",
+            f"{card['dev_loss']:.4f} nats a token on {card['dev_pairs']:,} pairs, "
+            f"{card['dev_pairs_in_training']:,} of them in the training text, too",
+        ),
         ("time", f"{clock(card['seconds'])} with {card['threads']} threads"),
         ("versions", ", ".join(f"{name} {version}" for name, version in card["versions"].items())),
     ]

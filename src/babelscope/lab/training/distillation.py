@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ def distill(
     dev_target: Path | None = None,
     beam: int = 5,
     own_vocabulary: bool = False,
+    translations: Path | None = None,
     max_minutes: float | None = None,
     threads: int = 0,
     device: str = "cpu",
@@ -58,7 +60,8 @@ def distill(
     """Translate the source file with the model in folder `teacher`, train a student on that, return its card.
 
     The development text is `dev_source` with `dev_target`, or with the teacher's translation, or else held out.
-    The student has its teacher's vocabulary unless `own_vocabulary`. Translation and training resume after a kill.
+    The student has its teacher's vocabulary unless `own_vocabulary`. Translation and training resume after a kill;
+    students may share the folder `translations`.
     """
     if dev_target and not dev_source:
         raise BabelscopeError("a development target needs its source as well")
@@ -68,17 +71,15 @@ def distill(
     where = find_device(device)
     model = open_teacher(teacher, device=str(where))
     files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
-    words = ["--beam", str(beam), *recipe_options(settings, vocabulary=own_vocabulary)]
-    command = _command(files, words, threads, device)
+    recipe = recipe_options(settings, vocabulary=own_vocabulary)
+    command = _command(files, ["--beam", str(beam), *recipe], threads, device)
     asked = {"source_sha256": digest, "beam": beam, **length_penalty(model)}
     known = model.fingerprint
-    names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source)}
+    names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source), **asked}
     with locked_folder(out):
-        # Again: another process may have used the folder before we had the lock.
-        _check_settings(out, settings)
-        data = out / DATA
-        open_folder(data, {"teacher": known.digest, **asked})
-        with training_numerics(threads, where):
+        _check_settings(out, settings)  # another process may have used the folder before we had the lock
+        with _data_folder(out, translations) as data, training_numerics(threads, where):
+            open_folder(data, {"teacher": known.digest, **asked})
             unusable = _write_pairs(model, lines, data, "train", beam=beam, quiet=quiet)
             dev = (dev_source, dev_target) if dev_source and dev_target else None
             if dev_source and not dev:
@@ -97,8 +98,18 @@ def distill(
             quiet=quiet,
             checkpoint_seconds=checkpoint_seconds,
             locked=True,
-            origin={"command": command, "distilled": {**names, **asked, "unusable": unusable}},
+            origin={"command": command, "distilled": {**names, "unusable": unusable}},
         )
+
+
+@contextlib.contextmanager
+def _data_folder(out: Path, shared: Path | None) -> Iterator[Path]:
+    """Where translations are: in `out`, whose lock is held, or in a folder that several students share."""
+    if shared is None or (out / DATA).exists():
+        yield out / DATA
+        return
+    with locked_folder(shared):
+        yield shared
 
 
 def _command(files: Mapping[str, Path | None], words: Sequence[str], threads: int, device: str) -> str:
@@ -166,6 +177,11 @@ def _write_pairs(
     kept = [
         (source, target) for source, target in zip(sources, targets, strict=True) if not why_unusable(target)
     ]
+    if name == "train" and len(kept) < LEAST_PAIRS:
+        raise BabelscopeError(
+            f"{len(sources) - len(kept):,} of {len(sources):,} translations by {teacher.name} are unfinished, empty "
+            f"or have special tokens, and a student needs {LEAST_PAIRS}; has the teacher learned enough?"
+        )
     for side, suffix in enumerate(("source", "target")):
         text = "".join(pair[side] + "\n" for pair in kept)
         (folder / f"{name}.{suffix}").write_text(text, encoding="utf-8", newline="\n")

@@ -29,9 +29,10 @@ from babelscope.lab.training.networks import (
 )
 from babelscope.lab.training.parallel import Batch, Corpus, ParallelText
 from babelscope.lab.training.progress import Progress
-from babelscope.lab.training.selecting import Selection, score_development
+from babelscope.lab.training.selecting import Selection, development_metric, score_development
 from babelscope.lab.training.settings import TrainingSettings
 from babelscope.lab.training.tokenizer import Pieces
+from babelscope.metrics.base import Metric
 from babelscope.util.errors import SystemFailure
 from babelscope.util.seeds import stream
 
@@ -56,6 +57,12 @@ class TrainingRun:
         self.device = device
         self.corpus = Corpus(text, pieces, longest=settings.longest)
         self.dev = Corpus(dev, pieces, longest=settings.longest)
+        self.metric = (
+            None
+            if settings.select == "loss"
+            else development_metric(settings.select, settings.languages, dev.target)
+        )
+        """What selects, if it is not the loss."""
         self.network = new_network(settings.shape, pieces, dropout=settings.dropout, seed=settings.seed).to(
             self.device
         )
@@ -216,17 +223,15 @@ class TrainingRun:
         """Measure the development loss, and the metric that selects; keep the weights if they are selected."""
         if self.history and self.history[-1][0] == self.step:
             return
-        select = self.settings.select
         loss = self.measure_loss()
-        found = [loss] if select == "loss" else [loss, self.measure_score().value]
+        found = [loss, self.measure_score(self.metric).value] if self.metric else [loss]
         self.history.append([self.step, self.loss, *found])
-        value = loss if select == "loss" else -found[-1]
+        value = -found[-1] if self.metric else loss
         self.selection.add(value, self.step, network_weights(self.network, half=False))
 
-    def measure_score(self) -> Estimate:
-        """The metric that selects, of the network's translations of the development text."""
-        settings = self.settings
-        return score_development(settings.select, self.network, self.pieces, self.dev, settings.dev_beam)
+    def measure_score(self, metric: Metric) -> Estimate:
+        """A metric of the network's translations of the development text."""
+        return score_development(metric, self.network, self.pieces, self.dev, self.settings.dev_beam)
 
     @torch.no_grad()
     def measure_loss(self) -> float:
@@ -248,7 +253,7 @@ class TrainingRun:
         }
         self.network.load_state_dict(weights, strict=False)
         self.dev_loss = self.measure_loss()
-        self.dev_score = None if self.settings.select == "loss" else self.measure_score()
+        self.dev_score = self.measure_score(self.metric) if self.metric else None
         return self.network
 
 

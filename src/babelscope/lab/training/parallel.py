@@ -77,6 +77,12 @@ def hold_out(text: ParallelText, seed: int) -> tuple[ParallelText, ParallelText]
     return train, dev
 
 
+def count_shared(training: ParallelText, development: ParallelText) -> int:
+    """How many development pairs are in the training text, too."""
+    known = set(zip(training.source, training.target, strict=True))
+    return sum(pair in known for pair in zip(development.source, development.target, strict=True))
+
+
 class EncodedLines:
     """Token ids of many lines in one flat array."""
 

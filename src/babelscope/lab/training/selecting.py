@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,11 +11,13 @@ import torch
 from torch import Tensor
 
 from babelscope.core.results import Estimate
+from babelscope.core.tokenisers import chosen_tokeniser
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.lab.training.parallel import Corpus
 from babelscope.lab.training.plain import PlainNetwork
 from babelscope.lab.training.tokenizer import EOS, Pieces
+from babelscope.metrics.base import Metric, find_metric
 from babelscope.metrics.corpus import corpus_estimate
 
 Weights = dict[str, Tensor]
@@ -87,7 +90,18 @@ class Selection:
         self.kept = [Kept(*each) for each in state["kept"]]
 
 
-def score_development(metric: str, network: Any, pieces: Pieces, dev: Corpus, beam: int) -> Estimate:
+def development_metric(name: str, languages: str, references: Sequence[str]) -> Metric:
+    """The metric that selects, by the tokeniser of the target language; refuses what it cannot split into words."""
+    found = find_metric(name)
+    if found.is_tokenised:
+        found = found.tokenised(chosen_tokeniser("", languages.partition("-")[2]))
+    found.require_words(
+        references, "name the languages (--set languages=en-zh), or take characters (--set select=chrf)"
+    )
+    return found
+
+
+def score_development(metric: Metric, network: Any, pieces: Pieces, dev: Corpus, beam: int) -> Estimate:
     """The metric of the network's translations of the development text, with its interval over sentences."""
     texts = translate_corpus(network, pieces, dev, beam)
     references = [[dev.text.target[number]] for number in dev.kept]

@@ -121,6 +121,18 @@ LATER = {
 """Settings that the first version did not have, and their defaults."""
 
 
+_WITHOUT: dict[str, frozenset[str]] = {
+    "transformer": frozenset({"kernel"}),
+    "recurrent": frozenset(
+        {"encoder_ffn", "decoder_ffn", "heads", "kernel", "activation", "norm", "positions"}
+    ),
+    "convolutional": frozenset({"encoder_ffn", "decoder_ffn", "heads", "activation", "norm"}),
+    "llama": frozenset({"encoder_ffn", "encoder_layers", "kernel"}),
+}
+"""Architecture -> parts of a shape that it does not have."""
+_DEFAULTS = {field.name: field.default for field in dataclasses.fields(Shape) if field.name in PARTS}
+
+
 SETTABLE: dict[str, Callable[[str], Any]] = {
     "dropout": float,
     "learning_rate": float,
@@ -166,7 +178,11 @@ def settings_for(shape: str | Shape, **given: Any) -> TrainingSettings:
     """Settings of a shape by name: what is given and not None, else the shape's defaults."""
     found = find_shape(shape) if isinstance(shape, str) else shape
     parts = {name: given.pop(name) for name in PARTS if name in given}
-    found = dataclasses.replace(found, **{name: part for name, part in parts.items() if part is not None})
+    parts = {name: part for name, part in parts.items() if part is not None}
+    found = dataclasses.replace(found, **parts)
+    for name in sorted(_WITHOUT[found.architecture] & parts.keys()):
+        if parts[name] != _DEFAULTS.get(name):
+            raise BabelscopeError(f"{name}={parts[name]} changes nothing in a {found.architecture} network")
     known = {field.name for field in dataclasses.fields(TrainingSettings)}
     if unknown := sorted(given.keys() - known):
         raise BabelscopeError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")

@@ -29,6 +29,8 @@ TAGS = {"forward": "<FT>", "backward": "<BT>"}
 # MarianTokenizer does not treat these as text: special tokens anywhere, a language code at the start.
 _SPECIAL = re.compile(r"</s>|<unk>|<pad>|^>>.*<<")
 
+_REQUIRED = re.compile(r"smaller than required_chars\. \d+ vs (\d+)")
+
 # sentencepiece samples this many sentences from larger texts; more do not improve a vocabulary.
 _MOST_SENTENCES = 5_000_000
 
@@ -114,9 +116,9 @@ def train_pieces(
         )
     except RuntimeError as error:
         reason = str(error).strip().split("\n")[-1]
-        raise BabelscopeError(
-            f"no vocabulary of {size} pieces can be made of this text; every character needs one: {reason}"
-        ) from error
+        if fewest := _REQUIRED.search(reason):
+            reason = f"every character needs one, so that at least {fewest[1]} are needed"
+        raise BabelscopeError(f"no vocabulary of {size} pieces can be made of this text: {reason}") from error
     return Pieces(proto.getvalue())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +88,8 @@ def train(
             progress.say(f"already trained: {out}")
             return earlier
         with training_numerics(threads, where):
-            run = _open_run(out, settings, shared, prompts, training, development, where, progress)
+            with _free_if_refused(out):
+                run = _open_run(out, settings, shared, prompts, training, development, where, progress)
             _save_pieces(run, tokenizer, out)
             stopped = run.train(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
             save_network(run.finish(), out, half=settings.half)
@@ -99,6 +100,17 @@ def train(
             (out / CHECKPOINT).unlink(missing_ok=True)
         (out / CONFIGURATION).unlink(missing_ok=True)
         return card
+
+
+@contextlib.contextmanager
+def _free_if_refused(out: Path) -> Iterator[None]:
+    """Leave the folder to other settings where these are refused before anything is trained."""
+    try:
+        yield
+    except BabelscopeError:
+        if not (out / CHECKPOINT).exists():
+            (out / CONFIGURATION).unlink(missing_ok=True)
+        raise
 
 
 def _prompts(settings: TrainingSettings) -> Prompts | None:
@@ -163,6 +175,8 @@ def _open_run(
     if prompts:
         pieces = PromptPieces(pieces.proto, prompts)
     run = TrainingRun(settings, pieces, text, dev, device=device)
+    if pieces.pad < settings.vocabulary:
+        progress.say(f"the text has {pieces.pad:,} pieces, not {settings.vocabulary:,}")
     if saved:
         run.restore(saved)
         progress.say(f"going on from step {run.step:,}")
