@@ -7,7 +7,7 @@ import functools
 import inspect
 import math
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from babelscope.core.answers import (
@@ -180,6 +180,26 @@ def ask_answered(
             reasons |= error.reasons
             continue
         return [reasons.get(_name_of(question)) or next(answers) for question in questions]
+
+
+def leave_refused_targets(
+    ask: Callable[[Sequence[_Question]], list[_Answer]], texts: Collection[str], what: str
+) -> Callable[[Sequence[_Question]], list[_Answer]]:
+    """If one of these targets is refused, its question has no answer; the reason begins with `what` the target is.
+
+    For a system's own translations: nobody can mend one that is too long for the system that scores it.
+    """
+
+    def ask_some(some: Sequence[_Question]) -> list[_Answer]:
+        try:
+            return ask(some)
+        except RefusedText as error:
+            name = _name_of(some[error.number - 1])
+            if error.side != "target" or name[1] not in texts:
+                raise
+            raise Unanswered({name: f"{what} {error.reason}"}) from error
+
+    return ask_some
 
 
 def _name_of(asked: object) -> tuple[Question, str | None]:

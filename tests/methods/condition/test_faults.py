@@ -66,6 +66,28 @@ def test_missing_translations_are_told_or_counted() -> None:
         condition(ToySystem(), GivenScores({"i1": (-1, -2)}), items[:1], translations="given")
 
 
+def test_a_translation_that_the_evaluator_refuses_is_left_out_and_counted() -> None:
+    """The system's own, which nobody can mend; a given one is an error, below."""
+
+    class Wordy(ToySystem):
+        def translate(
+            self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1
+        ) -> list[list[Scored]]:
+            found = super().translate(questions, beam=beam, n_best=n_best)
+            return [
+                [Scored("a" * 1001)] if as_question(question).source == "b" else answers
+                for question, answers in zip(questions, found, strict=True)
+            ]
+
+    items = [item(1), AmbiguousSource("i2", "b", ("r",), ("w",), "m"), item(3)]
+    result = condition(Wordy(), EVALUATOR, items)
+    [left] = result.unanswered
+    assert left["id"] == "i2"
+    assert left["unanswered"].startswith("the translation has 1001 tokens")
+    row = rows_of(result)["all"]
+    assert (row.estimate.n, row.counts["skipped"]) == (2, 1)
+
+
 def test_faults_of_systems_are_told_with_the_item(toy_schemes: None) -> None:  # noqa: ARG001
     with pytest.raises(BabelscopeError, match="item i2: the translation has 1001 tokens"):
         condition(None, EVALUATOR, [item(1, translation="a"), item(2, translation="a" * 1001)])

@@ -11,7 +11,13 @@ from babelscope.core.answers import Note, Scored, capabilities, properties, scor
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.condition.settings import ConditionSettings
-from babelscope.systems.asking import ask_answered, ask_score, ask_translate, relocate_errors
+from babelscope.systems.asking import (
+    ask_answered,
+    ask_score,
+    ask_translate,
+    leave_refused_targets,
+    relocate_errors,
+)
 from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import AmbiguousSource, choice_of
 from babelscope.util.errors import BabelscopeError
@@ -41,7 +47,13 @@ def ask(
             pairs.append((dataclasses.replace(item.question, source=source), target))
             owners.append(item)
     # One call for the whole chunk, so that the evaluator can fill its batches.
-    answers = iter(_ask_about_items(functools.partial(ask_score, evaluator), pairs, owners, _TEXT_NAMES))
+    made = {
+        translation.text
+        for item, translation in zip(items, translated, strict=True)
+        if not (isinstance(translation, str) or _is_given(system, item, settings))
+    }
+    score = leave_refused_targets(functools.partial(ask_score, evaluator), made, "the translation")
+    answers = iter(_ask_about_items(score, pairs, owners, _TEXT_NAMES))
     records: list[Record] = []
     for item, translation in zip(items, translated, strict=True):
         if isinstance(translation, str):
