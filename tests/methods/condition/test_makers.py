@@ -13,6 +13,7 @@ from babelscope.core.answers import Fingerprint
 from babelscope.methods.condition.makers import LEAST_BORNE_OUT, find_makers, side_of
 from babelscope.methods.condition.preflight import NOISE_LEVEL, known_truths, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.condition.view import caveats
 from tests.methods.condition.test_preflight import Judge, Translator, items, of
 
 CHECKED = ConditionSettings()
@@ -141,3 +142,10 @@ def test_runs_of_earlier_versions_count_all_that_they_have() -> None:
     known = {**known, "under_correct": scored, "under_incorrect": [{**scored[0], "total": -2.0}]}
     record = {"category": "c", "preflight": {"known": [known, {**known, "by": "exchange"}], "same": False}}
     assert [truth.by for truth in known_truths([record], CHECKED)] == ["system", "exchange"]
+
+
+def test_the_report_says_what_nothing_tells() -> None:
+    alone = [dataclasses.replace(each, extra={}) for each in items(30)]
+    for tests, said in ((alone, True), (items(30), False)):
+        (group,) = condition(Translator(), Judge(), tests).groups
+        assert any("no reference tells" in caveat.text for caveat in caveats(group)) == said
