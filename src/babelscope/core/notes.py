@@ -7,7 +7,7 @@ from typing import Literal
 
 Note = Literal[
     "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos", "end_unscored",
-    "other_prompt", "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
+    "unnamed", "other_prompt", "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
@@ -16,6 +16,7 @@ answered, with no text. whole: one token stands for all, since only the whole ta
 without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence.
 other_prompt: the model was asked in another form than the only one that it was trained with.
 end_unscored: a server scored a given text, but not its end of sentence, since nobody told it which token that is.
+unnamed: a generated token has no name in the vocabulary, and no text.
 The others are of `systems.chatter`. `TOLD` says what the last ones mean to a reader."""
 CHATTER: Mapping[str, str] = {
     "preamble": "have a translation with words of the model before it",
@@ -32,6 +33,8 @@ TOLD: Mapping[str, str] = {
     "those of a model that was never taught to read it",
     "end_unscored": "have scores without the end of the sentence, so that a text that stops too early loses nothing: "
     "name the token that ends the model’s texts in its spec, such as eos=</s>",
+    "unnamed": "have tokens that the model’s vocabulary has no name for: <id N> among the tokens, and nothing in the "
+    "text",
     **CHATTER,
 }
 """All notes that every method counts and every summary tells."""

@@ -179,7 +179,8 @@ class HuggingFace(OpenSystem):
         for ids, text, retokenised in zip(distinct, texts, again, strict=True):
             unfinished = ids[-1] != self.vocabulary.eos
             changed = not unfinished and list(ids) != retokenised
-            notes = {*noted, *_noted(unfinished, "unfinished"), *_noted(changed, "changed")}
+            unnamed = _noted(self.tokens.has_unnamed(ids), "unnamed")
+            notes = {*noted, *unnamed, *_noted(unfinished, "unfinished"), *_noted(changed, "changed")}
             known[ids] = (text, self.tokens.tokens(ids), tuple(sorted(notes)))
         answers = []
         for row, logprobs in rows:

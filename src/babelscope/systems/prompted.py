@@ -240,6 +240,8 @@ class Prompted(OpenSystem):
             notes: set[Note] = {*noted, *(() if finished else ("unfinished",))}
             if finished and self._text_ids([text])[0] != ids:
                 notes.add("changed")
+            if self.tokens.has_unnamed(ids):
+                notes.add("unnamed")
             answers.append(Scored(text, self.tokens.tokens(ids), tuple(logprobs), tuple(sorted(notes))))
         return answers
 

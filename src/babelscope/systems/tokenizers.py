@@ -18,6 +18,7 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 _VIEW = re.compile(r"[^\s'\"]*/babelscope-\w+/model\b")
+_UNNAMED = re.compile(r"<id ([0-9]{1,9})>")
 _LANGUAGE_CODE = re.compile("[a-z]{3}_[A-Z][a-z]{3}")
 
 
@@ -121,35 +122,59 @@ class Tokens:
         return [self._names[number] for number in ids]
 
     def tokens(self, ids: Sequence[int]) -> tuple[str, ...]:
-        """The vocabulary's names of target ids; `ids_of` is the way back."""
+        """The vocabulary's names of target ids, `<id N>` where it has none; `ids_of` is the way back."""
         return tuple(map(self._names.__getitem__, ids))
+
+    def has_unnamed(self, ids: Sequence[int]) -> bool:
+        """Whether an id has no name: a network may have more output rows than the vocabulary has tokens."""
+        self.tokens(ids)
+        return not self._names.unnamed.isdisjoint(ids)
 
     @functools.cached_property
     def _names(self) -> _Names:
-        known = self._marian.names if self._marian else {}
-        return _Names(known, lambda number: str(self.tokenizer.convert_ids_to_tokens(number)))
+        if self._marian and self._marian.names:
+            return _Names(self._marian.names, lambda _: None)
+        return _Names({}, self._ask_name)
+
+    def _ask_name(self, number: int) -> str | None:
+        """What transformers calls an id; None if it has no name, which tokenizers say in different ways."""
+        tokenizer = self.tokenizer
+        try:
+            name = tokenizer.convert_ids_to_tokens(number)
+        except (LookupError, ValueError, TypeError, OverflowError):
+            return None
+        beyond = name is None or (name == tokenizer.unk_token and number != tokenizer.unk_token_id)
+        return None if beyond else str(name)
 
     def ids_of(self, scored: Scored) -> list[int]:
         """The ids behind an earlier answer's tokens, or an error if they are not of this vocabulary."""
         if not scored.tokens:
             raise BabelscopeError(f"{shorten(scored.text)} has no tokens; score its text instead")
-        ids: list[int] = self._target_ids(list(scored.tokens))
-        for number, token in zip(ids, scored.tokens, strict=True):
-            if self._names[number] != token:
+        ids = []
+        for number, token in zip(self._target_ids(list(scored.tokens)), scored.tokens, strict=True):
+            unnamed = _UNNAMED.fullmatch(token)
+            meant = {number, int(unnamed[1]) if unnamed else None}
+            found = [each for each in meant if each is not None and self._names[each] == token]
+            if len(found) != 1:
                 raise BabelscopeError(
                     f"token {token!r} of {shorten(scored.text)} is not in the vocabulary of {self.folder}: "
                     "tokens can be scored by a model with the same vocabulary only; score the text instead"
                 )
+            ids += found
         return ids
 
-    def _target_ids(self, tokens: list[str]) -> list[int]:
+    def _target_ids(self, tokens: list[str]) -> list[int | None]:
         if (marian := self._marian) and (marian.names or not marian.joint):
             vocabulary = marian.target_ids
             return [vocabulary.get(token, vocabulary[marian.unknown]) for token in tokens]
         return list(self._target_side.convert_tokens_to_ids(tokens))
 
     def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
-        """Texts of target ids, special tokens left out."""
+        """Texts of target ids; special tokens, and ids without a name, are left out."""
+        rows = [
+            [number for number in row if number not in self._names.unnamed] if self.has_unnamed(row) else row
+            for row in rows
+        ]
         if (marian := self._marian) and marian.joint:
             special = marian.special_ids
             pieces = [[self._names[number] for number in row if number not in special] for row in rows]
@@ -215,14 +240,19 @@ def library_errors(what: str) -> Iterator[None]:
 
 
 class _Names(dict[int, str]):
-    """Ids to names: those known, the others asked of a tokenizer once each."""
+    """Ids to names: those known, the others asked of a tokenizer once each; `<id N>` for those without one."""
 
-    def __init__(self, known: dict[int, str], ask: Callable[[int], str]) -> None:
+    def __init__(self, known: dict[int, str], ask: Callable[[int], str | None]) -> None:
         super().__init__(known)
         self._ask = ask
+        self.unnamed: set[int] = set()
 
     def __missing__(self, number: int) -> str:
-        name = self[number] = self._ask(number)
+        name = self._ask(number)
+        if name is None:
+            self.unnamed.add(number)
+            name = f"<id {number}>"
+        self[number] = name
         return name
 
 

@@ -7,6 +7,9 @@ from pathlib import Path
 import pytest
 
 from babelscope import open_system
+from babelscope.lab.experiments.truth import cases
+from babelscope.methods.condition.known import known_translations
+from babelscope.methods.condition.settings import ConditionSettings
 from benchmarks.evaluators import GENDER, SENSES_OTHER, Remembered, draws, judged, spoilt
 
 N = 48
@@ -39,3 +42,18 @@ def test_sound_evaluators_pass() -> None:
 def test_intervals_hold_the_grammars_accuracy_where_only_the_noun_tells() -> None:
     found = draws(open_system("lab:teacher"), SENSES_OTHER, n=96, of=200, count=200)
     assert min(found["decided"], found["all"]) >= 0.93
+
+
+def test_translations_with_words_exchanged_are_what_they_are_taken_for() -> None:
+    """The grammar knows which sense they have; a full stop or a synonym must not make a wrong one of a right one."""
+    student = open_system("lab:student")
+    for suite in (GENDER, SENSES_OTHER):
+        made = cases(suite, 24, 2026)
+        items = [case.item for case in made]
+        known = known_translations(
+            {"system": student, "evaluator": student}, items, range(24), ConditionSettings(), 0
+        )
+        found = [each for each in known.translations if each.by == "exchange"]
+        agreed = [made[each.place].truth(each.text) == each.truth for each in found]
+        assert len(found) >= 12
+        assert sum(agreed) >= 0.95 * len(found)

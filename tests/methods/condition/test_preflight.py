@@ -16,7 +16,7 @@ from babelscope.core.question import Question
 from babelscope.core.results import Result, Row
 from babelscope.methods.condition.figures import undecided_rows
 from babelscope.methods.condition.judge import complete, judge
-from babelscope.methods.condition.known import _exchanged, sample
+from babelscope.methods.condition.known import sample
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.testsets import AmbiguousSource
@@ -263,14 +263,3 @@ def test_a_translation_is_not_judged_under_the_cue_it_was_made_with() -> None:
     for known in record["preflight"]["known"]:
         sides = len(known["under_correct"]), len(known["under_incorrect"])
         assert sides == ((2, 2) if known["by"] == "reference" else (1, 1))
-
-
-def test_an_exchanged_sense_beside_the_translated_cue_is_known_too() -> None:
-    right, wrong = "Ein männlicher Anwalt half ihr .", "Eine weibliche Anwältin half ihr ."
-    assert _exchanged(right, wrong, "Ein Anwalt half ihr .") == [
-        "Eine männlicher Anwältin half ihr .",
-        "Ein weibliche Anwalt half ihr .",
-    ]
-    assert _exchanged("Ein Anwalt half .", "Eine Anwältin half .", "Ein Anwalt half .") == [], "no cue in it"
-    assert _exchanged("Ein Anwalt half .", "Die Frau half .", "Wer half ?") == [], "no sense in it"
-    assert _exchanged("Ein Anwalt half .", "Die gute Frau half .", "Ein Anwalt .") == [], "no word for word"

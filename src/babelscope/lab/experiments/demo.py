@@ -35,8 +35,8 @@ _ASKED = {"control": (GENDER, SOME), "unsmoothed": (SOME,)}
 def demo_study(n: int = 80, seed: int = 0) -> Study:
     """Models of the harder world on its test sets, n items each (minimal pairs spread over the error types).
 
-    Every verdict of the evaluator counts, as in the paper: it is tested with translations by the models, which
-    mistake the gender themselves, so that most verdicts would be within its noise. The grammar judges it instead.
+    Every verdict of the evaluator counts, as in the paper: it misjudges a wrong noun beside the cue's translation, so
+    that most verdicts would be within its noise. The grammar judges it instead.
     """
     return Study(
         study=StudyTable(name="demo", seed=seed),

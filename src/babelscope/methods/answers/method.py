@@ -62,7 +62,7 @@ CONTRAST = Method(
 
 CONDITION = Method(
     name="condition_answers",
-    version=2,
+    version=3,
     summary="accuracy of disambiguation: an evaluator says in words which source with a cue a translation renders",
     kind=AmbiguousSource,
     settings=ConditionAnswersSettings,

@@ -10,6 +10,7 @@ from babelscope.methods.answers.judge import choice_of
 from babelscope.methods.answers.questions import ask_both_orders, pair_sides
 from babelscope.methods.answers.settings import ConditionAnswersSettings
 from babelscope.methods.condition.known import Known, known_translations
+from babelscope.methods.condition.makers import counted_known
 from babelscope.methods.condition.preflight import Check, Preflight, Truth, accuracy_checks, concluded
 from babelscope.testsets.items import AmbiguousSource
 
@@ -23,20 +24,18 @@ def ask_known(
 ) -> dict[int, Record]:
     """For each sampled item: what the evaluator answers about its known translations."""
     evaluator = systems["evaluator"]
-    found, same = known_translations(systems, items, list(records), settings, seed)
+    made = known_translations(systems, items, list(records), settings, seed)
     # Translations with words exchanged measure the noise of likelihoods, and answers have none.
-    known = [each for each in found if each.by != "exchange"]
+    known = [each for each in made.translations if each.by != "exchange"]
     choices = [({"translation": each.text}, *pair) for each in known for pair in _pairs(each)]
     answers = iter(ask_both_orders(evaluator, settings.prompt, choices))
     told: dict[int, list[Record]] = {place: [] for place in records}
     for each in known:
         asked = [{"right": right, "wrong": wrong, "replies": next(answers)} for right, wrong in _pairs(each)]
-        told[each.place].append(
-            {"translation": each.text, "truth": each.truth, "by": each.by, "asked": asked}
-        )
+        told[each.place].append({**each.described, "asked": asked})
     itself = systems["system"].fingerprint == evaluator.fingerprint
     return {
-        place: {"preflight": {"known": told[place], "same": place in same, "itself": itself}}
+        place: {"preflight": {"known": told[place], **made.stored(place), "itself": itself}}
         for place in records
     }
 
@@ -50,11 +49,7 @@ def preflight_of(records: Sequence[Record]) -> Preflight:
     if not any(record.get("preflight") for record in records):
         why = "it was not tested on translations whose meaning is known"
         return concluded([Check("accuracy", "unknown", Estimate.of_nothing(), why)])
-    truths = [
-        _judged(number, record["category"], known)
-        for number, record in enumerate(records)
-        for known in (record.get("preflight") or {}).get("known", ())
-    ]
+    truths = [_judged(number, records[number]["category"], known) for number, known in counted_known(records)]
     return concluded(accuracy_checks(records, truths))
 
 

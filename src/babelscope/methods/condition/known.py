@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,8 @@ from babelscope.core.answers import Scored, capabilities, properties
 from babelscope.core.question import Question
 from babelscope.core.results import Record
 from babelscope.methods.condition.ask import score_as_json
+from babelscope.methods.condition.exchanging import common_source, cue_size, exchange
+from babelscope.methods.condition.makers import Role, Side, side_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.systems.asking import ask_answered, ask_score, ask_translate
 from babelscope.testsets.items import AmbiguousSource
@@ -57,6 +58,30 @@ class Known:
     by: str
     correct: Sequence[str]
     incorrect: Sequence[str]
+    maker: Role | None = None
+    """Who made it, or the two that it was exchanged from; None for a reference."""
+    side: Side = ""
+
+    @property
+    def described(self) -> Record:
+        """What is stored of it beside what the evaluator says."""
+        found: Record = {"translation": self.text, "truth": self.truth, "by": self.by}
+        return found if self.maker is None else {**found, "maker": self.maker, "side": self.side}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTranslations:
+    """All known translations of some items."""
+
+    translations: Sequence[Known]
+    same: frozenset[int]
+    """Places of items whose cue changed nothing."""
+    maker: Role | None
+    """Who was asked first for translations of sources with a cue."""
+
+    def stored(self, place: int) -> Record:
+        """What the record of an item has of this, beside the translations."""
+        return {"same": place in self.same, "maker": self.maker}
 
 
 def ask_known(
@@ -70,7 +95,8 @@ def ask_known(
     evaluator = systems["evaluator"]
     if "score" not in capabilities(evaluator) or properties(evaluator).asked_as_a_whole:
         return {}  # stored scores: nothing can be asked
-    known, same = known_translations(systems, items, list(records), settings, seed)
+    made = known_translations(systems, items, list(records), settings, seed)
+    known = made.translations
     matched = {place: _of_two_sources(items, place, records[place]) for place in records}
     wanted: list[tuple[Question, str]] = []
     for each in known:
@@ -95,7 +121,7 @@ def ask_known(
         found[place] = {
             "preflight": {
                 "known": under,
-                "same": place in same,
+                **made.stored(place),
                 "match": [_score(each) for each in two] if two and all(two) else None,
                 "own": own.get(place),
                 "itself": itself,
@@ -110,8 +136,11 @@ def known_translations(
     places: Sequence[int],
     settings: Tested,
     seed: int,
-) -> tuple[list[Known], set[int]]:
-    """References, and translations of sources with a cue; and where the cue changed nothing."""
+) -> KnownTranslations:
+    """References, and translations of sources with a cue: by the system, and by the evaluator where it may be needed.
+
+    The evaluator is asked too where no reference bears out what the system made: `find_makers` says who counts.
+    """
     known: list[Known] = []
     for place in places:
         item = items[place]
@@ -119,56 +148,59 @@ def known_translations(
             known.append(
                 Known(place, reference, True, "reference", item.correct_sources, item.incorrect_sources)
             )
-    role = next((role for role in ("system", "evaluator") if _translates(systems[role])), None)
-    if role is None:
-        return known, set()
-    cues = {place: _cues(items[place], seed) for place in places}
-    questions = [changed(items[place].question, source=source) for place in places for source in cues[place]]
-    translate = functools.partial(ask_translate, systems[role], beam=settings.beam)
-    answers = dict(zip(questions, _usable(translate, questions), strict=True))
+    roles: list[Role] = [role for role in ("system", "evaluator") if _translates(systems[role])]
+    if not roles:
+        return KnownTranslations(known, frozenset(), None)
+    first, *others = roles
+    pairs, same = _translated_pairs(systems[first], first, items, places, settings, seed)
+    if others and systems["system"].fingerprint != systems["evaluator"].fingerprint:
+        settled = {each.place for each in pairs if each.side == "for"}
+        left = [place for place in places if place not in settled and _reference(items[place])]
+        pairs += _translated_pairs(systems["evaluator"], "evaluator", items, left, settings, seed)[0]
+    return KnownTranslations([*known, *pairs], frozenset(same), first)
+
+
+def _translated_pairs(
+    system: Any,
+    role: Role,
+    items: Sequence[AmbiguousSource],
+    places: Sequence[int],
+    settings: Tested,
+    seed: int,
+) -> tuple[list[Known], set[int]]:
+    """A system's translations of sources with a right and a wrong cue; and where the cue changed nothing."""
+    known: list[Known] = []
     same = set()
+    cues = {place: _cues(items[place], seed) for place in places}
+    questions = []
+    for place in places:
+        question = items[place].question
+        plain = common_source(*cues[place]) or question.source
+        questions += [changed(question, source=source) for source in (*cues[place], plain)]
+    translate = functools.partial(ask_translate, system, beam=settings.beam)
+    made = iter(each[0].text if each else "" for each in _usable(translate, questions))
     for place in places:
         item, (right, wrong) = items[place], cues[place]
-        made = [answers[changed(item.question, source=source)] for source in (right, wrong)]
-        texts = [each[0].text for each in made if each]
-        if len(texts) < 2 or not all(text.strip() for text in texts):
+        ours, theirs, plain = next(made), next(made), next(made)
+        if not (ours.strip() and theirs.strip()):
             continue
-        if texts[0] == texts[1]:
+        if ours == theirs:
             same.add(place)
             continue
         # The cue may have been translated too, and would give its side away: other cues are asked, where there are.
-        sides = [
+        correct, incorrect = (
             [source for source in side if source != used] or [used]
             for side, used in ((item.correct_sources, right), (item.incorrect_sources, wrong))
-        ]
-        texts += _exchanged(texts[0], texts[1], _reference(item))
-        for text, truth, by in zip(
-            texts, (True, False, False, True), (role, role, "exchange", "exchange"), strict=False
+        )
+        side = side_of(ours, theirs, _reference(item))
+        exchanged = exchange(ours, theirs, plain, _reference(item), cue_size(right, wrong))
+        for text, truth, by in (
+            (ours, True, role),
+            (theirs, False, role),
+            *((text, truth, "exchange") for text, truth in exchanged),
         ):
-            known.append(Known(place, text, truth, by, *sides))
+            known.append(Known(place, text, truth, by, correct, incorrect, role, side))
     return known, same
-
-
-def _exchanged(right: str, wrong: str, reference: str) -> list[str]:
-    """The right translation with the wrong sense, and the wrong one with the right sense; the cue's words stay.
-
-    Of the words in which they differ, those that the reference has too tell the sense; others translate the cue.
-    An evaluator that looks at the cue's translation, and not at the sense, misjudges both.
-    """
-    ours, theirs = right.split(), wrong.split()
-    matched = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
-    if any(kind != "equal" and b - a != d - c for kind, a, b, c, d in matched):
-        return []
-    told = set(reference.split())
-    apart = [place for place in range(len(ours)) if ours[place] != theirs[place]]
-    sense = {place for place in apart if ours[place] in told}
-    if not sense or len(sense) == len(apart):
-        return []
-    both = list(enumerate(zip(ours, theirs, strict=True)))
-    return [
-        " ".join(b if place in sense else a for place, (a, b) in both),
-        " ".join(a if place in sense else b for place, (a, b) in both),
-    ]
 
 
 def _cues(item: AmbiguousSource, seed: int) -> tuple[str, str]:
@@ -227,13 +259,7 @@ def _told(each: Known, question: Question, scores: Mapping[tuple[Question, str],
         if not all(found):
             return {}
         sides.append([{"source": source, **_score(one)} for source, one in zip(side, found, strict=True)])
-    return {
-        "translation": each.text,
-        "truth": each.truth,
-        "by": each.by,
-        "under_correct": sides[0],
-        "under_incorrect": sides[1],
-    }
+    return {**each.described, "under_correct": sides[0], "under_incorrect": sides[1]}
 
 
 def _score(scored: Scored | None) -> Record:

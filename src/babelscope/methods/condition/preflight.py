@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.methods.condition.figures import best_of_side, margin_of, margin_of_record
+from babelscope.methods.condition.makers import FEW, Makers, counted_known, find_makers
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.stats.intervals import clustered_proportion
 
@@ -27,8 +28,6 @@ MOVED = 1e-4
 LEAST_SURVIVING = 0.5
 """Share of targets that must survive tokenisation. Sound evaluators change a quotation mark or a rare letter here and
 there; one that changes most targets judges other texts than it was given."""
-FEW = 10
-"""With fewer known translations of either truth, nothing is said."""
 LARGE = 20
 """A category of so many items must have been tested itself; smaller ones are tested with all others."""
 NOISE_LEVEL = 0.975
@@ -140,22 +139,20 @@ def _noise(margins: Sequence[float]) -> float:
 
 
 def known_truths(records: Sequence[Record], settings: ConditionSettings) -> list[Truth]:
-    """How the evaluator judged the known translations of its records."""
+    """How the evaluator judged the translations of its records that count as known."""
     found = []
-    for number, record in enumerate(records):
-        for known in (record.get("preflight") or {}).get("known", ()):
-            right, wrong = (
-                best_of_side(known[side], settings.likelihood)[0]
-                for side in ("under_correct", "under_incorrect")
-            )
-            if right is None or wrong is None:
-                continue
-            margin = margin_of(right, wrong)
-            if math.isnan(margin):
-                margin = 0.0  # impossible either way: it cannot tell
-            truth = bool(known["truth"])
-            signed = margin if truth else -margin
-            found.append(Truth(number, record["category"], truth, signed, str(known["by"])))
+    for number, known in counted_known(records):
+        right, wrong = (
+            best_of_side(known[side], settings.likelihood)[0] for side in ("under_correct", "under_incorrect")
+        )
+        if right is None or wrong is None:
+            continue
+        margin = margin_of(right, wrong)
+        if math.isnan(margin):
+            margin = 0.0  # impossible either way: it cannot tell
+        truth = bool(known["truth"])
+        signed = margin if truth else -margin
+        found.append(Truth(number, records[number]["category"], truth, signed, str(known["by"])))
     return found
 
 
@@ -181,7 +178,7 @@ def accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[
     judged: dict[str, int] = {}
     for record in records:
         judged[record["category"]] = judged.get(record["category"], 0) + (not record.get("skipped"))
-    checks = [_accuracy(truths, "", must=True)]
+    checks = [_with_makers(_accuracy(truths, "", must=True), find_makers(records))]
     for category, size in sorted(judged.items()):
         own = [each for each in truths if each.category == category]
         checks.append(_accuracy(own, category, must=size >= LARGE))
@@ -190,6 +187,17 @@ def accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[
         why = "it could only be tested on its own translations, which any model finds likely"
         checks.append(Check("independence", "unknown", Estimate.of_nothing(), why))
     return checks
+
+
+def _with_makers(check: Check, makers: Makers) -> Check:
+    """The test over all categories, with whose translations it was made on, and how many do not count."""
+    left = makers.counts["not_known"]
+    why = check.why
+    if check.passed == "unknown" and left:
+        why += f" ({left} pairs of translations by the system do not count: no reference bears them out)"
+    return replace(
+        check, why=why, labels={"known_by": makers.chosen}, counts={**check.counts, **makers.counts}
+    )
 
 
 def _accuracy(truths: Sequence[Truth], category: str, *, must: bool) -> Check:
@@ -297,7 +305,8 @@ def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
     first, *_ = found.checks
     labels = {"evaluator": evaluator} if evaluator else {}
     noise = {} if found.noise is None else {"noise": f"{found.noise:.4g}"}
-    rows = [Row("preflight", first.estimate, {**labels, "passed": found.passed, **noise}, first.counts)]
+    labels_of_all = {**labels, "passed": found.passed, **noise, **first.labels}
+    rows = [Row("preflight", first.estimate, labels_of_all, first.counts)]
     for check in found.checks:
         if check is not first:
             name = f"preflight {check.name}"

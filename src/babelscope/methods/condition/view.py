@@ -144,6 +144,7 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
         failed = "there is no finding, since the evaluator failed its test: "
         open_ = "the evaluator has not shown that it can judge: "
         found.append(Caveat(column.name, (failed if passed == "no" else open_) + "; ".join(reasons) + "."))
+    found += _about_known_translations(column)
     whole = one(rows, "worst case")
     if whole and whole.counts["undecided"]:
         low, high = (f"{100 * (1 - end):.1f} %" for end in (whole.estimate.high, whole.estimate.low))
@@ -155,6 +156,22 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
             )
         )
     return found
+
+
+def _about_known_translations(column: Column) -> list[Caveat]:
+    """That nothing tells whether most of what the evaluator was tested with is known, where it is so."""
+    test = one(column.cell.rows, "preflight")
+    unchecked = test.counts.get("unchecked", 0) if test else 0  # rows of earlier versions do not count them
+    if test is None or not unchecked or unchecked <= test.counts["known_wrong"] / 2:
+        return []
+    return [
+        Caveat(
+            column.name,
+            f"for {unchecked} of {test.counts['known_wrong']} pairs of translations that the evaluator was tested "
+            f"with, no reference tells that the {test.labels['known_by']}, which made them, followed its cues. If it "
+            "does not, they are not what they are taken for.",
+        )
+    ]
 
 
 def caveats(group: Group) -> list[Caveat]:
