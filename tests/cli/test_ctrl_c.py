@@ -236,7 +236,7 @@ CASES = [
     ),
     Case(
         "lab prepare --source a.en --target a.de --languages en-de --out run",
-        "babelscope.lab.training.preparing:_filtered",
+        "babelscope.lab.training.preparing:filter_pairs",
         NOTHING,
     ),
     Case(

@@ -119,10 +119,16 @@ _SAME = 1e-3
 _SAME_IF_NARROW = 0.3  # of log-probabilities computed in 16 bits
 
 
-def check_rows(model: Stepwise, source_size: int) -> None:
-    """Refuse a network whose answers depend on padding, on other rows, or on what it was asked before."""
-    ends = model.vocabulary.source_limit or 7
-    rows = [[(3 * place + 1) % source_size for place in range(min(length, ends))] for length in (7, 2, 4)]
+def check_rows(model: Stepwise, source_size: int, lengths: Sequence[int]) -> None:
+    """Refuse a network whose answers depend on padding, on other rows, or on what it was asked before.
+
+    It is asked about sources of these lengths.
+    """
+    limit = model.vocabulary.source_limit or max(lengths)
+    rows = [
+        [(3 * place + number) % source_size for place in range(min(length, limit))]
+        for number, length in enumerate(lengths, 1)
+    ]
     together = _first_steps(model, rows)
     reasons = {
         "asked the same again, its answers differ: it draws at random, or keeps something of earlier calls": (

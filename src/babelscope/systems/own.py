@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from babelscope.core.answers import Fingerprint, Scored
+from babelscope.core.answers import Fingerprint
 from babelscope.decoding.model import OpenModel
 from babelscope.decoding.stepwise import Stepwise, check_rows
 from babelscope.systems.huggingface import HuggingFace
@@ -31,6 +31,7 @@ class OwnSystem(HuggingFace):
         *,
         digest: str = "",
         source_size: int = 0,
+        source_length: int = 0,
         files: SealedFiles | None = None,
         length_penalty: float = 1.0,
         truncate: bool = False,
@@ -39,8 +40,9 @@ class OwnSystem(HuggingFace):
         """`digest` says which weights these are: two models with one digest are taken for the same.
 
         Without one, it is that of the network's weights, taken anew each time that the fingerprint is asked for.
-        `source_size` is the number of source ids, where it is not that of the target ids. `files`, if given, must
-        not change while the system is used.
+        `source_size` is the number of source ids, where it is not that of the target ids; `source_length` is how
+        many tokens every source has, where all have the same. `files`, if given, must not change while the system
+        is used.
         """
         self.name = name
         self.model = model
@@ -58,6 +60,8 @@ class OwnSystem(HuggingFace):
         self._budget = _BUDGET
         self._settings = {"truncate": truncate, "length_penalty": length_penalty, **(settings or {})}
         self._check()
+        if isinstance(model, Stepwise):
+            check_rows(model, self._source_size, (source_length,) * 3 if source_length else (7, 2, 4))
 
     def _check(self) -> None:
         """Refuse what would give wrong scores without an error."""
@@ -67,25 +71,8 @@ class OwnSystem(HuggingFace):
                 raise BabelscopeError(
                     f"{self.name}: its vocabulary ends sentences with the id {eos}, but its tokenizer with {row[-1]}"
                 )
-        masked = set(self.vocabulary.masked)
-        highest = next(n for n in range(self.vocabulary.size - 1, -1, -1) if n not in masked)
-        if not self._names(highest):
-            raise BabelscopeError(
-                f"{self.name}: its vocabulary has {self.vocabulary.size} ids, but its tokenizer has no token with "
-                f"the id {highest}; mask the ids that are no output"
-            )
         if not self._digest:
             digest_weights(self.model)
-        if isinstance(self.model, Stepwise):
-            check_rows(self.model, self._source_size)
-
-    def _names(self, number: int) -> bool:
-        """Whether the tokenizer has a token with this id."""
-        try:
-            named = self.tokens.tokens([number])
-            return self.tokens.ids_of(Scored("", named, (0.0,))) == [number]
-        except (LookupError, TypeError, ValueError, OverflowError, BabelscopeError):
-            return False
 
     def check_files(self) -> None:
         if self._sealed is not None:

@@ -88,6 +88,9 @@ class WordTokens:
     def tokens(self, ids: Sequence[int]) -> tuple[str, ...]:
         return tuple(self._target.words[number] for number in ids)
 
+    def has_unnamed(self, _ids: Sequence[int]) -> bool:
+        return False  # every output is a word of the list
+
     def ids_of(self, scored: Scored) -> list[int]:
         ids = self._target.encode(scored.tokens)
         if not scored.tokens or self.tokens(ids) != scored.tokens:
@@ -150,4 +153,10 @@ def open_locality(name: str, folder: Path, options: Options | None) -> OwnSystem
         tokens: Any = WordTokens(files, plan, trial, lists)
     except RuntimeError as error:  # sentencepiece's word for a file that is no model
         raise BabelscopeError(f"{folder}: its sentencepiece models cannot be read: {error}") from None
-    return OwnSystem(name, model, tokens, digest=files.digest(), source_size=len(lists[0]), files=files)
+    return OwnSystem(
+        *(name, model, tokens),
+        digest=files.digest(),
+        source_size=len(lists[0]),
+        source_length=model.vocabulary.source_limit or 0,
+        files=files,
+    )
