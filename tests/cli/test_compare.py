@@ -67,7 +67,7 @@ def test_tables_for_people(babelscope: Babelscope) -> None:
     assert "confidence" not in text
     assert text.count("|sha:") == 2, "signatures of both runs"
     markdown = babelscope("compare", "one", "two", "--markdown").out
-    assert "| figure | weighting | category | passed | n | toy:s | toy:s-2 | toy:t |" in markdown
+    assert "| figure | weighting | category | known_by | passed | n | toy:s | toy:s-2 | toy:t |" in markdown
     latex = babelscope("compare", "one", "two", "--latex", "--to", "t.tex")
     assert latex.out == ""
     assert Path("t.tex").read_text().count("\\bottomrule") == 3

@@ -286,8 +286,7 @@ class Section:
 
     def as_json(self) -> dict[str, Any]:
         """As JSON; NaN and infinity, which JSON does not have, become text."""
-        found: dict[str, Any] = _spelled(asdict(self))
-        return found
+        return dict(_spelled(asdict(self)))
 
     @classmethod
     def from_json(cls, stored: object) -> Section:

@@ -104,9 +104,6 @@ class HuggingFace(OpenSystem):
         self._settings["max_length"] = self.vocabulary.target_limit
         self.length_penalty = self._penalty(length_penalty)
         self.model = self._open_model(marian, lean)
-        if isinstance(self.model, EncoderDecoder):
-            # The lean pass has joined matrices of its own; those that they were made of need not stay in memory.
-            self.__dict__.pop("network", None)
 
     @functools.cached_property
     def network(self) -> Any:
@@ -157,7 +154,11 @@ class HuggingFace(OpenSystem):
             return EncoderDecoder(marian.weights, self.vocabulary)
         from babelscope.decoding.generic import Generic, open_transformer
 
-        return (open_transformer if lean else Generic)(self.network, self.vocabulary)
+        model = (open_transformer if lean else Generic)(self.network, self.vocabulary)
+        if isinstance(model, EncoderDecoder):
+            # It has joined matrices of its own; those that they were made of need not stay in memory.
+            del self.network
+        return model
 
     @property
     def fingerprint(self) -> Fingerprint:
