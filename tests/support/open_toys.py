@@ -92,3 +92,13 @@ class Table(OpenModel):
 
     def force(self, sources: Sequence[Sequence[int]], trees: Sequence[TargetTree]) -> list[torch.Tensor]:
         raise NotImplementedError
+
+
+def assert_best(found: Any, everything: dict[tuple[int, ...], float], k: int = 10) -> None:
+    """A search has proved the k most probable of all texts, with their log-probabilities."""
+    best = sorted(everything, key=lambda each: -everything[each])[:k]
+    assert found.exact
+    assert [tuple(ids) for ids in found.ids] == best
+    assert [math.fsum(each) for each in found.logprobs] == pytest.approx(
+        [everything[each] for each in best], abs=1e-4
+    )

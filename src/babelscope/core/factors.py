@@ -153,7 +153,7 @@ def told_apart(groups: Sequence[Rest]) -> list[str]:
     return [", ".join(own[name] for name in differ) for own in words]
 
 
-def in_order(rest: Rest) -> list[tuple[str, bool, float, str]]:
+def sort_key(rest: Rest) -> list[tuple[str, bool, float, str]]:
     """Sort key of groups of systems: numbers by their size, all else by its text."""
     return [
         (name, False, value, "") if not isinstance(value, str) else (name, True, 0.0, value)

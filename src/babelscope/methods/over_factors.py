@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from babelscope.core.columns import Column, Group
-from babelscope.core.factors import SEED, Rest, but, in_order, is_number, told_apart
+from babelscope.core.factors import SEED, Rest, but, is_number, sort_key, told_apart
 from babelscope.core.page import Caveat, Curve, Headline, Lines, Picture, Point, Unit, View, count_of, point
 from babelscope.core.results import Estimate
 from babelscope.stats.intervals import mean_and_sd
@@ -83,7 +83,7 @@ def _over(columns: Sequence[Column], factor: str, name: str, unit: Unit, figures
     if not drawn:
         return None
     parts = list(dict.fromkeys(own.part for own in drawn))
-    drawn.sort(key=lambda own: (parts.index(own.part), own.evaluator, in_order(own.rest)))
+    drawn.sort(key=lambda own: (parts.index(own.part), own.evaluator, sort_key(own.rest)))
     judges = {own.evaluator for own in drawn}
     curves = []
     for number, (own, words) in enumerate(zip(drawn, told_apart([own.rest for own in drawn]), strict=True)):

@@ -15,12 +15,10 @@ from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, method_names
 from babelscope.methods.over_factors import mean_over_seeds
-from babelscope.runs.regressing import HISTOGRAMS, figure_of
+from babelscope.runs.regressing import HISTOGRAMS, Labels, figure_of
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd, welch
 from babelscope.util.errors import BabelscopeError
-
-Labels = dict[str, str | int]
 
 _SEED = re.compile(r"-([0-9]+)$")
 

@@ -12,7 +12,8 @@ from babelscope.core.columns import Column, Group
 from babelscope.core.page import Headline, Unit
 from babelscope.core.results import Estimate, Row, number
 from babelscope.core.tables import Table
-from babelscope.runs.comparing_groups import Labels, spread_over
+from babelscope.runs.comparing_groups import spread_over
+from babelscope.runs.regressing import Labels
 from babelscope.stats.intervals import mean_and_sd
 
 _OF_THE_PROMPT = frozenset({"prompt", "template", "end", "score_prompt"})

@@ -20,9 +20,8 @@ HISTOGRAMS = frozenset({"confidence"})
 def rows_of(column: Column, figure: str) -> list[Row]:
     """The rows that `NAME` or `NAME,LABEL=VALUE...` means: `kqrg`, or `kqrg,region=samples`."""
     rows = column.cell.rows
-    if whole := [
-        row for row in rows if row.name == figure
-    ]:  # a name may have commas, such as an error type's
+    # A name may have commas itself, such as an error type's.
+    if whole := [row for row in rows if row.name == figure]:
         return whole
     name, *wanted = figure.split(",")
     labels = dict(each.partition("=")[::2] for each in wanted)

@@ -25,6 +25,7 @@ from babelscope.decoding.model import Vocabulary, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
 from tests.support.causal_families import KINDS, network_of
+from tests.support.open_toys import assert_best
 
 END = 1
 IDS = st.integers(2, 39)
@@ -116,12 +117,7 @@ def test_exact_search_finds_what_enumeration_finds(kind: str) -> None:
             for body in itertools.product((0, 2, 3), repeat=length):
                 (scores,) = force_causal(network, [source], [[*body, END]])
                 everything[(*body, END)] = math.fsum(scores)
-        best = sorted(everything, key=lambda each: -everything[each])[:10]
-        assert found.exact
-        assert [tuple(ids) for ids in found.ids] == best
-        assert [math.fsum(each) for each in found.logprobs] == pytest.approx(
-            [everything[each] for each in best], abs=1e-4
-        )
+        assert_best(found, everything)
 
 
 @pytest.mark.parametrize("kind", KINDS)

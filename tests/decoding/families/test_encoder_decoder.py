@@ -19,6 +19,7 @@ from babelscope.decoding.families.bart import FAMILIES, weights_of, why_not_lean
 from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.generic import Generic, open_transformer
 from babelscope.decoding.model import Vocabulary, score_targets
+from tests.support.open_toys import assert_best
 
 BEGIN, PAD, END = 0, 1, 2
 IDS = st.integers(3, 11)
@@ -99,6 +100,15 @@ def plain(network: Any, source: Sequence[int], fed: Sequence[int]) -> torch.Tens
         return torch.log_softmax(logits, 0)
 
 
+def scores_of(
+    network: Any, source: Sequence[int], target: Sequence[int], prefix: tuple[int, ...] = (BEGIN,)
+) -> list[float]:
+    """Log-probabilities of a target's tokens, each by a forward pass of its own."""
+    return [
+        float(plain(network, source, [*prefix, *target[:place]])[token]) for place, token in enumerate(target)
+    ]
+
+
 @pytest.mark.parametrize("kind", CLASSES)
 @settings(max_examples=12)
 @given(
@@ -124,12 +134,7 @@ def test_scores_are_those_of_transformers_in_any_batch(
     found = dict(score_targets(lean(network, words), sources, [ended] * len(sources), budget=budget))
     for number, source in enumerate(sources):
         for ours, target in zip(found[number], ended, strict=True):
-            fed = [*words.prefix, *target]
-            theirs = [
-                float(plain(network, source, fed[: len(words.prefix) + place])[token])
-                for place, token in enumerate(target)
-            ]
-            assert ours == pytest.approx(theirs, abs=1e-4)
+            assert ours == pytest.approx(scores_of(network, source, target, words.prefix), abs=1e-4)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -168,17 +173,8 @@ def test_exact_search_finds_what_enumeration_finds(kind: str) -> None:
         everything = {}
         for length in range(4):
             for body in itertools.product((BEGIN, 3, 4), repeat=length):
-                target = [*body, END]
-                everything[tuple(target)] = math.fsum(
-                    float(plain(network, source, [BEGIN, *target[:place]])[token])
-                    for place, token in enumerate(target)
-                )
-        best = sorted(everything, key=lambda each: -everything[each])[:10]
-        assert found.exact
-        assert [tuple(ids) for ids in found.ids] == best
-        assert [math.fsum(each) for each in found.logprobs] == pytest.approx(
-            [everything[each] for each in best], abs=1e-4
-        )
+                everything[(*body, END)] = math.fsum(scores_of(network, source, [*body, END]))
+        assert_best(found, everything)
 
 
 @pytest.mark.parametrize("kind", CLASSES)
@@ -209,11 +205,7 @@ def test_pad_within_a_source_is_read_as_transformers_does(kind: str) -> None:
     for source in ([3, PAD, 4, 5], [PAD, 3], [3, PAD]):
         model = lean(network, vocabulary())
         (ours,) = dict(score_targets(model, [source], [[target]], budget=100))[0]
-        theirs = [
-            float(plain(network, source, [BEGIN, *target[:place]])[token])
-            for place, token in enumerate(target)
-        ]
-        assert ours == pytest.approx(theirs, abs=1e-4)
+        assert ours == pytest.approx(scores_of(network, source, target), abs=1e-4)
 
 
 def test_what_cannot_be_lean_goes_through_transformers() -> None:
