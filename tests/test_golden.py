@@ -1,28 +1,72 @@
-"""golden.py compares what two commits made: everything but what names the commit."""
+"""What commands print and write is what was recorded (tests/golden): rows, records, refusals, warnings, digests."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
+from collections.abc import Iterator
 
-from tests.golden import compare
+import pytest
 
-
-def made(folder: Path, commit: str, *, seed: int = 0, value: float = 0.5) -> Path:
-    """What a command leaves, as far as golden.py reads it."""
-    signature = f"contrast|sys:1a|seed:{seed}|v:0.1.0+g{commit}|sha:{commit}"
-    summary = {"signature": signature, "sha256": commit, "config": {"version": commit, "seed": seed}}
-    folder.mkdir()
-    (folder / "out0").write_text(json.dumps({**summary, "value": value}) + f"\n{signature}\n")
-    (folder / "summary.json").write_text(json.dumps({**summary, "value": value}, indent=1))
-    return folder
+from tests.golden.cases import CASES, RAY_CASES
+from tests.golden.harness import differences, renamed, renames, tolerance
+from tests.golden.running import Workshop, read_golden
 
 
-def test_another_commit_is_no_difference(tmp_path: Path) -> None:
-    assert compare(made(tmp_path / "a", "abc"), made(tmp_path / "b", "def012")) == 0
+@pytest.fixture(scope="session")
+def workshop() -> Iterator[Workshop]:
+    with Workshop() as made:
+        yield made
 
 
-def test_another_value_or_signature_is(tmp_path: Path) -> None:
-    old = made(tmp_path / "a", "abc")
-    assert compare(old, made(tmp_path / "b", "abc", value=0.6)) == 2
-    assert compare(old, made(tmp_path / "c", "abc", seed=1)) == 2
+def check(workshop: Workshop, name: str) -> None:
+    recorded = read_golden(name.partition("/")[0]).get(name, [])
+    assert recorded, f"nothing is recorded: python -m tests.golden {name}"
+    names = renames()
+    old = [renamed(fact, names) for fact in recorded]
+    found = list(differences(old, workshop.run(name), tolerance()))
+    shown = "\n".join(found[:20])
+    assert not found, f"{len(found)} facts of {name} differ:\n{shown}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_are_the_recorded_ones(workshop: Workshop, name: str) -> None:
+    check(workshop, name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RAY_CASES)
+def test_values_with_ray_are_the_recorded_ones(workshop: Workshop, name: str) -> None:
+    pytest.importorskip("ray")
+    check(workshop, name)
+
+
+FIGURE: dict[str, object] = {"name": "chrf", "system": "a", "value": 0.5, "n": 3}
+ROW: dict[str, object] = {"step": 0, "row": FIGURE}
+
+
+@pytest.mark.parametrize(
+    ("new", "told"),
+    [
+        ([ROW], []),
+        ([{"step": 0, "row": {**FIGURE, "value": 0.5 + 1e-12}}], ["step 0  chrf.row.value"]),
+        ([{"step": 0, "row": {**FIGURE, "n": 4}}], ["step 0  chrf.row.n"]),
+        ([{"step": 0, "row": {**FIGURE, "n": 3.0}}], ["step 0  chrf.row.n"]),
+        ([{"step": 0, "row": {**FIGURE, "name": "bleu"}}], ["gone: ", "new: "]),
+        ([{"step": 0, "row": {**FIGURE, "ties": 0}}], ["step 0  chrf.row.ties is new"]),
+        ([], ["gone: "]),
+        ([ROW, ROW], ["new: "]),
+    ],
+)
+def test_every_difference_is_found(new: list[dict[str, object]], told: list[str]) -> None:
+    found = list(differences([ROW], new, (0.0, 0.0)))
+    assert len(found) == len(told)
+    assert all(each.startswith(begin) for each, begin in zip(found, told, strict=True))
+
+
+def test_renamed_names_are_no_difference() -> None:
+    old = [ROW, {"step": 0, "field": "scores[].total", "n": 1, "sum": 2.0}]
+    names = {"keys": {"row": "row", "total": "sum_of_logs", "system": "who"}, "values": {"chrf": "chrF"}}
+    new = [
+        {"step": 0, "row": {"name": "chrF", "who": "a", "value": 0.5, "n": 3}},
+        {"step": 0, "field": "scores[].sum_of_logs", "n": 1, "sum": 2.0},
+    ]
+    assert not list(differences([renamed(fact, names) for fact in old], new, (0.0, 0.0)))

@@ -1,0 +1,381 @@
+"""The cases: commands that are run one after another in a folder with the files of `data.py`."""
+
+# ruff: noqa: E501
+from __future__ import annotations
+
+_BOTH = "--system lab:teacher --system lab:student"
+_OWN = "--tests parallel:own.en,own.de --system file:first.de --system file:second.de"
+_STUB = "openai:{server}/v1#m?source=English&target=German"
+
+CASES: dict[str, list[str]] = {
+    # --- systems: what they answer ---
+    "systems/lab": [
+        "translate --system lab:teacher a.en --json",
+        "score --system lab:teacher --source own.en --target own.de --json",
+        "sample --system lab:teacher --source a.en --n 4 --json",
+        "sample --system lab:unsmoothed --source a.en --n 4 --temperature 0.7 --top-k 9 --top-p 0.9 --epsilon 0.01 --seed 3 --json",
+        "mbr --system lab:teacher --source own.en --n 8 --json",
+        "mbr --system lab:teacher --source a.en --n 8 --metric bleu --weights probability --json",
+        "mbr --system lab:teacher --source a.en --n 8 --aggregate 2 --json",
+    ],
+    "systems/search": [
+        "top-k --system lab:student a.en --k 4 --json",
+        "top-k --system lab:unsmoothed own.en --k 3 --budget-expansions 40 --json",
+        "top-k --system lab:teacher a.en --k 2 --lengths 1..6 --json",
+        "top-k --system lab:teacher a.en --k 3 --length-penalty 1.0 --max-length 12 --json",
+    ],
+    "systems/ensemble": [
+        "score --system ensemble:lab:teacher,lab:teacher-2 --source a.en --target a.de --json",
+        "translate --system ensemble:lab:teacher,lab:teacher-2 a.en --beam 3 --json",
+        "top-k --system ensemble:lab:student,lab:student-2 a.en --k 2 --budget-expansions 200 --json",
+        "sample --system ensemble:lab:student,lab:student-2 --source a.en --n 2 --json",
+    ],
+    "systems/llm": [
+        "translate --system lab:llm a.en --json",
+        "score --system lab:llm --source own.en --target own.de --json",
+        "sample --system lab:llm --source a.en --n 3 --json",
+        "top-k --system lab:llm a.en --k 2 --budget-expansions 300 --json",
+    ],
+    **{
+        f"systems/{family}": [
+            f"score --system {{{family}}} --source toy.en --target toy.de --json",
+            f"translate --system {{{family}}} toy.en --beam 3 --json",
+            f"sample --system {{{family}}} --source toy.en --n 2 --json",
+            f"top-k --system {{{family}}} toy.en --k 2 --budget-expansions 60 --json",
+        ]
+        for family in ("marian", "fsmt", "nllb", "mbart50", "t5", "llama", "gpt2")
+    },
+    "systems/ct2": [
+        "score --system {ct2} --source toy.en --target toy.de --json",
+        "sample --system {ct2} --source toy.en --n 2 --json",
+    ],
+    "systems/black-boxes": [
+        "translate --system 'cmd:tr a-z A-Z' a.en --json",
+        "translate --system file:own.de own.en --json",
+        "translate --system lists:top.moses own.en --json",
+        "translate --system '{http}' a.en --json",
+        "translate --system '" + _STUB + "' a.en --json",
+        "sample --system '" + _STUB + "' --source a.en --n 3 --json",
+        "score --system '" + _STUB + "&logprobs=vllm' --source a.en --target a.de --json",
+    ],
+    "systems/plug-in": [
+        "translate --system toy:1 toy.abc --json",
+        "score --system toy:1 --source toy.abc --target toy.abc --json",
+        "contrast --system toy:1 --system toy:2 --tests toy-pairs.jsonl --json",
+        "space --system toy:1 --tests toy-sentences.jsonl --k 0 --samples 20 --json",
+    ],
+    # --- contrast ---
+    "contrast/lab": [f"contrast {_BOTH} --tests lab:pairs?n=4&seed=1 --json --out run"],
+    "contrast/own": [
+        "contrast --system lab:student --tests pairs.jsonl --by domain --by length --json --records records.jsonl",
+        "contrast --system lab:student --tests pairs.jsonl --protocol paper --json",
+        "contrast --system lab:student --tests pairs.jsonl --protocol released --json",
+        "contrast --system lab:student --tests pairs.jsonl --score total --control polarity --json",
+    ],
+    "contrast/scores": [
+        "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --direction lower --ties wrong --json --out run",
+        "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --ties half --json",
+        "contrast --rejudge run --ties correct --json --out again",
+    ],
+    "contrast/without-variants": [
+        "contrast --tests mucow-scoring:scoring.json --scores scoring.scores --direction lower --json",
+        "contrast --tests mucow-scoring:scoring.json --scores scoring.scores --direction lower --without-variants correct --json",
+    ],
+    "contrast/machine": [
+        "contrast --system lab:student --tests lab:pairs?n=5&seed=2 --machine-references lab:control "
+        "--json --annotate queue.jsonl --annotate-n 6",
+    ],
+    "contrast/seeds": [
+        "contrast --system lab:student --system lab:student-2 --system lab:student-3 --seed-group lab:student* "
+        "--tests lab:pairs?n=2&seed=4 --spread 0 --json",
+    ],
+    "contrast/answers": [
+        "contrast --system '" + _STUB + "' --tests pairs.jsonl --by-answer --json --out run",
+        "contrast --system '" + _STUB + "' --tests pairs.jsonl --by-answer --json",
+        "contrast --system '" + _STUB + "&logprobs=vllm' --tests pairs.jsonl --json --records records.jsonl",
+    ],
+    "contrast/prompts": [
+        "contrast --system lab:llm --prompt lines --prompt instruction --prompt question --tests lab:pairs?n=1&seed=2 --spread 5 --json"
+    ],
+    # --- likelihood, quality, errors ---
+    "likelihood/both": [
+        f"likelihood {_BOTH} --tests lab:parallel?n=20&seed=3 --json --out run",
+        "likelihood --system lab:teacher --tests lab:parallel?n=20&seed=3 --references first --by length --json",
+        "likelihood --system lab:teacher --tests parallel:twice.en,twice.de --json",
+        "compare run --json",
+    ],
+    "quality/own": [
+        f"quality {_OWN} --metric bleu --metric chrf --metric chrf++ --metric ter --metric ribes --json --out run",
+        "quality --rejudge run --metric chrf --tokenize intl --json --records records.jsonl",
+        "quality --tests parallel:twice.en,twice.de --system file:twice-first.de --system file:twice.de --json",
+        "compare run --json",
+        f"quality {_OWN} --metric chrf --tokenize char --annotate queue.jsonl --annotate-n 5",
+    ],
+    "quality/lab": [f"quality {_BOTH} --tests lab:parallel?n=24&seed=8 --by length --beam 2 --json"],
+    "errors/own": [
+        f"errors {_OWN} --language de --json --out run --annotate queue.jsonl",
+        "compare run --json",
+        "errors --system lab:student --tests lab:pairs?n=3&seed=3 --json",
+    ],
+    # --- condition, patterns ---
+    "condition/gender": [
+        "condition --system lab:student --evaluator lab:teacher --tests lab:gender?n=40&seed=1 --json --out run",
+        "condition --rejudge run --protocol paper --json --out paper",
+        "condition --rejudge run --protocol released --ties wrong --likelihood total --json",
+        "compare run --json",
+    ],
+    "condition/senses": [
+        "condition --system lab:student --system lab:unsmoothed --evaluator lab:teacher --tests lab:senses?n=40 "
+        "--by category --json --annotate queue.jsonl --records records.jsonl",
+    ],
+    "condition/bad-evaluator": [
+        "condition --system lab:teacher --evaluator lab:hard-unsmoothed --tests lab:senses-other?n=24 --preflight 20 --json",
+    ],
+    "condition/given": [
+        "translate --system lab:student sources.en --to given.de",
+        "condition --tests ambiguous.jsonl --translations given.de --evaluator lab:teacher --json",
+        "condition --tests ambiguous.jsonl --translations given.de --scores two.scores --json",
+    ],
+    "condition/answers": [
+        "condition --tests ambiguous.jsonl --system lab:student --evaluator '"
+        + _STUB
+        + "' --by-answer --json --out run",
+    ],
+    "patterns/winomt": [
+        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --json --out run",
+        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --protocol paper --json",
+        "annotate sample run --to sampled.jsonl --n 4",
+    ],
+    "patterns/mucow": [
+        "patterns mucow --tests mucow:senses --translations senses.de --lemmatise de --json --records records.jsonl",
+        "patterns mucow --tests mucow:senses --translations senses.de --word-matching conditioning --json",
+    ],
+    "patterns/flow": [
+        "patterns flow --source doctors.en --data doctors.de --words lab:occupations --json --flows flows.json",
+    ],
+    # --- space ---
+    "space/both": [
+        f"space {_BOTH} --tests lab:parallel?n=8&seed=1 --k 4 --samples 12 --mbr-samples 8 --curves --json --out run "
+        "--segments segments.jsonl",
+        "space --rejudge run --metric bleu --normalise ideal --gains exponential --ties random --json --records records.jsonl",
+        "compare run --json",
+    ],
+    "space/confidence": [
+        "space --system lab:unsmoothed --tests lab:parallel?n=6&seed=2 --k 3 --samples 10 --confidence --beams 1,4 --json",
+    ],
+    "space/budget": [
+        "space --system lab:teacher --tests lab:parallel?n=8&seed=4 --k 3 --samples 4 --budget-expansions 20 --json --out run",
+        "space --rejudge run --unresolved leave-out --json",
+    ],
+    "space/lists": [
+        "space --nbest top=top.moses --nbest beam=beam.moses --reference own.de --k 3 --json --records records.jsonl",
+        "space --system lab:student --tests parallel:twice.en,twice.de --k 0 --samples 6 --temperature 0.5 --top-p 0.8 --json",
+    ],
+    # --- challenge ---
+    "challenge/lab": [
+        f"challenge {_BOTH} --tests lab:challenge?n=60&seed=1 --matched-corpora 20 --distance 1 --distance 3 "
+        "--verdict-from 5 --json --out run",
+        "compare run --json",
+        "challenge --rejudge run --protocol paper --metric bleu --json",
+    ],
+    "challenge/own": [
+        "make challenge --parser udpipe:lab-en --source own.en --reference own.de --to set.jsonl --source-language en --target-language de",
+        "challenge --tests set.jsonl --system file:first.de --controls all --matched-corpora 10 --verdict-from 3 --metric chrf --metric ribes --json "
+        "--annotate queue.jsonl --per-phenomenon 3 --records records.jsonl",
+    ],
+    "challenge/verdicts": [
+        "challenge --tests lab:challenge?n=24&seed=2 --system lab:student --target-parser udpipe:lab-de --target-language de "
+        "--matched-corpora 5 --json --records records.jsonl",
+    ],
+    # --- runs ---
+    "runs/study": ["run study.toml --out run --json --no-report", "compare run --json"],
+    "runs/shards": [
+        "run small.toml --out whole --json --no-report",
+        "run small.toml --shard 1/2 --out one --json",
+        "run small.toml --shard 2/2 --out two --json",
+        "merge one two --out run --json --no-report",
+    ],
+    "runs/seeds": [
+        "run seeds.toml --out run --json --no-report",
+        "compare run --json --covariate width --covariate smoothed --figure chrf",
+        "compare run --json --group 'teachers=teacher-*' --group 'students=student-*'",
+    ],
+    "runs/stored": [
+        "run stored.toml --out run --json --no-report",
+        "compare run --json",
+        "compare run --summary --json",
+    ],
+    "runs/two": [
+        "quality --tests parallel:own.en,own.de --system file:first.de --metric chrf --out a --json",
+        "quality --tests parallel:own.en,own.de --system file:second.de --metric chrf --out b --json",
+        "quality --tests parallel:own.en,own.de --system file:second.de --metric chrf --out c --json",
+        "compare a b --json",
+    ],
+    "runs/signatures": [
+        "likelihood --system lab:student --tests lab:parallel?n=4 --json",
+        "likelihood --system lab:student --tests lab:parallel?n=4 --json --cache",
+        "likelihood --system lab:student --tests lab:parallel?n=4 --json --all",
+        "likelihood --system lab:student --tests lab:parallel?n=4&seed=1 --json",
+        "likelihood --system lab:student --tests lab:parallel?n=4 --json --seed 1",
+        "likelihood --system lab:student --tests lab:parallel?n=4 --json --references first",
+        "likelihood --system lab:student-2 --tests lab:parallel?n=4 --json",
+        "likelihood --system 'lab:student?max_length=40' --tests lab:parallel?n=4 --json",
+    ],
+    "runs/cached": [
+        "quality --system '{http}' --tests parallel:own.en,own.de --metric chrf --cache --json",
+        "quality --system '{http}' --tests parallel:own.en,own.de --metric chrf --cache --json",
+        "translate --system lab:teacher a.en --cache --json",
+        "translate --system lab:teacher a.en --cache --json",
+    ],
+    "runs/resumed": [
+        "run served.toml --out run --json --no-report --trust",
+        "run served.toml --out run --json --no-report --trust",
+        "run served.toml --out whole --json --no-report --trust",
+    ],
+    # --- making test sets, people ---
+    "make/pairs": [
+        "make pairs --type all --language de --source own.en --reference own.de --to pairs.out.jsonl",
+        "make pairs --type all --language de --source own.en --reference own.de --all --seed 3 --kind machine --to all.out.jsonl",
+        "make audit --type np_agreement --source own.en --reference own.de -n 4 --to audit.jsonl",
+    ],
+    "make/machine": [
+        "make machine-references --tests lab:pairs?n=4&seed=3 --system lab:control --system lab:unsmoothed --to made.jsonl "
+        "--queue queue.jsonl --score-with lab:student --with-human --json",
+    ],
+    "make/challenge": [
+        "make challenge --parses a.conllu --source parsed.de --reference parsed.en --to parsed.jsonl --json",
+        "make challenge --parser udpipe:lab-en --source own.en --reference own.de --count --min-distance 2 --json",
+        "make challenge --source twice.en --reference twice.de --to reordered.jsonl --min-displacement 2 --json",
+    ],
+    "make/counts": [
+        "make senses --source a.en --target a.de --lexicon lexicon.tsv --json --to senses.json",
+        "make occupations --source doctors.en --target doctors.de --words lab:occupations --json",
+        "make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl",
+    ],
+    "people/agreement": [
+        "agreement --task mucow released.ann.jsonl released.bob.jsonl --json",
+        "agreement --task mucow released.ann.jsonl released.bob.jsonl released.cy.jsonl --json",
+        "correlate rated.jsonl --human human.jsonl --field score --json",
+        "correlate translated.jsonl --human human.jsonl --metric chrf --metric ter --json",
+    ],
+    "people/answers": [
+        "agreement queue.jsonl --json",
+        "agreement queue.jsonl --verdicts verdicts.jsonl --json",
+    ],
+    # --- lab ---
+    "lab/corpus": [
+        "lab corpus --n 120 --out corpus",
+        "lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared --json",
+        "lab evaluate --system lab:student --n 20 --json",
+        "lab truth --evaluator lab:teacher --system lab:student --n 24 --json",
+        "lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other --protocol paper --json",
+    ],
+}
+CASES |= {
+    "refusals/usage": [
+        "contrast",
+        "contrast --tests pairs.jsonl",
+        "contrast --system lab:student",
+        "contrast --system lab:student --tests pairs.jsonl --scores pairs.scores",
+        "contrast --tests pairs.jsonl --scores pairs.scores",
+        "contrast --system lab:student --tests pairs.jsonl --ties never",
+        "contrast --system lab:student --tests pairs.jsonl --beam 0",
+        "contrast --system lab:student --tests pairs.jsonl --by nothing",
+        "contrats --system lab:student",
+        "quality --tests parallel:own.en,own.de --system lab:student --metric blue",
+        "quality --tests parallel:own.en,own.de --system lab:student --tokenize klingon",
+        "condition --tests lab:gender?n=4 --system lab:student",
+        "condition --tests lab:gender?n=4 --evaluator lab:teacher",
+        "space --system lab:student --tests lab:parallel?n=2 --k 0 --samples 0",
+        "space --system lab:student --tests lab:parallel?n=2 --temperature 0",
+        "challenge --system lab:student --tests lab:parallel?n=4 --metric comet",
+        "likelihood --system lab:student --tests lab:pairs?n=2",
+        "top-k --system lab:student a.en --lengths 4",
+        "run study.toml --shard 3/2",
+        "make pairs --type nothing --source a.en --reference a.de",
+        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target xx",
+        "patterns flow --source doctors.en",
+    ],
+    "refusals/systems": [
+        "translate --system nothing:x a.en",
+        "translate --system lab:teachr a.en",
+        "translate --system hf:nowhere a.en",
+        "translate --system lab:teacher?beams=3 a.en",
+        "translate --system lab:teacher nowhere.en",
+        "translate --system file:a.de own.en",
+        "score --system file:a.de --source a.en --target a.de",
+        "score --system lab:teacher --source own.en --target a.de",
+        "sample --system 'cmd:cat' --source a.en",
+        "top-k --system file:a.de a.en",
+        "contrast --system file:own.de --tests pairs.jsonl",
+        "contrast --system nan:1 --tests toy-pairs.jsonl",
+        "translate --system mute:1 a.en",
+        "translate --system 'cmd:false' a.en",
+        "translate --system http://127.0.0.1:1/x?retries=0 a.en",
+        "translate --system openai:{server} a.en",
+        "translate --system ensemble:lab:teacher a.en",
+        "translate --system ensemble:lab:teacher,lab:llm a.en",
+        "translate --system 'lab:student?dtype=float7' a.en",
+    ],
+    "refusals/files": [
+        "contrast --system lab:student --tests bad.jsonl",
+        "contrast --system lab:student --tests torn.jsonl",
+        "contrast --system lab:student --tests empty.jsonl",
+        "contrast --system lab:student --tests own.en",
+        "quality --system file:own.de --tests parallel:own.en,a.de",
+        "quality --system file:a.de --tests parallel:own.en,own.de",
+        "challenge --system file:own.de --tests pairs.jsonl",
+        "space --nbest top=own.de --reference own.de",
+        "space --nbest top=top.moses --reference a.de",
+        "agreement pairs.jsonl",
+        "correlate rated.jsonl --human pairs.jsonl",
+        "make challenge --parses own.en --source own.en --reference own.de",
+        "condition --tests ambiguous.jsonl --translations a.de --evaluator lab:teacher",
+        "patterns mucow --tests mucow:nowhere --translations senses.de",
+    ],
+    "refusals/runs": [
+        "compare nowhere",
+        "compare .",
+        "report nowhere",
+        "run bad.toml",
+        "run nowhere.toml",
+        "quality --tests parallel:own.en,own.de --system file:first.de --metric chrf --out run --json",
+        "quality --tests parallel:own.en,own.de --system file:first.de --metric bleu --out run",
+        "contrast --rejudge run",
+        "quality --rejudge run --metric chrf --seed 3",
+        "merge run --out merged",
+        "compare run --covariate width",
+        "compare run --figure nothing --table rated.jsonl",
+        "quality --tests parallel:own.en,own.de --system file:first.de --out own.en",
+        "init --system lab:student --tests pairs.jsonl study.toml",
+    ],
+    "warnings/judging": [
+        "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --direction higher --ties wrong",
+        f"contrast {_BOTH} --tests lab:pairs?n=3&seed=1",
+        "contrast --system lab:llm --prompt lines --prompt question --tests lab:pairs?n=1",
+        "condition --system lab:teacher --evaluator lab:hard-unsmoothed --tests lab:senses-other?n=16",
+        "condition --tests ambiguous.jsonl --translations given.de --evaluator lab:student",
+        "space --system lab:student --tests lab:parallel?n=4 --k 2 --samples 4 --budget-expansions 3",
+        "space --system '" + _STUB + "' --tests parallel:a.en,a.de --k 0 --samples 3",
+        "quality --tests parallel:own.en,own.de --system file:own.en --metric bleu",
+        "quality --tests parallel:own.en,own.de --system file:second.de --system file:own.de --metric chrf",
+        "errors --tests parallel:own.en,own.de --system file:own.en --language de",
+        "likelihood --system lab:llm --tests parallel:own.en,own.de",
+        "challenge --tests lab:challenge?n=20&seed=3 --system lab:student --matched-corpora 3",
+        "translate --system 'lab:student?max_length=4' own.en --to short.de",
+        "contrast --system lab:student --tests pairs-twice.jsonl",
+        "quality --tests parallel:own.en,own.de --system file:own.en --metric chrf --out run-a",
+        "quality --tests parallel:own.en,own.de --system file:first.de --metric chrf --out run-b",
+        "compare run-a run-b",
+        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de",
+        "quality --tests parallel:twice.en,twice.de --system file:twice-first.de --metric bleu",
+        "make challenge --source own.en --reference own.de --to few.jsonl",
+        "make pairs --type polarity_affix_del --source a.en --reference a.de --to none.jsonl",
+    ],
+}
+RAY_CASES: dict[str, list[str]] = {
+    "ray/study": ["run stored.toml --out run --json --no-report --ray --workers 1"],
+    "ray/pairs": [
+        "make pairs --type all --language de --source own.en --reference own.de --to pairs.out.jsonl --ray"
+    ],
+}
