@@ -101,15 +101,16 @@ def facts_of(
             at: Fact = {"step": number}
             facts.append(at | {"exit": code})
             facts += [at | {"says": each} for each in _said(_hidden(err, hide), _hidden(out, hide))]
-            if calls() != asked or "{server}" in command:
+            if calls() != asked or "{server}" in command or "{http}" in command:
                 facts.append(at | {"calls": calls() - asked})
             facts += [at | fact for fact in _printed(out, hide, signatures)]
             for path in sorted(folder.rglob("*")):
                 name = path.relative_to(folder).as_posix()
                 if path.is_file() and _state(path) != before.get(name):
                     facts += [at | {"file": name} | fact for fact in _written(path, hide, "--json" in words)]
-        if signatures:
-            facts.append({"signatures": [sorted(set(signatures)).index(each) for each in signatures]})
+        if signatures:  # which of them are equal, numbered as they appear
+            distinct = list(dict.fromkeys(signatures))
+            facts.append({"signatures": [distinct.index(each) for each in signatures]})
     gc.collect()
     return [json.loads(json.dumps(fact)) for fact in facts]
 
