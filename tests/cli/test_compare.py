@@ -56,6 +56,20 @@ def test_sections_as_json(babelscope: Babelscope, tmp_path: Path) -> None:
     assert {(row["over"], row["evaluators"]) for row in found} >= {("systems", "toy:e, toy:f")}
 
 
+def test_p_values_are_numbers(babelscope: Babelscope, tmp_path: Path) -> None:
+    run(babelscope, "one", *(f"toy:{name}" for name in "abcd"))
+    lines = [f"toy:{name}\t{20 + n * n}" for n, name in enumerate("abcd")]
+    (tmp_path / "bleu.tsv").write_text("\n".join(["system\tbleu", *lines]) + "\n")
+    ran = babelscope("compare", "one", "--table", "bleu.tsv", "--covariate", "bleu", "--json")
+    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    stored = json.loads((tmp_path / "one" / "summary.json").read_text())["comparisons"]
+    for name in ("p", "p_holm"):
+        values = [row[name] for row in (*rows, *stored) if row["name"] == "difference"]
+        assert {type(value) for value in values} == {float}, name
+    regressed = [row for row in rows if row["table"] == "regression"]
+    assert {type(row[name]) for row in regressed for name in ("p", "p_regression", "r_squared")} == {float}
+
+
 def test_tables_for_people(babelscope: Babelscope) -> None:
     run(babelscope, "one", "toy:s", "toy:s-2")
     run(babelscope, "two", "toy:t")

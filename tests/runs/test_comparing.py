@@ -136,7 +136,7 @@ def test_a_system_does_not_differ_from_itself(make_run: MakeRun) -> None:
     two = make_run("two", {"y": "toy:1"}, "contrast")
     (group,) = _groups(one, two)
     for row in paired_differences(group):
-        assert (row.estimate.value, row.counts["ties"], row.labels["p_holm"]) == (0, row.estimate.n, "1")
+        assert (row.estimate.value, row.counts["ties"], row.labels["p_holm"]) == (0, row.estimate.n, 1)
 
 
 def test_contrast_is_compared_as_its_own_command_does(make_run: MakeRun) -> None:

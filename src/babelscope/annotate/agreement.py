@@ -25,7 +25,7 @@ from babelscope.util.text import shorten
 
 Answers = Mapping[str, Mapping[str, Answered]]
 """Annotator name -> item digest -> answer."""
-Labels = dict[str, str | int]
+Labels = dict[str, str | float]
 
 MOST_ANNOTATORS = 100
 

@@ -132,7 +132,7 @@ class _Pair:
 def agreement_rows(
     judged: Judged,
     records: AutomaticJudgements,
-    labels: Mapping[str, str | int],
+    labels: Mapping[str, str | float],
     *,
     assumed: AutomaticJudgements | None = None,
     if_undecided: bool | None = None,
@@ -149,7 +149,7 @@ def agreement_rows(
     rows: list[Row] = []
     for name, own in {**together, **judged}.items():
         pairs, counts = _pairs(own, records, if_undecided)
-        named: dict[str, str | int] = {**labels, "annotators": name, "labels": "binary"}
+        named: dict[str, str | float] = {**labels, "annotators": name, "labels": "binary"}
         counts = {"judgements": len(pairs), "agreed": sum(p.human == p.verdict for p in pairs), **counts}
         with_weights = any(pair.weight is not None for pair in pairs)
         for weighting in ("none", *(("category",) if with_weights else ())):

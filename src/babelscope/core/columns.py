@@ -11,7 +11,7 @@ from babelscope.core.comparable import Comparable
 from babelscope.core.factors import Factors
 from babelscope.core.results import Record, Row
 
-FigureKey = tuple[str, tuple[tuple[str, str | int], ...]]
+FigureKey = tuple[str, tuple[tuple[str, str | float], ...]]
 """What identifies a row within its cell: its name, and its sorted labels."""
 
 # Labels that are results themselves, and so do not identify what was measured.

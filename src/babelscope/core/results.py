@@ -107,8 +107,8 @@ class Row:
 
     name: str
     estimate: Estimate
-    labels: Mapping[str, str | int] = field(default_factory=dict)
-    """System, phenomenon, reference...: whatever tells this figure from the others of its name."""
+    labels: Mapping[str, str | float] = field(default_factory=dict)
+    """System, phenomenon, reference...: whatever tells this figure from the others of its name; and p-values."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Ties, skipped, truncated...: numbers of items."""
 
@@ -124,7 +124,16 @@ class Row:
 
     def as_json(self) -> dict[str, Any]:
         """One flat object, the stable form that scripts build on."""
-        return {"name": self.name, **self.labels, **self.estimate.as_json(), **self.counts}
+        labels = {
+            name: finite_or_none(value) if isinstance(value, float) else value
+            for name, value in self.labels.items()
+        }
+        return {"name": self.name, **labels, **self.estimate.as_json(), **self.counts}
+
+    def told(self, label: str) -> str:
+        """A label as people read it, p-values to four digits; empty if the row does not have it."""
+        value = self.labels.get(label, "")
+        return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +300,7 @@ def render(rows: Sequence[Row], width: int | None = None) -> str:
     labels = list(dict.fromkeys(label for row in rows for label in row.labels))
     headings, figures = figure_columns(rows)
     lines = (
-        [*(str(row.labels.get(label, "")) for label in labels), row.name, *own]
+        [*(row.told(label) for label in labels), row.name, *own]
         for row, own in zip(rows, figures, strict=True)
     )
     words = len(labels) + 1

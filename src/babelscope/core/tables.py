@@ -46,7 +46,7 @@ def of_rows(
     """
     columns = {"figure": [row.name for row in rows]}
     for label in dict.fromkeys(label for row in rows for label in row.labels):
-        columns[label] = [str(row.labels.get(label, "")) for row in rows]
+        columns[label] = [row.told(label) for row in rows]
     same = {label: own[0] for label, own in columns.items() if label in _COMMON and len(set(own)) == 1}
     told = [label for label in columns if label not in same]
     digits = even_decimals(row.estimate.value for row in rows) if even else None

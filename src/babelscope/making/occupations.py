@@ -292,7 +292,7 @@ def correlation_rows(counts: GenderCounts, stages: Sequence[str], labour: Mappin
         ratios = counts.female_ratios(stage)
         estimate, p = occupation_correlation(ratios, labour)
         missing = sum(name not in labour for name in ratios)
-        labels: dict[str, str | int] = {"stage": stage, "with": "women in labour", "p": f"{p:.4g}"}
+        labels: dict[str, str | float] = {"stage": stage, "with": "women in labour", "p": p}
         rows.append(Row("pearson", estimate, labels, {"not_in_statistics": missing}))
     return rows
 

@@ -100,7 +100,7 @@ def count_behind(section: Section, group: Group, view: View) -> Section:
 # -- from rows to findings and charts --------------------------------------------------------------------
 
 
-def one(rows: Iterable[Row], name: str, **labels: str | int) -> Row | None:
+def one(rows: Iterable[Row], name: str, **labels: str | float) -> Row | None:
     """The first row of a name with these labels."""
     return next(
         (

@@ -66,7 +66,7 @@ def paired_findings(rows: Sequence[Row], section: Section) -> list[Finding]:
                     share=_is_share(row),
                     tag=f"{ahead} ahead",
                     more=f"{first} is better on {wins:,}, {second} on {losses:,}, equal on {ties:,}; "
-                    f"p = {row.labels['p_holm']}",
+                    f"p = {row.told('p_holm')}",
                 )
             )
     return found
@@ -100,7 +100,7 @@ def _picture(group: Group, rows: Sequence[Row], share: bool, unit: str) -> Pictu
     for row in rows:
         pair = f"{row.labels['system']} − {row.labels['against']}"
         name = f"{_what(row, labels)}, {pair}" if several else _what(row, labels)
-        p = f", p = {row.labels['p_holm']}"
+        p = f", p = {row.told('p_holm')}"
         bar = Bar(
             _ahead(row),
             point(row.estimate),

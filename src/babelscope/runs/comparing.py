@@ -144,7 +144,7 @@ def paired_differences(group: Group) -> list[Row]:
         Row(
             "difference",
             difference,
-            {**group.labels, **labels, "p": f"{p:.4g}", "p_holm": f"{corrected:.4g}"},
+            {**group.labels, **labels, "p": p, "p_holm": corrected},
             counts,
         )
         for (labels, difference, p, counts), corrected in zip(found, adjusted, strict=True)

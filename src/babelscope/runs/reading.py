@@ -226,7 +226,7 @@ def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
     before, after = names.index("value"), names.index("n") + 1
     labels = {name: stored[name] for name in names[:before] if name != "name"}
     texts = (stored["name"], *labels.values())
-    if not labels.keys() >= set(needed) or not all(isinstance(each, str | int) for each in texts):
+    if not labels.keys() >= set(needed) or not all(isinstance(each, str | int | float) for each in texts):
         raise ValueError("a row without its name and labels")
     estimate = Estimate.of_nothing()
     if stored["n"]:

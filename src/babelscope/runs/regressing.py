@@ -11,7 +11,7 @@ from babelscope.runs.covariates import SystemTable, as_number, read_column, read
 from babelscope.stats.regression import regress
 from babelscope.util.errors import BabelscopeError
 
-Labels = dict[str, str | int]
+Labels = dict[str, str | float]
 
 HISTOGRAMS = frozenset({"confidence"})
 """Names of rows that are bins of a histogram, not figures to average."""
@@ -122,5 +122,4 @@ def _regression_rows(
     outcome: Sequence[float], variables: Mapping[str, Sequence[float]], labels: Labels
 ) -> list[Row]:
     found = regress(outcome, variables)
-    whole: Labels = {"r_squared": f"{found.r_squared:.4g}", "p_regression": f"{found.p:.4g}"}
-    return found.rows({**labels, **whole})
+    return found.rows({**labels, "r_squared": found.r_squared, "p_regression": found.p})

@@ -30,7 +30,7 @@ class Regression:
     p: float
     """Of the regression as a whole (F test)."""
 
-    def rows(self, labels: Mapping[str, str | int] | None = None) -> list[Row]:
+    def rows(self, labels: Mapping[str, str | float] | None = None) -> list[Row]:
         """A row a variable; those that table 3 marks with a star are `significant` (p < 0.05)."""
         return [
             Row(
@@ -39,7 +39,7 @@ class Regression:
                 {
                     **(labels or {}),
                     "variable": name,
-                    "p": f"{each.p:.4g}",
+                    "p": each.p,
                     "significant": "yes" if each.p < 0.05 else "no",
                 },
             )

@@ -19,7 +19,7 @@ NAMES = {
 }
 DIGITS = {**dict.fromkeys(NAMES, 2), "ribes": 4}
 
-_SubsetKey = tuple[tuple[str, str | int], ...]
+_SubsetKey = tuple[tuple[str, str | float], ...]
 _SUBSET_LABELS = ("tests", "phenomenon", "side", "min_distance", "distance")
 
 
@@ -130,7 +130,7 @@ def with_interval(estimate: Estimate, digits: int, sign: str = "") -> str:
     return estimate.text(lambda each: f"{each:{sign}.{digits}f}")
 
 
-def phenomenon_of(labels: Mapping[str, str | int]) -> str:
+def phenomenon_of(labels: Mapping[str, str | float]) -> str:
     """The name of a phenomenon, with its side where that is the target."""
     name = str(labels["phenomenon"])
     return f"{name} (target)" if labels.get("side") == "target" else name

@@ -38,7 +38,7 @@ def reference_differences(group: Group, settings: Any, _seed: int) -> list[Row]:
         Row(
             "machine_minus_human",
             test.difference,
-            {**test.labels, "p": f"{test.p:.4g}", "p_holm": f"{p:.4g}"},
+            {**test.labels, "p": test.p, "p_holm": p},
         )
         for test, p in zip(tests, adjusted, strict=True)
     ]

@@ -46,6 +46,6 @@ def _figure_by_system(group: Group, name: str, **labels: str) -> dict[str, float
     return found
 
 
-def rows_named(rows: Iterable[Row], name: str = "", **labels: str | int) -> list[Row]:
+def rows_named(rows: Iterable[Row], name: str = "", **labels: str | float) -> list[Row]:
     """The rows of a name (of any, without one) that have at least these labels."""
     return [row for row in rows if name in ("", row.name) and labels.items() <= row.labels.items()]

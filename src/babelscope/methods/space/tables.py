@@ -138,7 +138,7 @@ def seconds_table(timed: Mapping[tuple[str, str], tuple[float, int]], rows: Sequ
     return [Table("Cost, timed once in this command", headings, lines, 2)] if lines else []
 
 
-def _correlations(tests: str | int, rows: Sequence[Row]) -> Table:
+def _correlations(tests: str | float, rows: Sequence[Row]) -> Table:
     statistics = list(dict.fromkeys(str(row.labels["statistic"]) for row in rows))
     lines = []
     for measure in dict.fromkeys(row.labels["measure"] for row in rows):
