@@ -68,6 +68,19 @@ def test_a_command_gives_each_prompt_and_the_spread_between_them(
     assert len(set(re.findall(r"/prompt\.[0-9a-f]{8}", signature))) == 3
 
 
+def test_a_prompt_that_the_model_was_not_trained_with_is_in_the_mean(babelscope: Babelscope) -> None:
+    """Answers to such a prompt are noted, which is no other system."""
+    Path("t.tsv").write_text("the dog sees the cat .\tder Hund sieht die Katze .\n", encoding="utf-8")
+    chosen = [part for name in PROMPTS for part in ("--prompt", name)]
+    ran = babelscope("likelihood", "--tests", "tsv:t.tsv", "--system", "lab:llm", *chosen, "--json")
+    assert ran.code == 0, ran.err
+    rows = [row for row in rows_of(ran.out) if row.get("of", row["name"]) == "logprob"]
+    values = {row["system"]: row["value"] for row in rows if "over" not in row}
+    (mean,) = (row for row in rows if row["name"] == "mean")
+    assert (mean["n"], len(values)) == (3, 3)
+    assert mean["value"] == pytest.approx(statistics.fmean(values.values()))
+
+
 def test_the_summary_of_a_method_with_a_table_of_its_own_shows_the_spread(
     babelscope: Babelscope, folder: Path, tmp_path: Path
 ) -> None:

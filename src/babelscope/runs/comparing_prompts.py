@@ -16,8 +16,8 @@ from babelscope.runs.comparing_groups import spread_over
 from babelscope.runs.regressing import Labels
 from babelscope.stats.intervals import mean_and_sd
 
-_OF_THE_PROMPT = frozenset({"prompt", "template", "end", "score_prompt"})
-"""Settings in a fingerprint that follow from the prompt."""
+_OF_THE_PROMPT = frozenset({"prompt", "template", "end", "ends", "closing", "score_prompt", "noted"})
+"""Settings in a fingerprint that follow from the prompt, a note that the model was not trained with it included."""
 _NOT_DRAWN = "prompts are chosen, not drawn"
 _SPREAD = ("mean", "sd", "min", "max")
 
