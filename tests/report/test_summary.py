@@ -115,7 +115,7 @@ def test_skipped_items_are_told(result: Result) -> None:
     told = summarise(
         Result(result.config, result.rows, result.records, None, unanswered, groups=result.groups), width=80
     )
-    assert "left out, since a system did not answer: 1 items, the first being 7" in told.replace("\n  ", " ")
+    assert "left out: 1 items, the first being 7" in told.replace("\n  ", " ")
 
 
 def test_names_cannot_steer_the_terminal() -> None:

@@ -169,13 +169,13 @@ class Result:
         return f"{render(self.rows)}\n{self.told_unanswered()}{self.signature}"
 
     def told_unanswered(self) -> str:
-        """One line about the items without an answer; empty if there are none."""
+        """One line about the items that nobody answered or could be asked about; empty if there are none."""
         if not self.unanswered:
             return ""
         first = self.unanswered[0]
         return (
-            f"left out, since a system did not answer: {len(self.unanswered)} items, the first being "
-            f"{visible(str(first['id']))}: {visible(str(first['unanswered']))}\n"
+            f"left out: {len(self.unanswered)} items, the first being {visible(str(first['id']))}: "
+            f"{visible(str(first['unanswered']))}\n"
         )
 
     def _repr_html_(self) -> str:

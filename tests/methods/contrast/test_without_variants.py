@@ -57,6 +57,12 @@ def test_they_are_left_out_unless_they_count_as_right(babelscope: Babelscope) ->
     assert skipped["signature"] != counted["signature"]
 
 
+def test_nobody_failed_to_answer_about_them(babelscope: Babelscope) -> None:
+    ran = babelscope(*SCORES[:-1])
+    assert (ran.code, "did not answer" in ran.out) == (0, False), ran.err
+    assert "left out: 7 items, the first being 2: it has no contrastive variant" in " ".join(ran.out.split())
+
+
 def test_the_same_with_a_system(babelscope: Babelscope) -> None:
     skipped = first(babelscope(*SYSTEM).out)
     assert (skipped["n"], skipped["skipped"]) == (2, 7)
