@@ -80,9 +80,36 @@ def test_contrast_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path
     assert done.code == 0, done.err
     assert "not likelihoods" in " ".join(done.out.split())
     names = {each["name"] for each in json.loads((run / "summary.json").read_text())["rows"]}
-    assert names == {"answer_accuracy", "answer_undecided", "position_bias", "answer_given"}
+    assert names == {
+        "answer_accuracy",
+        "answer_accuracy_decided",
+        "answer_undecided",
+        "position_bias",
+        "answer_given",
+    }
     assert babelscope("report", str(run), "--to", "report.html").code == 0
     assert "Choice by answer" in Path("report.html").read_text()
+
+
+@pytest.mark.parametrize("letter", ["A", "B"])
+def test_a_model_that_always_gives_one_letter_has_no_error_rate(
+    letter: str, serve: Serve, babelscope: Babelscope, tmp_path: Path
+) -> None:
+    pairs = [MinimalPair(f"{n}", f"text {n}", "das Haus", ("das Boot",), "noun", "human") for n in range(12)]
+    system, tests = spec(serve(ChatModel(choose=lambda _: letter))), written(tmp_path / "pairs.jsonl", pairs)
+    asked = ("contrast", "--by-answer", "--system", system, "--tests", tests)
+    found = {row["name"]: row for row in rows(babelscope(*asked, "--json")) if "phenomenon" not in row}
+    for name in ("answer_accuracy", "answer_accuracy_decided"):
+        assert (found[name]["value"], found[name]["n"], found[name]["undecided"]) == (None, 0, 12), name
+    assert (found["answer_undecided"]["value"], found["position_bias"]["value"]) == (
+        1,
+        1 - 2 * (letter == "B"),
+    )
+    told = " ".join(babelscope(*asked).out.split())
+    assert "Errors" not in told
+    assert "50.0 %" not in told
+    assert "12 items without a decision" in told
+    assert "Position bias" in told
 
 
 def test_condition_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:

@@ -43,8 +43,13 @@ def _rows(records: Sequence[Record], undecided: Ties, labels: Labels) -> Iterato
     verdicts = Counter(record["verdict"] for record in records)
     counts = {each: verdicts[each] for each in ("correct", "wrong", "undecided")}
     owners = sources(records)
-    accuracy = clustered_proportion([worth[record["verdict"]] for record in records], owners)
+    decided = [record for record in records if record["verdict"] != "undecided"]
+    # Where nothing is decided, half of each item would be an accuracy of 50 % that nobody measured.
+    counted = records if decided or undecided != "half" else []
+    accuracy = clustered_proportion([worth[record["verdict"]] for record in counted], sources(counted))
     yield Row("answer_accuracy", accuracy, labels, counts)
+    right = [float(record["verdict"] == "correct") for record in decided]
+    yield Row("answer_accuracy_decided", clustered_proportion(right, sources(decided)), labels, counts)
     left = clustered_proportion([float(record["verdict"] == "undecided") for record in records], owners)
     yield Row("answer_undecided", left, labels, counts)
     yield _position_bias(records, labels)

@@ -8,7 +8,6 @@ from typing import Any
 from babelscope.core.columns import Column, Group
 from babelscope.core.page import (
     FEWEST,
-    NOT_RIGHT,
     About,
     Answer,
     Caveat,
@@ -61,12 +60,16 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
     found = []
     for column in group.columns:
         query = {"system": column.name, "tests": group.tests}
-        accuracy, passed = one(column.cell.rows, "answer_accuracy"), _passed(column.cell.rows)
+        accuracy, passed = one(column.cell.rows, "answer_accuracy_decided"), _passed(column.cell.rows)
         if accuracy and accuracy.estimate.n and passed != "no":
             errors = complement(accuracy.estimate)
-            untested = "it is not known if the evaluator can judge this" if passed == "unknown" else ""
-            wrong = {**query, "verdict": NOT_RIGHT}
-            found.append(error_finding(column.name, claim, errors, of, query=wrong, more=untested))
+            left = accuracy.counts["undecided"]
+            more = [f"{left:,} {of} are undecided"] if left else []
+            more += ["it is not known if the evaluator can judge this"] if passed == "unknown" else []
+            wrong = {**query, "verdict": "wrong"}
+            found.append(
+                error_finding(column.name, claim, errors, f"decided {of}", query=wrong, more="; ".join(more))
+            )
         bias = one(column.cell.rows, "position_bias")
         if bias and _is_biased(bias.estimate):
             which = "first" if bias.estimate.value > 0 else "second"
@@ -136,6 +139,7 @@ def _section(
 ) -> Section:
     shown = [
         Figures("accuracy by answer", lambda row: row.name == "answer_accuracy", "percent"),
+        Figures("of what is decided", lambda row: row.name == "answer_accuracy_decided", "percent"),
         Figures("undecided", lambda row: row.name == "answer_undecided", "percent"),
         Figures("position bias", lambda row: row.name == "position_bias"),
         Figures("answered A or B", lambda row: row.name == "answer_given", "percent"),
@@ -162,7 +166,7 @@ def _pairs(group: Group) -> Section:
         group,
         title="Choice by answer: the right translation or one with an error",
         question="Asked in words, does the system choose the right translation?",
-        claim="Asked which of two translations is better, it does not choose the right one",
+        claim="Asked which of two translations is better, it chooses the wrong one in both orders",
         of="pairs",
         label="phenomenon",
         order=11,
@@ -174,7 +178,7 @@ def _senses(group: Group) -> Section:
         group,
         title="Choice by answer: which sense a translation has",
         question="Asked in words, does an evaluator find the sense meant in the translations?",
-        claim="Asked which of two sources a translation renders, the evaluator does not choose the one meant",
+        claim="Asked which of two sources a translation renders, the evaluator chooses the wrong one in both orders",
         of="items",
         label="category",
         order=31,
