@@ -70,6 +70,18 @@ def test_p_values_are_numbers(babelscope: Babelscope, tmp_path: Path) -> None:
     assert {type(row[name]) for row in regressed for name in ("p", "p_regression", "r_squared")} == {float}
 
 
+def test_a_figure_that_is_the_same_for_all_systems_is_not_regressed(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    lines = [f"s{n}\t{n}\t0.5\t{n * n}" for n in range(6)]
+    (tmp_path / "t.tsv").write_text("\n".join(["system\tbleu\tsame\tother", *lines]) + "\n")
+    asked = ("compare", "--table", "t.tsv", "--covariate", "bleu", "--figure")
+    assert babelscope(*asked, "other").code == 0
+    ran = babelscope(*asked, "same")
+    assert (ran.code, ran.out) == (2, "")
+    assert "the figure is 0.5 for all 6 systems" in ran.err
+
+
 def test_tables_for_people(babelscope: Babelscope) -> None:
     run(babelscope, "one", "toy:s", "toy:s-2")
     run(babelscope, "two", "toy:t")

@@ -68,6 +68,11 @@ def regress(outcome: Sequence[float], variables: Mapping[str, Sequence[float]]) 
     )
     if not (np.isfinite(columns).all() and np.isfinite(outcome).all()):
         raise BabelscopeError("a regression needs finite numbers")
+    if np.ptp(outcome) <= 1e-12 * np.abs(outcome).max():
+        raise BabelscopeError(
+            f"the figure is {outcome[0]:.4g} for all {n} systems, so that nothing can explain its differences; "
+            "choose another --figure"
+        )
     if np.linalg.matrix_rank(columns) < len(names):
         # statsmodels would share the coefficient out among them without a word.
         raise BabelscopeError(
