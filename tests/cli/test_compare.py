@@ -82,6 +82,25 @@ def test_a_figure_that_is_the_same_for_all_systems_is_not_regressed(
     assert "the figure is 0.5 for all 6 systems" in ran.err
 
 
+def test_an_interval_over_seeds_stays_on_the_scale_and_needs_three_seeds(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    words = ["one two three four five", "six seven eight nine ten", "red green blue white black"]
+    for name, good in (("m", 3), ("m-2", 1), ("m-3", 0)):
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in [*words[:good], *"xyz"][:3]))
+    (tmp_path / "t.tsv").write_text("".join(f"source {n}\t{text}\n" for n, text in enumerate(words)))
+    systems = [part for name in ("m", "m-2", "m-3") for part in ("--system", f"file:{name}")]
+    for out, some in (("two", systems[:4]), ("three", systems)):
+        assert babelscope("quality", "--tests", "tsv:t.tsv", *some, "--out", out).code == 0
+        ran = babelscope("compare", out, "--json")
+        rows = [row for row in map(json.loads, ran.out.split("\n")[:-1]) if row["table"] == "seeds"]
+        (mean,) = (row for row in rows if (row["name"], row["of"]) == ("mean", "chrf"))
+        if out == "two":
+            assert (mean["low"], mean["high"], mean["no_interval"], mean["n"]) == (None, None, "2 seeds", 2)
+        else:
+            assert (mean["low"], mean["high"], mean["n"]) == (0, 100, 3)
+
+
 def test_tables_for_people(babelscope: Babelscope) -> None:
     run(babelscope, "one", "toy:s", "toy:s-2")
     run(babelscope, "two", "toy:t")

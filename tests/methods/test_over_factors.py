@@ -129,9 +129,9 @@ def test_a_system_with_nobody_to_join_is_left_out_and_counted() -> None:
 
 
 def test_a_share_stays_one_and_other_figures_keep_their_interval() -> None:
-    share, other = mean_over_seeds([0.1, 0.9], "percent"), mean_over_seeds([0.1, 0.9], "plain")
+    share, other = mean_over_seeds([0.1, 0.5, 0.9], "percent"), mean_over_seeds([0.1, 0.5, 0.9], "plain")
     assert (share.value, share.low, share.high) == (0.5, 0.0, 1.0)
     assert other.low < 0
     assert other.high > 1
-    below = mean_over_seeds([-0.4, -0.2], "plain")
+    below = mean_over_seeds([-0.4, -0.3, -0.2], "plain")
     assert below.low < below.value < 0

@@ -158,8 +158,10 @@ def test_what_says_nothing_about_others_has_no_interval() -> None:
         (mean_of_counts({7: 1}), "1 sentence"),
         (mean_of_counts({7: 3}), "all 3 sentences alike"),
         (mean_and_sd([2.0, 2.0], "seeds")[1], "all 2 seeds alike"),
-        (welch([1.0, 1.0], [2.0, 2.0], "seeds"), "all seeds of a group alike"),
-        (welch([1.0], [2.0, 3.0], "seeds"), "a group of one of the seeds"),
+        (welch([1.0] * 3, [2.0] * 3, "seeds"), "all seeds of a group alike"),
+        (mean_and_sd([1.0, 2.0], "seeds")[0], "2 seeds"),
+        (welch([1.0, 2.0], [2.0, 3.0, 4.0], "seeds"), "a group of 2 seeds"),
+        (welch([1.0], [2.0, 3.0], "seeds"), "a group of 1 seed"),
     ):
         assert found.no_interval == why
         assert math.isnan(found.low)

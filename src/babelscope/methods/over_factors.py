@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from babelscope.core.columns import Column, Group
 from babelscope.core.factors import SEED, Rest, but, is_number, sort_key, told_apart
@@ -134,10 +134,8 @@ def _reading(factor: str, found: Sequence[_Joined], drawn: Sequence[_Joined]) ->
 
 def mean_over_seeds(values: Sequence[float], unit: Unit) -> Estimate:
     """The mean with its interval over seeds; a share's ends at 0 and 1."""
-    mean, _ = mean_and_sd(values, "seeds")
-    if unit == "plain" or mean.no_interval:
-        return mean
-    return replace(mean, low=max(0.0, mean.low), high=min(1.0, mean.high))
+    within = (-math.inf, math.inf) if unit == "plain" else (0.0, 1.0)
+    return mean_and_sd(values, "seeds", within)[0]
 
 
 def _point(estimates: Sequence[Estimate], unit: Unit) -> Point:

@@ -15,6 +15,8 @@ from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, method_names
 from babelscope.methods.over_factors import mean_over_seeds
+from babelscope.metrics.base import METRICS, find_metric
+from babelscope.metrics.corpus import bounds_of
 from babelscope.runs.regressing import HISTOGRAMS, Labels, figure_of
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd, welch
@@ -139,7 +141,7 @@ def _rows_of_seed_groups(
     for title, names in groups.items():
         own = {name: columns[name] for name in names}
         for labels, found in spread_over(group, own, {**more, "system": title}):
-            mean, sd = mean_and_sd(found, "seeds")
+            mean, sd = mean_and_sd(found, "seeds", _scale_of(labels))
             rows += [Row("mean", mean, labels), Row("sd", sd, labels)]
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
@@ -148,6 +150,14 @@ def _rows_of_seed_groups(
                 labels["note"] = told
             rows.append(_difference(values[one][figure], values[other][figure], systems, labels))
     return rows
+
+
+def _scale_of(labels: Labels) -> tuple[float, float]:
+    """The ends of a figure's scale, where they are known: those of accuracies and of metrics."""
+    if labels.get("measure") == "accuracy":
+        return 0.0, 1.0
+    name = str(labels["of"])
+    return bounds_of(find_metric(name).scale) if name in METRICS.names() else (-math.inf, math.inf)
 
 
 def spread_over(
@@ -182,7 +192,9 @@ def _difference(
         {seed_of(name, systems[name]): value for name, value in own.items()} for own in (ours, theirs)
     )
     if mine.keys() == others.keys() and len(mine) == len(ours) == len(theirs):
-        found, _ = mean_and_sd([mine[seed] - others[seed] for seed in mine], "seeds")
+        low, high = _scale_of(labels)
+        apart = [mine[seed] - others[seed] for seed in mine]
+        found, _ = mean_and_sd(apart, "seeds", (low - high, high - low))
         return Row("seed_difference", found, {**labels, "pairing": "by seed"})
     estimate = welch(list(ours.values()), list(theirs.values()), "seeds")
     return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})

@@ -21,6 +21,8 @@ Array = np.ndarray[Any, Any]
 Bounds = tuple[Array, Array]
 
 _OUTSIDE = 0.05
+_FEWEST_REPEATED = 3
+"""Systems or repetitions, below which an interval over them says nothing."""
 
 
 # -- proportions ---------------------------------------------------------------------------------------
@@ -272,8 +274,14 @@ def perplexity(nats_a_token: Estimate) -> Estimate:
 # -- means over a few systems or repetitions -----------------------------------------------------------
 
 
-def mean_and_sd(values: Sequence[float], what: str = "values") -> tuple[Estimate, Estimate]:
-    """Mean and sample standard deviation of a few values, with normal theory's 95 % intervals (t, chi2)."""
+def mean_and_sd(
+    values: Sequence[float], what: str = "values", within: tuple[float, float] = (-math.inf, math.inf)
+) -> tuple[Estimate, Estimate]:
+    """Mean and sample standard deviation of a few values, with normal theory's 95 % intervals (t, chi2).
+
+    Two values have no interval: Student's t would reach 6.4 times as far as they lie apart. `within` are the ends
+    of the mean's scale.
+    """
     n = len(values)
     if n < 2:
         raise BabelscopeError("a standard deviation needs at least two values")
@@ -281,9 +289,13 @@ def mean_and_sd(values: Sequence[float], what: str = "values") -> tuple[Estimate
     if sd <= 1e-12 * max(map(abs, values)):
         why = f"all {n} {what} alike"
         return Estimate.without_interval(mean, n, why), Estimate.without_interval(0.0, n, why)
+    if n < _FEWEST_REPEATED:
+        why = _counted(n, what)
+        return Estimate.without_interval(mean, n, why), Estimate.without_interval(sd, n, why)
     reach = float(t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
     low, high = (sd * math.sqrt((n - 1) / float(chi2.ppf(q, n - 1))) for q in (0.975, 0.025))
-    return Estimate(mean, mean - reach, mean + reach, n), Estimate(sd, min(low, sd), max(high, sd), n)
+    ends = max(mean - reach, within[0]), min(mean + reach, within[1])
+    return _estimate(mean, ends, n), Estimate(sd, min(low, sd), max(high, sd), n)
 
 
 def welch(ours: Sequence[float], theirs: Sequence[float], what: str = "values") -> Estimate:
@@ -292,8 +304,8 @@ def welch(ours: Sequence[float], theirs: Sequence[float], what: str = "values") 
 
     value = math.fsum(ours) / len(ours) - math.fsum(theirs) / len(theirs)
     n = len(ours) + len(theirs)
-    if min(len(ours), len(theirs)) < 2:
-        return Estimate.without_interval(value, n, f"a group of one of the {what}")
+    if (fewest := min(len(ours), len(theirs))) < _FEWEST_REPEATED:
+        return Estimate.without_interval(value, n, f"a group of {_counted(fewest, what)}")
     if np.ptp(ours) == 0 and np.ptp(theirs) == 0:
         return Estimate.without_interval(value, n, f"all {what} of a group alike")
     with warnings.catch_warnings():
