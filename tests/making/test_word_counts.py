@@ -47,9 +47,9 @@ def test_genders_move_from_stage_to_stage() -> None:
     flows = flows_of(occurrences(split, {"cook": COOK}), ["original", "student"])
     assert sorted(flows) == [
         ("cook", "cook_original_female", 1),
-        ("cook", "cook_original_neutral", 1),
+        ("cook", "cook_original_other", 1),
         ("cook_original_female", "cook_student_male", 1),
-        ("cook_original_neutral", "cook_student_male", 1),
+        ("cook_original_other", "cook_student_male", 1),
     ]
     counts = GenderCounts.from_flows(flows)
     assert [row.estimate.value for row in counts.shares("student")] == [1, 0, 0]

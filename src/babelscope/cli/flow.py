@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # Of the middle of the scale, so that they can be told from a light and from a dark ground.
 _COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
-_NEITHER = ("neutral", "other")
 
 
 @formerly({"out": "to"})
@@ -171,7 +170,7 @@ def _of_text(
 
 
 def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
-    """A Sankey diagram of the classes from stage to stage, with what is neither in the middle."""
+    """A Sankey diagram of the classes from stage to stage, with what is not identified (other) in the middle."""
     from babelscope.methods.patterns.flow import merge_words
     from babelscope.methods.patterns.word_flows import WORD_NODE, flows_by_word
     from babelscope.report.sankey import sankey
@@ -181,8 +180,8 @@ def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
     classes = sorted(
         {_class(name) for start, end, _ in moved for name in (start, end) if name not in in_words}
     )
-    coloured = [name for name in classes if name not in _NEITHER]
-    ordered = [*coloured[:1], *(name for name in classes if name in _NEITHER), *coloured[1:]]
+    coloured = [name for name in classes if name != "other"]
+    ordered = [*coloured[:1], *(name for name in classes if name == "other"), *coloured[1:]]
     colours = dict(zip(coloured, _COLOURS, strict=False))
     nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
     total = sum(count for _, end, count in flows if end.rsplit("_", 2)[1] == stages[0])

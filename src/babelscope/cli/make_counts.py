@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -248,9 +247,7 @@ def _stored_counts(path: Path) -> tuple[GenderCounts, list[str]]:
     from babelscope.methods.patterns.word_flows import read_counts
 
     flows, stages = read_counts(path)
-    # The lab calls "other" what the released counts call neutral.
-    renamed = [(start, re.sub("_other$", "_neutral", end), count) for start, end, count in flows]
-    return GenderCounts.from_flows(renamed), stages
+    return GenderCounts.from_flows(flows), stages
 
 
 def _occupations_told(ratios: list[Row], stage: str) -> str:

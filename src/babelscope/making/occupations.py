@@ -56,7 +56,7 @@ class Forms:
 
     source: frozenset[str]
     classes: Mapping[str, frozenset[str]]
-    other: str = "neutral"
+    other: str = "other"
     """The class of a translation with no known form, or with forms of several classes."""
 
     @classmethod
@@ -136,6 +136,7 @@ class GenderCounts:
         counts: Counter[tuple[str, str, str]] = Counter()
         for flow in flows:
             parts = str(flow[1]).rsplit("_", 2) if len(flow) == 3 else []
+            parts[2:] = ["neutral" if each == "other" else each for each in parts[2:]]
             if len(parts) != 3 or parts[2] not in GENDERS or json_number(flow[2]) is None:
                 raise BabelscopeError(f"{shorten(str(flow))} is no flow to <occupation>_<stage>_<gender>")
             counts[parts[0], parts[1], parts[2]] += flow[2]

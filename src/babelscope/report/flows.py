@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from babelscope.methods.patterns.flow import STAGES, merge_words
+from babelscope.methods.patterns.flow import STAGES, merge_words, with_other
 from babelscope.report.charts import Drawn
 from babelscope.report.sankey import sankey
 from babelscope.runs.reading import Run
@@ -31,7 +31,7 @@ def _picture(run: Run) -> Drawn:
     path = run.path / FILE
     found = parse_json(read_bytes(path), path)
     try:
-        flows = merge_words([(str(start), str(end), float(count)) for start, end, count in found])
+        flows = merge_words(with_other((str(start), str(end), float(count)) for start, end, count in found))
     except (TypeError, ValueError):
         raise BabelscopeError(f"{path} must be a list of [from, to, count]") from None
     if not flows:

@@ -165,15 +165,26 @@ def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
     rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
     share = {(row["stage"], row["class"]): row["value"] for row in rows if row["name"] == "share"}
     assert share == {
-        ("data", "female"): 0.5, ("data", "male"): 0.5, ("data", "neutral"): 0,
-        ("distilled", "female"): 0, ("distilled", "male"): 1, ("distilled", "neutral"): 0,
-        ("student", "female"): 0, ("student", "male"): 0.5, ("student", "neutral"): 0.5,
+        ("data", "female"): 0.5, ("data", "male"): 0.5, ("data", "other"): 0,
+        ("distilled", "female"): 0, ("distilled", "male"): 1, ("distilled", "other"): 0,
+        ("student", "female"): 0, ("student", "male"): 0.5, ("student", "other"): 0.5,
     }  # fmt: skip
-    assert ["cook_distilled_male", "cook_student_neutral", 1.0] in json.loads(
-        (tmp_path / "f.json").read_text()
-    )
+    assert ["cook_distilled_male", "cook_student_other", 1.0] in json.loads((tmp_path / "f.json").read_text())
     picture = ElementTree.fromstring((tmp_path / "f.svg").read_text())
     assert picture.tag.endswith("svg")
+    drawn = {text for each in picture.iter() if (text := (each.text or "").partition(" ")[0])}
+    assert "other" in drawn
+    assert "neutral" not in drawn
+    # A class of that name is one of identified forms, and drawn as such beside those that are not identified.
+    (tmp_path / "q.json").write_text(json.dumps({"cook": {**query, "tgt_forms_neutral": ["Kochkraft"]}}))
+    (tmp_path / "s").write_text("Die Kochkraft schlief.\nEine Person!\nNichts.\n")
+    ran = babelscope(*usual, "--distilled", "t", "--student", "s")
+    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    last = {
+        row["class"]: row["value"] for row in rows if row.get("stage") == "student" and row["name"] == "share"
+    }
+    assert last == {"female": 0, "male": 0, "neutral": 0.5, "other": 0.5}
+    (tmp_path / "q.json").write_text(json.dumps({"cook": query}))
     alone = babelscope(*usual)
     assert {json.loads(line)["stage"] for line in alone.out.split("\n")[:-1]} == {"data"}
     for more, told in (

@@ -38,7 +38,7 @@ def test_each_word_flows_into_the_classes(tmp_path: Path) -> None:
         ("word:cook", "original_male", 6),
         ("word:teacher", "original_male", 3),
         ("original_female", "teacher_male", 1.5),
-        ("original_female", "teacher_neutral", 0.5),
+        ("original_female", "teacher_other", 0.5),
         ("original_male", "teacher_male", 9),
     ]
     of_cook = choose_words(flows, ["cook"])
@@ -93,7 +93,7 @@ def test_figure_4(shared: Path, babelscope: Babelscope) -> None:
     rows = [json.loads(line) for line in done.out.split("\n")[:-1]]
     shares = {(row["stage"], row["class"]): row for row in rows if row["name"] == "share"}
     assert shares["original", "male"]["n"] == 868663
-    found = [round(100 * shares["original", each]["value"], 1) for each in ("male", "female", "neutral")]
+    found = [round(100 * shares["original", each]["value"], 1) for each in ("male", "female", "other")]
     assert found == [39.4, 3.6, 57.0]
     changes = {(row["to"], row["class"]): row["value"] for row in rows if row["name"] == "change"}
     places = [(stage, name) for stage in ("teacher", "student") for name in ("male", "female")]

@@ -73,6 +73,18 @@ def mean_flows(models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = S
     return [(start, end, count / len(models)) for (start, end), count in total.items()]
 
 
+def with_other(flows: Iterable[Flow]) -> list[Flow]:
+    """Flows in which forms that are not identified are `other`; the released counts call them neutral."""
+    flows = list(flows)
+    if any(end.endswith("_other") for _, end, _ in flows):  # neutral is then a class of its own
+        return flows
+    return [(_as_other(start), _as_other(end), count) for start, end, count in flows]
+
+
+def _as_other(node: str) -> str:
+    return f"{node.removesuffix('_neutral')}_other" if node.endswith("_neutral") else node
+
+
 def merge_words(flows: Iterable[Flow], stages: Sequence[str] = STAGES) -> list[Flow]:
     """Flows summed over words: `data_male` for `doctor_data_male`; flows from the bare word are left out."""
     total: Counter[tuple[str, str]] = Counter()

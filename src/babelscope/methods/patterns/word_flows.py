@@ -9,7 +9,7 @@ from pathlib import Path
 
 from babelscope.core.results import Estimate, Row
 from babelscope.making.occupations import FIGURE_4, Flow
-from babelscope.methods.patterns.flow import merge_words
+from babelscope.methods.patterns.flow import merge_words, with_other
 from babelscope.stats.intervals import proportion
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.json_lines import json_number, parse_json
@@ -39,7 +39,7 @@ def read_counts(path: str | Path) -> tuple[list[Flow], list[str]]:
             raise BabelscopeError(f"{path}, row {number}: {shorten(row[1])} is no <word>_<stage>_<class>")
         stages.setdefault(parts[1])
         flows.append((row[0], row[1], count))
-    return flows, _in_order(flows, list(stages), path)
+    return with_other(flows), _in_order(flows, list(stages), path)
 
 
 def _in_order(flows: Sequence[Flow], stages: Sequence[str], path: str | Path) -> list[str]:
