@@ -49,6 +49,18 @@ def test_by_length_items_are_in_quarters() -> None:
     assert found == [f"{n}-{n + 1} characters" for n in (1, 3, 5, 7)]
 
 
+def test_a_number_and_a_text_of_the_same_digits_are_kept_apart(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    values = [1, "1", 2, "1", True, "True"]
+    lines = [{**pair.as_json(), "turn": value} for pair, value in zip(PAIRS, values, strict=True)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1", "--by", "turn", "--json")
+    rows = [row for row in map(json.loads, babelscope(*asked).out.splitlines()) if row["name"] == "all"]
+    sizes = {row["turn"]: row["n"] for row in rows if "turn" in row}
+    assert sizes == {"1": 1, '"1"': 2, "2": 1, "true": 1, '"True"': 1}
+
+
 def test_tables_and_sections_are_of_all_items(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in PAIRS))
     asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1", "--resamples", "100")

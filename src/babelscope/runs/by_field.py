@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -50,9 +51,16 @@ def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
     """Records by the value of a field of the record or its item, sorted by value; empty if none has the field."""
     if not _any_has(records, name):
         return _by_length(records) if name == LENGTH else {}
-    found: dict[str, list[Record]] = {}
+    written: dict[str, dict[str, list[Record]]] = {}
     for record in records:
-        found.setdefault(_value(record, name), []).append(record)
+        value = _value(record, name)
+        written.setdefault(str(value), {}).setdefault(json.dumps(value), []).append(record)
+    # The number 1 and the text "1" are two values: where both occur, each is written as in JSON.
+    found = {
+        (as_json if len(own) > 1 else text): some
+        for text, own in written.items()
+        for as_json, some in own.items()
+    }
     if len(found) > _MOST_VALUES:
         raise BabelscopeError(
             f"items have {len(found)} values of {name!r}; figures are split into {_MOST_VALUES} at most"
@@ -64,9 +72,9 @@ def _any_has(records: Sequence[Record], name: str) -> bool:
     return any(_value(record, name) != _NO_VALUE for record in records)
 
 
-def _value(record: Record, name: str) -> str:
+def _value(record: Record, name: str) -> str | float:
     value = record.get(name, record.get("extra", {}).get(name, _NO_VALUE))
-    return str(value) if isinstance(value, str | int | float | bool) else _NO_VALUE
+    return value if isinstance(value, str | int | float | bool) else _NO_VALUE
 
 
 def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
