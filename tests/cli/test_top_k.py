@@ -82,14 +82,44 @@ def test_json_has_the_proof_and_the_figures(babelscope: Babelscope) -> None:
 
 
 def test_what_is_not_proven_counts_in_no_figure_about_modes(babelscope: Babelscope) -> None:
-    ran = babelscope("top-k", "--system", TOY, "--k", "4", "--budget-expansions", "2", "in.txt", "--json")
-    found, figures = rows_of(ran.out)
-    assert [(len(row["found"]), row["exact"]) for row in found] == [(2, False)] * 3
+    asked = ("top-k", "--system", "lab:teacher", "--k", "4", "--budget-expansions", "1", "lab.en")
+    found, figures = rows_of(babelscope(*asked, "--json").out)
+    assert [(row["exact"], [each["proven"] for each in row["found"]]) for row in found] == [
+        (False, [False])
+    ] * 2
     by_name = {row["name"]: row for row in figures}
     assert by_name["proven"]["value"] == 0
-    assert (by_name["logprob"]["n"], by_name["logprob"]["unresolved"]) == (0, 3)
-    shown = babelscope("top-k", "--system", TOY, "--k", "4", "--budget-expansions", "2", "in.txt")
-    assert [line.split("\t")[4] for line in shown.out.split("\n")[1:-1]] == ["no"] * 6
+    assert (by_name["logprob"]["n"], by_name["logprob"]["unresolved"]) == (0, 2)
+    assert [line.split("\t")[4] for line in babelscope(*asked).out.split("\n")[1:-1]] == ["no"] * 2
+
+
+@pytest.mark.parametrize("expansions", [1, 2, 3, 4])
+def test_hypotheses_above_the_bound_are_proven(babelscope: Babelscope, expansions: int) -> None:
+    """The toy sees the most probable ones first: none that it has not seen is better, whatever its budget."""
+    asked = ("top-k", "--system", TOY, "--k", "4", "--budget-expansions", str(expansions), "in.txt")
+    found, figures = rows_of(babelscope(*asked, "--json").out)
+    assert [row["exact"] for row in found] == [expansions == 4] * 3
+    assert [[each["proven"] for each in row["found"]] for row in found] == [[True] * expansions] * 3
+    modes = [space(source)[0] for source in SOURCES]
+    [empty] = [row for row in figures if row["name"] == "empty_mode"]
+    assert (empty["n"], empty["empty"], empty["unresolved"]) == (3, sum(not each.text for each in modes), 0)
+    assert [line.split("\t")[4] for line in babelscope(*asked).out.split("\n")[1:-1]] == [
+        "yes"
+    ] * 3 * expansions
+
+
+@pytest.mark.parametrize("expansions", [20, 36, 60])
+def test_what_a_budget_proves_a_full_search_confirms(babelscope: Babelscope, expansions: int) -> None:
+    """What is proven within a budget has the ranks that the whole search gives it, and some of it is proven."""
+    asked = ("top-k", "--system", "lab:teacher", "--k", "5", "lab.en", "--json")
+    found, _ = rows_of(babelscope(*asked, "--budget-expansions", str(expansions)).out)
+    whole, _ = rows_of(babelscope(*asked, "--budget-expansions", "20000").out)
+    counts = []
+    for row, right in zip(found, whole, strict=True):
+        sure = [each["tokens"] for each in row["found"] if each["proven"]]
+        assert sure == [each["tokens"] for each in right["found"] if each["proven"]][: len(sure)]
+        counts.append(len(sure))
+    assert sum(counts) > 0
 
 
 def test_lengths_are_searched_each_by_itself(babelscope: Babelscope) -> None:

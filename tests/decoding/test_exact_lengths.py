@@ -121,6 +121,8 @@ def test_certificates_are_true(
         assert all(rank <= found.bound + 1e-6 for ids, rank in ranks.items() if ids not in dict(got))
         if found.exact:
             assert [rank for _, rank in got] == [rank for _, rank in best(ranks, k)]
+        sure = [rank for _, rank in got if rank >= found.bound]
+        assert sure == [rank for _, rank in best(ranks, k)][: len(sure)]
         if found.expansions < expansions:
             assert found.exact
 

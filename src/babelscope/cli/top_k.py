@@ -40,7 +40,7 @@ _AT_ONCE = 64
 _MOST_LENGTHS = 1000
 # Lines of figures in the summary, so that all of it has at most 40.
 _MOST_FIGURES = 30
-_VERSION = 1
+_VERSION = 2
 _CERTIFICATE = ("proven", "bound", "mass", "expansions", "seconds")
 
 
@@ -78,9 +78,9 @@ def top_k(
 ) -> None:
     """Search for the most probable translations, with proof. No references are needed.
 
-    A line a hypothesis, with the proof: whether nothing else is better, or which bound nothing unseen exceeds when
-    the budget ended; the probability mass of all hypotheses that were come across; prefixes expanded; seconds. A
-    search that was stopped goes on where it was.
+    One line per hypothesis, with the proof: whether nothing unseen is better, and the bound that nothing unseen
+    exceeds; the probability mass of all hypotheses seen; prefixes expanded; seconds. A search that was stopped goes
+    on where it was.
     """
     from babelscope.core.answers import Budget
     from babelscope.systems.asking import ask_top_k
@@ -182,7 +182,8 @@ def _as_json(answer: TopK | str, rule: LengthRule) -> dict[str, Any]:
 
     if isinstance(answer, str):
         return {"found": [], "unanswered": answer}
-    hypotheses = [described(each) for each in answer.found]
+    sure = answer.proven(rule)
+    hypotheses = [{**described(each), "proven": rank < sure} for rank, each in enumerate(answer.found)]
     if rule.penalty:
         for own, each in zip(hypotheses, answer.found, strict=True):
             own["normalised"] = rule.rank(each.total, len(each.tokens))
@@ -204,14 +205,15 @@ def _cells(answer: TopK | str, rule: LengthRule) -> Iterator[list[str]]:
         yield ["-", *absent, "-", *("-" for _ in _CERTIFICATE), ""]
         return
     seconds = "-" if answer.seconds is None else f"{answer.seconds:.3f}"
-    proof = ["yes" if answer.exact else "no", f"{answer.bound:.4f}", f"{answer.mass:.4g}"]
-    proof += [str(answer.expansions), seconds]
+    proof = [f"{answer.bound:.4f}", f"{answer.mass:.4g}", str(answer.expansions), seconds]
+    sure = answer.proven(rule)
     for rank, each in enumerate(answer.found, 1):
         score = [f"{each.total:.4f}"]
         score += [f"{rule.rank(each.total, len(each.tokens)):.4f}"] if rule.penalty else []
-        yield [str(rank), *score, str(len(each.tokens)), *proof, one_line(each)]
+        proven = "yes" if rank <= sure else "no"
+        yield [str(rank), *score, str(len(each.tokens)), proven, *proof, one_line(each)]
     if not answer.found:
-        yield ["-", *absent, str(rule.exactly or "-"), *proof, ""]
+        yield ["-", *absent, str(rule.exactly or "-"), "yes" if answer.exact else "no", *proof, ""]
 
 
 def _summarise(
@@ -250,10 +252,10 @@ def _rows(
     searched = [(source, answer) for source, answer in some if not isinstance(answer, str)]
     skipped = {"skipped": len(some) - len(searched)} if len(some) > len(searched) else {}
     sources = [source for source, _ in searched]
-    proven = [(source, each) for source, each in searched if each.exact]
     values = [float(each.exact) for _, each in searched]
     yield Row("proven", clustered_proportion(values, sources), labels, skipped)
-    # What a search without proof found may not be the best, so that it counts in no figure about that.
+    # A best hypothesis without proof may not be the best, so that it counts in no figure about that.
+    proven = [(source, each) for source, each in searched if each.exact or each.proven(rule)]
     left_out = {"unresolved": len(searched) - len(proven), **skipped}
     best = [(source, each.found[0]) for source, each in proven if each.found]
     of = [source for source, _ in best]

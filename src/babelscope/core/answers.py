@@ -302,6 +302,12 @@ class TopK:
     seconds: float | None = dataclasses.field(default=None, compare=False)
     """The search's share of the time, where it is known; not reproducible."""
 
+    def proven(self, lengths: LengthRule | None = None) -> int:
+        """How many of `found`, from the first, are proven: by the search's rule nothing outside `found` is better."""
+        rank = (lengths or LengthRule()).rank
+        ranks = [rank(each.total, len(each.tokens)) for each in self.found]
+        return len(ranks) if self.exact else sum(each >= self.bound for each in ranks)
+
 
 @runtime_checkable
 class Searches(Protocol):

@@ -125,12 +125,14 @@ def _answer(sentence: Frontier, scores: list[list[float]], lengths: LengthRule) 
     # What beam search gave to begin with need not have been come across again.
     met = math.fsum(math.exp(totals[i]) for i in best) if lengths != _ANY_LENGTH else 0.0
     last = ranks[best[-1]] if len(best) == sentence.k else -math.inf
+    # Beyond the slack, rounding could have pruned a better hypothesis: nothing is proven.
+    sound = drift <= sentence.slack
+    unseen = min(0.0, sentence.unseen / sentence.stretch + sentence.slack)
     return ExactResult(
         [candidates[i] for i in best],
         [scores[i] for i in best],
-        # Beyond the slack, rounding could have pruned a better hypothesis.
-        exact=sentence.unseen == -math.inf and drift <= sentence.slack,
-        bound=max(sentence.unseen / sentence.stretch, last),
+        exact=sentence.unseen == -math.inf and sound,
+        bound=max(unseen, last) if sound else 0.0,
         mass=max(sentence.mass, met),
         expansions=sentence.expansions,
         minimum=sentence.minimum(last),

@@ -202,7 +202,7 @@ def _samples(drawn: Sequence[Scored]) -> Record:
 
 def _proven(top: TopK) -> tuple[Scored, ...]:
     """What was found, if its first is proven to be the mode."""
-    return top.found if top.found and (top.exact or top.found[0].total >= top.bound) else ()
+    return top.found if top.proven() else ()
 
 
 def _misses(top: TopK, exact: bool, best: Sequence[Scored], wide: Sequence[Scored]) -> Record:
