@@ -82,6 +82,34 @@ def test_sizes_of_the_beam_are_given_in_one_word(babelscope: Babelscope, asked: 
     assert (refused.code, "beams" in refused.err) == (2, True)
 
 
+def test_several_sizes_and_several_metrics(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
+    """Qualities are by each metric, what needs none is there once, and the summary has the first one's figures."""
+    options = (*asked, "--system", SYSTEM, "--beams", "1,4", "--metric", "chrf", "--metric", "bleu")
+    rows = rows_of(babelscope(*options, "--json", "--out", "run"))
+    named = [(row["name"], row["beam"], row.get("metric")) for row in rows if "beam" in row]
+    assert len(set(named)) == len(named)
+    assert [each for each in named if each[0] == "beam_quality"] == [
+        ("beam_quality", size, metric) for metric in ("chrf", "bleu") for size in (1, 4)
+    ]
+    assert [each for each in named if each[0] == "beam_logprob"] == [
+        ("beam_logprob", size, None) for size in (1, 4)
+    ]
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    quality = {
+        row["decoding"]: row["value"] for row in rows if row["name"] == "quality" and row["metric"] == "chrf"
+    }
+    [table] = [
+        table
+        for each in summary["sections"]
+        for table in each["section"]["tables"]
+        if table["title"].startswith("Quality of translations")
+    ]
+    mean = table["headings"].index("mean quality")
+    shown = {line[0]: float(line[mean].split()[0]) for line in table["rows"]}
+    assert shown == {name: pytest.approx(value, abs=0.006) for name, value in quality.items()}
+    assert babelscope("report", "run", "--out", "page.html").code == 0
+
+
 def test_a_run_is_judged_again_without_asking(
     babelscope: Babelscope, asked: list[str], tmp_path: Path
 ) -> None:

@@ -40,7 +40,7 @@ from babelscope.methods.space.sentences import (
     unresolved_in,
     with_region,
 )
-from babelscope.methods.space.sweep import sweep_rows
+from babelscope.methods.space.sweep import sweep_quality_rows, sweep_rows
 from babelscope.methods.space.treatments import treatment_rows
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import estimate_of_statistics
@@ -60,10 +60,10 @@ def figures(records: Sequence[Record], settings: FigureSettings, seed: int) -> l
         several = len(names) > 1
         own = replace(cell, records=[with_single_metric(each, name) for each in records]) if several else cell
         label: Labels = {"metric": name} if several else {}
-        judged = [*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own), *sweep_rows(own)]
+        judged = [*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own), *sweep_quality_rows(own)]
         for row in (*judged, *treatment_rows(own, _judged_by_treatment)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
-    searched = [*_empty_mode_rows(cell), *_search_rows(cell), *normalisation_rows(cell)]
+    searched = [*_empty_mode_rows(cell), *_search_rows(cell), *sweep_rows(cell), *normalisation_rows(cell)]
     rest = [*treatment_rows(cell, _found_by_treatment), *length_rows(cell), *confidence_rows(cell, seed)]
     return [*rows, *searched, *rest]
 

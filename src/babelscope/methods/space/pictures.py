@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
-from babelscope.core.columns import Group
+from babelscope.core.columns import Column, Group
 from babelscope.core.page import Cloud, Curve, Dots, Forest, Lines, Picture, Point, Unit, point
 from babelscope.core.results import Record, Row
 from babelscope.methods.view import bar, by_name, keys
@@ -49,7 +49,7 @@ def _decodings(group: Group) -> list[Picture]:
     bars = by_name(
         (name, bar(column.name, name, row.estimate, "plain"))
         for column in group.columns
-        for row in column.cell.rows
+        for row in rows_of(column)
         if row.name == "quality" and row.estimate.n
         for name in [_DECODINGS.get(str(row.labels["decoding"]), str(row.labels["decoding"]))]
     )
@@ -66,9 +66,21 @@ def _decodings(group: Group) -> list[Picture]:
 
 
 def quality_name(group: Group) -> str:
-    settings = group.columns[0].cell.settings
+    first = first_metric(group.columns[0])
+    return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(first, "as chosen")
+
+
+def first_metric(column: Column) -> str:
+    """The metric of tables and pictures."""
+    settings = column.cell.settings
     first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its earlier name
-    return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(str(first), "as chosen")
+    return str(first)
+
+
+def rows_of(column: Column) -> list[Row]:
+    """The figures of a column without those by further metrics."""
+    first = first_metric(column)
+    return [row for row in column.cell.rows if row.labels.get("metric", first) == first]
 
 
 def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
@@ -80,13 +92,13 @@ def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
 
 
 def _has_curve(group: Group, region: str) -> bool:
-    return any(len(_rows_by_k(column.cell.rows, "krg", region)) > 1 for column in group.columns)
+    return any(len(_rows_by_k(rows_of(column), "krg", region)) > 1 for column in group.columns)
 
 
 def _curve(group: Group, region: str) -> Picture:
     curves = []
     for column in group.columns:
-        gains, above = (_rows_by_k(column.cell.rows, name, region) for name in ("krg", "krg_above_random"))
+        gains, above = (_rows_by_k(rows_of(column), name, region) for name in ("krg", "krg_above_random"))
         own = [(float(k), point(gains[k].estimate)) for k in sorted(gains)]
         chance = [
             (float(k), Point(gains[k].estimate.value - above[k].estimate.value))
@@ -108,7 +120,7 @@ def _quality_curve(group: Group, region: str) -> Picture:
     """kQRG over k (figure 4)."""
     curves = []
     for column in group.columns:
-        found = _rows_by_k(column.cell.rows, "kqrg", region)
+        found = _rows_by_k(rows_of(column), "kqrg", region)
         own = [(float(k), point(found[k].estimate)) for k in sorted(found)]
         curves.append(Curve(column.name, column.name, own))
     what = "the k most probable translations" if region == "top" else "k samples"
@@ -125,7 +137,7 @@ def _lengths(group: Group) -> list[Picture]:
     bars = by_name(
         (name, bar(column.name, name, row.estimate, "plain"))
         for column in group.columns
-        for row in column.cell.rows
+        for row in rows_of(column)
         if row.name == "length_ratio" and row.estimate.n
         for name in [_LENGTHS[str(row.labels["of"])]]
     )
@@ -144,7 +156,7 @@ def _lengths(group: Group) -> list[Picture]:
         for of, name in (("top", "most probable"), ("beam-list", "beam search’s list")):
             own = [
                 (float(row.labels["rank"]), point(row.estimate))
-                for row in column.cell.rows
+                for row in rows_of(column)
                 if row.name == "length_ratio_by_rank" and row.labels["of"] == of
             ]
             if own:
@@ -172,7 +184,7 @@ def _sweep(group: Group) -> list[Picture]:
     for name, (title, label, unit) in charts.items():
         curves = []
         for column in group.columns:
-            rows = [row for row in column.cell.rows if row.name == name and row.estimate.n]
+            rows = [row for row in rows_of(column) if row.name == name and row.estimate.n]
             own = sorted((float(row.labels["beam"]), point(row.estimate)) for row in rows)
             curves += [Curve(column.name, column.name, own)] if own else []
         if curves:
@@ -190,7 +202,7 @@ def _entropy(group: Group) -> list[Picture]:
         bars = [
             bar(column.name, f"nats a {of}", row.estimate, "plain")
             for column in group.columns
-            for row in column.cell.rows
+            for row in rows_of(column)
             if row.name == "entropy" and row.labels["of"] == of and row.estimate.n
         ]
         if bars:
@@ -209,7 +221,7 @@ def _calibration(group: Group) -> list[Picture]:
     curves: list[Curve] = []
     mass: list[Curve] = []
     for column in group.columns:
-        rows = column.cell.rows
+        rows = rows_of(column)
         bins, sure = (
             {
                 str(row.labels["bin"]): row.estimate

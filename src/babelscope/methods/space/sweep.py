@@ -11,18 +11,23 @@ from babelscope.methods.space.regions import is_empty
 from babelscope.methods.space.sentences import Labels, SystemRecords
 
 
+def sweep_quality_rows(cell: SystemRecords) -> Iterator[Row]:
+    """The quality that each size of the beam gives, by the records' (first) metric."""
+    cell, answers = _by_size(cell)
+    for size, found in answers.items():
+        qualities = [each["quality"] for each in found]
+        yield cell.mean("beam_quality", qualities, {"beam": size}, _unfinished(found))
+
+
 def sweep_rows(cell: SystemRecords) -> Iterator[Row]:
-    """Rows for each size of the beam, over the same sentences at every size."""
-    sizes = cell.settings.beams
-    own = [record for record in cell.records if record.get("beams")]
-    cell = SystemRecords(own, cell.settings)
-    answers = {size: [_of_size(record, size) for record in own] for size in sizes}
+    """The other rows for each size of the beam, over the same sentences at every size."""
+    cell, answers = _by_size(cell)
+    own, sizes = cell.records, cell.settings.beams
     by_sentence = list(zip(*answers.values(), strict=True))
     scored = [all(each["logprob"] is not None for each in some) for some in by_sentence]
     for size, found in answers.items():
         labels: Labels = {"beam": size}
-        counts = {"unfinished": sum("unfinished" in each.get("notes", ()) for each in found)}
-        yield cell.mean("beam_quality", [each["quality"] for each in found], labels, counts)
+        counts = _unfinished(found)
         logprobs = [each["logprob"] if known else math.nan for each, known in zip(found, scored, strict=True)]
         yield cell.mean("beam_logprob", logprobs, labels, counts)
         yield cell.mean("beam_empty", [float(is_empty(each)) for each in found], labels, counts, share=True)
@@ -57,6 +62,17 @@ def _error_rows(
     missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
     those = SystemRecords([record for record, _ in missed], cell.settings)
     yield those.mean("beam_search_gap", [gap for _, gap in missed], labels)
+
+
+def _by_size(cell: SystemRecords) -> tuple[SystemRecords, dict[int, list[Record]]]:
+    """The records that have several sizes, and of each size its translations."""
+    own = [record for record in cell.records if record.get("beams")]
+    answers = {size: [_of_size(record, size) for record in own] for size in cell.settings.beams}
+    return SystemRecords(own, cell.settings), answers
+
+
+def _unfinished(answers: list[Record]) -> dict[str, int]:
+    return {"unfinished": sum("unfinished" in each.get("notes", ()) for each in answers)}
 
 
 def _of_size(record: Record, size: int) -> Record:

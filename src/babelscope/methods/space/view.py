@@ -21,7 +21,7 @@ from babelscope.core.page import (
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.languages import mismatch_caveats
-from babelscope.methods.space.pictures import pictures
+from babelscope.methods.space.pictures import first_metric, pictures, rows_of
 from babelscope.methods.space.regions import is_empty, is_proven, missed_by
 from babelscope.methods.space.tables import PAPERS_METRIC
 from babelscope.methods.space.treatments import warnings_of
@@ -43,7 +43,7 @@ _MEASURES = {
 def findings(group: Group) -> list[Finding]:
     found = []
     for column in group.columns:
-        rows = column.cell.rows
+        rows = rows_of(column)
         query = {"system": column.name, "tests": group.tests}
         empty = one(rows, "empty_mode", view="tokens")
         if empty and empty.estimate.n:
@@ -120,7 +120,7 @@ def caveats(group: Group) -> list[Caveat]:
 
 
 def _caveats(column: Column) -> Iterator[str]:
-    rows, settings = column.cell.rows, column.cell.settings
+    rows, settings = rows_of(column), column.cell.settings
     counted = [row for row in rows if row.name in ("krg", "empty_mode", "quality")]
     kept = settings.get("unresolved") == "keep"
     words = {
@@ -144,12 +144,9 @@ def _caveats(column: Column) -> Iterator[str]:
     if any(row.name == "kqrg" for row in rows):
         mbr = any(row.labels.get("decoding") == "mbr" for row in rows)
         utility = "; MBR decoding’s utility is chrF, the paper’s BLEURT" if mbr else ""
-        yield f"Quality is {_metric_name(settings)}; {PAPERS_METRIC}{utility}."
-
-
-def _metric_name(settings: Mapping[str, Any]) -> str:
-    first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its earlier name
-    return {"chrf": "chrF", "bleu": "BLEU"}.get(str(first), str(first).split(":")[0])
+        first = first_metric(column)
+        name = {"chrf": "chrF", "bleu": "BLEU"}.get(first, first.split(":")[0])
+        yield f"Quality is {name}; {PAPERS_METRIC}{utility}."
 
 
 def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
@@ -162,19 +159,25 @@ def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
 
 
 def tables(group: Group) -> list[Table]:
+    first = first_metric(group.columns[0])
+
+    def is_first(row: Row) -> bool:
+        return row.labels.get("metric", first) == first
+
     decoded = (
-        Figures("mean quality", lambda row: row.name == "quality"),
+        Figures("mean quality", lambda row: row.name == "quality" and is_first(row)),
         Figures("BLEU", lambda row: row.name == "bleu"),
         Figures("chrF", lambda row: row.name == "chrf"),
     )
     # The table shows the largest k of each region; curves show the others.
     sizes: dict[str, int] = {}
-    for row in (row for column in group.columns for row in column.cell.rows if row.name == "krg"):
+    for row in (row for column in group.columns for row in rows_of(column) if row.name == "krg"):
         region, k = str(row.labels["region"]), int(row.labels["k"])
         sizes[region] = max(k, sizes.get(region, 0))
 
     def is_whole(row: Row) -> bool:
-        return row.labels["view"] == "tokens" and row.labels["k"] == sizes[str(row.labels["region"])]
+        is_largest = row.labels["k"] == sizes[str(row.labels["region"])]
+        return row.labels["view"] == "tokens" and is_largest and is_first(row)
 
     measures = {
         "kRG": "krg",
@@ -187,7 +190,10 @@ def tables(group: Group) -> list[Table]:
         for heading, name in measures.items()
     )
     hidden = tuple(
-        Figures(f"{heading}, {what}", lambda row, name=name, what=what: _hidden(row) == (name, what))  # type: ignore[misc]
+        Figures(
+            f"{heading}, {what}",
+            lambda row, name=name, what=what: is_first(row) and _hidden(row) == (name, what),  # type: ignore[misc]
+        )
         for heading, name in (("kRG", "krg"), ("kQRG", "kqrg"))
         for what in ("top", "beam", "beam minus top")
     )
@@ -211,7 +217,7 @@ def tables(group: Group) -> list[Table]:
 
 def _sureness(group: Group) -> tuple[Figures, ...]:
     """What `confidence` adds, with the mass of the largest k."""
-    rows = [row for column in group.columns for row in column.cell.rows if row.name == "top_mass"]
+    rows = [row for column in group.columns for row in rows_of(column) if row.name == "top_mass"]
     most = max((int(row.labels["k"]) for row in rows), default=0)
 
     def is_mass(row: Row, k: int) -> bool:
