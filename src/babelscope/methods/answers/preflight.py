@@ -10,7 +10,7 @@ from babelscope.methods.answers.judge import choice_of
 from babelscope.methods.answers.questions import ask_both_orders, pair_sides
 from babelscope.methods.answers.settings import ConditionAnswersSettings
 from babelscope.methods.condition.known import Known, known_translations
-from babelscope.methods.condition.makers import counted_known
+from babelscope.methods.condition.makers import counted_known, is_independent
 from babelscope.methods.condition.preflight import Check, Preflight, Truth, accuracy_checks, concluded
 from babelscope.testsets.items import AmbiguousSource
 
@@ -49,13 +49,14 @@ def preflight_of(records: Sequence[Record]) -> Preflight:
     if not any(record.get("preflight") for record in records):
         why = "it was not tested on translations whose meaning is known"
         return concluded([Check("accuracy", "unknown", Estimate.of_nothing(), why)])
-    truths = [_judged(number, records[number]["category"], known) for number, known in counted_known(records)]
+    truths = [_judged(number, records[number], known) for number, known in counted_known(records)]
     return concluded(accuracy_checks(records, truths))
 
 
-def _judged(number: int, category: str, known: Mapping[str, Any]) -> Truth:
+def _judged(number: int, record: Record, known: Mapping[str, Any]) -> Truth:
     """A known translation; its margin: how many more pairs of sources are decided for its truth than against it."""
     choices = [choice_of(each["replies"]) for each in known["asked"]]
     ahead = choices.count("right") - choices.count("wrong")
     truth = bool(known["truth"])
-    return Truth(number, category, truth, float(ahead if truth else -ahead), str(known["by"]))
+    margin = float(ahead if truth else -ahead)
+    return Truth(number, record["category"], truth, margin, str(known["by"]), is_independent(known, record))

@@ -23,7 +23,7 @@ from babelscope.core.page import (
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.answers.figures import worth_of
 from babelscope.methods.answers.preflight import preflight_of
-from babelscope.methods.condition.preflight import is_test
+from babelscope.methods.condition.preflight import can_be_shown, is_test
 from babelscope.methods.view import (
     Figures,
     bar,
@@ -61,7 +61,7 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
     for column in group.columns:
         query = {"system": column.name, "tests": group.tests}
         accuracy, passed = one(column.cell.rows, "answer_accuracy_decided"), _passed(column.cell.rows)
-        if accuracy and accuracy.estimate.n and passed != "no":
+        if accuracy and accuracy.estimate.n and can_be_shown(column.cell.rows):
             errors = complement(accuracy.estimate)
             left = accuracy.counts["undecided"]
             more = [f"{left:,} {of} are undecided"] if left else []
@@ -90,7 +90,10 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
     if (passed := _passed(column.cell.rows)) in ("", "yes"):
         return []
     failed = "there is no finding, since the evaluator failed its test: "
-    told = failed if passed == "no" else "the evaluator has not shown that it can judge: "
+    open_ = "the evaluator has not shown that it can judge: "
+    if not can_be_shown(column.cell.rows):
+        open_ = f"there is no finding, since {open_}"
+    told = failed if passed == "no" else open_
     return [Caveat(column.name, f"{told}{'; '.join(preflight_of(column.cell.records).reasons)}.")]
 
 
@@ -124,7 +127,7 @@ def _pictures(group: Group, title: str) -> list[Picture]:
         (column.name, [bar(column.name, "accuracy by answer", row.estimate)])
         for column in group.columns
         if (row := one(column.cell.rows, "answer_accuracy")) and row.estimate.n
-        if _passed(column.cell.rows) != "no"
+        if can_be_shown(column.cell.rows)
     ]
     if not lines:
         return []
@@ -217,11 +220,11 @@ def _lines(record: Record) -> list[Line]:
 
 
 def _headline(rows: Sequence[Row]) -> list[Headline]:
-    """Accuracy, unless the evaluator failed its test; what is undecided, and position bias; over all items."""
+    """Accuracy, if the evaluator may judge; what is undecided, and position bias; over all items."""
     whole = [row for row in rows if not {"phenomenon", "category"} & row.labels.keys()]
-    if (passed := _passed(rows)) == "no":
+    if not can_be_shown(rows):
         whole = [row for row in whole if row.name != "answer_accuracy"]
-    untested = ", evaluator untested" if passed == "unknown" else ""
+    untested = ", evaluator untested" if _passed(rows) == "unknown" else ""
     return headlines(
         (f"accuracy by answer{untested}", one(whole, "answer_accuracy"), "percent"),
         ("undecided", one(whole, "answer_undecided"), "percent"),

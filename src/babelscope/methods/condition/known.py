@@ -14,7 +14,7 @@ from babelscope.core.question import Question
 from babelscope.core.results import Record
 from babelscope.methods.condition.ask import score_as_json
 from babelscope.methods.condition.exchanging import common_source, cue_size, exchange
-from babelscope.methods.condition.makers import Role, Side, side_of
+from babelscope.methods.condition.makers import Role, Side, only_cue_differs, side_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.systems.asking import ask_answered, ask_score, ask_translate
 from babelscope.testsets.items import AmbiguousSource
@@ -75,7 +75,7 @@ class KnownTranslations:
 
     translations: Sequence[Known]
     same: frozenset[int]
-    """Places of items whose cue changed nothing."""
+    """Places of items whose cue changed nothing, or nothing but its own translation."""
     maker: Role | None
     """Who was asked first for translations of sources with a cue."""
 
@@ -184,7 +184,7 @@ def _translated_pairs(
         ours, theirs, plain = next(made), next(made), next(made)
         if not (ours.strip() and theirs.strip()):
             continue
-        if ours == theirs:
+        if ours == theirs or only_cue_differs(ours, theirs, plain):
             same.add(place)
             continue
         # The cue may have been translated too, and would give its side away: other cues are asked, where there are.

@@ -28,14 +28,23 @@ def side_of(right: str, wrong: str, reference: str) -> Side:
     """Which of two translations shares more words with the reference (characters, where no spaces part words)."""
     if not reference:
         return ""
-    texts = [right.casefold(), wrong.casefold(), reference.casefold()]
-    usual = find_tokeniser(DEFAULT)
-    tokeniser = find_tokeniser("char") if unsplit_script(usual, texts) else usual
-    ours, theirs, meant = (
-        Counter(word for word in tokeniser.split(text) if any(map(str.isalnum, word))) for text in texts
-    )
+    ours, theirs, meant = _words(right, wrong, reference)
     ahead = (ours & meant).total() - (theirs & meant).total()
     return "for" if ahead > 0 else "against" if ahead < 0 else "neither"
+
+
+def only_cue_differs(right: str, wrong: str, plain: str) -> bool:
+    """Whether both translations have all words of the one without a cue: then both have its sense, and the cue."""
+    ours, theirs, without = _words(right, wrong, plain)
+    return bool(without) and without <= ours and without <= theirs
+
+
+def _words(*texts: str) -> list[Counter[str]]:
+    """The words of texts (characters, where no spaces part words), marks and capitals aside."""
+    lower = [text.casefold() for text in texts]
+    usual = find_tokeniser(DEFAULT)
+    tokeniser = find_tokeniser("char") if unsplit_script(usual, lower) else usual
+    return [Counter(word for word in tokeniser.split(text) if any(map(str.isalnum, word))) for text in lower]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +98,15 @@ def counted_known(records: Sequence[Record]) -> list[tuple[int, Mapping[str, Any
         for known in (record.get("preflight") or {}).get("known", ())
         if makers.count(known)
     ]
+
+
+def is_independent(known: Mapping[str, Any], record: Record) -> bool:
+    """Whether a known translation does not rest on the evaluator alone.
+
+    It is a reference, another system made it, or a reference bears out that the evaluator followed its cue.
+    """
+    own = record["preflight"].get("itself") or known.get("maker", known["by"]) == "evaluator"
+    return known["by"] == "reference" or not own or known.get("side") == "for"
 
 
 def _decided(sides: Sequence[Side]) -> int:

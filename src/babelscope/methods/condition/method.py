@@ -60,7 +60,7 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="condition",
-    version=6,
+    version=7,
     summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
     kind=AmbiguousSource,
     settings=ConditionSettings,

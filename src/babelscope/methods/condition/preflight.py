@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.methods.condition.figures import best_of_side, margin_of, margin_of_record
-from babelscope.methods.condition.makers import FEW, Makers, counted_known, find_makers
+from babelscope.methods.condition.makers import FEW, Makers, counted_known, find_makers, is_independent
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.stats.intervals import clustered_proportion
 
@@ -77,6 +77,8 @@ class Truth:
     right: bool
     margin: float
     by: str
+    independent: bool = True
+    """Whether it does not rest on the evaluator alone."""
 
     @property
     def credit(self) -> float:
@@ -152,7 +154,8 @@ def known_truths(records: Sequence[Record], settings: ConditionSettings) -> list
             margin = 0.0  # impossible either way: it cannot tell
         truth = bool(known["truth"])
         signed = margin if truth else -margin
-        found.append(Truth(number, records[number]["category"], truth, signed, str(known["by"])))
+        independent = is_independent(known, records[number])
+        found.append(Truth(number, records[number]["category"], truth, signed, str(known["by"]), independent))
     return found
 
 
@@ -182,11 +185,33 @@ def accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[
     for category, size in sorted(judged.items()):
         own = [each for each in truths if each.category == category]
         checks.append(_accuracy(own, category, must=size >= LARGE))
-    itself = any((record.get("preflight") or {}).get("itself") for record in records)
-    if itself and not any(each.by == "reference" for each in truths):
-        why = "it could only be tested on its own translations, which any model finds likely"
-        checks.append(Check("independence", "unknown", Estimate.of_nothing(), why))
-    return checks
+    return [*checks, *_independence(truths), *_references(truths)]
+
+
+def _independence(truths: Sequence[Truth]) -> list[Check]:
+    """Where it has not passed: the test on translations that do not rest on the evaluator alone."""
+    others = [each for each in truths if each.independent]
+    own = len(truths) - len(others)
+    found = replace(
+        _accuracy(others, "", must=True, of=" that it did not make itself" if own else ""),
+        name="independence",
+    )
+    if found.passed == "yes" or (found.passed == "no" and not own):
+        return []
+    if found.passed == "unknown":
+        told = f"{own} of {len(truths)} known translations are its own, which any model finds likely; {found.why} "
+        told += "(from references, or from a system that can be asked)"
+        return [replace(found, why=told if own else "")]  # else the test over all categories has the reason
+    return [found]
+
+
+def _references(truths: Sequence[Truth]) -> list[Check]:
+    """Where it fails: the test on references, which have no translation of a cue that could give them away."""
+    estimate = _balanced(own := [each for each in truths if each.by == "reference"])
+    if len(own) < FEW or estimate.value >= LEAST_ACCURACY:
+        return []
+    why = f"it takes only {_percent(estimate.value)} of the references for right; a coin would 50 %"
+    return [Check("references", "no", estimate, why)]
 
 
 def _with_makers(check: Check, makers: Makers) -> Check:
@@ -200,7 +225,7 @@ def _with_makers(check: Check, makers: Makers) -> Check:
     )
 
 
-def _accuracy(truths: Sequence[Truth], category: str, *, must: bool) -> Check:
+def _accuracy(truths: Sequence[Truth], category: str, *, must: bool, of: str = "") -> Check:
     right = sum(each.right for each in truths)
     counts = {
         "known_right": right,
@@ -208,7 +233,7 @@ def _accuracy(truths: Sequence[Truth], category: str, *, must: bool) -> Check:
         "misjudged": sum(each.margin <= 0 for each in truths),
     }
     estimate = _balanced(truths)
-    of = f" of category {category}" if category else ""
+    of = f" of category {category}" if category else of
     labels = {"category": category} if category else {}
     if min(right, len(truths) - right) < FEW:
         why = (
@@ -314,6 +339,15 @@ def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
                 Row(name, check.estimate, {**labels, "passed": check.passed, **check.labels}, check.counts)
             )
     return rows
+
+
+def can_be_shown(rows: Sequence[Row]) -> bool:
+    """Whether figures may head a summary: the evaluator did not fail, nor was it asked in vain.
+
+    Where nothing could be asked, or the user asked for no test, they may; it is then said that it is untested.
+    """
+    passed = {row.name: row.labels["passed"] for row in rows if row.name.startswith("preflight")}
+    return passed.get("preflight") != "no" and "preflight independence" not in passed
 
 
 def is_test(row: Row) -> bool:

@@ -25,7 +25,7 @@ from babelscope.core.page import (
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, restore_settings
-from babelscope.methods.condition.preflight import is_test, preflight_of
+from babelscope.methods.condition.preflight import can_be_shown, is_test, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.methods.view import (
     Figures,
@@ -55,14 +55,13 @@ def _categories(rows: Sequence[Row]) -> list[Row]:
 
 
 def findings(group: Group) -> list[Finding]:
-    """The errors of each system whose evaluator did not fail its test; where it is untested, that is said."""
+    """The errors of each system whose evaluator may judge; where it is untested, that is said."""
     found = []
     for column in group.columns:
         rows = column.cell.rows
-        passed = passed_of(rows)
-        if passed == "no":
+        if not can_be_shown(rows):
             continue
-        untested = "" if passed == "yes" else "it is not known if the evaluator can judge this"
+        untested = "" if passed_of(rows) == "yes" else "it is not known if the evaluator can judge this"
         query = {"system": column.name, "tests": group.tests, "verdict": NOT_RIGHT}
         lowest = one(rows, "minimum")
         if lowest and "lowest" in lowest.labels and len(_categories(rows)) > 1:
@@ -100,12 +99,12 @@ def findings(group: Group) -> list[Finding]:
 def headline(rows: Sequence[Row], *, categories: bool = True) -> list[Headline]:
     """Weighted accuracy of the worst category, by name; then over all categories; then the unweighted (section 4.2).
 
-    Nothing if the evaluator failed its test; if it could not be tested, the names say so.
+    Nothing if the evaluator failed its test or was tested on nothing independent; if nothing could be asked, the
+    names say that it is untested.
     """
-    passed = passed_of(rows)
-    if passed == "no":
+    if not can_be_shown(rows):
         return []
-    untested = "" if passed == "yes" else ", evaluator untested"
+    untested = "" if passed_of(rows) == "yes" else ", evaluator untested"
     lowest = one(rows, "minimum")
     ranked = lowest is not None and "lowest" in lowest.labels and len(_categories(rows)) > 1
     worst = (
@@ -143,6 +142,8 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
         reasons = preflight_of(column.cell.records, settings).reasons
         failed = "there is no finding, since the evaluator failed its test: "
         open_ = "the evaluator has not shown that it can judge: "
+        if not can_be_shown(rows):
+            open_ = "there is no finding, since the evaluator has not shown that it can judge: "
         found.append(Caveat(column.name, (failed if passed == "no" else open_) + "; ".join(reasons) + "."))
     found += _about_known_translations(column)
     whole = one(rows, "worst case")
