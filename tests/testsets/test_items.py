@@ -66,7 +66,16 @@ several = st.lists(texts, min_size=1, max_size=3).map(tuple)
 counts = st.integers(0, 10**9)
 items = st.one_of(
     st.builds(
-        MinimalPair, texts, texts, texts, several, texts, st.sampled_from(["human", "machine"]), extra=extras
+        lambda wrong, right, **more: MinimalPair(
+            correct=right, contrastive=tuple(f"{text}{right}" for text in wrong), **more
+        ),
+        several,
+        texts,
+        id=texts,
+        source=texts,
+        phenomenon=texts,
+        reference=st.sampled_from(["human", "machine"]),
+        extra=extras,
     ),
     st.builds(
         AmbiguousSource,

@@ -199,8 +199,11 @@ def test_the_published_distil_lingeval(shared_data: Path) -> None:
 def test_the_published_mucow_scoring(shared_data: Path, pair: str) -> None:
     folder = shared_data / "mucow-scoring"
     expected = json.loads((folder / "expected.json").read_text())[pair]
-    made = load(f"mucow-scoring:{folder / f'{pair}.json'}").items_of(MinimalPair, what_for="this test")
+    spec = f"mucow-scoring:{folder / f'{pair}.json'}"
+    made = load(f"{spec}?empty=yes").items_of(MinimalPair, what_for="this test")
     assert len(made) == expected["items"]
+    equal = sum(item.correct in item.contrastive for item in made)
+    assert sum(load(spec).skipped.values()) == equal == {"cs-en": 20, "tr-en": 0}[pair]
     assert sum(len(item.contrastive) for item in made) == expected["contrastive_pairs"]
     # The order is that of the stored scores: lower is better, the reference first, then its variants.
     scores = iter(float(line) for line in (folder / f"{pair}.nematus.scores").read_text().split())

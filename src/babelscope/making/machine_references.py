@@ -131,7 +131,7 @@ def _continued(human: MinimalPair, system: str, continuation: str) -> Outcome:
     critical, changed = right[: len(right) - end], wrong[: len(wrong) - end]
     if not words:
         return Outcome(human, system, continuation, "dropped", "empty translation")
-    if len(human.contrastive) > 1 or words[: len(critical)] != critical:
+    if len(human.contrastive) > 1 or changed == critical or words[: len(critical)] != critical:
         return Outcome(human, system, continuation, "dropped", "no overlap")
     variant = " ".join([*changed, *words[len(critical) :]])
     extra = {BEGINNING: True, "system": system, "human": human.id, "validated": "as in the human reference"}

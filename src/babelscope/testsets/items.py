@@ -21,12 +21,30 @@ BEGINNING = "beginning"
 _ONE_AS_TEXT = {"one_as_text": True}
 
 
-class EmptyText(BabelscopeError):
+class UnusableItem(BabelscopeError):
+    """An item that no system can be asked; readers of published sets leave it out and count it by `reason`."""
+
+    reason: str
+
+
+class EmptyText(UnusableItem):
     """A field is empty that a system would be asked about or compared with."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"field {name!r} is empty")
-        self.name = name
+        self.reason = f"empty {name}"
+
+
+class EqualVariant(UnusableItem):
+    """A contrastive translation is the correct one, so that there is nothing to choose."""
+
+    reason = "variant equal to the correct translation"
+
+    def __init__(self, item: str) -> None:
+        super().__init__(
+            f"item {shorten(item)} has a contrastive translation that is equal to the correct one; "
+            "put the error into it, or remove the item"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +123,7 @@ class MinimalPair(_Asked):
     reference: Literal["human", "machine"]
     """Who wrote the correct translation."""
     for_scores: bool = field(default=False, kw_only=True, compare=False, repr=False)
-    """Only stored scores will be read for it, so that texts may be empty and variants missing."""
+    """Only stored scores will be read for it, so that texts may be empty, variants missing or equal to `correct`."""
 
     def __post_init__(self) -> None:
         for name in ("id", "source", "correct", "phenomenon", "reference"):
@@ -117,6 +135,8 @@ class MinimalPair(_Asked):
                 f"field 'reference' must be human or machine, not {shorten(self.reference)}"
             )
         _check_context(self)
+        if self.correct in self.contrastive and not self.for_scores:
+            raise EqualVariant(self.id)
 
     @property
     def can_be_asked(self) -> bool:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
-from babelscope.testsets.items import EmptyText, Item, kind_of
+from babelscope.testsets.items import Item, UnusableItem, kind_of
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
@@ -84,7 +84,7 @@ class TestSet:
 
 
 def read_items(path: str | Path, *, skipped: MutableMapping[str, int] | None = None) -> Iterator[Item]:
-    """Yield the items of a JSON-lines file; with `skipped`, those with an empty text are counted there instead."""
+    """Yield the items of a JSON-lines file; with `skipped`, those of no use are counted there instead."""
     return make_items(read_json_lines(path, most=LARGEST_HELD), skipped=skipped)
 
 
@@ -98,11 +98,10 @@ def make_items(
         try:
             kind = kind or kind_of(record)
             item = kind.from_json(record, **how)
-        except EmptyText as error:
+        except UnusableItem as error:
             if skipped is None:
                 fail_at(place, error)
-            reason = f"empty {error.name}"
-            skipped[reason] = skipped.get(reason, 0) + 1
+            skipped[error.reason] = skipped.get(error.reason, 0) + 1
             continue
         except BabelscopeError as error:
             fail_at(place, error)

@@ -29,7 +29,7 @@ FEW = settings(max_examples=15)
 def pair(
     number: object, source: str, correct: str, *contrastive: str, phenomenon: str = "p", kind: Any = "human"
 ) -> MinimalPair:
-    return MinimalPair(str(number), source, correct, contrastive, phenomenon, kind)
+    return MinimalPair(str(number), source, correct, contrastive, phenomenon, kind, for_scores=True)
 
 
 PAIRS = st.lists(st.tuples(TEXTS, TEXTS, TEXTS), min_size=1, max_size=12).map(

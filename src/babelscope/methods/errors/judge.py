@@ -52,6 +52,7 @@ def detect_in_pair_records(
                 contrastive=tuple(contrastive),
                 phenomenon=record["phenomenon"],
                 reference=record["reference"],
+                for_scores=True,  # as the test set was read
             )
         )
     return detect_in_pairs(pairs, {record["source"]: record["best"]["text"] for record in records})
