@@ -210,3 +210,18 @@ def test_out_keeps_what_it_names(babelscope: Babelscope, here: Path) -> None:
         "babelscope: error: /dev/full cannot be written: No space left on device\n",
     )
     assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+def test_an_earlier_report_is_not_replaced_unless_it_is_named(babelscope: Babelscope, here: Path) -> None:
+    command = f"contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --out run".split()
+    assert babelscope(*command).code == 0
+    assert babelscope("report", "run").code == 0
+    earlier = here / "report.html"
+    earlier.write_text("of another run")
+    ran = babelscope("report", "run")
+    assert (ran.code, ran.out, earlier.read_text()) == (2, "", "of another run")
+    assert ran.err == (
+        "babelscope: error: report.html exists; name another page with --to, or replace it with --to report.html\n"
+    )
+    assert babelscope("report", "run", "--to", "report.html").code == 0
+    assert "<title>" in earlier.read_text()

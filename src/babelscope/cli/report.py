@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from babelscope.cli.common import Seed
 from babelscope.cli.shell import formerly
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
 
@@ -25,8 +27,15 @@ def report(
         list[Path], typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out.")
     ],
     to: Annotated[
-        Path, typer.Option("--to", "-o", metavar="FILE.html", help="The page, in one file.")
-    ] = Path(NAME),
+        Path | None,
+        typer.Option(
+            "--to",
+            "-o",
+            metavar="FILE.html",
+            help=f"The page, in one file; an earlier one is replaced. Else {NAME}, which must not exist.",
+            show_default=False,
+        ),
+    ] = None,
     items: Annotated[
         int, typer.Option(min=1, help="Single items of a method in the page; of more, a sample is taken.")
     ] = 5000,
@@ -35,5 +44,8 @@ def report(
     """Show runs on one page: findings, tables, pictures, every item. Plain words, one file, no network."""
     from babelscope.report.building import write_report
 
-    check_outputs({"--to": to}, inputs=runs)
-    print(visible(str(write_report(runs, to, cap=items, seed=seed))))
+    if to is None and os.path.lexists(NAME):
+        raise BabelscopeError(f"{NAME} exists; name another page with --to, or replace it with --to {NAME}")
+    page = to or Path(NAME)
+    check_outputs({"--to": page}, inputs=runs)
+    print(visible(str(write_report(runs, page, cap=items, seed=seed))))
