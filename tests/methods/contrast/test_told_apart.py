@@ -71,13 +71,13 @@ def test_control_real_and_false_are_told_apart(types: dict[str, TypeFigures], re
     for name in ("np_agreement", "polarity_particle_kein_del", "polarity_affix_del"):
         # Forced choice reports errors that it does not make; controls or free output say so.
         assert types[name].forced.estimate.low > 0.02, name
-        assert types[name].reading in ("as controls", "false"), name
+        assert types[name].reading in ("as controls", "few controls", "false"), name
 
 
 def test_only_what_is_real_is_called_an_error(result: Result) -> None:
     (group,) = result.groups
     found = [each for each in section_of(group, VIEW).findings if each.claim.startswith("Prefers")]
-    serious = [each for each in found if each.tone in ("errors", "some")]
+    serious = [each for each in found if each.tone in ("errors", "some") and each.tag != "Forced"]
     assert [each.query["group"] for each in serious] == [f"{PLANTED_TYPE}, human reference"]
     told = summarise(result, width=80)
     first = next(line for line in told.split("\n") if line.startswith("references: "))

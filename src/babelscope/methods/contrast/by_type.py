@@ -7,13 +7,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from babelscope.core.columns import Group
-from babelscope.core.page import FEWEST
+from babelscope.core.page import CERTAIN, FEWEST
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Table
 from babelscope.methods.view import complement, one
 
 Reading = Literal[
-    "control", "too few", "none", "real", "beyond", "false", "as controls", "not seen", "forced only"
+    "control",
+    "too few",
+    "none",
+    "real",
+    "beyond",
+    "false",
+    "as controls",
+    "few controls",
+    "not seen",
+    "forced only",
 ]
 READINGS: Mapping[Reading, str] = {
     "control": "an error that no system is known to make: what is preferred here is a false alarm",
@@ -23,12 +32,13 @@ READINGS: Mapping[Reading, str] = {
     "beyond": "preferred more often than controls explain, but not seen in its own translations",
     "false": "its own translations have the error less often than forced choice reports",
     "as controls": "preferred no more often than false alarms on controls explain",
+    "few controls": "too few controls to tell whether this is more than false alarms",
     "not seen": "not seen in its own translations; there are too few controls to compare with",
     "forced only": "neither its own translations nor controls say whether this is more than a false alarm",
 }
 """How the figures of an error type are read together."""
 _ORDER: Sequence[Reading] = (
-    "real", "beyond", "forced only", "not seen", "as controls", "false", "control", "none", "too few",
+    "real", "beyond", "forced only", "not seen", "few controls", "as controls", "false", "control", "none", "too few",
 )  # fmt: skip
 
 
@@ -48,7 +58,7 @@ class TypeFigures:
 
     @property
     def reading(self) -> Reading:
-        """What the figures say together; an interval that covers 0 shows nothing."""
+        """What the figures say together; an interval that covers 0 and an effect that would matter shows nothing."""
         if self.is_control:
             return "control"
         errors, free, excess = self.forced.estimate, _known(self.free), _known(self.excess)
@@ -61,7 +71,7 @@ class TypeFigures:
         if free and free.high < errors.low:
             return "false"
         if excess:
-            return "beyond" if excess.low > 0 else "as controls"
+            return "beyond" if excess.low > 0 else "few controls" if excess.high >= CERTAIN else "as controls"
         return "not seen" if free else "forced only"
 
     @property

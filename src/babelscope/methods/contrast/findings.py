@@ -17,7 +17,11 @@ from babelscope.methods.view import complement, error_finding
 
 DETECTED = "error in its own translation, says the detector"
 _SEEN = ("real", "beyond")
-_TAGS = {"false": "False", "as controls": "Not shown", "forced only": "Forced", "not seen": "Forced"}
+_TAGS = {
+    "false": "False",
+    "as controls": "Not shown",
+    **dict.fromkeys(("few controls", "forced only", "not seen"), "Forced"),
+}
 """Tags of error types that are not shown to be real."""
 
 

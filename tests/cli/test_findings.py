@@ -1,0 +1,56 @@
+"""What a summary says of figures: no more than they show, and the worst first."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.support.toy_fixtures import Babelscope
+
+
+def write_scores(folder: Path, types: Mapping[str, tuple[int, int]]) -> tuple[str, ...]:
+    """Minimal pairs, and stored scores that prefer the error in so many of so many pairs of each type."""
+    pairs, scores = [], []
+    for name, (wrong, n) in types.items():
+        for number in range(n):
+            item = {"id": f"{name} {number}", "source": f"{name} {number}", "correct": "right"}
+            pairs.append({**item, "contrastive": "wrong", "phenomenon": name, "reference": "human"})
+            scores.append("-2\t-1" if number < wrong else "-1\t-2")
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
+    (folder / "scores.tsv").write_text("".join(f"{line}\n" for line in scores))
+    return ("contrast", "--tests", "pairs.jsonl", "--scores", "scores.tsv")
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+EXPLAINED = "no more often than false alarms on controls explain"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "n", "controls", "said"),
+    [
+        (2, 10, 10, "too few controls to tell"),
+        (4, 400, 400, EXPLAINED),
+        (60, 100, 400, "preferred more often than controls explain"),
+    ],
+)
+def test_too_few_controls_are_no_evidence_of_absence(
+    babelscope: Babelscope, tmp_path: Path, wrong: int, n: int, controls: int, said: str
+) -> None:
+    """An interval of the excess that has both 0 and 20 points says nothing, either way."""
+    command = write_scores(
+        tmp_path, {"np_agreement": (wrong, n), "placeholder_ding": (controls // 100, controls)}
+    )
+    rows = [json.loads(line) for line in babelscope(*command, "--json").out.splitlines()]
+    (excess,) = [row for row in rows if row["name"] == "excess_errors"]
+    ran = babelscope(*command)
+    assert (ran.code, ran.err) == (0, "")
+    assert said in ran.out
+    if excess["low"] <= 0 < 0.05 <= excess["high"]:
+        assert EXPLAINED not in ran.out
