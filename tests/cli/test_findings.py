@@ -54,3 +54,33 @@ def test_too_few_controls_are_no_evidence_of_absence(
     assert said in ran.out
     if excess["low"] <= 0 < 0.05 <= excess["high"]:
         assert EXPLAINED not in ran.out
+
+
+def test_own_output_and_discrepancies_are_marked_in_tables_for_papers(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    """A system that is judged on its own output, beside one that is not."""
+    pairs = [
+        {"id": str(n), "source": "a" * n, "correct": "ab", "contrastive": "ba", "phenomenon": "swap"}
+        | {"reference": "machine", "system": "toy:1"}
+        for n in range(1, 12)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
+    command = ("contrast", "--system", "toy:1", "--system", "toy:2", "--tests", "pairs.jsonl")
+    between = "compare test sets under one model, not models"
+    markdown = babelscope(*command, "--table")
+    header, _, line, *told = markdown.out.split("\n")
+    columns = [cell.strip() for cell in header.split("|")]
+    cells = [cell.strip() for cell in line.split("|")]
+    marked = [name for name, cell in zip(columns, cells, strict=True) if cell.endswith("†")]
+    assert marked == ["accuracy %, toy:1"]
+    assert any(each.startswith("† ") and "its own output" in each for each in told)
+    assert any(between in each for each in told)
+    latex = babelscope(*command, "--latex").out
+    assert latex.count(r"\dag{}") == 1
+    told = [each for each in latex.split("\n") if each.startswith("% ")]
+    assert any(each.startswith("% † ") and "its own output" in each for each in told)
+    assert any(between in each for each in told)
+    alone = babelscope("contrast", "--system", "toy:2", "--tests", "pairs.jsonl", "--table").out
+    assert "†" not in alone
+    assert between not in alone

@@ -19,6 +19,7 @@ _LATEX = {
     "≥": r"$\geq$",
     "≤": r"$\leq$",
     "−": "$-$",
+    "†": r"\dag{}",
 }
 
 
@@ -126,7 +127,7 @@ def as_latex(table: Table) -> str:
     columns = "l" * table.labels + "r" * (len(table.headings) - table.labels)
     return "\n".join(
         [
-            f"% {visible(table.title)}",
+            *(f"% {visible(line)}" for line in table.title.split("\n")),
             f"\\begin{{tabular}}{{{columns}}}",
             r"\toprule",
             line(table.headings),

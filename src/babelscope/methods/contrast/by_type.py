@@ -82,7 +82,12 @@ class TypeFigures:
     @property
     def is_own(self) -> bool:
         """Whether the system wrote most of these references itself."""
-        return 2 * self.own > self.forced.estimate.n
+        return is_own_output(self.forced)
+
+
+def is_own_output(row: Row) -> bool:
+    """Whether most of the references behind an accuracy or error rate were written by the system itself."""
+    return 2 * row.counts.get("own", 0) > row.estimate.n
 
 
 def _known(row: Row | None) -> Estimate | None:

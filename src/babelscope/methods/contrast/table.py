@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from babelscope.core.results import Row
 from babelscope.core.tables import Sized, Table, with_sizes
+from babelscope.methods.contrast.by_type import OWN, is_own_output
 from babelscope.methods.contrast.figures import measure_of
 from babelscope.methods.contrast.spread import CAUTION
 from babelscope.stats.intervals import mean_and_sd
@@ -17,21 +18,28 @@ _BETWEEN = f"discrepancy: {CAUTION}"
 _EXPLAINED = (
     "* a control: nobody makes this error in free translation",
     "° not measurable in free output: the interval, or that of each seed, covers 0",
+    f"{OWN} on references that are its own output, on which it can hardly fail",
 )
 
 
 def table(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> str:
-    """The table in Markdown, and what its marks mean."""
+    """The table in Markdown, and what must be known to read it."""
     made = layout(rows, seed_groups)
     rule = ["---"] * len(made.headings)
-    text = "\n".join(_line(row) for row in (made.headings, rule, *made.rows))
-    told = [each for each in _EXPLAINED if each[0] in text]
-    return "\n".join([text, *told, *([_BETWEEN] if _has_several(made) else [])])
+    return "\n".join(
+        [*(_line(row) for row in (made.headings, rule, *made.rows)), *filter(None, [made.title])]
+    )
 
 
-def _has_several(made: Table) -> bool:
-    """Whether discrepancies of several systems stand beside each other."""
-    return sum(heading.startswith("discrepancy, ") for heading in made.headings) > 1
+def _told(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """What the marks in a table mean, a line each; and that discrepancies of several systems do not compare."""
+    marks = [
+        each
+        for each in _EXPLAINED
+        if any(each[0] in (cell[:1], cell[-1:]) for line in lines for cell in line)
+    ]
+    several = sum(heading.startswith("discrepancy, ") for heading in headings) > 1
+    return "\n".join([*marks, *([_BETWEEN] if several else [])])
 
 
 def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:
@@ -57,8 +65,8 @@ def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:
     for phenomenon, reference, control in lines:
         shown = [cell(phenomenon, reference) for _, cell in columns]
         cells.append(([f"{'*' if control else ''}{phenomenon}", reference], shown))
-    made = with_sizes(["phenomenon", "reference"], [heading for heading, _ in columns], cells)
-    return Table("; ".join(_EXPLAINED), *made, labels=2)
+    headings, made = with_sizes(["phenomenon", "reference"], [heading for heading, _ in columns], cells)
+    return Table(_told(headings, made), headings, made, labels=2)
 
 
 def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str], Sized]:
@@ -79,7 +87,8 @@ def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str]
         sizes = sorted({row.estimate.n for row in found})
         size = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
         seen = any(row.estimate.low > 0 for row in found)
-        mark = "°" if measure == "generated_errors" and not seen else ""
+        own = any(is_own_output(row) for row in found)
+        mark = "°" if measure == "generated_errors" and not seen else OWN if own else ""
         if len(values) > 1:
             mean, sd = mean_and_sd(values)
             return f"{mean.value:.{digits}f} ± {sd.value:.{digits}f}{mark}", size
