@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -84,3 +85,55 @@ def test_own_output_and_discrepancies_are_marked_in_tables_for_papers(
     alone = babelscope("contrast", "--system", "toy:2", "--tests", "pairs.jsonl", "--table").out
     assert "†" not in alone
     assert between not in alone
+
+
+def write_pairs(folder: Path, pairs: list[dict[str, str]]) -> None:
+    (folder / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
+
+
+NOUNS = (
+    "Hund",
+    "Koch",
+    "Mann",
+    "Lehrer",
+    "Arzt",
+    "Bauer",
+    "Vater",
+    "Bruder",
+    "Freund",
+    "Junge",
+    "König",
+    "Pilot",
+)
+
+
+@pytest.mark.parametrize("share", ["below 0", "over 100 %"])
+def test_a_corrected_share_is_a_share(babelscope: Babelscope, tmp_path: Path, share: str) -> None:
+    """A detector with more alarms on references than on translations, or that finds few of the errors put in."""
+    pytest.importorskip("HanTa")
+    pytest.importorskip("german_nouns.config")
+    pairs, written = [], []
+    for number, noun in enumerate(NOUNS):
+        right = f"Der {noun} schläft."
+        if share == "below 0":
+            written.append(right)
+            right = right if number % 3 else f"Das Ding und der {noun} schlafen."
+            wrong = right.replace(noun, "Ding")
+        else:
+            written.append("Das Ding schläft.")
+            wrong = "Das Ding schläft." if number % 3 else f"Die {noun} schläft."
+        item = {
+            "id": str(number),
+            "source": f"Animal {number} sleeps.",
+            "correct": right,
+            "contrastive": wrong,
+        }
+        pairs.append({**item, "phenomenon": "placeholder_ding", "reference": "human"})
+    write_pairs(tmp_path, pairs)
+    (tmp_path / "out.de").write_text("".join(f"{line}\n" for line in written))
+    ran = babelscope("errors", "--system", "file:out.de", "--tests", "pairs.jsonl", "--json")
+    (row,) = [json.loads(line) for line in ran.out.splitlines()]
+    assert share in row["note"]
+    assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
+    shown = babelscope("errors", "--system", "file:out.de", "--tests", "pairs.jsonl").out
+    assert not re.search(r"[-−]\d|1\d\d\.\d* %", shown.partition("signature")[0].replace("100.0 %", ""))

@@ -78,3 +78,15 @@ def impossible(share: Estimate) -> str:
     else:
         said = "below 0: its detector raises fewer alarms in this text than false ones on references"
     return f"{said}{'; this may be chance' if chance else '; the correction is wrong for this text'}"
+
+
+def possible(share: Estimate) -> Estimate:
+    """A corrected share and its interval cut at 0 and 1; without an interval where all of it lies beyond."""
+    if not impossible(share):
+        return share
+    value = min(max(share.value, 0.0), 1.0)
+    if share.no_interval:
+        return Estimate.without_interval(value, share.n, share.no_interval)
+    if share.low > 1 or share.high < 0:
+        return Estimate.without_interval(value, share.n, "its correction is wrong for this text")
+    return Estimate(value, max(share.low, 0.0), min(share.high, 1.0), share.n)

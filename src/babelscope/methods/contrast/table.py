@@ -86,7 +86,7 @@ def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str]
             return "–", ""
         sizes = sorted({row.estimate.n for row in found})
         size = f"{sizes[0]} to {sizes[-1]}" if len(sizes) > 1 else str(sizes[0])
-        seen = any(row.estimate.low > 0 for row in found)
+        seen = any(row.estimate.no_interval or row.estimate.low > 0 for row in found)
         own = any(is_own_output(row) for row in found)
         mark = "°" if measure == "generated_errors" and not seen else OWN if own else ""
         if len(values) > 1:

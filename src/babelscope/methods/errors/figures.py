@@ -10,7 +10,7 @@ from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.detecting import looks_at_source
 from babelscope.language.fitness import other_language_of_set
 from babelscope.language.registry import error_type
-from babelscope.stats.detection import impossible, rogan_gladen
+from babelscope.stats.detection import impossible, possible, rogan_gladen
 
 NOT_MEASURABLE = "not measurable in free output"
 OTHER_LANGUAGE = "other_language"
@@ -140,6 +140,7 @@ def _row(
             false_alarms=_alarm_share_sum(false), right=len(false),
         )  # fmt: skip
         note = _note(alarms, found, false, estimate)
+        estimate = possible(estimate)
     counts = {
         "alarms": sum(map(any, alarms.values())),
         "found": sum(map(sum, found.values())),

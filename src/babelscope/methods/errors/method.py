@@ -40,6 +40,7 @@ def comparable(settings: ErrorsSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="errors",
+    version=2,  # corrected rates from 0 to 1
     summary="errors that detectors find in a system's own translations, corrected for what detectors miss",
     kind=MinimalPair,
     also=(ParallelSentence,),

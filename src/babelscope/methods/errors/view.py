@@ -25,9 +25,8 @@ from babelscope.core.page import (
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
-from babelscope.methods.errors.figures import OTHER_LANGUAGE
+from babelscope.methods.errors.figures import NOT_MEASURABLE, OTHER_LANGUAGE
 from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, pivot
-from babelscope.stats.detection import impossible
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "error": ("error found", "errors"),
@@ -57,10 +56,10 @@ def worst_finding(
 
     `query_of` gives the filter of the items with an alarm; `labels` are those of error types in the run.
     """
-    seen = [row for row in error_rows(rows) if row.estimate.low > 0 and row.counts["alarms"]]
+    seen = [row for row in error_rows(rows) if _least(row) > 0 and row.counts["alarms"]]
     if not seen:
         return []
-    worst = max(seen, key=lambda row: row.estimate.low)
+    worst = max(seen, key=_least)
     name = str(worst.labels["phenomenon"])
     label = labels.get(name) or error_label(name)
     kind = worst.labels.get("reference")
@@ -73,9 +72,16 @@ def worst_finding(
             worst.estimate,
             "sentences",
             query=query_of(worst),
-            more="; ".join(filter(None, [raised, impossible(worst.estimate)])),
+            more="; ".join(filter(None, [raised, str(worst.labels.get("note", ""))])),
         )
     ]
+
+
+def _least(row: Row) -> float:
+    """The low end of an error rate; the rate itself where all of its interval was above 100 %."""
+    if row.estimate.no_interval:
+        return 0.0 if NOT_MEASURABLE in str(row.labels.get("note", "")) else row.estimate.value
+    return row.estimate.low
 
 
 def language_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
@@ -125,7 +131,7 @@ def caveats(group: Group) -> list[Caveat]:
                 f"({error_label(str(row.labels['phenomenon']))}): so may other findings be false.",
             )
             for row in error_rows(rows)
-            if "control" in row.labels and row.estimate.low > 0
+            if "control" in row.labels and _least(row) > 0
         ]
     return found
 
@@ -214,7 +220,7 @@ def section(group: Group) -> Section:
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
     """The three error types that the system's own translations have most surely."""
-    worst = sorted(error_rows(rows), key=lambda row: -row.estimate.low)[:3]
+    worst = sorted(error_rows(rows), key=_least, reverse=True)[:3]
     return [Headline(error_label(str(row.labels["phenomenon"])), row, "percent") for row in worst]
 
 
