@@ -137,3 +137,39 @@ def test_a_corrected_share_is_a_share(babelscope: Babelscope, tmp_path: Path, sh
     assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
     shown = babelscope("errors", "--system", "file:out.de", "--tests", "pairs.jsonl").out
     assert not re.search(r"[-−]\d|1\d\d\.\d* %", shown.partition("signature")[0].replace("100.0 %", ""))
+
+
+def test_each_n_is_of_one_figure(babelscope: Babelscope, tmp_path: Path) -> None:
+    """Forced choice counts pairs and detectors count sources: two pairs of one source make them differ."""
+    pytest.importorskip("HanTa")
+    pytest.importorskip("german_nouns.config")
+    item = {"phenomenon": "placeholder_ding", "reference": "human"}
+    pairs = [
+        {"id": f"{n} {copy}", "source": f"Animal {n} sleeps.", "correct": f"Der {noun} schläft{copy}"}
+        | {"contrastive": f"Das Ding schläft{copy}", **item}
+        for n, noun in enumerate(NOUNS)
+        for copy in (".", "!")[: 1 + n % 2]
+    ]
+    write_pairs(tmp_path, pairs)
+    ran = babelscope("contrast", "--system", "lab:student", "--tests", "pairs.jsonl", "--control", "other")
+    (line,) = [each for each in ran.out.split("\n") if "placeholder_ding" in each and "[" in each]
+    assert "18/12" not in line
+    assert " 18  " in line
+    assert "n=12" in line
+
+
+def test_controls_that_were_not_answered_are_not_denied(babelscope: Babelscope, tmp_path: Path) -> None:
+    """No system can be asked about an empty text."""
+    for name, line in (("swap.human", "ab\n"), ("placeholder_ding.human", "\n")):
+        (tmp_path / "sets" / name).mkdir(parents=True)
+        for file, text in {
+            "src.en": "a b\nb a\n",
+            "tgt.correct.de": line * 2,
+            "tgt.incorrect.de": "ba\n" * 2,
+        }.items():
+            (tmp_path / "sets" / name / file).write_text(text)
+    command = ("contrast", "--system", "toy:1", "--tests")
+    ran = babelscope(*command, "distil-lingeval:sets?empty=yes")
+    assert (ran.code, ran.err) == (0, "")
+    assert "no controls among the items answered" in ran.out
+    assert "no controls: " in babelscope(*command, "distil-lingeval:sets/swap.human").out

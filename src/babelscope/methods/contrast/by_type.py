@@ -178,8 +178,11 @@ def overview(group: Group, *, lead: bool = True) -> Table:
 
 
 def _numbers(each: TypeFigures) -> list[str]:
-    """n, then forced choice, own translations and excess; several n where these differ."""
-    rows = [each.forced, each.free, each.excess]
-    sizes = dict.fromkeys(str(row.estimate.n) for row in rows if row is not None and row.estimate.n)
-    shown = ["–" if row is None else with_interval(row.estimate, 100) for row in rows]
-    return ["/".join(sizes), shown[0] + (OWN if each.is_own else ""), *shown[1:]]
+    """n, then forced choice, own translations and excess; these with their own n where it is another."""
+    n = each.forced.estimate.n
+    shown = [f"{with_interval(each.forced.estimate, 100)}{OWN if each.is_own else ''}"]
+    for row in (each.free, each.excess):
+        known = row is not None and row.estimate.n
+        other = f", n={row.estimate.n}" if row is not None and known and row.estimate.n != n else ""
+        shown.append("–" if row is None else with_interval(row.estimate, 100) + other)
+    return [str(n), *shown]

@@ -44,10 +44,12 @@ def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
             )
         )
     if not any(each.reference == "machine" or each.is_control for each in types):
+        skipped = any(row.counts.get("skipped") for row in rows)
         found.append(
             Caveat(
                 system,
-                "human references and no controls: errors in forced choice may be ones that it never writes. "
+                f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
+                "choice may be ones that it never writes. "
                 "`--machine-references SYSTEM` adds machine references, `babelscope make pairs --type "
                 "placeholder_ding --type hypercorrect_genitive` makes controls (German; else name some with "
                 "`--control`).",
