@@ -15,6 +15,7 @@ from babelscope.systems.list_specs import lists_spec
 from babelscope.systems.lists import RegionLists
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
 
 MOSES = "0 ||| ein Hund ||| -1.5\n0 |||  ||| -1.0\n1 ||| eine Katze </s> ||| 4 5 2 ||| -2.0\n"
 FAIRSEQ = (
@@ -143,6 +144,50 @@ def test_a_broken_zip_is_told(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(BabelscopeError, match="cannot be read as a zip"):
         open_system(f"lists:?top={path}")
+
+
+SPACE = (
+    *("space", "--system", "lists:?top=l.zip", "--tests", "references:a.de"),
+    *("--k", "2", "--samples", "0"),
+)
+
+
+def flagged_as_utf8(data: bytes) -> bytes:
+    """The name of the zip's member is said to be UTF-8, and is not."""
+    changed = bytearray(data.replace(b"out.0", b"\xffut.0"))
+    changed[changed.index(b"PK\x01\x02") + 9] |= 0x08
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_plain_zip_is_read(babelscope: Babelscope, tmp_path: Path, method: int) -> None:
+    (tmp_path / "a.de").write_text("a\n")
+    with zipfile.ZipFile(tmp_path / "l.zip", "w", method) as archive:
+        archive.writestr("out.0", "0 ||| a ||| -1\n")
+    assert babelscope(*SPACE).code == 0
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_bomb_of_another_method_is_refused_before_it_is_unpacked(
+    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: int
+) -> None:
+    (tmp_path / "a.de").write_text("a\n")
+    with zipfile.ZipFile(tmp_path / "l.zip", "w", method) as archive:
+        archive.writestr("out.0", bytes(10**6))
+    unpack = "babelscope.systems.list_files.bounded_lines"
+    monkeypatch.setattr(unpack, lambda *_, **__: pytest.fail("it was unpacked"))
+    ran = babelscope(*SPACE)
+    assert (ran.code, ran.out) == (2, "")
+    assert "l.zip/out.0 is compressed by another method than deflate" in ran.err
+
+
+def test_a_zip_whose_names_are_no_text_ends_in_a_sentence(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "a.de").write_text("a\n")
+    path = packed(tmp_path / "l.zip", {"out.0": "0 ||| a ||| -1\n"})
+    path.write_bytes(flagged_as_utf8(path.read_bytes()))
+    ran = babelscope(*SPACE)
+    assert (ran.code, ran.out) == (2, "")
+    assert "l.zip cannot be read as a zip" in ran.err
 
 
 def test_options_of_a_command_line() -> None:

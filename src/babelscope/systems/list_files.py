@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,8 @@ LARGEST_LISTS = 1 << 28
 """Bytes of all lists together, unpacked: a zip of a few kilobytes can hold many gigabytes."""
 MOST_FILES = 100_000
 """Files of a folder or zip."""
+# ValueError: a name that is not the UTF-8 that it says it is. NotImplementedError is a RuntimeError.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OSError, ValueError)
 _MOSES = re.compile(rb"[0-9]{1,18} *\|\|\|")
 _FAIRSEQ = re.compile(rb"^H-[0-9]+\t", re.MULTILINE)
 
@@ -77,14 +80,19 @@ def _of_zip(file: IO[bytes], path: str) -> list[ListFile]:
     found: list[ListFile] = []
     try:
         with zipfile.ZipFile(file) as archive:
-            names = sorted(each for each in archive.namelist() if not _is_hidden(each))
-            for name in _few(names, path):
+            listed = {each.filename: each for each in archive.infolist() if not _is_hidden(each.filename)}
+            for name in _few(sorted(listed), path):
                 place = f"{path}/{name}"
-                with archive.open(name) as member:
+                # zipfile unpacks other methods without a bound: 2 kB of bzip2 took gigabytes.
+                if listed[name].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise BabelscopeError(
+                        f"{place} is compressed by another method than deflate; pack it with plain zip"
+                    )
+                with archive.open(listed[name]) as member:
                     found.append(
                         ListFile(PurePosixPath(name).name, place, _bounded(member, place, _left(found)))
                     )
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+    except _ZIP_ERRORS as error:
         raise BabelscopeError(f"{path} cannot be read as a zip: {error}") from None
     return found
 
