@@ -16,6 +16,7 @@ from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, shorten
 
 _MOST_RULES = 200
+_LONGEST_NAME = 100
 _PATTERNS = ("dependent", "head", "contains", "between", "none_after")
 _SWITCHES = ("siblings", "interrupted")
 _KEYS = [field.name for field in dataclasses.fields(Rule) if field.name != "name"]
@@ -60,11 +61,12 @@ def _refuse_at(path: str | Path, lines: Sequence[str], name: str, number: int) -
 def _line_of(lines: Sequence[str], name: str, number: int, key: str) -> int:
     """The line, from 1, of a key in the table (the `number`th of that name, from 0), or of the table's beginning."""
     quoted = re.escape(name)
-    begins = re.compile(rf"""\s*(\[\[?\s*["']?{quoted}["']?\s*[\].]|["']?{quoted}["']?\s*[=.])""")
+    # Possessive and bounded: a name or key of spaces would take time quadratic in the length of a line.
+    begins = re.compile(rf"""\s*+(\[\[?\s*+["']?{quoted}["']?\s*+[\].]|["']?{quoted}["']?\s*+[=.])""")
     starts = [place for place, line in enumerate(lines) if begins.match(line)]
     start = starts[min(number, len(starts) - 1)] if starts else 0
-    if key:
-        named = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s*[=.\]]""")
+    if key and len(key) <= _LONGEST_NAME:
+        named = re.compile(rf"""(?<![\w-])["']?{re.escape(key)}["']?\s{{0,9}}[=.\]]""")
         for place in range(start, len(lines)):
             other = place > start and lines[place].lstrip().startswith("[") and not begins.match(lines[place])
             if other:
@@ -79,8 +81,8 @@ def _rule(name: str, table: Any, refuse: Refuse) -> Rule:
         refuse("", f" must be a table, [{name}]")
     if name in RESERVED:
         refuse("", ": this name is taken")
-    if not name.strip() or len(name) > 100:
-        refuse("", ": a rule has a name of at most 100 characters")
+    if not name.strip() or len(name) > _LONGEST_NAME:
+        refuse("", f": a rule has a name of at most {_LONGEST_NAME} characters")
     _check_keys(table, _KEYS, "", refuse)
     for key in ("definition", "label"):
         if not isinstance(table.get(key, ""), str):

@@ -167,6 +167,7 @@ def _read_examples(
 
 def _line_of(data: bytes, key: str) -> int:
     """The line on which a key stands; 1 where it is not said, or not plainly."""
-    plain = re.compile(rf"\s*\[?[\"']?{re.escape(key)}[\"']?\s*[=.\]]")
+    # Possessive: a key of spaces would take time quadratic in the length of a line.
+    plain = re.compile(rf"\s*+\[?[\"']?{re.escape(key)}[\"']?\s*+[=.\]]")
     lines = data.decode("utf-8", "replace").split("\n")
     return next((number for number, line in enumerate(lines, 1) if plain.match(line)), 1)
