@@ -20,7 +20,7 @@ from babelscope.metrics.base import allow_only, find_metric, is_allowed
 from babelscope.metrics.comet import COMET, KIWI, environment
 from babelscope.metrics.mbr import expected_utility, mbr_decode
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from tests.support.stub_comet import build_wheel, write_requirements
+from tests.support.stub_comet import build_source, build_wheel, write_requirements
 from tests.support.toy_fixtures import Babelscope
 
 
@@ -178,6 +178,19 @@ def test_a_package_of_another_hash_is_refused(
     with pytest.raises(SystemFailure, match="could not be made"):
         COMET.prepare(yes=True)
     assert not environment().is_ready
+
+
+def test_a_source_distribution_is_refused_before_its_code_runs(
+    tmp_path: Path, made: Path, babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _set(monkeypatch, made)
+    monkeypatch.setenv("BABELSCOPE_ENVIRONMENTS", str(tmp_path / "elsewhere"))
+    pinned = build_source(tmp_path, f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+    other = write_requirements(tmp_path / "other.txt", tmp_path, pinned)
+    monkeypatch.setenv("BABELSCOPE_COMET_REQUIREMENTS", str(other))
+    ran = babelscope("data", "metric", "comet", "--yes")
+    assert (ran.code, "could not be made" in ran.err) == (1, True), ran.err
+    assert not (tmp_path / "ran").exists()
 
 
 def test_killed_in_the_middle_and_made_again(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -68,6 +70,22 @@ def build_wheel(folder: Path, module: str = MODULE, version: str = "9.0") -> str
         for inside, text in files.items():
             wheel.writestr(inside, text)
     return f"unbabel-comet=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+def build_source(folder: Path, backend: str) -> str:
+    """Write a source distribution whose build runs `backend`; the line that pins it."""
+    files = {
+        "PKG-INFO": "Metadata-Version: 2.1\nName: unbabel-comet\nVersion: 9.0\n",
+        "pyproject.toml": '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n',
+        "backend.py": backend,
+    }
+    path = folder / "unbabel_comet-9.0.tar.gz"
+    with tarfile.open(path, "w:gz") as archive:
+        for name, text in files.items():
+            member = tarfile.TarInfo(f"unbabel_comet-9.0/{name}")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return f"unbabel-comet==9.0 --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
 def write_requirements(path: Path, wheels: Path, pinned: str) -> Path:

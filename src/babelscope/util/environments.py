@@ -24,6 +24,8 @@ from babelscope.util.text import shorten
 
 _MARKER = "ready.json"
 _LOG = "install.log"
+# Wheels only: building a source distribution would run its code, with build requirements that have no hashes.
+_PINNED = ("--require-hashes", "--only-binary", ":all:")
 # They would send packages elsewhere, or let in what is installed elsewhere.
 _NOT_INHERITED = (
     "PYTHONPATH",
@@ -130,13 +132,13 @@ class Environment:
                     sys.executable,
                     str(folder),
                 ],
-                [uv, "pip", "install", "--require-hashes", "--python", inside, "-r", str(listed)],
+                [uv, "pip", "install", *_PINNED, "--python", inside, "-r", str(listed)],
             ]
         else:
             pip = [inside, "-I", "-m", "pip", "install", "--no-input", "--disable-pip-version-check"]
             steps = [
                 [sys.executable, "-I", "-m", "venv", str(folder)],
-                [*pip, "--require-hashes", "-r", str(listed)],
+                [*pip, *_PINNED, "-r", str(listed)],
             ]
         for step in [*steps, [inside, "-I", "-c", f"import {self.module}"]]:
             _run(step, folder, held)
