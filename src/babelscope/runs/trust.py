@@ -18,7 +18,7 @@ from babelscope.runs.study import Study, read_study
 from babelscope.systems.opening import Scheme, named_scheme, scheme_names
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.private_folder import private_folder
-from babelscope.util.text import read_bytes
+from babelscope.util.text import LONGEST_NAME, read_bytes
 
 # Ray addresses that mean this machine, or the cluster that the user's environment names.
 _LOCAL_ADDRESSES = ("", "auto", "local")
@@ -105,8 +105,14 @@ def _texts_within(value: Any, place: str) -> Iterator[tuple[str, str]]:
 
 
 def _percent_decodings(text: str) -> Iterator[str]:
-    """A text, and the text after each round of percent-decoding: options of systems are decoded."""
+    """A text, and the text after each round of percent-decoding: options of systems are decoded.
+
+    A longer text than a name can be is decoded once: no system is opened by it, and each round takes its length.
+    """
     yield text
+    if len(text) > LONGEST_NAME:
+        yield unquote(text)
+        return
     while (plain := unquote(text)) != text:
         yield plain
         text = plain

@@ -30,7 +30,7 @@ from babelscope.core.specs import Options
 from babelscope.systems.answers import AnswerStore
 from babelscope.systems.deadline import Deadlines
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.text import shorten, text_fault
+from babelscope.util.text import DEEPEST, depth_exceeds, shorten, text_fault
 
 _LONGEST_WAIT = 120.0  # seconds; a server that asks for more patience is an error
 _LARGEST_ANSWER = 1 << 25  # bytes, unzipped
@@ -248,6 +248,8 @@ class Client:
             answer = json.loads(data)
         except (ValueError, RecursionError):
             raise _PassingFault(f"{told}, which is not JSON") from None
+        if data.count(b"[") + data.count(b"{") > DEEPEST and depth_exceeds(answer, DEEPEST):
+            raise SystemFailure(f"{url} {told}: lists and objects nested more than {DEEPEST} deep")
         if not isinstance(answer, dict):
             raise self.fault(url, "answered JSON that is not an object", answer)
         clean: dict[str, Any] = self._without_secret(answer)

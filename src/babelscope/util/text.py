@@ -33,6 +33,8 @@ LARGEST_TOML = 1 << 18
 """Bytes of a study or of rules, which are written by hand."""
 LARGEST_HELD = 2 << 30
 """Bytes of all lines that are held at once: sources, translations, test sets."""
+LONGEST_NAME = 4096
+"""Characters of the name of a system, metric or test set, options included: as many as a path has at most."""
 DEEPEST = 100
 """Levels of nested lists and objects. Python parses deeper ones, but fails to write or compare them."""
 
@@ -69,7 +71,12 @@ def check_texts(texts: Iterable[str], *, what: Side, allow_empty: bool = False) 
 
 
 def check_name(name: str) -> str:
-    """Return the name of a system or test set; an error if it is no valid Unicode, as file names may be."""
+    """Return the name of a system, metric or test set; an error if it is too long or no valid Unicode."""
+    if len(name) > LONGEST_NAME:
+        raise BabelscopeError(
+            f"{shorten(name)} has {len(name)} characters, and a name with its options has at most {LONGEST_NAME}; "
+            "a long prompt can stand in a .toml file"
+        )
     try:
         name.encode("utf-8")
     except UnicodeEncodeError:
