@@ -149,6 +149,9 @@ def test_what_is_not_remembered_is_said(
         ({"methods": [{"name": "m", "remote_code": True}]}, "methods[0].remote_code"),
         ({"systems": [{"spec": "http://h/?token_env=HOME"}]}, "the environment variable 'HOME'"),
         ({"run": {"engine": "ray", "address": "h:1"}}, "run.address: 'h:1'"),
+        ({"methods": [{"name": "m", "target_parser": "udpipe:x.udpipe"}]}, "can corrupt memory"),
+        ({"methods": [{"name": "m", "target_parser": "udpipe:lab-en x"}]}, "can corrupt memory"),
+        ({"methods": [{"name": "m", "target_parser": "spacy:."}]}, "a spaCy model in a folder"),
     ],
 )
 def test_what_runs_code_is_found_wherever_it_stands(
@@ -157,6 +160,21 @@ def test_what_runs_code_is_found_wherever_it_stands(
     runs, _ = reach(tmp_path, **tables)
     assert len(runs) == 1
     assert place in runs[0]
+
+
+def test_known_parsers_are_not_asked_about(tmp_path: Path) -> None:
+    for name in ("udpipe:lab-en", "udpipe:german-gsd", "spacy:fr_core_news_sm", "stanza:de"):
+        assert reach(tmp_path, methods=[{"name": "m", "target_parser": name}])[0] == (), name
+
+
+def test_a_udpipe_model_in_a_file_is_asked_about(babelscope: Babelscope, tmp_path: Path) -> None:
+    pytest.importorskip("ufal.udpipe")
+    (tmp_path / "own.udpipe").write_text("no model")
+    write(tmp_path, "lab:teacher", 'target_parser = "udpipe:own.udpipe"\n')
+    refused = babelscope("run", "study.toml")
+    assert (refused.code, "methods[0].target_parser: 'udpipe:own.udpipe'" in refused.err) == (2, True)
+    trusted = babelscope("run", "study.toml", "--trust")
+    assert (trusted.code, "own.udpipe is no UDPipe model" in trusted.err) == (2, True)
 
 
 @pytest.mark.parametrize(

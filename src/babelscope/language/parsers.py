@@ -13,6 +13,7 @@ from typing import Any
 from babelscope.core.registry import Registry, did_you_mean
 from babelscope.language.fitness import watch_words
 from babelscope.language.ud import Tree, parse_tree, read_trees
+from babelscope.metrics.base import is_allowed
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.extras import install_hint
 from babelscope.util.files import replacing
@@ -29,6 +30,11 @@ def open_parser(spec: str) -> Parser:
     openers = {"udpipe": _open_udpipe, "spacy": _open_spacy, "stanza": _open_stanza}
     if kind not in openers or not name:
         raise BabelscopeError(f"a parser is udpipe:FILE, spacy:MODEL or stanza:LANGUAGE, not {spec!r}")
+    if not is_allowed(spec):  # UDPipe models of strangers can corrupt memory
+        raise BabelscopeError(
+            f"{shorten(spec, 300)}, by which a run was judged, is not opened because a run folder names it; say "
+            "--target-parser to have translations parsed again"
+        )
     return openers[kind](name)
 
 

@@ -21,6 +21,7 @@ from babelscope.systems.opening import open_system
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
 _BUILT_IN = {
     **{name: f"babelscope.methods.{name}.method:METHOD" for name in BUILT_IN},
@@ -240,5 +241,10 @@ def restore_settings(method: Method, stored: Mapping[str, Any]) -> Settings:
             # Older runs stored a single value where a list is allowed now.
             single = get_origin(fields[name].annotation) is tuple and isinstance(value, str)
             kind: Any = fields[name].rebuild_annotation()
-            values[name] = TypeAdapter(kind).validate_python((value,) if single else value)
+            try:
+                values[name] = TypeAdapter(kind).validate_python((value,) if single else value)
+            except ValidationError:
+                raise BabelscopeError(
+                    f"the run's setting {name} = {shorten(str(value))} is not valid; its manifest was changed"
+                ) from None
     return method.settings.model_construct(**values)

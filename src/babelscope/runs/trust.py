@@ -14,6 +14,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from babelscope.core.specs import parse_options, split_options
+from babelscope.language.parsers import UDPIPE_MODELS
+from babelscope.language.published_models import MODELS
 from babelscope.runs.study import Study, read_study
 from babelscope.systems.opening import Scheme, named_scheme, scheme_names
 from babelscope.util.errors import BabelscopeError
@@ -25,6 +27,7 @@ _LOCAL_ADDRESSES = ("", "auto", "local")
 _NEXT_MEMBER = re.compile(r",(?=[A-Za-z][\w.+-]*:)")
 _SERVER = re.compile(r"(?:\w+:(?=//))?(?://)?([^/?#\s]*)")
 _REMOTE_CODE = re.compile(r"(?<!\w)remote_code=(?!no(?![^&,]))")
+_PARSER = re.compile(r"(?<!\w)(udpipe|spacy):(.*)", re.DOTALL)
 _TOKEN = re.compile(r"(?<!\w)token_env=([^&,]+)")
 
 
@@ -33,7 +36,8 @@ class Reach:
     """What a study does beyond reading files and computing."""
 
     runs: tuple[str, ...]
-    """Texts that run code or send a secret, with their place in the study; control characters are escaped."""
+    """Texts that run code, load what may, or send a secret, with their place in the study; control characters are
+    escaped."""
     contacts: tuple[str, ...]
     """Servers, the hub, and a Ray cluster."""
 
@@ -68,6 +72,8 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
             contacts += [who for scheme, rest in named for who in _contacts(scheme, rest, folder)]
             if any(scheme.runs for scheme, _ in named):
                 runs.append(f"{place}: {text!r}")
+            elif (parser := _PARSER.search(each)) and (model := _parser_file(parser[1], parser[2], folder)):
+                runs.append(f"{place}: {text!r} ({model})")
             elif _REMOTE_CODE.search(each):
                 runs.append(f"{place}: {text!r} (the model's own code)")
             elif token := _TOKEN.search(each):
@@ -128,6 +134,14 @@ def _contacts(scheme: Scheme, rest: str, folder: Path) -> Iterator[str]:
         tokenizer = parse_options(query).get("tokenizer", "")
         if any(each and not os.path.isdir(folder / os.path.expanduser(each)) for each in (name, tokenizer)):
             yield "the Hugging Face hub"
+
+
+def _parser_file(kind: str, name: str, folder: Path) -> str:
+    """Why loading a parser's model from a file is like running a program; "" for known and installed models."""
+    if kind == "udpipe":
+        known = name in UDPIPE_MODELS.names() or f"udpipe/{name}" in MODELS
+        return "" if known else "a UDPipe model in a file, which can corrupt memory"
+    return "a spaCy model in a folder" if os.path.exists(folder / name) else ""
 
 
 def _escaped(text: object) -> str:

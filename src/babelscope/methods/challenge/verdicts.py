@@ -56,12 +56,13 @@ def judge_dependencies(
     records: Sequence[Record], parser_spec: str, language: str | None = None
 ) -> list[list[dict[str, str]]]:
     """For each record, the verdicts on its dependencies, in their order; needs all records of a system at once."""
+    parser = open_parser(parser_spec)  # first, since it may be refused: a stranger's run may name any file
     language = language or parser_language(parser_spec)
     references = [_one_line(record["references"][0]) for record in records]
     outputs = [_one_line(record["translation"]) for record in records]
     if language:
         check_language(references, language, what="the references", needed_by=f"the parser {parser_spec}")
-    parse = _sentence_maker(open_parser(parser_spec), language)
+    parse = _sentence_maker(parser, language)
     parsed, translated = parse(references), parse(outputs)
     _require_verbs(parsed, parser_spec)
     sources = [[found.group().lower() for found in _TOKEN.finditer(record["source"])] for record in records]
