@@ -111,6 +111,41 @@ def test_at_a_terminal_it_is_asked_about_once(
     assert babelscope("run", "study.toml").code == 2
 
 
+def test_a_link_to_a_trusted_study_is_asked_about_where_it_lies(
+    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs in the link's folder, whose programs nobody has allowed."""
+    assert at_a_terminal(monkeypatch, babelscope, "y\n").code == 0
+    (tmp_path / "ran").unlink()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mt.sh").write_text("#!/bin/sh\ntouch ../ran\ncat\n")
+    (other / "mt.sh").chmod(0o755)
+    (other / "tests.jsonl").symlink_to("../tests.jsonl")
+    (other / "study.toml").symlink_to("../study.toml")
+    refused = babelscope("run", "other/study.toml")
+    assert (refused.code, "say --trust" in refused.err) == (2, True)
+    assert not (tmp_path / "ran").exists()
+    # The same folder by another name is the same folder.
+    (tmp_path / "again").symlink_to(".")
+    assert babelscope("run", "again/study.toml", "--no-report").code == 0
+
+
+def test_what_is_run_is_what_was_allowed(
+    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file is changed while the user reads the question."""
+
+    def change_file() -> bool:
+        write(tmp_path, "cmd:touch changed")
+        return True
+
+    monkeypatch.setattr("babelscope.runs.trust._at_a_terminal", change_file)
+    ran = babelscope("run", "study.toml", "--no-report", stdin=b"y\n")
+    assert (ran.code, (tmp_path / "ran").exists()) == (0, True), ran.err
+    assert not (tmp_path / "changed").exists()
+
+
 def test_a_terminal_is_where_one_can_read_and_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     from babelscope.runs.trust import _at_a_terminal
 

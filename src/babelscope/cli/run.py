@@ -80,9 +80,9 @@ def run(
         },
     )
     with telling_what_is_kept(work_kept_in(out)):
-        ask_permission(study, ray=ray, trusted=trust)
         result = run_study(
-            study,
+            ask_permission(study, ray=ray, trusted=trust),
+            file=study,
             out=out,
             seed=seed,
             cache=cache,

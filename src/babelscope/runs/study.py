@@ -40,7 +40,7 @@ from babelscope.testsets import TestSet, load
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_folder
 from babelscope.util.progress import progress
-from babelscope.util.text import read_toml, regular_only
+from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, regular_only
 
 CheckTests = Callable[[Mapping[str, TestSet]], None]
 """Refuses test sets, given by name."""
@@ -200,7 +200,12 @@ class Study(_Table):
 
 def read_study(path: str | Path) -> Study:
     """The study a TOML file describes; errors name the file and the key."""
-    values = read_toml(path)
+    return parse_study(read_bytes(path, most=LARGEST_TOML), path)
+
+
+def parse_study(data: bytes, path: str | Path) -> Study:
+    """The study in the bytes of a TOML file."""
+    values = parse_toml(data, path)
     if isinstance(head := values.get("study", {}), dict):
         values["study"] = {"name": Path(path).stem, **head}
     try:
@@ -220,18 +225,20 @@ def run_study(
     ray: str | None = None,
     workers: int | None = None,
     check: CheckTests = lambda _tests: None,
+    file: Path | None = None,
 ) -> Result:
     """Run a study into its run folder, or resume it there; arguments override the study.
 
     Relative paths in a study are relative to its file, whose folder is the working
     folder while it runs. The run folder is `out`, or `runs/NAME` beside the study. With a shard (`3/16`) only
     its share of the items is asked, into a folder of its own; the result has records and no rows.
-    With `ray`, an address or "" for none, systems are asked in Ray workers.
+    With `ray`, an address or "" for none, systems are asked in Ray workers. `file` is what a `Study` was read from.
     """
     shard = Shard.parse(shard) if isinstance(shard, str) else shard
-    where = str(study) if isinstance(study, str | Path) else "the study"
-    base = Path(study).absolute().parent if isinstance(study, str | Path) else Path.cwd()
-    files = contextlib.nullcontext() if isinstance(study, Study) else regular_only()
+    file = file if isinstance(study, Study) else Path(study)
+    where = "the study" if file is None else str(file)
+    base = Path.cwd() if file is None else file.absolute().parent
+    files = contextlib.nullcontext() if file is None else regular_only()
     study = study if isinstance(study, Study) else read_study(study)
     folder = Path(out).absolute() if out is not None else base / (study.run.out or _default_out(study, where))
     if shard is not None and out is None:

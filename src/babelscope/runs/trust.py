@@ -16,11 +16,11 @@ from urllib.parse import unquote
 from babelscope.core.specs import parse_options, split_options
 from babelscope.language.parsers import UDPIPE_MODELS
 from babelscope.language.published_models import MODELS
-from babelscope.runs.study import Study, read_study
+from babelscope.runs.study import Study, parse_study
 from babelscope.systems.opening import Scheme, named_scheme, scheme_names
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.private_folder import private_folder
-from babelscope.util.text import LONGEST_NAME, read_bytes
+from babelscope.util.text import LARGEST_TOML, LONGEST_NAME, read_bytes
 
 # Ray addresses that mean this machine, or the cluster that the user's environment names.
 _LOCAL_ADDRESSES = ("", "auto", "local")
@@ -42,20 +42,24 @@ class Reach:
     """Servers, the hub, and a Ray cluster."""
 
 
-def ask_permission(path: Path, *, ray: str | None = None, trusted: bool = False) -> None:
+def ask_permission(path: Path, *, ray: str | None = None, trusted: bool = False) -> Study:
     """Ask the user before a study runs code, unless it was allowed before; say whom it contacts.
 
-    `ray` is the cluster address from the command line, if any.
+    The study as it was read and allowed: the file may change before it is run. `ray` is the cluster address from
+    the command line, if any.
     """
-    data = read_bytes(path)
-    reach = reach_of(read_study(path), path.absolute().parent, ray=ray)
-    # The path is part of the key: the same file elsewhere can have other programs beside it.
-    key = hashlib.sha256(os.fsencode(path.resolve()) + b"\0" + data).hexdigest()
+    data = read_bytes(path, most=LARGEST_TOML)
+    study, folder = parse_study(data, path), path.absolute().parent
+    reach = reach_of(study, folder, ray=ray)
+    # The folder is part of the key: the same file elsewhere has other programs beside it. It is the one that the
+    # study runs in, not the one that a link to the study leads to.
+    key = hashlib.sha256(os.fsencode(folder.resolve() / path.name) + b"\0" + data).hexdigest()
     if reach.runs and not trusted and not _was_allowed(key):
         _ask_user(path, reach.runs)
         _remember_allowed(key, path)
     if reach.contacts:
         print(f"babelscope: contacts {', '.join(reach.contacts)}", file=sys.stderr)
+    return study
 
 
 def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
