@@ -93,7 +93,7 @@ def test_the_beam_is_compared_with_exact_search(toy: Enumerated, result: Result)
         mode = toy.space(item.source)[0]
         best = toy.translate([item.source], beam=5)[0][0]
         gaps.append(max(0.0, mode.total - best.total) if "unfinished" not in best.notes else None)
-        wide = toy.translate([item.source], beam=K, n_best=K)[0]
+        wide = toy.translate([item.source], beam=max(K, 5), n_best=K)[0]
         by_probability = sorted(wide, key=lambda each: -each.total)
         listed = toy.space(item.source)[:K]
         qualities = [quality(item, [each.text for each in some]) for some in (by_probability, listed)]

@@ -71,7 +71,32 @@ def test_a_penalty_is_no_search_error() -> None:
     assert rows["normalisation_lengthens", ""].estimate.value == pytest.approx(sum(longer) / 9)
     off = sum(a.tokens != b.tokens and a.total > b.total for a, b in zip(modes, own, strict=True))
     assert off > missed
-    assert rows["normalised_misses_mode", ""].counts["missed"] == off
+    row = rows["misses_mode", ""]
+    assert (row.counts["missed"], row.labels["beam"], row.labels["length_penalty"]) == (off, 5, "1")
+    gaps = [a.total - b.total for a, b in zip(modes, own, strict=True) if a.total > b.total]
+    assert rows["mode_gap", ""].estimate.value == pytest.approx(math.fsum(gaps) / off)
+    # The same quantity has the same name and value among the sizes of the beam, and is there once.
+    found = run_method("space", system, ITEMS, k=3, samples=0, beams=(1, 5)).rows
+    swept = [each for each in found if each.name == "misses_mode"]
+    assert [each.labels["beam"] for each in swept] == [1, 5]
+    assert (swept[1].estimate, swept[1].counts) == (row.estimate, row.counts)
+    assert swept[1].labels == row.labels
+
+
+@pytest.mark.parametrize(("beam", "k", "width"), [(5, 3, 5), (2, 4, 4), (1, 1, 1)])
+def test_the_list_is_of_the_beam_that_its_row_names(beam: int, k: int, width: int) -> None:
+    asked: list[tuple[int, int, float | None]] = []
+
+    class Noted(Beam):
+        def translate(self, questions: Sequence[Asked], **how: Any) -> list[list[Scored]]:
+            asked.append((how["beam"], how.get("n_best", 1), how.get("length_penalty")))
+            return super().translate(questions, **how)
+
+    rows = run_method("space", Noted(symbols="ab", limit=4), ITEMS, k=k, samples=0, beam=beam).rows
+    lists = {(width, k, None), (width, k, 0.0)} if k > 1 else set()
+    assert set(asked) == {(beam, 1, None), (beam, 1, 0.0)} | lists
+    named = {row.labels["decoding"]: row.labels["beam"] for row in rows if row.name == "search_error"}
+    assert named == {"beam": beam, **({"beam-list": width} if k > 1 else {})}
 
 
 @pytest.mark.parametrize("penalty", [0.0, None])

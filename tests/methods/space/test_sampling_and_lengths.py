@@ -184,7 +184,7 @@ def test_sizes_of_the_beam() -> None:
     for size, best in by_size.items():
         gaps = [m.total - b.total for b, m, whole in zip(best, modes, finished, strict=True) if whole]
         missed = [gap for gap in gaps if gap > 1e-9]
-        row = only(result, "beam_search_error", beam=size)
+        row = only(result, "misses_mode", beam=size)
         assert (row.counts["missed"], row.estimate.n) == (len(missed), len(gaps))
         logprob = only(result, "beam_logprob", beam=size).estimate
         assert logprob.value == pytest.approx(math.fsum(each.total for each in best) / len(best))

@@ -14,6 +14,7 @@ from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.confidence import confidence_fields, with_reference
 from babelscope.methods.space.normalisation import ask_unnormalised, normalisation
+from babelscope.methods.space.sentences import BEAM_SIZES
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import find_metric
@@ -64,9 +65,10 @@ def _answers(
     tops = [_NOT_SEARCHED] * len(asked)
     if "translate" in capabilities(system):
         best = ask_translate(system, asked, beam=settings.beam)
+    width = max(settings.beam, settings.k)
     if settings.k > 1:
-        with METER.timing(system.name, f"beam search of width {settings.k}", len(asked)):
-            wide = ask_translate(system, asked, beam=settings.k, n_best=settings.k)
+        with METER.timing(system.name, f"beam search of width {width}", len(asked)):
+            wide = ask_translate(system, asked, beam=width, n_best=settings.k)
     if settings.samples:
         with METER.timing(system.name, f"{settings.samples} samples", len(asked)):
             drawn = ask_sample(system, asked, n=settings.samples, seed=seed, drawing=settings.drawing)
@@ -93,6 +95,7 @@ def _answers(
             "beam": [_hypothesis(each) for each in wide[number]],
             "top": _top(top, empty.get(question)) if settings.k else _of_list((), exact=False),
             "samples": _samples(drawn[number]),
+            **({BEAM_SIZES: {"beam": settings.beam, "beam-list": width}} if best[number] else {}),
             **_misses(top, top.exact, plain[number], plain_wide[number]),
             **_normalisation(system, top, best[number], plain[number]),
             **({"beams": _sweep(top, wider)} if wider else {}),
@@ -215,7 +218,8 @@ def _normalisation(system: Any, top: TopK, best: Sequence[Scored], plain: Sequen
     """What the system's length penalty changes, where it was searched."""
     if not (best and plain and top.found):
         return {}
-    return normalisation(system, best[0], plain[0], _missed_by(_proven(top), best, ())["beam"])
+    gaps = {"missed_by": _short_by(_proven(top), best), "below_known": _short_by(top.found, best)}
+    return normalisation(system, best[0], plain[0], gaps)
 
 
 def _sweep(top: TopK, by_width: Mapping[int, Scored]) -> list[Record]:

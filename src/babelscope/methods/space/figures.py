@@ -1,6 +1,7 @@
 """Rows of the hypothesis space: quality and ranking of its regions, and errors of beam search.
 
-Three regions: `top`, the exact k best; `beam`, the k best of a beam search of width k; `samples`, in the order drawn.
+Three regions: `top`, the exact k best; `beam`, the k best of a beam search (of `beam`, or of k if that is more);
+`samples`, in the order drawn.
 Views: `tokens`, in which each segmentation is a hypothesis of its own; `text`, in which those that read the same are
 one hypothesis with the sum of their probabilities, as far as the region has them; `without-empty`, in which the empty
 hypothesis is taken out of every list; the lists that have an empty one, and those that have none, by themselves; and
@@ -36,6 +37,7 @@ from babelscope.methods.space.sentences import (
     FigureSettings,
     Labels,
     SystemRecords,
+    beam_label,
     regions_of,
     unresolved_in,
     with_region,
@@ -239,7 +241,8 @@ def _lucky_bias_rows(cell: SystemRecords) -> Iterator[Row]:
 
 
 def _search_rows(cell: SystemRecords) -> Iterator[Row]:
-    """How often and by how many nats beam search missed the mode; expansions and mass of exact search."""
+    """How often and by how many nats beam search without length penalty missed the mode; expansions and mass of exact
+    search."""
     if "top" not in regions_of(cell):
         return
     whole = len(cell.records)
@@ -261,7 +264,7 @@ def _search_rows(cell: SystemRecords) -> Iterator[Row]:
 def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iterator[Row]:
     missing = {"missing": lacking} if lacking else {}
     gaps = [missed_by(record, decoding, cell.settings.unresolved) for record in cell.records]
-    labels: Labels = {"decoding": decoding}
+    labels: Labels = {"decoding": decoding, **beam_label(cell.records, decoding)}
     row = cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
     unproven = sum(record["missed_by"][decoding] is None for record in cell.records)
     yield Row(row.name, row.estimate, row.labels, {**row.counts, "unresolved": unproven, **missing})

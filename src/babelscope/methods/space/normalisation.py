@@ -7,25 +7,16 @@ division; what the division changes is a figure of its own.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from babelscope.core.answers import Scored, properties
 from babelscope.core.question import Asked
 from babelscope.core.results import Record, Row
+from babelscope.methods.space.sentences import Labels, SystemRecords, beam_label
+from babelscope.methods.space.sweep import gap_to_mode, misses_mode_rows, penalty_label
 from babelscope.systems.asking import ask_translate
 
 Lists = list[list[Scored]]
-
-
-class Cell(Protocol):
-    """The records of one system on one test set, and rows made of a value a sentence."""
-
-    @property
-    def records(self) -> Sequence[Record]: ...
-    def mean(
-        self, name: str, values: Sequence[float | None], labels: Any = None, counts: Any = None
-    ) -> Row: ...
-    def share(self, name: str, values: Sequence[bool | None], labels: Any, yes: str) -> Row: ...
 
 
 def ask_unnormalised(
@@ -36,13 +27,15 @@ def ask_unnormalised(
     if not properties(system).length_penalty:
         return best, wide
     plain = ask_translate(system, asked, beam=beam, length_penalty=0.0)
-    return plain, ask_translate(system, asked, beam=k, n_best=k, length_penalty=0.0) if k > 1 else wide
+    if k < 2:
+        return plain, wide
+    return plain, ask_translate(system, asked, beam=max(beam, k), n_best=k, length_penalty=0.0)
 
 
-def normalisation(system: Any, own: Scored, plain: Scored, missed_by: float | None) -> Record:
+def normalisation(system: Any, own: Scored, plain: Scored, gaps: Mapping[str, float | None]) -> Record:
     """What the length penalty changes about a sentence, as it is stored; nothing where there is no penalty.
 
-    `missed_by` is the log-probability of the mode minus that of `own`, in nats.
+    `gaps` are the nats by which `own` is less probable than the mode, and than the best hypothesis known.
     """
     penalty = properties(system).length_penalty
     if not penalty:
@@ -53,21 +46,23 @@ def normalisation(system: Any, own: Scored, plain: Scored, missed_by: float | No
         "changed": own.tokens != plain.tokens if finished else None,
         "costs": plain.total - own.total if finished else None,
         "length": len(own.tokens) - len(plain.tokens) if finished else None,
-        "missed_by": missed_by,
+        **gaps,
     }
     return {"normalisation": found}
 
 
-def normalisation_rows(cell: Cell) -> Iterator[Row]:
+def normalisation_rows(cell: SystemRecords) -> Iterator[Row]:
     """How often the penalty changes the translation, by how many nats and tokens; how often it misses the mode."""
     known: list[Mapping[str, Any]] = [record.get("normalisation") or {} for record in cell.records]
-    if not any(known):
+    labels: Labels = penalty_label(cell.records)
+    if not labels:
         return
-    labels = {"length_penalty": f"{next(each['length_penalty'] for each in known if each):g}"}
     changed = [each.get("changed") for each in known]
     yield cell.share("normalisation_changes", changed, labels, "changed")
     for name, field in (("normalisation_costs", "costs"), ("normalisation_lengthens", "length")):
         yield cell.mean(name, [each.get(field) for each in known], labels)
-    gaps = [each.get("missed_by") for each in known]
-    missed = [None if gap is None else gap > 0 for gap in gaps]
-    yield cell.share("normalised_misses_mode", missed, labels, "missed")
+    size = beam_label(cell.records, "beam")
+    if size.get("beam") not in cell.settings.beams:  # else it is among those rows
+        gaps = [gap_to_mode(each, cell.settings.unresolved) for each in known]
+        unproven = sum(each.get("missed_by") is None for each in known)
+        yield from misses_mode_rows(cell, gaps, {**size, **labels}, {"unresolved": unproven})

@@ -176,7 +176,11 @@ def _sweep(group: Group) -> list[Picture]:
             f"mean quality ({quality_name(group)})",
             "plain",
         ),
-        "beam_search_error": ("Modes that beam search misses, over its size", "sentences missed", "percent"),
+        "misses_mode": (
+            "Translations that are not the mode, over the size of the beam",
+            "sentences",
+            "percent",
+        ),
         "beam_logprob": ("Log-probability over the size of the beam", "nats a sentence", "plain"),
         "beam_length_ratio": ("Length ratio over the size of the beam", "length ratio", "plain"),
     }

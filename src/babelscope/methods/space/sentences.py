@@ -19,6 +19,10 @@ BLEU_STATISTICS = "bleu_statistics"
 """Field of a decoding's hypothesis where words are split by a model."""
 
 
+BEAM_SIZES = "beam_sizes"
+"""Field of a record: sizes of the beams that gave its translation (`beam`) and its list (`beam-list`)."""
+
+
 class FigureSettings(Protocol):
     """The settings that rows depend on."""
 
@@ -53,7 +57,7 @@ _SCALES = {
     "expansions": (0.0, math.inf),
     "length": (0.0, math.inf),
     "search_gap": (0.0, math.inf),
-    "beam_search_gap": (0.0, math.inf),
+    "mode_gap": (0.0, math.inf),
     "beam_logprob": (-math.inf, 0.0),
 }
 
@@ -119,3 +123,9 @@ def with_region(cell: SystemRecords, *names: Region) -> tuple[SystemRecords, dic
 def unresolved_in(cell: SystemRecords, size: int) -> int:
     """In how many sentences the first `size` of the top region are not proven, whether they count or not."""
     return sum(not is_proven(record, size) for record in cell.records if has_region(record, "top"))
+
+
+def beam_label(records: Sequence[Record], decoding: str) -> Labels:
+    """The size of the beam as a label; nothing where it is not known, as of lists made elsewhere."""
+    sizes = {record[BEAM_SIZES][decoding] for record in records if BEAM_SIZES in record}
+    return {"beam": sizes.pop()} if len(sizes) == 1 else {}

@@ -54,9 +54,10 @@ class SpaceSettings(Settings):
     """What kRG gives hypotheses of equal quality: the mean of their relevances, or (eq. 13 as printed) each its own,
     in random order, as the mean over these orders."""
     beam: int = Field(default=5, ge=1)
-    """Of the translation that is scored as the system's own."""
+    """Size of the beam of the translation that is scored as the system's own, and of beam search's list of k (k, if
+    that is more)."""
     beams: tuple[Annotated[int, Field(ge=1)], ...] = ()
-    """Other sizes of the beam, 1,5,10: quality, search errors, log-probability and length of what each gives."""
+    """Other sizes of the beam, 1,5,10: quality, modes missed, log-probability and length of what each gives."""
     mbr_samples: int = Field(default=100, ge=1)
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
     unresolved: Literal["leave-out", "keep"] = "keep"

@@ -1,9 +1,10 @@
-"""Beam search by the size of its beam: quality, search errors, log-probability and length (`beams`)."""
+"""Beam search by the size of its beam: quality, modes missed, log-probability and length (`beams`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from babelscope.core.results import Record, Row
 from babelscope.methods.space.lengths import length_of, ratio_row
@@ -34,8 +35,7 @@ def sweep_rows(cell: SystemRecords) -> Iterator[Row]:
         lengths = [length_of(each["text"]) for each in found]
         yield ratio_row(cell, "beam_length_ratio", lengths, labels, counts)
     if cell.settings.k:
-        kept = cell.settings.unresolved == "keep"
-        gaps = [[_gap(each, kept) for each in some] for some in by_sentence]
+        gaps = [[gap_to_mode(each, cell.settings.unresolved) for each in some] for some in by_sentence]
         compared = [some for some in gaps if None not in some]
         known = SystemRecords(
             [r for r, some in zip(own, gaps, strict=True) if None not in some], cell.settings
@@ -43,25 +43,33 @@ def sweep_rows(cell: SystemRecords) -> Iterator[Row]:
         proven = [all(each["missed_by"] is not None for each in some) for some in by_sentence]
         counts = {"unresolved": proven.count(False)}
         for place, size in enumerate(sizes):
-            yield from _error_rows(known, [some[place] or 0.0 for some in compared], {"beam": size}, counts)
+            sized: Labels = {"beam": size, **penalty_label(own)}
+            yield from misses_mode_rows(known, [some[place] for some in compared], sized, counts)
 
 
-def _gap(answer: Record, kept: bool) -> float | None:
+def gap_to_mode(answer: Mapping[str, Any], unresolved: str) -> float | None:
     """Nats below the exact mode, or below the best hypothesis known; None if neither counts, or it is unfinished."""
-    proven: float | None = answer["missed_by"]
-    known: float | None = answer["below_known"] if kept else None
+    proven: float | None = answer.get("missed_by")
+    known: float | None = answer.get("below_known") if unresolved == "keep" else None
     return known if proven is None else proven
 
 
-def _error_rows(
-    cell: SystemRecords, gaps: list[float], labels: Labels, counts: dict[str, int]
+def misses_mode_rows(
+    cell: SystemRecords, gaps: Sequence[float | None], labels: Labels, counts: Mapping[str, int]
 ) -> Iterator[Row]:
-    """How often a beam of this size misses the exact mode, and by how many nats where it does."""
-    row = cell.share("beam_search_error", [gap > 0 for gap in gaps], labels, "missed")
+    """How often a translation, with the system's own length penalty, is not the mode, and by how many nats."""
+    row = cell.share("misses_mode", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
     yield Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
     missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
     those = SystemRecords([record for record, _ in missed], cell.settings)
-    yield those.mean("beam_search_gap", [gap for _, gap in missed], labels)
+    yield those.mean("mode_gap", [gap for _, gap in missed], labels)
+
+
+def penalty_label(records: Sequence[Record]) -> Labels:
+    """The system's length penalty as a label, where it has one that can be set to 0."""
+    known = (record["normalisation"]["length_penalty"] for record in records if "normalisation" in record)
+    first = next(known, None)
+    return {} if first is None else {"length_penalty": f"{first:g}"}
 
 
 def _by_size(cell: SystemRecords) -> tuple[SystemRecords, dict[int, list[Record]]]:

@@ -42,7 +42,7 @@ _BIASES: dict[str, _Column] = {
 """All of the same sentences, so that the last two are differences of those before."""
 _SWEEP: dict[str, _Column] = {
     "quality": ("beam_quality", {}, 100),
-    "modes missed, %": ("beam_search_error", {}, 100),
+    "modes missed, %": ("misses_mode", {}, 100),
     "log-probability": ("beam_logprob", {}, 1),
     "length ratio": ("beam_length_ratio", {}, 1),
 }

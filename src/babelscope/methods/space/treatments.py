@@ -25,7 +25,7 @@ MEASURES = {
     "kqrg": "kQRG top",
     "krg_beam_minus_exact": "kRG beam - top",
     "kqrg_beam_minus_exact": "kQRG beam - top",
-    "search_error": "modes missed by beam search",
+    "search_error": "search errors",
     "mode_quality": "quality of the mode",
 }
 _ROUNDING = 1e-4

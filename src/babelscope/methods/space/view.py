@@ -75,7 +75,7 @@ def findings(group: Group) -> list[Finding]:
             found.append(
                 Finding(
                     column.name,
-                    "Sentences in which beam search misses the model’s most probable translation",
+                    "Sentences whose most probable translation beam search without length penalty misses",
                     missed.estimate,
                     "sentences",
                     "note",
@@ -90,7 +90,7 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     return headlines(
         ("most probable is empty", one(rows, "empty_mode", view="tokens"), "percent"),
         ("kRG above random, top", _largest(rows, "krg_above_random", "top"), "plain"),
-        ("beam misses the best", one(rows, "search_error", decoding="beam"), "percent"),
+        ("search errors of the beam", one(rows, "search_error", decoding="beam"), "percent"),
     )
 
 
@@ -204,7 +204,7 @@ def tables(group: Group) -> list[Table]:
             lambda row: row.name == "empty_mode" and row.labels.get("region", "top") == "top",
             "percent",
         ),
-        Figures("missed by beam search", lambda row: row.name == "search_error", "percent"),
+        Figures("search errors", lambda row: row.name == "search_error", "percent"),
     )
     return [
         *pivot(group, "Errors of model and search", ("view", "decoding"), wrong),
