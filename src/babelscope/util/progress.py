@@ -1,11 +1,12 @@
-"""Progress bars on stderr: on a terminal only, and only for work of more than two seconds."""
+"""Progress on stderr: bars on a terminal for work of more than two seconds, elsewhere a line every 30 seconds."""
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from babelscope.util.terminal import Filtered, unfiltered, visible
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 # Work that is done sooner shows no bar.
 PATIENCE_SECONDS = 2.0
+# Where there is no terminal, a line is printed this often.
+LINE_SECONDS = 30.0
+# Whether such lines are being printed: work within other work has none.
+_printing = threading.Event()
 # The bars being shown, if any: work within other work is a further line there, since a terminal has room for one.
 _shown: list[Progress] = []
 
@@ -31,12 +36,13 @@ def working(what: str) -> Iterator[None]:
 @contextmanager
 def progress(what: str, total: int | None, *, of_bytes: bool = False) -> Iterator[Callable[[int], None]]:
     """Shows how far `what` is, and how long it will take; it gives a function to call with what was done since."""
-    if not sys.stderr.isatty():
-        yield lambda _count: None
-        return
     # Other threads have no line of their own: it would come and go with each of their pieces of work.
     if threading.current_thread() is not threading.main_thread():
         yield lambda _count: None
+        return
+    if not sys.stderr.isatty():
+        with _lines(visible(what), total) as advance:
+            yield advance
         return
     within = bool(_shown)
     bar = _shown[0] if within else _bars()
@@ -47,6 +53,35 @@ def progress(what: str, total: int | None, *, of_bytes: bool = False) -> Iterato
         finally:
             if within:
                 bar.remove_task(task)
+
+
+@contextmanager
+def _lines(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """Prints a plain line every `LINE_SECONDS`, for logs."""
+    if _printing.is_set():
+        yield lambda _count: None
+        return
+    done, began, over = 0, time.monotonic(), threading.Event()
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+
+    def tell() -> None:
+        while not over.wait(LINE_SECONDS):
+            share = "" if total is None else f" {done} of {total},"
+            with suppress(OSError, ValueError):  # a stderr that cannot be written stops nothing
+                print(f"{what}:{share} {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+
+    thread = threading.Thread(target=tell, daemon=True)
+    _printing.set()
+    thread.start()
+    try:
+        yield advance
+    finally:
+        _printing.clear()
+        over.set()
+        thread.join()
 
 
 def _bars() -> Progress:
