@@ -82,6 +82,18 @@ def test_sizes_of_the_beam_are_given_in_one_word(babelscope: Babelscope, asked: 
     assert (refused.code, "beams" in refused.err) == (2, True)
 
 
+def test_a_summary_of_samples_alone_has_their_figures(babelscope: Babelscope, asked: list[str]) -> None:
+    samples = [*asked[:3], "--k", "0", "--samples", "8", "--system", SYSTEM]
+    [quality] = [
+        row
+        for row in rows_of(babelscope(*samples, "--json"))
+        if (row["name"], row.get("decoding")) == ("quality", "samples")
+    ]
+    shown = babelscope(*samples).out
+    assert "quality of a sample" in shown
+    assert f"{quality['value']:.2f}" in shown
+
+
 def test_several_sizes_and_several_metrics(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
     """Qualities are by each metric, what needs none is there once, and the summary has the first one's figures."""
     options = (*asked, "--system", SYSTEM, "--beams", "1,4", "--metric", "chrf", "--metric", "bleu")

@@ -230,3 +230,17 @@ def test_systems_that_cannot_are_named(babelscope: Babelscope, monkeypatch: pyte
     ran = babelscope("top-k", "--system", TOY, "in.txt")
     assert ran.code == 2
     assert "top-k needs a system that searches exactly" in ran.err
+
+
+def test_intervals_do_not_leave_their_scales(babelscope: Babelscope, tmp_path: Path) -> None:
+    """A mass lies between 0 and 1, a log-probability below 0, also where three sources differ much."""
+    (tmp_path / "few.en").write_text(
+        "a man\nthe old woman sees a small dog in the garden .\nthe cook laughs .\n"
+    )
+    asked = ("top-k", "--system", "lab:teacher", "--k", "3", "few.en", "--budget-expansions", "200", "--json")
+    _, figures = rows_of(babelscope(*asked).out)
+    by_name = {row["name"]: row for row in figures}
+    low, high = by_name["mass"]["low"], by_name["mass"]["high"]
+    assert 0 <= low <= by_name["mass"]["value"] <= high <= 1
+    assert by_name["logprob"]["high"] <= 0
+    assert min(by_name[name]["low"] for name in ("tokens", "expansions")) >= 0

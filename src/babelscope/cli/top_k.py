@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
 import sys
 from collections import Counter
@@ -264,17 +265,18 @@ def _rows(
         counts = {"empty": int(sum(empty)), **left_out}
         yield Row("empty_mode", clustered_proportion(empty, of), labels, counts)
     none = {"none": len(proven) - len(best)} if len(proven) > len(best) else {}
-    yield Row("logprob", clustered_mean([each.total for _, each in best], of), labels, {**left_out, **none})
+    negative, positive = (-math.inf, 0.0), (0.0, math.inf)
+    totals = [each.total for _, each in best]
+    yield Row("logprob", clustered_mean(totals, of, within=negative), labels, {**left_out, **none})
     if rule.penalty:
         ranks = [rule.rank(each.total, len(each.tokens)) for _, each in best]
-        yield Row("normalised", clustered_mean(ranks, of), labels, {**left_out, **none})
+        yield Row("normalised", clustered_mean(ranks, of, within=negative), labels, {**left_out, **none})
     if not rule.exactly:
-        yield Row(
-            "tokens", clustered_mean([float(len(each.tokens)) for _, each in best], of), labels, left_out
-        )
-    for name in ("mass", "expansions"):
+        tokens = [float(len(each.tokens)) for _, each in best]
+        yield Row("tokens", clustered_mean(tokens, of, within=positive), labels, left_out)
+    for name, scale in (("mass", (0.0, 1.0)), ("expansions", positive)):
         effort = [float(getattr(each, name)) for _, each in searched]
-        yield Row(name, clustered_mean(effort, sources), labels, skipped)
+        yield Row(name, clustered_mean(effort, sources, within=scale), labels, skipped)
 
 
 def _summary(result: Result, seconds: float) -> str:

@@ -86,11 +86,14 @@ def findings(group: Group) -> list[Finding]:
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
-    """Empty modes, what probability gains over chance in ranking, and what beam search misses."""
+    """Empty modes, what probability gains over chance in ranking, and what beam search misses; else of samples."""
     return headlines(
         ("most probable is empty", one(rows, "empty_mode", view="tokens"), "percent"),
         ("kRG above random, top", _largest(rows, "krg_above_random", "top"), "plain"),
         ("search errors of the beam", one(rows, "search_error", decoding="beam"), "percent"),
+    ) or headlines(
+        ("quality of a sample", one(rows, "quality", decoding="samples"), "plain"),
+        ("kRG above random, samples", _largest(rows, "krg_above_random", "samples"), "plain"),
     )
 
 
