@@ -148,16 +148,19 @@ def jackknife_variance(left_out: Array) -> Array:
     return found
 
 
-def jackknife_bounds(value: Any, left_out: Array, clusters: Any = None) -> Bounds:
+def jackknife_bounds(
+    value: Any, left_out: Array, clusters: Any = None, *, outside: float = _OUTSIDE, noise: float = 0.0
+) -> Bounds:
     """The interval of a figure from its values without each cluster in turn [..., clusters].
 
     Student's t for as many clusters (what they are worth, if their sizes differ), and on the side of the longer
     tail Johnson's (1978) correction for skewness: without it the mean of 10 exponential values is covered in 89 %.
+    `noise` is a variance that the clusters do not show, such as that of random draws.
     """
     count = left_out.shape[-1]
     degrees = np.maximum((count if clusters is None else clusters) - 1, 1)
-    quantile = t.ppf(1 - _OUTSIDE / 2, degrees)
-    error = np.sqrt(jackknife_variance(left_out))
+    quantile = t.ppf(1 - outside / 2, degrees)
+    error = np.sqrt(jackknife_variance(left_out) + noise)
     apart = left_out.mean(axis=-1, keepdims=True) - left_out
     spread = (apart**2).mean(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -182,6 +185,8 @@ def jackknife_estimate(
     fewest: int = 2,
     within: tuple[float, float] = (-math.inf, math.inf),
     clusters: float | None = None,
+    outside: float = _OUTSIDE,
+    noise: float = 0.0,
 ) -> Estimate:
     """A figure with the interval of `jackknife_bounds`, or without one where its clusters say nothing about others.
 
@@ -197,7 +202,7 @@ def jackknife_estimate(
     # Rounding aside, no cluster makes a difference.
     if np.ptp(left_out) <= 1e-12 * max(1e-300, float(np.abs(left_out).max())):
         return Estimate.without_interval(value, n, f"all {count} {what} alike")
-    low, high = jackknife_bounds(value, left_out, clusters)
+    low, high = jackknife_bounds(value, left_out, clusters, outside=outside, noise=noise)
     inside = max(float(low), within[0]), min(float(high), within[1])
     return _estimate(value, inside, n)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ from babelscope import load, open_system
 from babelscope.core.answers import Fingerprint, Scored
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
-from babelscope.methods.challenge.figures import Controls, _coefficients
+from babelscope.methods.challenge.controls import Controls
+from babelscope.methods.challenge.figures import _coefficients
 from babelscope.methods.challenge.sets import Subset
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.tokenisers import MTEVAL_13A
@@ -207,12 +208,34 @@ def test_all_candidates_of_a_control_are_equally_likely() -> None:
     assert counts == pytest.approx([0.25, 0, 0.25, 0.25, 0.25, 0, 0], abs=0.02)
 
 
+@pytest.mark.parametrize("pool", ["others", "all"])
+def test_expected_controls_without_each_group_are_those_of_the_other_sentences(
+    pool: Literal["others", "all"],
+) -> None:
+    rng = np.random.default_rng(5)
+    for count in (4, 9, 25):
+        lengths, columns = rng.integers(1, 8, count).astype(float), rng.random((count, 2))
+        groups, own = rng.integers(0, count // 2, count), np.arange(0, count, 3)
+        controls, subset = Controls(2, 1, pool), Subset("particle", own, own)
+        total, without, _ = controls.expected(columns, lengths, subset, groups)
+        for group, sums in [(-1, total), *enumerate(without)]:
+            right = np.zeros(2)
+            for member in own[groups[own] != group]:
+                near = [
+                    n for n in controls.candidates(count, subset) if abs(lengths[n] - lengths[member]) <= 1
+                ]
+                if near := [n for n in near if groups[n] != group]:
+                    right += columns[near].mean(axis=0)
+            assert sums == pytest.approx(right)
+
+
 def test_controls_say_where_the_set_falls(result: Result) -> None:
     where = {"system": "good", "phenomenon": "reflexive", "min_distance": 0, "metric": "bleu"}
     mean, sd, z = (the(result, f"control_{name}", **where).estimate for name in ("mean", "sd", "z"))
     score = the(result, "bleu", system="good", phenomenon="reflexive", min_distance=0).estimate
     assert z.value == pytest.approx((score.value - mean.value) / sd.value)
-    assert z.low == pytest.approx((score.low - mean.value) / sd.value)
+    away = the(result, "minus_control", **where).estimate
+    assert (z.low, z.high) == pytest.approx((away.low / sd.value, away.high / sd.value))
     rank = the(result, "control_rank", **where)
     assert rank.estimate.n == 50
     assert rank.estimate.value == rank.counts["at_or_below"] / 50

@@ -1,4 +1,4 @@
-"""Rows of the challenge method: quality by phenomenon and distance, and whether length explains it (section 4.3)."""
+"""Rows of the challenge method: quality by phenomenon and distance, and how it goes with length (section 4.3)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from babelscope.methods.challenge.sets import (
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import FEWEST, MOST_GROUPS, bounds_of, sums_without
 from babelscope.stats.correlation import correlation
-from babelscope.stats.intervals import Array, jackknife_bounds, jackknife_estimate, mean_and_sd, proportion
+from babelscope.stats.intervals import Array, jackknife_bounds, jackknife_estimate
 from babelscope.util.seeds import stream
 
 Labels = dict[str, str | int]
@@ -63,14 +63,14 @@ class SystemScores:
             for metric, some in zip(self.statistics, own, strict=True):
                 # Without sentences of other subsets only, the score is the same.
                 scores[str(metric)] = np.full(len(sums), self.corpus_score(metric, members))
-                for group in _groups(members):
+                for group in groups_of(members):
                     scores[str(metric)][group] = corpus_score(metric, some[group])
             with np.errstate(invalid="ignore"):  # of one group nothing is left
                 found[key] = {**scores, "length": (lengths / counts)[:, 0]}
         return [found[subset.members.tobytes()] for subset in self.subsets]
 
 
-def _groups(members: Array) -> Array:
+def groups_of(members: Array) -> Array:
     """The groups that sentences are in."""
     found: Array = np.unique(members % MOST_GROUPS)
     return found
@@ -78,7 +78,7 @@ def _groups(members: Array) -> Array:
 
 def _estimate(value: float, left_out: Array, members: Array, metric: str = "") -> Estimate:
     """A figure of a subset, from its values without each group; with a metric, one on its scale."""
-    own = _groups(members)
+    own = groups_of(members)
     within = (-math.inf, math.inf)
     if metric and ":" not in metric:
         within = bounds_of(find_metric(metric).scale)
@@ -134,67 +134,6 @@ def quality_rows(
     return rows
 
 
-@dataclass(frozen=True, slots=True)
-class Controls:
-    """How length-matched corpora are drawn."""
-
-    draws: int
-    apart: int
-    """Tokens by which a sentence may be longer or shorter than the one it stands for."""
-    pool: Literal["others", "all"]
-    """Sentences that do not belong to the set, or all."""
-
-    def corpora(self, lengths: Array, subset: Subset, rng: np.random.Generator) -> tuple[Array, int]:
-        """Sentence numbers [draws, matched members], and the number of members that have no match."""
-        pool = np.arange(len(lengths))
-        if self.pool == "others":
-            pool = np.setdiff1d(pool, subset.having)
-        order = pool[np.argsort(lengths[pool], kind="stable")]
-        ordered, wanted = lengths[order], lengths[subset.members]
-        first = np.searchsorted(ordered, wanted - self.apart, side="left")
-        last = np.searchsorted(ordered, wanted + self.apart, side="right")
-        matched = first < last
-        drawn = rng.integers(first[matched], last[matched], size=(self.draws, int(matched.sum())))
-        return order[drawn], int((~matched).sum())
-
-
-_MOST_UNMATCHED = 0.05
-"""Of a set's sentences; with more of them unmatched, its controls would have other lengths than it has."""
-
-
-def control_rows(
-    own: SystemScores, left_out: Sequence[Mapping[str, Array]], controls: Controls, *, seed: int
-) -> list[Row]:
-    """Each subset against random corpora of the same size, matched to its source lengths sentence by sentence.
-
-    `control_mean` and `control_sd` are over the corpora, `control_z` is (score - mean) / sd with the
-    interval of the score, and `control_rank` the share of corpora at or below the score. `unmatched` counts the
-    sentences of the set for which no other is of that length; with too many, there is no figure.
-    """
-    rows = []
-    for subset, rest in zip(own.subsets[1:], left_out[1:], strict=True):
-        # The same corpora for every metric, and for every system on this test set.
-        corpora, unmatched = controls.corpora(own.lengths, subset, stream(seed, "challenge/controls"))
-        counts = {"unmatched": unmatched} if unmatched else {}
-        for metric, statistics in own.statistics.items():
-            labels: Labels = {**subset.labels, "metric": metric}
-            if unmatched > _MOST_UNMATCHED * len(subset.members):
-                rows.append(Row("control_mean", Estimate.of_nothing(), labels, counts))
-                continue
-            scores = [corpus_score(metric, statistics[corpus].sum(axis=0)) for corpus in corpora]
-            value = own.corpus_score(metric, subset.members)
-            score = _estimate(value, rest[metric], subset.members, metric)
-            mean, sd = mean_and_sd(scores, "corpora")
-            rows += [Row("control_mean", mean, labels, counts), Row("control_sd", sd, labels, counts)]
-            if sd.value > 0:
-                z = score.converted(lambda each, mid=mean.value, unit=sd.value: (each - mid) / unit)  # type: ignore[misc]
-                rows.append(Row("control_z", z, labels, counts))
-            below = sum(each <= value for each in scores)
-            rank = proportion(below, controls.draws)
-            rows.append(Row("control_rank", rank, labels, {"at_or_below": below, **counts}))
-    return rows
-
-
 def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) -> list[Row]:
     """How quality goes with distance, over minimum distances (table 5's last column) and over sentences.
 
@@ -238,12 +177,12 @@ def _over_sets(value: float, left_out: Array, sets: int, fewest: Array) -> Estim
     """A correlation over sets of sentences, from those without each group; Fisher's z, which has no ends."""
     if math.isnan(value):
         return Estimate.of_nothing()
-    if len(_groups(fewest)) < FEWEST:
+    if len(groups_of(fewest)) < FEWEST:
         return Estimate.without_interval(value, sets, f"a set of {len(fewest)}")
     if abs(value) >= 1 - 1e-12 or not (np.abs(left_out) < 1 - 1e-12).all() or not np.ptp(left_out):
         return Estimate.without_interval(value, sets, f"{sets} sets")
     z, rest = math.atanh(value), np.arctanh(left_out)
-    low, high = (math.tanh(end) for end in jackknife_bounds(z, rest, len(_groups(fewest))))
+    low, high = (math.tanh(end) for end in jackknife_bounds(z, rest, len(groups_of(fewest))))
     return Estimate(value, min(value, low), max(value, high), sets)
 
 

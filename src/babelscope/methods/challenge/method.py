@@ -11,10 +11,9 @@ from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
 from babelscope.core.tokenisers import DEFAULT, find_tokeniser
 from babelscope.methods.base import Method
+from babelscope.methods.challenge.controls import Controls, control_rows
 from babelscope.methods.challenge.figures import (
-    Controls,
     SystemScores,
-    control_rows,
     difference_rows,
     distance_rows,
     length_rows,
@@ -151,7 +150,7 @@ def check_items(items: Sequence[ParallelSentence], settings: ChallengeSettings) 
 
 METHOD = Method(
     name="challenge",
-    version=3,
+    version=4,
     summary="BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora",
     kind=ParallelSentence,
     settings=ChallengeSettings,

@@ -77,10 +77,8 @@ def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str], *
     lines: dict[tuple[str, ...], tuple[str, ...]] = {}
     for (part, system), row in scores.items():
         labels = dict(part)
-        mean, sd, z, rank = (
-            others.get((f"control_{name}", part, system)) for name in ("mean", "sd", "z", "rank")
-        )
-        difference = others.get(("minus_all", part, system))
+        mean, sd, rank = (others.get((f"control_{name}", part, system)) for name in ("mean", "sd", "rank"))
+        difference, away = (others.get((f"minus_{name}", part, system)) for name in ("all", "control"))
         between = ""
         if "unit" in row.labels:
             number = f"≥ {labels['min_distance']}" if "min_distance" in labels else labels["distance"]
@@ -98,12 +96,12 @@ def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str], *
             with_interval(row.estimate, digits),
             with_interval(difference, digits, sign="+") if difference else "",
             f"{mean.value:.{digits}f} ± {sd.value:.{digits}f}" if mean and sd and mean.n else "",
-            f"{z.value:+.1f}" if z else "",
+            with_interval(away, digits, sign="+") if away else "",
             f"{rank.value:.0%} of {rank.n}" if rank else "",
         )
     name = NAMES.get(metric, metric)
     words = (*(("tests",) if several else ()), "system", "phenomenon", "distance")
-    compared = ("n", "length", name, "minus all", "length-matched: mean ± sd", "z", "at or below")
+    compared = ("n", "length", name, "minus all", "length-matched: mean ± sd", "minus this", "at or below")
     return Table(f"Quality by {name}", [*words, *compared], list(lines.values()), len(words))
 
 

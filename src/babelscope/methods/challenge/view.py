@@ -99,13 +99,9 @@ def _labels(kind: Kind, distance: int) -> Labels:
 
 
 def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int) -> Estimate | None:
-    """Score minus the mean of equally long random corpora, with the interval of the score."""
-    labels = _labels(kind, distance)
-    score, mean = one(rows, metric, **labels), one(rows, "control_mean", **labels, metric=metric)
-    if score is None or mean is None or not mean.estimate.n:
-        return None
-    own, base = score.estimate, mean.estimate.value
-    return own.converted(lambda score: score - base)
+    """Score minus the mean of equally long random corpora; its interval holds for all sets at once."""
+    row = one(rows, "minus_control", **_labels(kind, distance), metric=metric)
+    return row.estimate if row else None
 
 
 def findings(group: Group) -> list[Finding]:
@@ -140,6 +136,7 @@ def findings(group: Group) -> list[Finding]:
                 query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
                 share=False,
                 tag="" if away.high < 0 else "Not shown",
+                more="the interval is for all sets at once" if len(parts) > 1 else "",
             )
         )
     return found
@@ -291,9 +288,9 @@ def tables(group: Group) -> list[Table]:
     )
     metric = _metric(group)
     away = Figures(
-        f"{_NAMES.get(metric, metric)}, control z",
+        f"{_NAMES.get(metric, metric)} minus equally long",
         lambda row: (
-            row.name == "control_z" and row.labels["metric"] == metric and "distance" not in row.labels
+            row.name == "minus_control" and row.labels["metric"] == metric and "distance" not in row.labels
         ),
     )
     return pivot(
@@ -358,8 +355,9 @@ _READING = (
     "between; reordering has units of its own. Each set is scored as a corpus: chrF and BLEU compare letters and "
     "words with the reference, 0 to 100; RIBES compares their order, 0 to 1.",
     "Sentences in which words are far apart are long, and long sentences score differently anyway. So each set "
-    "is compared with random sets of equally long sentences: “control z” is by how many of their standard "
-    "deviations the score lies above their mean; below −2 the construction itself is hard.",
+    "is compared with random sets of equally long sentences. The construction itself is hard where the whole "
+    "interval of “minus equally long” lies below 0 (above 0, if lower scores are better). These intervals hold for "
+    "all sets at once, so that the worst of many sets is not a weakness by chance.",
 )
 
 
