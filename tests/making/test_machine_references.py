@@ -78,7 +78,7 @@ RAIN = pair(
         (HE, "Er kommt heute.", "queued", None),
         (HE, "Er kommt heute keinesfalls.", "dropped", None),
         (HE, "Er ist heute nicht da.", "dropped", None),
-        (LADDER, "Eine Leiter haben wir nicht, wir haben keine Leiter.", "kept", None),
+        (LADDER, "Hier haben wir leider keine Leiter.", "kept", None),
         (LADDER, "Wir haben eine alte Leiter.", "queued", None),
         (LADDER, "Wir haben keinen Eimer.", "dropped", None),
         (DOG, "Jetzt schläft der Hund.", "kept", "Jetzt schläft die Hund."),
@@ -288,7 +288,8 @@ def files(tmp_path: Path) -> tuple[str, ...]:
 
 def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: Path) -> None:
     ran = babelscope("make", "machine-references", *files, "--queue", "queue.jsonl", "--json")
-    assert (ran.code, ran.err) == (0, "")
+    assert ran.code == 0
+    assert "3 sentences, too few to tell reliably" in ran.err
     rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
     assert {"name", "value", "low", "high", "n", "phenomenon"} <= rows[0].keys()
     totals = {row["name"]: row["value"] for row in rows if row["phenomenon"] == "all" and "reason" not in row}

@@ -31,7 +31,8 @@ def bias_rows(
 ) -> list[Row]:
     """Rows over all pairs (`all`) and for each phenomenon.
 
-    `kept`, `queued` and `dropped` are shares of the pairs; each reason has a row. Then `characters`, `tokens`,
+    `kept`, `queued` and `dropped` are shares of the pairs, with their number as `pairs`; each reason has a row.
+    Then `characters`, `tokens`,
     `log_frequency` (the mean natural log of a word's share in all references and translations together) and,
     if known by the pairs' ids, the `discrepancy`, each as a mean (label `of`: human, machine) and as two shifts
     (label `by`): `selection`, from all human references to those of kept pairs, and `translation`, from these to
@@ -101,10 +102,11 @@ def _counted(outcomes: Sequence[Outcome], labels: dict[str, str | int]) -> list[
     verdicts = Counter(each.verdict for each in outcomes)
     reasons = Counter((each.verdict, each.reason) for each in outcomes)
     rows = [
-        Row(name, proportion(verdicts[name], len(outcomes)), labels) for name in ("kept", "queued", "dropped")
+        Row(name, proportion(verdicts[name], len(outcomes)), labels, {"pairs": verdicts[name]})
+        for name in ("kept", "queued", "dropped")
     ]
     return rows + [
-        Row(verdict, proportion(count, len(outcomes)), {**labels, "reason": reason})
+        Row(verdict, proportion(count, len(outcomes)), {**labels, "reason": reason}, {"pairs": count})
         for (verdict, reason), count in sorted(reasons.items())
     ]
 

@@ -10,6 +10,7 @@ from babelscope.language.base import Analysed, Analyser, ErrorType, Variant, rep
 from babelscope.language.detecting import can_detect
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import error_type, error_types, language
+from babelscope.making.adequacy import COPY, Adequacy
 from babelscope.making.overlap import changed_words, find_same_error, is_lost, marks
 from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.asking import ask_translate, relocate_errors
@@ -75,8 +76,9 @@ def machine_references(
 
     Each system translates a share of the sources, drawn by the seed; equal shares by default. A translation that
     has the phenomenon in the same words as the human reference is right, and one of its own variants makes the
-    new pair. One that seems to have the error of the human variant is queued for a person; `answers` are the
-    lines that came back. Any other is dropped. By default, the `analyser` is that of the error type's language.
+    new pair, unless it does not seem to translate its source (`making.adequacy`). One that seems to have the error
+    of the human variant is queued for a person; `answers` are the lines that came back. Any other is dropped.
+    By default, the `analyser` is that of the error type's language.
     Pairs whose source is a beginning (`testsets.items.BEGINNING`) are continued instead (`_continued`).
     """
     if any(BEGINNING in pair.extra for pair in pairs):
@@ -90,17 +92,22 @@ def machine_references(
         raise BabelscopeError(f"the answer {min(strange)!r} belongs to no pair of the test set")
     _check_languages(human, [pair.correct for pair in human], "the human references")
     maker = _Maker(seed, mode, answered, analyser)
+    adequacy = Adequacy(human, seed)
     asked = [pair for pair in human if chosen[pair.source] is not None]
     for start in range(0, len(asked), _CHUNK):
         some = asked[start : start + _CHUNK]
         translations = _translations(some, systems, chosen, beam)
+        rejected: dict[str, str] = {}
         for number, system in enumerate(systems):
             own = [pair for pair in some if chosen[pair.source] == number]
             texts = [translations[pair.source] for pair in own]
             _check_languages(own, texts, f"the translations of {system.name}")
+            told = {pair.source: translations[pair.source] for pair in own}
+            rejected |= adequacy.rejected(system.name, told)
         for pair in some:
             system = systems[chosen[pair.source] or 0]
-            yield maker.outcome(pair, system.name, translations[pair.source])
+            reason = rejected.get(pair.source)
+            yield maker.outcome(pair, system.name, translations[pair.source], reason)
 
 
 def _continuations(
@@ -248,20 +255,27 @@ class _Maker:
     made: set[tuple[str, ...]] = field(default_factory=set)
     """Phenomenon and texts of the pairs made so far."""
 
-    def outcome(self, human: MinimalPair, system: str, translation: str) -> Outcome:
-        """What becomes of a human pair, given a translation of its source."""
+    def outcome(self, human: MinimalPair, system: str, translation: str, rejected: str | None) -> Outcome:
+        """What becomes of a human pair, given a translation of its source and the reason to reject that, if any.
+
+        A person may still judge a rejected one: a translation that lacks a clause is too short, and is an error.
+        """
 
         def dropped(reason: str) -> Outcome:
             return Outcome(human, system, translation, "dropped", reason)
 
         if not translation.strip():
             return dropped("empty translation")
+        if rejected == COPY:
+            return dropped(COPY)
         made = error_type(human.phenomenon)
         if other_language(translation, made.language):
             return dropped("another language")
         read = self._analysed(made, translation)
         own = self._variants(made, read)
         right = self._right(made, human, read, own)
+        if right and rejected:
+            return dropped(rejected)
         if right:
             return self._kept(human, system, translation, right, "as in the human reference")
         places = self._doubtful(made, human, read)

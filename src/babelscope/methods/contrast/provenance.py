@@ -67,7 +67,7 @@ def _told_making(rows: Sequence[Row]) -> str:
     told = [f"{with_interval(kept.estimate, 100)} % of {n:,} human pairs got a validated machine reference"]
     for name, words in (("dropped", "dropped"), ("queued", "left for a person to judge")):
         if (row := one(rows, name, phenomenon="all")) and row.estimate.value:
-            told.append(f"{words}: {round(row.estimate.value * n):,}")
+            told.append(f"{words}: {_pairs(row):,}{_told_reasons(rows, name)}")
     choosing, translating = (
         one(rows, "bias_discrepancy", phenomenon="all", shift=shift) for shift in ("selection", "translation")
     )
@@ -75,3 +75,16 @@ def _told_making(rows: Sequence[Row]) -> str:
         shifts = [with_interval(row.estimate) for row in (choosing, translating)]
         told.append(f"choosing them shifts the discrepancy by {shifts[0]}, translating by {shifts[1]} nats")
     return "; ".join(told) + "."
+
+
+def _told_reasons(rows: Sequence[Row], verdict: str) -> str:
+    """The number of pairs by reason, in brackets, most first."""
+    own = sorted(
+        (row for row in rows if row.name == verdict and "reason" in row.labels), key=_pairs, reverse=True
+    )
+    told = ", ".join(f"{_pairs(row):,} {row.labels['reason']}" for row in own)
+    return f" ({told})" if told else ""
+
+
+def _pairs(row: Row) -> int:
+    return round(row.estimate.value * row.estimate.n)
