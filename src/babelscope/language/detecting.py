@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from babelscope.language.base import Detector, Language
@@ -45,6 +45,7 @@ def analysis_version() -> str:
     return ", ".join([*filter(None, found), identifier_version()]) if any(found) else ""
 
 
-def missing_analysis_error() -> BabelscopeError:
-    """The error where detectors are asked for and no language has all of its packages."""
-    return BabelscopeError("; or ".join(str(each.missing()) for each in languages_with_detectors()))
+def missing_analysis_error(languages: Sequence[Language] = ()) -> BabelscopeError:
+    """The error where detectors are asked for and no language, of these or of all, has all of its packages."""
+    needed = languages or languages_with_detectors()
+    return BabelscopeError("; or ".join(str(each.missing()) for each in needed))

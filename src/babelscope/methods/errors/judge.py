@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from babelscope.core.results import Record
-from babelscope.language.detecting import analysis_version
+from babelscope.language.detecting import analysis_version, missing_analysis_error
 from babelscope.methods.errors.detect import detect_in_pairs, detect_in_parallel
 from babelscope.methods.errors.settings import ErrorsSettings
 from babelscope.testsets.items import MinimalPair
@@ -15,7 +15,9 @@ _JUDGED_FIELDS = ("detected", "variants", "alarms", "verdict")
 
 def judge(records: Sequence[Record], settings: ErrorsSettings) -> list[Record]:
     """The records with what detectors say (`detected`), their `alarms` by error type, and a verdict."""
-    if not analysis_version() and all("verdict" in record for record in records):
+    if not analysis_version():
+        if not all("verdict" in record for record in records):
+            raise missing_analysis_error()
         return list(records)  # judged where the analyser is installed, which it is not here
     pairs = [record for record in records if "phenomenon" in record]
     parallel = [record for record in records if "phenomenon" not in record]

@@ -8,7 +8,13 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from babelscope.core.settings import Settings
-from babelscope.language.detecting import analysis_version, detectors, missing_analysis_error
+from babelscope.language.base import Language
+from babelscope.language.detecting import (
+    analysis_version,
+    detectors,
+    languages_with_detectors,
+    missing_analysis_error,
+)
 from babelscope.language.fitness import check_language
 from babelscope.language.registry import controls, error_type, language
 from babelscope.methods.errors.detect import installed_languages, target_language
@@ -34,23 +40,31 @@ class ErrorsSettings(Settings):
             error_type(name)  # a name that does not exist is refused with those that do
             if name not in detectors():
                 raise BabelscopeError(f"{name} has no detector; these have one: {', '.join(detectors())}")
-        if not analysis_version():
-            raise missing_analysis_error()
+        # Otherwise the test set decides which language is needed (`check`).
+        if (self.types or self.language) and not any(each.analysis_version() for each in self.languages()):
+            raise missing_analysis_error(self.languages())
         return self
 
     def chosen(self, code: str | None = None) -> list[str]:
         """The error types to look for; all, or those of one language."""
         return [name for name in detectors(code) if not self.types or name in self.types]
 
+    def languages(self) -> list[Language]:
+        """The languages of the detectors to run; refuse a language that has none."""
+        codes = {error_type(name).language for name in self.chosen()}
+        known = [each for each in languages_with_detectors() if each.code in codes]
+        found = [each for each in known if self.language in ("", each.code)]
+        if not found:
+            there = ", ".join(f"{each.english} ({each.code})" for each in known)
+            raise BabelscopeError(
+                f"there is no detector of errors in {self.language}; there are detectors for {there}"
+            )
+        return found
+
     def parallel_language(self) -> str:
         """The language whose detectors read translations of parallel sentences."""
-        codes = sorted({error_type(name).language for name in self.chosen()} & installed_languages())
-        if self.language:
-            codes = [code for code in codes if code == self.language]
-        if not codes:
-            raise BabelscopeError(
-                f"there is no detector of errors in {self.language or 'this language'} whose packages are installed"
-            )
+        codes = sorted(each.code for each in self.languages())
+        codes = [code for code in codes if code in installed_languages()] or codes
         if len(codes) > 1:
             raise BabelscopeError(
                 f"there are detectors of errors in {', '.join(codes)}: name one of these languages (language)"
@@ -65,7 +79,7 @@ def identity(settings: ErrorsSettings) -> Mapping[str, Any]:
 
 
 def check(items: Sequence[MinimalPair | ParallelSentence], settings: ErrorsSettings) -> None:
-    """Refuse a test set that no detector can judge, before any system is asked."""
+    """Refuse a test set that no detector can judge, before any system is asked; by its language first."""
     texts: dict[str, list[str]] = {}
     for item in items:
         if isinstance(item, MinimalPair):
@@ -83,3 +97,5 @@ def check(items: Sequence[MinimalPair | ParallelSentence], settings: ErrorsSetti
     for code, references in texts.items():
         name = language(code).english
         check_language(references, code, what="the references", needed_by=f"detectors of {name} errors")
+    if not installed_languages().intersection(texts):
+        raise missing_analysis_error([language(code) for code in texts])
