@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.support.models import build_causal
 from tests.support.toy_fixtures import Babelscope
 
 SPANISH = "El jardinero no ha cortado el viejo manzano que está detrás de la casa número {}."
@@ -48,4 +50,39 @@ def test_errors_in_spanish_need_no_german_packages(
     ran = babelscope("errors", "--tests", "parallel:en,de", "--system", "file:de?source=en")
     assert ("German analysis needs HanTa and german-nouns: pip install" in ran.err) == (not installed), (
         ran.err
+    )
+
+
+def test_pairs_in_english_get_no_advice_for_german(
+    babelscope: Babelscope, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    model = build_causal(tmp_path_factory.mktemp("causal"), kind="gpt2")
+    row = {
+        "sentence_good": "The cats sleep here.",
+        "sentence_bad": "The cats sleeps here.",
+        "UID": "agreement",
+    }
+    Path("pairs.jsonl").write_text("".join(json.dumps({**row, "pairID": str(n)}) + "\n" for n in range(3)))
+    ran = babelscope("contrast", "--tests", "sentences:pairs.jsonl", "--system", f"llm:{model}?prompt=none")
+    assert ran.code == 0, ran.err
+    printed = " ".join(ran.out.split())
+    assert "no controls" in printed
+    assert "`--control` names implausible phenomena" in printed
+    for advice in ("--machine-references", "placeholder_ding", "hypercorrect_genitive"):
+        assert advice not in printed
+    # Controls and machine references can be made for German error types.
+    german = {
+        "correct": "Er kommt nicht.",
+        "contrastive": ["Er kommt."],
+        "phenomenon": "polarity_particle_nicht_del",
+    }
+    pair = {"id": "1", "source": "He does not come.", "reference": "human", **german}
+    Path("german.jsonl").write_text(json.dumps(pair) + "\n")
+    ran = babelscope("contrast", "--tests", "german.jsonl", "--system", "lab:student")
+    assert ran.code == 0, ran.err
+    printed = " ".join(ran.out.split())
+    assert "`--machine-references SYSTEM` adds machine references" in printed
+    assert (
+        "`babelscope make pairs --type hypercorrect_genitive --type placeholder_ding` makes controls"
+        in printed
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from babelscope.core.page import Caveat
 from babelscope.core.results import Record, Row
+from babelscope.language.registry import controls, error_type, error_types
 from babelscope.methods.contrast.by_type import TypeFigures, figures_by_type, with_interval
 from babelscope.methods.view import one
 
@@ -49,13 +50,23 @@ def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
             Caveat(
                 system,
                 f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
-                "choice may be ones that it never writes. "
-                "`--machine-references SYSTEM` adds machine references, `babelscope make pairs --type "
-                "placeholder_ding --type hypercorrect_genitive` makes controls (German; else name some with "
-                "`--control`).",
+                f"choice may be ones that it never writes. {_remedies([each.name for each in types])}",
             )
         )
     return found
+
+
+def _remedies(phenomena: Sequence[str]) -> str:
+    """What the user can add to a test set of these phenomena."""
+    found = ["`--control` names implausible phenomena among those of the test set."]
+    # Variants of translations can only be made for error types.
+    if phenomena and all(name in error_types() for name in phenomena):
+        found.insert(0, "`--machine-references SYSTEM` adds machine references.")
+        languages = {error_type(name).language for name in phenomena}
+        if own := [name for name in controls() if error_type(name).language in languages]:
+            options = " ".join(f"--type {name}" for name in own)
+            found[1:] = [f"`babelscope make pairs {options}` makes controls."]
+    return " ".join(found)
 
 
 def _told_making(rows: Sequence[Row]) -> str:
