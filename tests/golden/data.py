@@ -82,7 +82,7 @@ def _pairs() -> str:
     rows: list[dict[str, Any]] = []
     for number, (source, right, wrong) in enumerate(zip(ENGLISH, GERMAN, FIRST, strict=True)):
         variants = [wrong if wrong != right else f"{right[:-1]} nicht."]
-        variants += [right.replace("die", "der", 1)] if number % 5 == 0 else []
+        variants += [f"Ding {right}"] if number % 5 == 0 else []
         rows.append(
             {
                 "id": f"p{number}",
