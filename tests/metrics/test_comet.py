@@ -161,7 +161,8 @@ def test_nothing_is_downloaded_unasked(
         told = " ".join(ran.err.split())
         assert ran.code == 2
         assert "each held to its SHA-256" in told
-        assert "Say --yes to have this done." in told
+        assert "nothing was done, since there is no terminal to ask on; agree with --yes" in told
+        assert r"\n" not in ran.err
     assert list((tmp_path / "elsewhere").iterdir()) == []
     with pytest.raises(BabelscopeError, match="make them with: babelscope data metric comet"):
         COMET.sentence(["a"], [["a"]], ["x"])
