@@ -1,1 +1,1 @@
-"""Quality of translations by metrics against references: corpus scores of any system."""
+"""Quality of translations by metrics: corpus scores of any system."""

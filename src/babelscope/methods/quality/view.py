@@ -27,9 +27,7 @@ from babelscope.methods.view import bar, every_figure, figure_note, noted
 
 def findings(group: Group) -> list[Finding]:
     return [
-        figure_note(
-            group, column.name, f"{row.name} of its translations against references{_direction(row)}", row
-        )
+        figure_note(group, column.name, f"{row.name} of its translations{_direction(row)}", row)
         for column in group.columns
         for row in column.cell.rows[:1]  # of the first metric: the table has the others
         if row.estimate.n
@@ -86,7 +84,7 @@ def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
 
 _READING = (
     "Each figure is a corpus score on the metric's own scale: BLEU, chrF and TER from 0 to 100, RIBES from 0 to 1. "
-    "It says how near translations are to references, and not what is wrong with them.",
+    "Metrics that read references say how near translations are to these; none says what is wrong with them.",
     "Figures of different test sets, numbers of references or metrics cannot be compared.",
 )
 
@@ -95,7 +93,7 @@ def section(group: Group) -> Section:
     """The report section of one test set."""
     names = list(dict.fromkeys(row.name for column in group.columns for row in column.cell.rows))
     return Section(
-        title="Quality: how near translations are to references",
+        title="Quality: translations measured by metrics",
         question="How good are the translations, by metrics?",
         reading=_READING,
         measure=f"{names[0]} of the sentence" if names else "score",
