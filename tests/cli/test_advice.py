@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,18 @@ def test_pairs_in_english_get_no_advice_for_german(
         "`babelscope make pairs --type hypercorrect_genitive --type placeholder_ding` makes controls"
         in printed
     )
+
+
+def test_quality_takes_sources_alone_if_no_metric_reads_references(babelscope: Babelscope) -> None:
+    write("en", ENGLISH)
+    write("de", GERMAN)
+    Path("length.py").write_text("import sys\nfor line in sys.stdin:\n    print(len(line))\n")
+    system = ("--system", "file:de?source=en")
+    metric = f"cmd:{sys.executable} length.py?reference=no"
+    for tests in ("sources:en", "parallel:en,de"):
+        ran = babelscope("quality", "--tests", tests, *system, "--metric", metric)
+        assert ran.code == 0, ran.err
+        assert "against references" not in " ".join(ran.out.split())
+    ran = babelscope("quality", "--tests", "sources:en", *system)
+    assert (ran.code, "chrf needs references, and item" in ran.err) == (2, True), ran.err
+    assert "choose a metric that reads none" in ran.err

@@ -13,12 +13,14 @@ from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import Metric, Scale, find_metric, is_allowed, warn_stored_quality
 from babelscope.metrics.records import record_statistics
 from babelscope.systems.asking import ask_translate
-from babelscope.testsets.items import ParallelSentence
+from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 NOTES = ("truncated", "unfinished")
 
 
-def translated_records(system: Any, items: Sequence[ParallelSentence], beam: int) -> list[Record]:
+def translated_records(
+    system: Any, items: Sequence[ParallelSentence | SourceSentence], beam: int
+) -> list[Record]:
     """A record a sentence: its source, its references, and the system's 1-best translation."""
     answers = ask_translate(system, [item.question for item in items], beam=beam)
     return [

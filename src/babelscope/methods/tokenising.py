@@ -19,6 +19,7 @@ from babelscope.core.tokenisers import (
 )
 from babelscope.metrics.base import Metric, find_metric
 from babelscope.testsets.items import ParallelSentence, SourceSentence
+from babelscope.util.errors import BabelscopeError
 
 Side = Literal["source", "target"]
 Scored = TypeVar("Scored")
@@ -35,6 +36,19 @@ def stated_languages(item: ParallelSentence | SourceSentence) -> Record:
     """The languages that an item states, for its record: judging needs them."""
     stated = {"source_language": item.source_language, "target_language": item.target_language}
     return {name: value for name, value in stated.items() if value}
+
+
+def require_references(
+    items: Sequence[ParallelSentence | SourceSentence], metrics: Iterable[str | Metric]
+) -> None:
+    """Refuse items without references, unless no metric reads them."""
+    needed = [metric.name for name in metrics if (metric := find_metric(name)).reads_references]
+    without = next((item.id for item in items if not item.references), None)
+    if needed and without is not None:
+        raise BabelscopeError(
+            f"{needed[0]} needs references, and item {without} has none; choose a metric that reads none, such as "
+            "cometkiwi or cmd:COMMAND?reference=no"
+        )
 
 
 def check_reference_words(

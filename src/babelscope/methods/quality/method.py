@@ -10,12 +10,12 @@ from babelscope.methods.base import Method
 from babelscope.methods.measuring import comparable_scores, score_sentences, translated_records
 from babelscope.methods.quality.figures import summarise, system_differences
 from babelscope.methods.quality.settings import QualitySettings, check_items, identity, identity_on
-from babelscope.testsets.items import ParallelSentence
+from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 
 def ask(
     systems: Mapping[str, Translates],
-    items: Sequence[ParallelSentence],
+    items: Sequence[ParallelSentence | SourceSentence],
     settings: QualitySettings,
     _seed: int,
 ) -> list[Record]:
@@ -42,8 +42,9 @@ def judge(records: Sequence[Record], settings: QualitySettings) -> list[Record]:
 
 METHOD = Method(
     name="quality",
-    summary="corpus scores by BLEU, chrF or any other metric, against references",
+    summary="corpus scores by BLEU, chrF or any other metric",
     kind=ParallelSentence,
+    also=(SourceSentence,),
     settings=QualitySettings,
     ask=ask,
     judge=judge,

@@ -14,9 +14,10 @@ from babelscope.methods.tokenising import (
     known_tokeniser,
     language_identity,
     named_identity,
+    require_references,
 )
 from babelscope.metrics.base import find_metric
-from babelscope.testsets.items import ParallelSentence
+from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 
 class QualitySettings(Settings):
@@ -57,6 +58,7 @@ def identity_on(settings: QualitySettings, languages: Languages) -> Mapping[str,
     return {"tokenize": chosen} if chosen else {}
 
 
-def check_items(items: Sequence[ParallelSentence], settings: QualitySettings) -> None:
-    """Refuse references in a script that a metric cannot split into words."""
+def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: QualitySettings) -> None:
+    """Refuse items without the references that a metric reads, and references whose words it cannot split."""
+    require_references(items, settings.metric)
     check_reference_words(items, settings.metric, settings.tokenize)

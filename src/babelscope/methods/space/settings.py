@@ -15,11 +15,11 @@ from babelscope.methods.tokenising import (
     known_tokeniser,
     language_identity,
     named_identity,
+    require_references,
 )
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.ranking import Gains, Normalise, Ties, quality_bound
 from babelscope.testsets.items import ParallelSentence, SourceSentence
-from babelscope.util.errors import BabelscopeError
 
 
 class SpaceSettings(Settings):
@@ -119,13 +119,7 @@ class SpaceSettings(Settings):
 
 def check_references(items: Sequence[ParallelSentence | SourceSentence], settings: SpaceSettings) -> None:
     """Refuse items without references, unless no metric reads them, and references whose words cannot be split."""
-    needed = [name for name in settings.metric if find_metric(name).reads_references]
-    without = next((item.id for item in items if not item.references), None)
-    if needed and without is not None:
-        raise BabelscopeError(
-            f"{needed[0]} needs references, and item {without} has none; choose a metric that reads none, such as "
-            "cometkiwi or cmd:COMMAND?reference=no"
-        )
+    require_references(items, settings.metric)
     # Corpus BLEU stands beside every metric.
     check_reference_words(items, dict.fromkeys(("bleu", *settings.metric)), settings.tokenize)
 
