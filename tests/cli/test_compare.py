@@ -105,8 +105,8 @@ def test_tables_for_people(babelscope: Babelscope) -> None:
     run(babelscope, "one", "toy:s", "toy:s-2")
     run(babelscope, "two", "toy:t")
     text = babelscope("compare", "one", "two").out
-    assert text.startswith("condition on t.jsonl\n")
-    assert "item by item, first system minus second: condition, t.jsonl\n" in text
+    assert text.startswith("condition on t\n")
+    assert "item by item, first system minus second: condition, t\n" in text
     assert "wins  losses  ties" in text
     assert " ± " in text
     assert "confidence" not in text

@@ -224,7 +224,6 @@ def run_study(
     shard: Shard | str | None = None,
     ray: str | None = None,
     workers: int | None = None,
-    check: CheckTests = lambda _tests: None,
     file: Path | None = None,
 ) -> Result:
     """Run a study into its run folder, or resume it there; arguments override the study.
@@ -246,7 +245,7 @@ def run_study(
     check_folder(folder)
     study = _with_overrides(study, seed=seed, cache=cache, data_dir=data_dir, ray=ray, workers=workers)
     with files, contextlib.chdir(base):
-        return _open_and_run(study, where, folder, shard, check)
+        return _open_and_run(study, where, folder, shard, lambda _tests: None)
 
 
 def judge_study(
@@ -260,9 +259,10 @@ def judge_study(
 
     `check` is given the test sets before any system is opened, and may refuse them.
     """
-    if out is not None:
-        return run_study(study, out=out, cache=cache, check=check)
-    return _open_and_run(_with_overrides(study, cache=cache), "", None, None, check)
+    folder = None if out is None else Path(out).absolute()
+    if folder is not None:
+        check_folder(folder)
+    return _open_and_run(_with_overrides(study, cache=cache), "", folder, None, check)
 
 
 def _with_overrides(
@@ -304,8 +304,8 @@ def _open_and_run(
         for number, entry in enumerate(study.tests):
             with errors_located(where, f"tests[{number}]"):
                 loaded = load(entry.spec, data_dir=run.data_dir)
-                # Without a run folder, rows have the names that test sets and systems give themselves.
-                tests[entry.label if folder else entry.name or loaded.name] = loaded
+                # In a command, which has no place, rows have the names that test sets and systems give themselves.
+                tests[entry.label if where else entry.name or loaded.name] = loaded
         entries = _entries_by_prompt(study, where)
         setups = []
         for number, method in enumerate(study.methods):
@@ -321,7 +321,7 @@ def _open_and_run(
         for own, place in entries:
             with errors_located(where, place):
                 system = _open_entry(own, opened, tests)
-                name = own.label if folder else own.name or system.name
+                name = own.label if where else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system

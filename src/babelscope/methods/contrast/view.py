@@ -103,7 +103,7 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     types = leading(figures_by_type(rows))
     return [
         Headline(
-            f"{'control ' if each.is_control else ''}{each.name} ({each.reference} refs)",
+            f"error preferred: {'control ' if each.is_control else ''}{each.name} ({each.reference} refs)",
             each.forced,
             "percent",
         )
@@ -112,9 +112,8 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
 
 
 def over(rows: Sequence[Row]) -> list[Headline]:
-    """The same over factors of the systems, by names that say what is counted, in an order that no figure changes."""
-    found = [Headline(f"error preferred: {each.name}", each.row, each.unit) for each in headline(rows)]
-    return sorted(found, key=lambda each: each.name)
+    """The same over factors of the systems, in an order that no figure changes."""
+    return sorted(headline(rows), key=lambda each: each.name)
 
 
 def tables(group: Group) -> list[Table]:
