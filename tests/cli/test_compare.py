@@ -106,7 +106,7 @@ def test_tables_for_people(babelscope: Babelscope) -> None:
     run(babelscope, "two", "toy:t")
     text = babelscope("compare", "one", "two").out
     assert text.startswith("condition on t\n")
-    assert "item by item, first system minus second: condition, t\n" in text
+    assert "differences, first system minus second: condition, t\n" in text
     assert "wins  losses  ties" in text
     assert " ± " in text
     assert "confidence" not in text

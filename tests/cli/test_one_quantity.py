@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from babelscope.testsets import MinimalPair, TestSet
+from babelscope.core.answers import Scored
+from babelscope.core.question import Asked, sources_of
+from babelscope.core.replies import Reply
+from babelscope.runs import opening
+from babelscope.testsets import AmbiguousSource, MinimalPair, TestSet
+from tests.support import toys
+from tests.support.enumerated import Enumerated
 from tests.support.toy_fixtures import Babelscope
 
 
@@ -58,3 +66,229 @@ def test_a_summary_by_a_field_says_that_it_counts_errors(babelscope: Babelscope,
         (line,) = (line for line in told.splitlines() if f"domain {domain}" in line)
         assert "66.7 %" in line
         assert "error preferred: swap" in line
+
+
+# -- a difference is that of the two figures it names ---------------------------------------------------
+
+_NOT_OF_THE_FIGURE = {
+    "name",
+    "method",
+    "tests",
+    "system",
+    "against",
+    "run",
+    "table",
+    "evaluator",
+    "better",
+    "lowest",
+}
+_OF_THE_SYSTEM = {
+    "weighting",
+    "rules",
+    "alignment",
+    "k",
+    "view",
+    "control",
+    "metric",
+    "note",
+    "target",
+    "rounding",
+}
+
+
+def labels_of(row: dict[str, Any]) -> dict[str, Any]:
+    """What stands before the value of a row, but for what does not tell figures apart."""
+    before = list(row)[: list(row).index("value")]
+    return {name: row[name] for name in before if name not in _NOT_OF_THE_FIGURE}
+
+
+def figure(rows: list[dict[str, Any]], difference: dict[str, Any], system: str) -> dict[str, Any]:
+    """The row that a difference names as its figure, of one of its systems."""
+    name, *more = difference["of"].split(",")
+    wanted = {**labels_of(difference), **dict(each.split("=") for each in more)}
+    found = []
+    for row in rows:
+        own = labels_of(row)
+        if (row["name"], row["system"]) == (name, system) and "against" not in row:
+            unknown = own.keys() - wanted.keys() - _OF_THE_SYSTEM
+            if not unknown and all(str(own.get(key, value)) == str(value) for key, value in wanted.items()):
+                found.append(row)
+    assert found, f"no figure {difference['of']} of {system} in {sorted({row['name'] for row in rows})}"
+    return max(found, key=lambda row: len(labels_of(row).keys() & wanted.keys()))
+
+
+def check_differences(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Every difference with a value, each compared with the figures that it names."""
+    found = [row for row in rows if row["name"] == "difference" and row["n"]]
+    for row in found:
+        one, other = (figure(rows, row, row[side]) for side in ("system", "against"))
+        assert row["value"] == pytest.approx(one["value"] - other["value"], abs=1e-9), (row, one, other)
+        assert row.get("better") == one.get("better", row.get("better"))
+        if "over" not in row:  # the worst categories of two systems may be different items
+            assert row["n"] == one["n"] == other["n"], (row, one, other)
+        assert 0 <= row["p"] <= row["p_holm"] <= 1
+        if row["low"] is not None:
+            assert (row["low"] > 0 or row["high"] < 0) == (row["p"] < 0.05), row
+    assert any(row["value"] for row in found), "nothing was compared"
+    return found
+
+
+def compared(babelscope: Babelscope, *asked: str) -> list[dict[str, Any]]:
+    """The differences of a command with two systems, which are also those that `compare` and the run folder have."""
+    ran = babelscope(*asked, "--out", "run", "--json")
+    assert ran.code == 0, ran.err
+    own = check_differences(rows_of(ran.out))
+    again = babelscope("compare", "run", "--json")
+    assert again.code == 0, again.err
+    theirs = check_differences(rows_of(again.out))
+    told = [
+        {name: value for name, value in row.items() if name not in ("table", "signature")}
+        for row in (*own, *theirs)
+    ]
+    assert told[: len(own)] == told[len(own) :]
+    assert babelscope("report", "run", "--to", "page.html").code == 0
+    return own
+
+
+TOYS = ("--system", "toy:1", "--system", "toy:2")
+
+
+def write_parallel(folder: Path, n: int = 12) -> None:
+    """Sentences of very different lengths, so that a mean over sentences is not one over the corpus."""
+    lines = [{"id": str(i), "source": f"s {i // 2}", "reference": "ab ca " * (1 + i % 5)} for i in range(n)]
+    (folder / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_quality(babelscope: Babelscope, tmp_path: Path) -> None:
+    write_parallel(tmp_path)
+    for name, cut in (("one", 3), ("two", 5)):
+        texts = [" ".join(["ab ca", *["x"] * (i % cut), "ab ca " * (i % 4)]) for i in range(12)]
+        (tmp_path / name).write_text("".join(f"{text}\n" for text in texts))
+    metrics = [part for name in ("bleu", "chrf", "ter") for part in ("--metric", name)]
+    systems = ("--system", "file:one", "--system", "file:two")
+    found = compared(babelscope, "quality", "--tests", "t.jsonl", *systems, *metrics)
+    assert [(row["of"], row.get("better")) for row in found] == [
+        ("bleu", None),
+        ("chrf", None),
+        ("ter", "lower"),
+    ]
+
+
+def test_likelihood(babelscope: Babelscope, tmp_path: Path) -> None:
+    write_parallel(tmp_path)
+    (row,) = compared(babelscope, "likelihood", "--tests", "t.jsonl", *TOYS)
+    assert (row["of"], row["n"]) == ("logprob", 12)
+
+
+def test_contrast(babelscope: Babelscope, tmp_path: Path) -> None:
+    pairs = [MinimalPair(str(n), f"s {n}", "ab", ("ba",), f"p{n % 2}", "human") for n in range(20)]
+    TestSet("t", tuple(pairs)).write(tmp_path / "t.jsonl")
+    assert len(compared(babelscope, "contrast", "--tests", "t.jsonl", *TOYS)) == 2
+
+
+@pytest.mark.parametrize("protocol", ["paper"])
+def test_condition(protocol: str, babelscope: Babelscope, tmp_path: Path) -> None:
+    items = [
+        AmbiguousSource(f"i{n}", f"a {n}", (f"r {n}",), (f"w {n}",), "female" if n % 2 else "male")
+        for n in range(20)
+    ]
+    TestSet("t", tuple(items)).write(tmp_path / "t.jsonl")
+    asked = ("condition", "--tests", "t.jsonl", *TOYS, "--evaluator", "toy:e", "--protocol", protocol)
+    assert {row["of"] for row in compared(babelscope, *asked)} >= {"minimum", "all"}
+
+
+def test_space(babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
+    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
+    lines = [
+        {"id": str(n), "source": f"s {n}", "reference": text}
+        for n, text in enumerate(["ab", "ba", "b", "aab"])
+    ]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    systems = [part for n in (1, 2) for part in ("--system", f"toy:{n}?alphabet=ab&limit=5")]
+    found = compared(babelscope, "space", "--tests", "t.jsonl", "--k", "3", "--samples", "8", *systems)
+    assert {row["of"].partition(",")[0] for row in found} == {"krg", "kqrg"}
+
+
+def test_challenge(babelscope: Babelscope, tmp_path: Path) -> None:
+    lines: list[dict[str, Any]] = []
+    translations = []
+    for n in range(12):
+        source = " ".join(["Er", "gab", *["es"] * (n % 4), "auf", "."])
+        far = {
+            "phenomenon": "particle",
+            "side": "source",
+            "head": 2,
+            "dependent": 3 + n % 4,
+            "distance": n % 4,
+        }
+        far |= {"head_form": "gab", "dependent_form": "auf"}
+        lines.append({"id": str(n), "source": f"{source} {n}", "reference": f"He gave it up {n} times ."})
+        lines[-1]["dependencies"] = [far] if n % 3 else []
+        translations.append(f"He gave {'up' if n % 2 else 'it'} {n} times .")
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "one.en").write_text("".join(f"{text}\n" for text in translations))
+    (tmp_path / "two.en").write_text("".join(f"{text[3:]}\n" for text in reversed(translations)))
+    asked = ("challenge", "--tests", "t.jsonl", "--matched-corpora", "5")
+    found = compared(babelscope, *asked, "--system", "file:one.en", "--system", "file:two.en")
+    assert {row["phenomenon"] for row in found} == {"all", "particle"}
+
+
+def test_pattern_matching(babelscope: Babelscope, tmp_path: Path) -> None:
+    sources = ["The cook slept because he was tired.", "The cook slept because she was tired."]
+    german = ["Der Koch schlief, weil er müde war.", "Die Köchin schlief, weil sie müde war."]
+    (tmp_path / "t.tsv").write_text(
+        f"male\t1\t{sources[0]}\tcook\tpro\nfemale\t1\t{sources[1]}\tcook\tanti\n"
+    )
+    (tmp_path / "en-de.text.txt").write_text("My pen.\nA pig in its pen.\n")
+    (tmp_path / "en-de.key.tsv").write_text("1\tted\tpen\tstift\tgehege\n2\tted\tpen\tgehege\tstift\n")
+    for name, some, pens in (("one", german, "Stift Stift"), ("two", german[:1] * 2, "Stift Gehege")):
+        lines = [f"{source} ||| {text}\n" for source, text in zip(sources, some, strict=True)]
+        (tmp_path / f"{name}.txt").write_text("".join(lines))
+        (tmp_path / f"{name}.align").write_text("1-1\n1-1\n")
+        (tmp_path / f"{name}.de").write_text("".join(f"Ein {pen}.\n" for pen in pens.split()))
+        wino = ("patterns", "winomt", "--tests", "t.tsv", "--translations", f"{name}.txt", "--target", "de")
+        ran = babelscope(*wino, "--alignments", f"{name}.align", "--out", f"winomt-{name}")
+        assert ran.code == 0, ran.err
+        mucow = ("patterns", "mucow", "--tests", "mucow:en-de", "--translations", f"{name}.de")
+        assert babelscope(*mucow, "--out", f"mucow-{name}").code == 0
+    for method in ("winomt", "mucow"):
+        check_differences(rows_of(babelscope("compare", f"{method}-one", f"{method}-two", "--json").out))
+
+
+class Talker(toys.ToySystem):
+    """A toy that answers prompts with A or B, by a hash of its name and the prompt."""
+
+    def reply(self, prompts: Sequence[str]) -> list[Reply]:
+        told = [hashlib.sha256(f"{self.name}, {each}".encode()).digest()[0] for each in prompts]
+        return [Reply("AB"[each % 2]) for each in told]
+
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        del beam, n_best
+        return [[Scored(f"{self.name} {source}")] for source in sources_of(questions)]
+
+
+@pytest.mark.parametrize("command", ["contrast", "condition"])
+def test_by_answer(
+    command: str, babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(opening, "open_system", lambda spec, **_: Talker(spec, salt=spec))
+    items: Any = (
+        [MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab",), "cut", "human") for n in range(20)]
+        if command == "contrast"
+        else [AmbiguousSource(f"a{n}", f"a {n}", (f"r {n}",), (f"w {n}",), f"c{n % 2}") for n in range(20)]
+    )
+    TestSet("t", tuple(items)).write(tmp_path / "t.jsonl")
+    evaluator = ["--evaluator", "judge"] if command == "condition" else []
+    compared(
+        babelscope,
+        command,
+        "--by-answer",
+        "--system",
+        "one",
+        "--system",
+        "two",
+        *evaluator,
+        "--tests",
+        "t.jsonl",
+    )

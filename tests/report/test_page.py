@@ -58,7 +58,7 @@ def test_every_picture_is_there_without_a_network(new_page: NewPage, lab_page: P
     page = open_page(new_page, lab_page)
     captions = page.locator("figcaption strong").all_text_contents()
     assert {f"{title}." for title in PICTURES} <= set(captions)
-    assert any(caption.startswith("Difference, item by item") for caption in captions)
+    assert any(caption.startswith("Difference between systems") for caption in captions)
     boxes = [figure.locator("svg").bounding_box() for figure in page.locator("figure").all()]
     assert len(boxes) == len(captions)
     assert all(box and box["width"] > 200 and box["height"] > 40 for box in boxes)

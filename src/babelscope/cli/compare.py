@@ -189,7 +189,7 @@ class _Comparison:
         of_rows = partial(tables.of_rows, even=even)
         found = [_side_by_side_table(group, even=even) for group in self.groups]
         if rows := self.more["paired"]:
-            title = "item by item, first system minus second"
+            title = "differences, first system minus second"
             found.append(of_rows(title, rows, shown=("wins", "losses", "ties")))
         if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
             found.append(_seeds_table(rows, even=even))

@@ -13,7 +13,8 @@ from babelscope.util.errors import BabelscopeError
 PartLabels = tuple[tuple[str, str], ...]
 """The labels of the items that are compared (category, phenomenon, measure); empty for all items."""
 
-_OF_WORST = ("worst_of", "weight", "unranked")
+_SHARE = "share of items"
+_OPTIONAL = ("worst_of", "weight", "unranked", "of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,13 @@ class Comparable:
 
     field: str | tuple[str, ...]
     """Field of the record; ("scores", "bleu") is the field `bleu` inside the field `scores`."""
-    unit: str = "share of items"
+    unit: str = _SHARE
+    """What differences are counted in; values of a share are from 0 to 1, or true and false."""
     measure: str = ""
     """A label to distinguish it from other comparable fields of the method."""
+    of: str = ""
+    """The figure whose difference the mean difference of the field is: the name of a row, `{LABEL}` standing for the
+    value of a field of `by`, and labels that tell it apart, as `compare --figure` has them."""
     by: tuple[str, ...] = ()
     """Fields of the record by whose values items are compared separately."""
     worth: Mapping[str, float] | None = None
@@ -37,7 +42,7 @@ class Comparable:
     weight: str = ""
     """Field of the record that says what it counts there; each system has its own."""
     unranked: tuple[str, ...] = ()
-    """Values of `worst_of` that are no group."""
+    """Values of `worst_of`, or of fields of `by`, that are no group."""
 
     def value(self, record: Record) -> float | None:
         """The number that is compared; None if the record has none."""
@@ -55,7 +60,9 @@ class Comparable:
     @property
     def is_verdict(self) -> bool:
         """Whether its values are those of verdicts, each worth 0 to 1."""
-        return self.worth is not None and all(0 <= each <= 1 for each in self.worth.values())
+        if self.worth is None:
+            return self.unit == _SHARE
+        return all(0 <= each <= 1 for each in self.worth.values())
 
     @property
     def _path(self) -> tuple[str, ...]:
@@ -64,12 +71,20 @@ class Comparable:
     def part(self, record: Record) -> PartLabels:
         """The labels of the part that the record belongs to."""
         measure = (("measure", self.measure),) if self.measure else ()
-        return (*measure, *((name, str(record.get(name, ""))) for name in self.by))
+        own = {name: str(record.get(name, "")) for name in self.by}
+        return (*measure, *own.items(), *((("of", self.figure(own)),) if self.of else ()))
+
+    def figure(self, part: Mapping[str, str]) -> str:
+        """The name of the figure of a part."""
+        found = self.of
+        for name, value in part.items():
+            found = found.replace(f"{{{name}}}", value)
+        return found
 
     def as_json(self) -> dict[str, Any]:
-        """Its fields; those about worst groups only where it has them."""
+        """Its fields; those that are seldom used only where it has them."""
         stored = asdict(self)
-        return {name: value for name, value in stored.items() if value or name not in _OF_WORST}
+        return {name: value for name, value in stored.items() if value or name not in _OPTIONAL}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Comparable:
@@ -86,7 +101,7 @@ class Comparable:
             )
         except (TypeError, KeyError) as error:
             raise BabelscopeError(f"a run has a comparable field that is none: {error!r}") from None
-        texts = (*found._path, found.unit, found.measure, found.cluster, *found.by)
+        texts = (*found._path, found.unit, found.measure, found.of, found.cluster, *found.by)
         texts += (found.worst_of, found.weight, *found.unranked)
         worth = found.worth if found.worth is not None else {}
         numbers = isinstance(worth, Mapping) and all(isinstance(each, int | float) for each in worth.values())

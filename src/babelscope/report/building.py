@@ -284,15 +284,15 @@ def _part(group: Group, section: Section, series: Series, differences: Sequence[
     if differences:
         pictures += differences_pictures(group, differences, section)
         table = of_rows(
-            "Item by item, first system minus second", differences, shown=("wins", "losses", "ties")
+            "Differences, first system minus second", differences, shown=("wins", "losses", "ties")
         )
         tables.append(
             _shown(
                 table,
                 signatures,
-                note="Each item counts as one comparison: a win is an item on which the first system is better. "
-                "p is the probability of such a difference if there were none (sign-flip test over source "
-                "sentences); p_holm is corrected for all tests of this table.",
+                note="A difference is that of the figures named under “of”, over the items that both systems have. "
+                "A win is an item on which the first system is better. p is the probability of such a difference "
+                "if there were none; p_holm is corrected for the number of tests (Holm).",
             )
         )
     if over_seeds := _over_seeds(group):

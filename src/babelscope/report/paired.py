@@ -11,8 +11,13 @@ from babelscope.core.results import Row
 from babelscope.report.pictures import extent
 from babelscope.util.text import plain_words
 
-_OWN = ("method", "tests", "system", "against", "better", "p", "p_holm")
+_OWN = ("method", "tests", "system", "against", "of", "metric", "better", "p", "p_holm")
 SIGNIFICANT = 0.05
+
+
+def _leading(rows: Sequence[Row]) -> Sequence[Row]:
+    """The differences over a whole test set, where there are any; else all."""
+    return [row for row in rows if row.labels.get("phenomenon") == "all"] or rows
 
 
 def _varying(rows: Sequence[Row]) -> list[str]:
@@ -46,6 +51,7 @@ def _words(name: str, section: Section) -> str:
 def paired_findings(rows: Sequence[Row], section: Section) -> list[Finding]:
     """The differences that are significant after correction."""
     found = []
+    rows = _leading(rows)
     labels = _varying(rows)
     for row in rows:
         if float(row.labels["p_holm"]) < SIGNIFICANT and row.estimate.n:
@@ -75,6 +81,7 @@ def paired_findings(rows: Sequence[Row], section: Section) -> list[Finding]:
 def differences_pictures(group: Group, rows: Sequence[Row], section: Section) -> list[Picture]:
     """Differences with their intervals, shares and other measures apart."""
     found = []
+    rows = _leading(rows)
     for share in (True, False):
         own = [row for row in rows if _is_share(row) == share and math.isfinite(row.estimate.value)]
         if all(row.estimate.value == 0 and row.estimate.no_interval for row in own):
@@ -120,7 +127,7 @@ def _picture(group: Group, rows: Sequence[Row], share: bool, unit: str) -> Pictu
     lower = any(row.labels.get("better") == "lower" for row in rows)
     right, left = ("Left", "right") if lower else ("Right", "left")
     return Picture(
-        f"Difference, item by item, {unit}: {pair}",
+        f"Difference between systems, {unit}: {pair}",
         chart,
         f"{right} of the line the first system is better, {left} of it the second. Filled marks are significant at "
         "5 % after correction for the number of tests (Holm), hollow ones are not.",

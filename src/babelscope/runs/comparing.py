@@ -8,11 +8,12 @@ from collections.abc import Iterable, Sequence
 
 from babelscope.core.columns import Column, Group, JudgedCell, StoredRun
 from babelscope.core.comparable import PartLabels
-from babelscope.core.results import Estimate, Row, differences
-from babelscope.methods.base import ANSWER_FILES
+from babelscope.core.results import Row, differences
+from babelscope.methods.base import ANSWER_FILES, find_method, method_names, restore_settings
 from babelscope.runs.comparing_worst import worst_difference
 from babelscope.runs.reading import Run, StoredCell, cells_of_run
-from babelscope.stats.paired import holm, paired_difference
+from babelscope.stats.paired import Tested, count_wins, paired_difference, tested_rows
+from babelscope.util.damage import explain_damage
 from babelscope.util.errors import BabelscopeError
 
 
@@ -113,42 +114,43 @@ def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
 
 
 def paired_differences(group: Group) -> list[Row]:
+    """Differences between every two systems: those that the method makes itself, else item by item."""
+    first = group.columns[0].cell
+    own: list[Row] = []
+    if len(group.columns) > 1 and first.kind in method_names():
+        method, manifest = find_method(first.kind), first.run.manifest
+        with explain_damage(str(first.run.path)):
+            settings = restore_settings(method, manifest.methods[first.label or first.method].settings)
+            made = method.across(group, settings, manifest.seed)
+        own = [row for row in made if row.name == "difference"]
+    labelled = [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
+    return labelled or item_differences(group)
+
+
+def item_differences(group: Group) -> list[Row]:
     """Mean difference of every two systems on their common items, with wins, losses, ties, p and Holm's p.
 
     Intervals and tests are over source sentences; Holm corrects for all tests of the method on the test set.
     Systems judged by different evaluators are not compared.
     """
-    found: list[tuple[dict[str, str | int], Estimate, float, dict[str, int]]] = []
+    found: list[Tested] = []
     for one, other in itertools.combinations(group.columns, 2):
         if one.cell.roles != other.cell.roles:
             continue
-        systems: dict[str, str | int] = {"system": one.name, "against": other.name}
+        systems = {**group.labels, "system": one.name, "against": other.name}
         for by in one.cell.comparable:
             worst = worst_difference(one.cell.records, other.cell.records, by) if by.worst_of else None
             if worst is not None:
-                groups, difference, p, counts = worst
-                found.append(({**systems, "over": f"worst {by.worst_of}: {groups}"}, difference, p, counts))
+                groups, apart, p, counts = worst
+                over = {"over": f"worst {by.worst_of}: {groups}", **({"of": by.of} if by.of else {})}
+                found.append(({**systems, **over}, apart, p, counts))
         for part, members in _differences_by_part(one.cell, other.cell).items():
             sources, values, signs, worth = zip(*members, strict=True)
             better = [value * sign for value, sign in zip(values, signs, strict=True)]
-            difference, p = paired_difference(values, sources, verdicts=worth[0])
-            counts = {
-                "wins": sum(value > 0 for value in better),
-                "losses": sum(value < 0 for value in better),
-                "ties": sum(value == 0 for value in better),
-            }
-            lower: dict[str, str | int] = {"better": "lower"} if signs[0] < 0 else {}
-            found.append(({**systems, **dict(part), **lower}, difference, p, counts))
-    adjusted = holm([p for _, _, p, _ in found])
-    return [
-        Row(
-            "difference",
-            difference,
-            {**group.labels, **labels, "p": p, "p_holm": corrected},
-            counts,
-        )
-        for (labels, difference, p, counts), corrected in zip(found, adjusted, strict=True)
-    ]
+            apart, p = paired_difference(values, sources, verdicts=worth[0])
+            lower = {"better": "lower"} if signs[0] < 0 else {}
+            found.append(({**systems, **dict(part), **lower}, apart, p, count_wins(better)))
+    return tested_rows("difference", found)
 
 
 def _differences_by_part(
@@ -160,7 +162,7 @@ def _differences_by_part(
     for record in one.records:
         against = theirs.get(record["id"])
         for each in one.comparable if against is not None else ():
-            if each.worst_of:
+            if each.worst_of or any(record.get(name) in each.unranked for name in each.by):
                 continue
             value, its = each.value(record), each.value(against or {})
             if value is not None and its is not None and each.part(record) == each.part(against or {}):
@@ -168,4 +170,5 @@ def _differences_by_part(
                 part = parts.setdefault(each.part(record), [])
                 cluster = str(record.get(each.cluster, record["id"]))
                 part.append((cluster, value - its, sign, each.is_verdict))
-    return {part: parts[part] for part in sorted(parts)}
+    in_order = sorted(parts, key=lambda part: [label for label in part if label[0] != "of"])
+    return {part: parts[part] for part in in_order}

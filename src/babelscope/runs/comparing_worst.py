@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import Estimate, Record
-from babelscope.stats.paired import paired_difference
+from babelscope.stats.paired import count_wins, paired_difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,5 @@ def worst_difference(
     both = [
         one.values[item] - other.values[item] for item in items if item in one.values and item in other.values
     ]
-    counts = {
-        "wins": sum(each > 0 for each in both),
-        "losses": sum(each < 0 for each in both),
-        "ties": sum(each == 0 for each in both),
-    }
     groups = one.name if one.name == other.name else f"{one.name} against {other.name}"
-    return groups, estimate, p, counts
+    return groups, estimate, p, count_wins(both)

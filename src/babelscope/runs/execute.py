@@ -25,7 +25,7 @@ from babelscope.methods.cells import (
 )
 from babelscope.methods.view import sections_of
 from babelscope.runs.by_field import check_before_asking, check_fields, split_by
-from babelscope.runs.comparing import group_runs, paired_differences
+from babelscope.runs.comparing import group_runs, item_differences
 from babelscope.runs.comparing_groups import seed_groups, seed_rows
 from babelscope.runs.comparing_prompts import prompt_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
@@ -177,7 +177,7 @@ def _comparison_rows(run: Run, groups: Sequence[Group], methods: Methods) -> lis
         method, settings = methods[group.columns[0].cell.label]
         own = method.across(group, settings, run.manifest.seed)
         if len(group.columns) > 1 and not any(row.name == "difference" for row in own):
-            rows += paired_differences(group)
+            rows += item_differences(group)
         rows += [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
         if patterns or any(SEED in column.cell.factors for column in group.columns):
             rows += seed_rows(group, patterns)

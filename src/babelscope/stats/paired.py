@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.stats import t
 
-from babelscope.core.results import Estimate
+from babelscope.core.results import Estimate, Row
 from babelscope.stats.intervals import Array, Bounds, cluster_sums, jackknife_variance, kish, leave_one_out
 
 
@@ -64,6 +64,53 @@ def paired_difference(
     (low, high), p = paired_bounds(totals, sizes, verdicts=verdicts)
     # The centre of verdicts is nearer to 0 than their mean; an interval may not deny its own value.
     return Estimate(value, min(value, float(low)), max(value, float(high)), n), float(p)
+
+
+def jackknife_difference(
+    value: float, left_out: Array, n: int, *, fewest: int = 2, what: str = "sentences"
+) -> tuple[Estimate, float]:
+    """A difference of two figures of n items with its interval, and the two-sided p of there being none.
+
+    `left_out` are the differences without each cluster in turn; `what` names the clusters. Where there is no
+    interval, p is that of flipped signs, as in `paired_difference`.
+    """
+    count = len(left_out)
+    if not n or not math.isfinite(value):
+        return Estimate.of_nothing(), 1.0
+    flipped = min(1.0, 2.0 ** (1 - count)) if value else 1.0
+    if count < fewest:
+        return Estimate.without_interval(
+            value, n, f"{count} {what.removesuffix('s') if count == 1 else what}"
+        ), flipped
+    if not np.isfinite(left_out).all():
+        return Estimate.without_interval(value, n, f"one of the {what} decides whether there is a value"), 1.0
+    if _alike(left_out):
+        return Estimate.without_interval(value, n, f"all {count} {what} alike"), flipped
+    error = math.sqrt(float(jackknife_variance(left_out)))
+    reach = float(t.ppf(0.975, count - 1)) * error
+    return Estimate(value, value - reach, value + reach, n), float(2 * t.sf(abs(value) / error, count - 1))
+
+
+Tested = tuple[Mapping[str, str | float], Estimate, float, Mapping[str, int]]
+"""A difference that was tested: labels, the difference, the p of none, and counts."""
+
+
+def tested_rows(name: str, found: Sequence[Tested]) -> list[Row]:
+    """A row for each test of a family, with its p and Holm's."""
+    adjusted = holm([p for _, _, p, _ in found])
+    return [
+        Row(name, difference, {**labels, "p": p, "p_holm": corrected}, counts)
+        for (labels, difference, p, counts), corrected in zip(found, adjusted, strict=True)
+    ]
+
+
+def count_wins(better: Sequence[float]) -> dict[str, int]:
+    """How many items the first system wins, loses and ties, from differences that are positive where it is better."""
+    return {
+        "wins": sum(value > 0 for value in better),
+        "losses": sum(value < 0 for value in better),
+        "ties": sum(value == 0 for value in better),
+    }
 
 
 def _alike(values: Any) -> bool:

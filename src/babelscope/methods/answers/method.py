@@ -55,7 +55,12 @@ CONTRAST = Method(
     check_system=check_pairs,
     needs={"system": ("reply",)},
     comparable=lambda settings: [
-        Comparable("verdict", by=("phenomenon", "reference"), worth=worth_of(settings.undecided))
+        Comparable(
+            "verdict",
+            of="answer_accuracy",
+            by=("phenomenon", "reference"),
+            worth=worth_of(settings.undecided),
+        )
     ],
     part_labels=frozenset({"phenomenon", "reference"}),
     view="babelscope.methods.answers.view:PAIRS",
@@ -76,8 +81,8 @@ CONDITION = Method(
     check_system=check_system,
     needs={"system": ("translate",), "evaluator": ("reply",)},
     comparable=lambda settings: [
-        Comparable("verdict", worth=worth_of(settings.undecided)),
-        Comparable("verdict", by=("category",), worth=worth_of(settings.undecided)),
+        Comparable("verdict", of="answer_accuracy", worth=worth_of(settings.undecided)),
+        Comparable("verdict", of="answer_accuracy", by=("category",), worth=worth_of(settings.undecided)),
     ],
     part_labels=frozenset({"category"}),
     view="babelscope.methods.answers.view:SENSES",

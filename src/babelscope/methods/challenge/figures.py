@@ -19,10 +19,12 @@ from babelscope.methods.challenge.sets import (
     greatest_distances,
     phenomena_and_sides,
 )
+from babelscope.methods.measuring import scale_of
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import FEWEST, MOST_GROUPS, bounds_of, sums_without
 from babelscope.stats.correlation import correlation
 from babelscope.stats.intervals import Array, jackknife_bounds, jackknife_estimate
+from babelscope.stats.paired import Tested, count_wins, jackknife_difference, tested_rows
 from babelscope.util.seeds import stream
 
 Labels = dict[str, str | int]
@@ -223,20 +225,31 @@ def length_rows(own: SystemScores, *, seed: int, corpora: int, sizes: Sequence[i
 def difference_rows(
     systems: Mapping[str, tuple[SystemScores, Sequence[Mapping[str, Array]]]], where: Labels
 ) -> list[Row]:
-    """score(system) - score(against) of every two systems on every subset, paired by sentence."""
-    rows = []
+    """score(system) - score(against) of every two systems on every subset, paired by sentence.
+
+    Holm's correction is over the tests on the whole test set, and over those on its parts by themselves.
+    """
+    found: dict[bool, list[Tested]] = {True: [], False: []}
     for (first, (own, rest)), (second, (other, others)) in itertools.combinations(systems.items(), 2):
         for number, subset in enumerate(own.subsets):
             for metric in own.statistics:
                 value = own.corpus_score(metric, subset.members) - other.corpus_score(metric, subset.members)
                 apart = rest[number][metric] - others[number][metric]
-                estimate = _estimate(value, apart, subset.members)
+                tested = jackknife_difference(
+                    value, apart[groups_of(subset.members)], len(subset.members), fewest=FEWEST
+                )
+                lower: Labels = {"better": "lower"} if scale_of(metric).better == "lower" else {}
                 labels: Labels = {
                     **where,
                     "system": first,
                     "against": second,
                     **subset.labels,
                     "metric": metric,
+                    "measure": metric,
+                    "of": metric,
+                    **lower,
                 }
-                rows.append(Row("difference", estimate, labels))
-    return rows
+                scores = (each.sentence_scores[metric][subset.members] for each in (own, other))
+                better = np.subtract(*scores) * (-1 if lower else 1)
+                found[number == 0].append((labels, *tested, count_wins(better.tolist())))
+    return [*tested_rows("difference", found[True]), *tested_rows("difference", found[False])]

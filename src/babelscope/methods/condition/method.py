@@ -52,9 +52,16 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
     """Weighted accuracy of the worst category; unweighted accuracy, over all and by category."""
     worth = dict(credit(settings.ties))
     return [
-        Comparable("verdict", worth=worth, worst_of="category", weight="weight", unranked=(NO_CATEGORY,)),
-        Comparable("verdict", worth=worth),
-        Comparable("verdict", by=("category",), worth=worth),
+        Comparable(
+            "verdict",
+            of="minimum",
+            worth=worth,
+            worst_of="category",
+            weight="weight",
+            unranked=(NO_CATEGORY,),
+        ),
+        Comparable("verdict", of="all", worth=worth),
+        Comparable("verdict", of="{category} unweighted", by=("category",), worth=worth),
     ]
 
 

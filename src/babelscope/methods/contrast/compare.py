@@ -4,26 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.results import Record, Row
 from babelscope.core.ties import Ties
 from babelscope.methods.contrast.figures import tie_credits
 from babelscope.methods.grouping import by_phenomenon, sources
-from babelscope.stats.paired import holm, paired_difference
+from babelscope.stats.paired import Tested, paired_difference, tested_rows
 
 _Labels = dict[str, str | int]
-
-
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """One paired test: its labels, the difference of accuracies, and the p-value of no difference."""
-
-    labels: _Labels
-    difference: Estimate
-    p: float
 
 
 def reference_differences(group: Group, settings: Any, _seed: int) -> list[Row]:
@@ -32,21 +22,12 @@ def reference_differences(group: Group, settings: Any, _seed: int) -> list[Row]:
     Tested over source sentences, and corrected by Holm for all tests on the test set.
     """
     by_system = {column.name: column.cell.records for column in group.columns}
-    tests = _reference_tests(by_system, settings.ties)
-    adjusted = holm([test.p for test in tests])
-    return [
-        Row(
-            "machine_minus_human",
-            test.difference,
-            {**test.labels, "p": test.p, "p_holm": p},
-        )
-        for test, p in zip(tests, adjusted, strict=True)
-    ]
+    return tested_rows("machine_minus_human", _reference_tests(by_system, settings.ties))
 
 
-def _reference_tests(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> list[_Test]:
+def _reference_tests(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> list[Tested]:
     """A test for each system and phenomenon, on sources with both kinds of references; each source counts once."""
-    tests = []
+    tests: list[Tested] = []
     for system, records in by_system.items():
         groups = by_phenomenon(records)
         for phenomenon in dict.fromkeys(name for name, _ in groups):
@@ -58,7 +39,7 @@ def _reference_tests(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> l
             if both:
                 values = [machine[source] - human[source] for source in both]
                 labels: _Labels = {"system": system, "phenomenon": phenomenon}
-                tests.append(_Test(labels, *paired_difference(values, both, verdicts=True)))
+                tests.append((labels, *paired_difference(values, both, verdicts=True), {}))
     return tests
 
 

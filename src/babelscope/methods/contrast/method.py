@@ -33,7 +33,14 @@ def summarise(records: Sequence[Record], settings: ContrastSettings, _seed: int)
 
 def comparable(settings: ContrastSettings) -> list[Comparable]:
     """Accuracy, by phenomenon and kind of reference."""
-    return [Comparable("verdict", by=("phenomenon", "reference"), worth=dict(credit(settings.ties)))]
+    return [
+        Comparable(
+            "verdict",
+            of="{phenomenon}",
+            by=("phenomenon", "reference"),
+            worth=dict(credit(settings.ties)),
+        )
+    ]
 
 
 METHOD = Method(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from babelscope.core.answers import Scores
-from babelscope.core.comparable import Comparable
+from babelscope.core.columns import Group
 from babelscope.core.notes import told_counts
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Method
 from babelscope.methods.likelihood.settings import LikelihoodSettings
-from babelscope.stats.intervals import perplexity, ratio_of_sums
+from babelscope.stats.intervals import cluster_sums, leave_one_out, perplexity, ratio_of_sums
+from babelscope.stats.paired import Tested, count_wins, jackknife_difference, tested_rows
 from babelscope.systems.asking import ask_score, scored_as_json
 from babelscope.testsets.items import ParallelSentence
 
@@ -73,9 +75,45 @@ def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
     return [Row("logprob", mean, counts=shown), Row("perplexity", perplexity(mean), counts=shown)]
 
 
+def system_differences(group: Group, _settings: LikelihoodSettings, _seed: int) -> list[Row]:
+    """Differences of `logprob` between every two systems, over the references that are possible under both."""
+    found: list[Tested] = []
+    for one, other in itertools.combinations(group.columns, 2):
+        theirs = {record["id"]: record for record in other.cell.records}
+        sums, sources = [], []
+        for record in one.cell.records:
+            both = _sums_of_both(record, theirs[record["id"]]) if record["id"] in theirs else None
+            if both:
+                sums.append(both)
+                sources.append(record["source"])
+        if not sums:
+            continue
+        total, tokens, their_total, their_tokens = cluster_sums(list(zip(*sums, strict=True)), sources).T
+        value = total.sum() / tokens.sum() - their_total.sum() / their_tokens.sum()
+        rest = leave_one_out(total, tokens) - leave_one_out(their_total, their_tokens)
+        tested = jackknife_difference(float(value), rest, len(sums), what="source sentences")
+        wins = count_wins([own / size - its / length for own, size, its, length in sums])
+        labels = {"system": one.name, "against": other.name, "measure": "logprob", "of": "logprob"}
+        found.append((labels, *tested, wins))
+    return tested_rows("difference", found)
+
+
+def _sums_of_both(ours: Record, theirs: Record) -> tuple[float, float, float, float] | None:
+    """Log-probability and tokens of an item's references under both systems; None if none is possible under both."""
+    both = [
+        (mine["logprobs"], its["logprobs"])
+        for mine, its in zip(ours["references"], theirs["references"], strict=True)
+        if None not in (*mine["logprobs"], *its["logprobs"])
+    ]
+    if not both:
+        return None
+    own, other = ([each for logs in side for each in logs] for side in zip(*both, strict=True))
+    return math.fsum(own), float(len(own)), math.fsum(other), float(len(other))
+
+
 METHOD = Method(
     name="likelihood",
-    version=3,
+    version=4,  # differences are those of the figure: all tokens weigh the same, not all sentences
     summary="log-probability a token, and perplexity, of the references",
     kind=ParallelSentence,
     settings=LikelihoodSettings,
@@ -84,6 +122,6 @@ METHOD = Method(
     summarise=summarise,
     asks=frozenset({"references"}),
     needs={"system": ("score",)},
-    comparable=lambda _settings: [Comparable("logprob", "nats a token", "logprob")],
+    across=system_differences,
     view="babelscope.methods.likelihood.view:VIEW",
 )

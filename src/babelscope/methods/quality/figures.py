@@ -14,6 +14,7 @@ from babelscope.methods.quality.settings import QualitySettings
 from babelscope.metrics.base import Array, find_metric
 from babelscope.metrics.corpus import FEWEST, bounds_of, sums_without
 from babelscope.stats.intervals import jackknife_estimate
+from babelscope.stats.paired import Tested, count_wins, jackknife_difference, tested_rows
 
 
 def summarise(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
@@ -21,8 +22,7 @@ def summarise(records: Sequence[Record], settings: QualitySettings, _seed: int) 
     counts = {**answer_counts(records), "references": sum(len(record["references"]) for record in records)}
     rows = []
     for name in settings.metric:
-        lower: dict[str, str | int] = {"better": "lower"} if scale_of(name).better == "lower" else {}
-        rows.append(Row(name, _corpus_score(name, records), lower, counts))
+        rows.append(Row(name, _corpus_score(name, records), _direction(name), counts))
     return rows
 
 
@@ -51,16 +51,25 @@ def _mean(sums: Array) -> float:
 
 
 def system_differences(group: Group, settings: QualitySettings, _seed: int) -> list[Row]:
-    """Differences of corpus scores between every two systems, over the sentences that both answered."""
+    """Differences of corpus scores between every two systems, over the sentences that both answered.
+
+    Wins and losses are of single sentences, by their own scores.
+    """
     by_system: Mapping[str, Mapping[int, Record]] = {
         column.name: {record["item"]: record for record in column.cell.records} for column in group.columns
     }
-    rows = []
+    found: list[Tested] = []
     for (first, own), (second, other) in itertools.combinations(by_system.items(), 2):
         common = sorted(own.keys() & other.keys())
         for name in settings.metric if common else ():
             (one, rest), (two, others) = (_scores(name, [each[n] for n in common]) for each in (own, other))
-            estimate = jackknife_estimate(one - two, rest - others, len(common), fewest=FEWEST)
-            labels: dict[str, str | int] = {"system": first, "against": second, "metric": name}
-            rows.append(Row("difference", estimate, labels))
-    return rows
+            tested = jackknife_difference(one - two, rest - others, len(common), fewest=FEWEST)
+            labels = {"system": first, "against": second, "measure": name, "of": name, **_direction(name)}
+            apart = [own[n]["scores"][name] - other[n]["scores"][name] for n in common]
+            better = [-each for each in apart] if _direction(name) else apart
+            found.append((labels, *tested, count_wins(better)))
+    return tested_rows("difference", found)
+
+
+def _direction(name: str) -> dict[str, str]:
+    return {"better": "lower"} if scale_of(name).better == "lower" else {}

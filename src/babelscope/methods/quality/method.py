@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from babelscope.core.answers import Translates
 from babelscope.core.results import Record
 from babelscope.methods.base import Method
-from babelscope.methods.measuring import comparable_scores, score_sentences, translated_records
+from babelscope.methods.measuring import score_sentences, translated_records
 from babelscope.methods.quality.figures import summarise, system_differences
 from babelscope.methods.quality.settings import QualitySettings, check_items, identity, identity_on
 from babelscope.testsets.items import ParallelSentence, SourceSentence
@@ -42,6 +42,7 @@ def judge(records: Sequence[Record], settings: QualitySettings) -> list[Record]:
 
 METHOD = Method(
     name="quality",
+    version=2,  # differences have a p of the same test as their interval
     summary="corpus scores by BLEU, chrF or any other metric",
     kind=ParallelSentence,
     also=(SourceSentence,),
@@ -53,7 +54,6 @@ METHOD = Method(
     identity=identity,
     identity_on=identity_on,
     check_items=check_items,
-    comparable=lambda settings: comparable_scores(settings.metric),
     across=system_differences,
     view="babelscope.methods.quality.view:VIEW",
     queue="babelscope.methods.quality.queue:queue",

@@ -22,13 +22,19 @@ from babelscope.util.errors import BabelscopeError
 
 def comparable(settings: SpaceSettings) -> list[Comparable]:
     """Gains of ranking in each region, where a sentence has them; by each further metric, too."""
-    names = [f"{region}_{measure}" for region in ("top", "beam", "samples") for measure in ("krg", "kqrg")]
+    names = {
+        f"{region}_{measure}": f"{measure},region={region},view=tokens"
+        for region in ("top", "beam", "samples")
+        for measure in ("krg", "kqrg")
+    }
     return [
-        *(Comparable(name, "ranking gain", name) for name in names),
+        *(Comparable(name, "ranking gain", name, of) for name, of in names.items()),
         *(
-            Comparable(("gains", metric, name), "ranking gain", f"{name} by {metric}")
+            Comparable(
+                ("gains", metric, name), "ranking gain", f"{name} by {metric}", f"{of},metric={metric}"
+            )
             for metric in settings.metric[1:]
-            for name in names
+            for name, of in names.items()
         ),
     ]
 

@@ -9,10 +9,11 @@ from babelscope.methods.patterns.mucow.figures import summarise
 from babelscope.methods.patterns.mucow.judge import judge
 from babelscope.methods.patterns.mucow.settings import MucowSettings, identity
 from babelscope.testsets.items import AmbiguousSource
+from babelscope.testsets.mucow import NO_CATEGORY
 
 METHOD = Method(
     name="patterns_mucow",
-    version=2,
+    version=3,  # intervals of differences stay between -1 and 1
     summary="sense of translated words, by known words and lemmas",
     kind=AmbiguousSource,
     settings=MucowSettings,
@@ -22,7 +23,10 @@ METHOD = Method(
     asks=frozenset({"translations", "beam", "lemmas", "verdicts"}),
     as_a_whole=True,
     identity=identity,
-    comparable=lambda _settings: [Comparable("correct"), Comparable("correct", by=("category",))],
+    comparable=lambda _settings: [
+        Comparable("correct", of="precision,category=all"),
+        Comparable("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
+    ],
     part_labels=frozenset({"category"}),
     queue="babelscope.methods.patterns.mucow.queue:queue",
 )

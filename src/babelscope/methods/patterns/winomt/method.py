@@ -12,7 +12,7 @@ from babelscope.testsets.items import AmbiguousSource
 
 METHOD = Method(
     name="patterns_winomt",
-    version=2,
+    version=3,  # intervals of differences stay between -1 and 1
     summary="gender of translated occupations, by word alignment and morphology",
     kind=AmbiguousSource,
     settings=WinomtSettings,
@@ -22,7 +22,10 @@ METHOD = Method(
     asks=frozenset({"translations", "beam", "alignments", "stereotypical", "anti_stereotypical"}),
     as_a_whole=True,
     identity=identity,
-    comparable=lambda _settings: [Comparable("correct"), Comparable("correct", by=("gold",))],
+    comparable=lambda _settings: [
+        Comparable("correct", of="accuracy,category=all"),
+        Comparable("correct", of="accuracy,category={gold}", by=("gold",)),
+    ],
     part_labels=frozenset({"category", "stereotype", "gold"}),
     queue="babelscope.methods.patterns.winomt.queue:queue",
 )
