@@ -234,6 +234,31 @@ def test_challenge(babelscope: Babelscope, tmp_path: Path) -> None:
     assert {row["phenomenon"] for row in found} == {"all", "particle"}
 
 
+def test_errors(babelscope: Babelscope, tmp_path: Path) -> None:
+    """The rate of a detector that misses some errors is corrected, and so is the difference of two rates."""
+    pytest.importorskip("HanTa")
+    pytest.importorskip("german_nouns.config")
+    pairs, outputs = [], {"good": list[str](), "bad": list[str]()}
+    for n, name in enumerate(["Anna", "Peter", "Maria", "Paul", "Eva", "Karl", "Lena", "Otto", "Ida", "Max"]):
+        source, right = f"{name} does not come home today.", f"{name} kommt heute nicht nach Hause."
+        # The detector finds six of the ten errors that are put in.
+        lost = f"{name} kommt heute {'' if n % 3 else 'nie '}nach Hause."
+        pairs.append(MinimalPair(str(n), source, right, (lost,), "polarity_particle_nicht_del", "human"))
+        source, other = f"{name} does not see the dog.", f"{name} sieht den Hund nicht."
+        wrong = f"{name} sieht den Ding nicht."
+        pairs.append(MinimalPair(f"d{n}", source, other, (wrong,), "placeholder_ding", "human"))
+        outputs["good"] += [right, other]
+        outputs["bad"] += [f"{name} kommt heute nach Hause." if n % 2 else right, other]
+    TestSet("t", tuple(pairs)).write(tmp_path / "t.jsonl")
+    for system, own in outputs.items():
+        (tmp_path / system).write_text("".join(f"{text}\n" for text in own))
+    systems = ("--system", "file:bad", "--system", "file:good")
+    found = compared(babelscope, "errors", "--tests", "t.jsonl", *systems)
+    row = next(row for row in found if row["phenomenon"] == "polarity_particle_nicht_del")
+    assert (row["of"], row["better"], row["losses"], row["ties"]) == ("generated_errors", "lower", 5, 5)
+    assert row["value"] == pytest.approx(0.5 / 0.6), "of alarms it is 0.5"
+
+
 def test_pattern_matching(babelscope: Babelscope, tmp_path: Path) -> None:
     sources = ["The cook slept because he was tired.", "The cook slept because she was tired."]
     german = ["Der Koch schlief, weil er müde war.", "Die Köchin schlief, weil sie müde war."]

@@ -68,6 +68,37 @@ def rogan_gladen(
     return Estimate(value, min(value, low), max(value, high), n)
 
 
+def corrected_difference(
+    apart: Estimate, p: float, *, found: float, wrong: int, false_alarms: float, right: int
+) -> Estimate:
+    """The difference of two corrected shares from that of their alarms: one detector, so one correction for both.
+
+    Its interval adds the uncertainty of the correction, which cannot change the sign: it excludes 0 where p < 0.05.
+    """
+    if min(apart.n, wrong, right) == 0:
+        return Estimate.of_nothing()
+    tells = found / wrong - false_alarms / right
+    if tells <= 0:
+        return Estimate.without_interval(
+            apart.value, apart.n, "its detector tells right from wrong texts by chance"
+        )
+    value = apart.value / tells
+    if apart.no_interval:
+        return Estimate.without_interval(value, apart.n, apart.no_interval)
+    rates = ((found + 1) / (wrong + 2), wrong + 2), ((false_alarms + 1) / (right + 2), right + 2)
+    unsure = (
+        value
+        * float(norm.ppf(0.975))
+        * np.sqrt(sum(rate * (1 - rate) / size for rate, size in rates))
+        / tells
+    )
+    low = float(value - np.hypot(value - apart.low / tells, unsure))
+    high = float(value + np.hypot(apart.high / tells - value, unsure))
+    if p < 0.05:
+        low, high = (max(low, 0.0), high) if value > 0 else (low, min(high, 0.0))
+    return Estimate(value, min(value, low), max(value, high), apart.n)
+
+
 def impossible(share: Estimate) -> str:
     """What is wrong with a corrected share below 0 or above 1; "" if nothing is."""
     if not share.n or 0 <= share.value <= 1:

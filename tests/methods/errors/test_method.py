@@ -232,7 +232,7 @@ def test_a_run_is_stored_reported_and_compared(tmp_path: Path) -> None:
     }
     result = bs.run_study(bs.Study.model_validate(study), out=tmp_path / "run")
     differences = [each for each in result.rows if each.name == "difference"]
-    assert {str(each.labels["measure"]) for each in differences} == {NICHT, DING}
+    assert {str(each.labels["phenomenon"]) for each in differences} == {NICHT, DING}
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     (section,) = summary["sections"]
     assert section["section"]["title"] == "Errors in its own translations"

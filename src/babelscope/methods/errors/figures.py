@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.detecting import looks_at_source
 from babelscope.language.fitness import other_language_of_set
 from babelscope.language.registry import error_type
-from babelscope.stats.detection import impossible, possible, rogan_gladen
+from babelscope.stats.detection import corrected_difference, impossible, possible, rogan_gladen
+from babelscope.stats.paired import Tested, count_wins, paired_difference, tested_rows
 
 NOT_MEASURABLE = "not measurable in free output"
 OTHER_LANGUAGE = "other_language"
@@ -20,6 +23,7 @@ OTHER_LANGUAGE = "other_language"
 class _Judged:
     """What detectors said of an item about one error type."""
 
+    item: str
     source: str
     phenomenon: str
     kind: str
@@ -46,24 +50,33 @@ def generated_error_rows(records: Iterable[Record], *, controls: Sequence[str]) 
     A source counts once, however many items it has.
     """
     known = [record for record in records if record.get("detected")]
-    judged = [each for record in known for each in _judged(record)]
-    unfit = _unfit_notes(known, {error_type(each.phenomenon).language for each in judged})
-    groups: dict[tuple[str, str], list[_Judged]] = {}
-    for each in judged:
-        groups.setdefault((each.phenomenon, each.kind), []).append(each)
+    groups = _groups(known)
+    unfit = _unfit_notes(known, {error_type(phenomenon).language for phenomenon, _ in groups})
     rows = []
-    for (phenomenon, kind), members in sorted(groups.items()):
+    for (phenomenon, kind), (members, right) in groups.items():
         labels: dict[str, str | int] = {"phenomenon": phenomenon}
         if kind:
             labels["reference"] = kind
         if phenomenon in controls:
             labels["control"] = "yes"
-        right = members
-        if members[0].chosen and looks_at_source(phenomenon):
-            right = [each for each in judged if each.phenomenon != phenomenon]
         note = unfit.get(error_type(phenomenon).language, "")
         rows.append(_row(phenomenon, members, right, labels, note))
     return rows
+
+
+def _groups(known: Iterable[Record]) -> dict[tuple[str, str], tuple[list[_Judged], list[_Judged]]]:
+    """Error type and kind of reference -> its items, and those on whose references false alarms are counted."""
+    judged = [each for record in known for each in _judged(record)]
+    groups: dict[tuple[str, str], list[_Judged]] = {}
+    for each in judged:
+        groups.setdefault((each.phenomenon, each.kind), []).append(each)
+    found = {}
+    for (phenomenon, kind), members in sorted(groups.items()):
+        right = members
+        if members[0].chosen and looks_at_source(phenomenon):
+            right = [each for each in judged if each.phenomenon != phenomenon]
+        found[phenomenon, kind] = members, right
+    return found
 
 
 def _judged(record: Record) -> Iterator[_Judged]:
@@ -72,6 +85,7 @@ def _judged(record: Record) -> Iterator[_Judged]:
     other = "best" in detected.get(OTHER_LANGUAGE, {})
     if "phenomenon" in record:
         yield _Judged(
+            str(record.get("id", "")),
             record["source"],
             record["phenomenon"],
             record["reference"],
@@ -84,6 +98,7 @@ def _judged(record: Record) -> Iterator[_Judged]:
         return
     for name, false in detected["reference"].items():
         yield _Judged(
+            str(record.get("id", "")),
             record["source"],
             name,
             "",
@@ -129,8 +144,7 @@ def _row(
 ) -> Row:
     """`generated_errors` of one phenomenon; false alarms are counted on the references of `right`."""
     alarms = _by_source((each.source, [each.alarm]) for each in members if each.alarm is not None)
-    found = _by_source((each.source, each.found) for each in members)
-    false = _by_source((each.source, each.false.get(phenomenon, ())) for each in right)
+    found, false = _known_of_detector(phenomenon, members, right)
     others = {each.source for each in members if each.other} - alarms.keys()
     if note:
         estimate = Estimate.of_nothing()
@@ -154,6 +168,58 @@ def _row(
 
 
 _BySource = Mapping[str, Sequence[bool]]
+
+
+def _known_of_detector(
+    phenomenon: str, members: Sequence[_Judged], right: Sequence[_Judged]
+) -> tuple[_BySource, _BySource]:
+    """Its alarms on texts with the error, and on references."""
+    found = _by_source((each.source, each.found) for each in members)
+    return found, _by_source((each.source, each.false.get(phenomenon, ())) for each in right)
+
+
+def system_differences(group: Group, _settings: object, _seed: int) -> list[Row]:
+    """Differences of `generated_errors` between every two systems, over the items that can be told of for both."""
+    tested: list[Tested] = []
+    for one, other in itertools.combinations(group.columns, 2):
+        known = [
+            [record for record in column.cell.records if record.get("detected")] for column in (one, other)
+        ]
+        ours, theirs = map(_groups, known)
+        codes = {error_type(phenomenon).language for phenomenon, _ in ours}
+        unfit = {code for own in known for code in _unfit_notes(own, codes)}
+        for phenomenon, kind in (key for key in ours if key in theirs):
+            if error_type(phenomenon).language in unfit:
+                continue
+            (members, right), (others, _) = ours[phenomenon, kind], theirs[phenomenon, kind]
+            labels = {
+                "system": one.name,
+                "against": other.name,
+                "phenomenon": phenomenon,
+                "of": "generated_errors",
+            }
+            labels |= {"reference": kind, "better": "lower"} if kind else {"better": "lower"}
+            found, false = _known_of_detector(phenomenon, members, right)
+            apart = _apart_by_source(members, others)
+            raw, p = paired_difference(list(apart.values()), list(apart), verdicts=True)
+            estimate = corrected_difference(
+                raw, p, found=_alarm_share_sum(found), wrong=len(found),
+                false_alarms=_alarm_share_sum(false), right=len(false),
+            )  # fmt: skip
+            if estimate.n:
+                tested.append((labels, estimate, p, count_wins([-each for each in apart.values()])))
+    return tested_rows("difference", tested)
+
+
+def _apart_by_source(members: Sequence[_Judged], others: Sequence[_Judged]) -> dict[str, float]:
+    """The share of a source's items with an alarm of one system minus that of another, by source."""
+    theirs = {each.item: each.alarm for each in others}
+    found: dict[str, list[int]] = {}
+    for each in members:
+        alarm = theirs.get(each.item)
+        if each.alarm is not None and alarm is not None:
+            found.setdefault(each.source, []).append(each.alarm - alarm)
+    return {source: sum(own) / len(own) for source, own in found.items()}
 
 
 def _note(alarms: _BySource, found: _BySource, false: _BySource, estimate: Estimate) -> str:

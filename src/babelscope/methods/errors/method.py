@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from babelscope.core.comparable import Comparable
 from babelscope.core.notes import told_counts
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Method
 from babelscope.methods.errors.ask import ask
-from babelscope.methods.errors.figures import generated_error_rows
+from babelscope.methods.errors.figures import generated_error_rows, system_differences
 from babelscope.methods.errors.judge import judge
 from babelscope.methods.errors.settings import ErrorsSettings, check, identity
 from babelscope.testsets.items import MinimalPair, ParallelSentence
@@ -30,17 +29,9 @@ def summarise(records: Sequence[Record], settings: ErrorsSettings, _seed: int) -
     ]
 
 
-def comparable(settings: ErrorsSettings) -> list[Comparable]:
-    """Alarms, type by type: the detector's mistakes are the same for all systems, so they are not corrected."""
-    return [
-        Comparable(("alarms", name), "share of sentences with an alarm", name, higher_is_better=False)
-        for name in settings.chosen()
-    ]
-
-
 METHOD = Method(
     name="errors",
-    version=2,  # corrected rates from 0 to 1
+    version=2,  # rates from 0 to 1; differences between systems are those of corrected rates, not of alarms
     summary="errors that detectors find in a system's own translations, corrected for what detectors miss",
     kind=MinimalPair,
     also=(ParallelSentence,),
@@ -51,7 +42,7 @@ METHOD = Method(
     asks=frozenset({"beam"}),
     identity=identity,
     check=check,
-    comparable=comparable,
+    across=system_differences,
     measure_of=lambda row: row.name,
     view="babelscope.methods.errors.view:VIEW",
     queue="babelscope.methods.errors.queue:queue",

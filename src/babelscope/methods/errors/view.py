@@ -15,7 +15,6 @@ from babelscope.core.page import (
     Forest,
     Headline,
     Line,
-    Measure,
     Picture,
     Section,
     Tone,
@@ -211,10 +210,6 @@ def section(group: Group) -> Section:
         pictures=pictures(group),
         tables=tables(group),
         names={name: error_label(name) for name in names},
-        measures={
-            name: Measure(f"alarms of {error_label(name)}", "share of sentences with an alarm")
-            for name in names
-        },
     )
 
 
