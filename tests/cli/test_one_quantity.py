@@ -25,7 +25,9 @@ def rows_of(out: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("tests", ["t.jsonl", "tsv:t.tsv", "parallel:a.en,a.de"])
-def test_names_do_not_depend_on_out(tests: str, babelscope: Babelscope, tmp_path: Path) -> None:
+def test_the_name_of_a_test_set_does_not_depend_on_out(
+    tests: str, babelscope: Babelscope, tmp_path: Path
+) -> None:
     (tmp_path / "t.jsonl").write_text('{"id": "1", "source": "a", "reference": "b"}\n')
     (tmp_path / "t.tsv").write_text("a\tb\n")
     (tmp_path / "a.en").write_text("a\n")

@@ -304,7 +304,7 @@ def _open_and_run(
         for number, entry in enumerate(study.tests):
             with errors_located(where, f"tests[{number}]"):
                 loaded = load(entry.spec, data_dir=run.data_dir)
-                # In a command, which has no place, rows have the names that test sets and systems give themselves.
+                # In a command, which has no place, a test set has the name that it gives itself.
                 tests[entry.label if where else entry.name or loaded.name] = loaded
         entries = _entries_by_prompt(study, where)
         setups = []
@@ -321,7 +321,7 @@ def _open_and_run(
         for own, place in entries:
             with errors_located(where, place):
                 system = _open_entry(own, opened, tests)
-                name = own.label if where else own.name or system.name
+                name = own.label if folder else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system

@@ -20,7 +20,7 @@ from babelscope.methods.contrast.figures import (
 )
 from babelscope.methods.contrast.method import METHOD
 from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.runs.comparing import paired_differences
+from babelscope.runs.comparing import item_differences
 
 
 def meter(records: list[Record]) -> dict[tuple[str, str], Row]:
@@ -151,7 +151,7 @@ def compared_records(records: list[Record]) -> list[Row]:
         cell: Any = SimpleNamespace(records=own, roles={}, comparable=METHOD.comparable(settings))
         columns.append(Column(name, cell))
     group = Group("contrast", "t", tuple(columns))
-    return [*paired_differences(group), *METHOD.across(group, settings, 0)]
+    return [*item_differences(group), *METHOD.across(group, settings, 0)]
 
 
 def test_systems_are_compared_on_the_same_pairs_and_corrected_by_holm() -> None:

@@ -59,7 +59,9 @@ def test_no_pooled_figure_is_told_first() -> None:
     assert any(row.name == "all" and row.estimate.n == len(PAIRS) for row in result.rows)
     named = {headline.name: headline.row for headline in VIEW.headline(result.rows)}
     assert set(named) == {
-        "np_agreement (machine refs)", "clause_omission (machine refs)", "control placeholder_ding (machine refs)",
+        "error preferred: np_agreement (machine refs)",
+        "error preferred: clause_omission (machine refs)",
+        "error preferred: control placeholder_ding (machine refs)",
     }  # fmt: skip
     for row in result.rows:
         if row.name in TYPES and row.labels["reference"] == "machine":
