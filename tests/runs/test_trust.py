@@ -7,7 +7,9 @@ import json
 import shutil
 import stat
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +17,7 @@ from babelscope.runs.study import Study
 from babelscope.runs.trust import reach_of
 from babelscope.systems import opening
 from babelscope.systems.opening import Scheme
+from tests.support.serving import App, Server
 from tests.support.toy_fixtures import Babelscope, Ran
 
 STUDY = """
@@ -242,13 +245,100 @@ def test_the_hub_is_not_contacted_offline(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_who_is_contacted_is_said_before_anybody_is(babelscope: Babelscope, tmp_path: Path) -> None:
     write(tmp_path, "http://127.0.0.1:1/?retries=0")
-    ran = babelscope("run", "study.toml")
+    ran = babelscope("run", "study.toml", "--trust")
     contacts, _, failed = ran.err.partition("\n")
     assert contacts == "babelscope: contacts 127.0.0.1:1"
     assert failed.startswith("babelscope: error: ")
     write(tmp_path, "cmd:./mt.sh", '[run]\nengine = "ray"\naddress = "127.0.0.1:1"\n')
     ran = babelscope("run", "study.toml", "--trust", "--ray", "127.0.0.1:2")
     assert ran.err.startswith("babelscope: contacts the Ray cluster at 127.0.0.1:2\n")
+
+
+@pytest.fixture
+def sending(tmp_path: Path, serve: Callable[[App], Server]) -> tuple[Server, Path]:
+    """A server, and a study in a folder of its own that sends a file outside of it there, by a link."""
+    server = serve(lambda request: {"translations": request.body["sources"]})
+    folder = tmp_path / "theirs"
+    folder.mkdir()
+    write(folder, f"{server.url}/x")
+    (folder / "tests.jsonl").symlink_to("../tests.jsonl")
+    return server, folder
+
+
+def test_a_study_that_sends_texts_is_refused_without_a_terminal(
+    babelscope: Babelscope, sending: tuple[Server, Path]
+) -> None:
+    server, folder = sending
+    refused = babelscope("run", "theirs/study.toml")
+    assert (refused.code, refused.out, server.seen) == (2, "", [])
+    assert f"sends texts of its test sets to: {server.url.removeprefix('http://')}" in refused.err
+    assert "names outside of its folder: tests.jsonl -> ../tests.jsonl" in refused.err
+    assert "say --trust" in refused.err
+    assert not (folder / "runs").exists()
+    ran = babelscope("run", "theirs/study.toml", "--trust", "--no-report")
+    assert (ran.code, len(server.seen) > 0) == (0, True), ran.err
+
+
+def test_a_study_that_sends_texts_is_asked_about_once_and_after_a_new_link(
+    babelscope: Babelscope, sending: tuple[Server, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, folder = sending
+    monkeypatch.setattr("babelscope.runs.trust._at_a_terminal", lambda: True)
+    study = ("run", "theirs/study.toml", "--no-report")
+    refused = babelscope(*study, stdin=b"n\n")
+    assert (refused.code, server.seen) == (2, [])
+    assert "    tests.jsonl -> ../tests.jsonl\n" in refused.err
+    assert babelscope(*study, stdin=b"y\n").code == 0
+    again = babelscope(*study)
+    assert (again.code, "[y/N]" in again.err) == (0, False)
+    (folder / "deep").mkdir()
+    (folder / "deep" / "more").symlink_to("/etc")
+    assert "    deep/more -> /etc\n" in babelscope(*study).err
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        {"tests": [{"spec": "/etc/passwd"}]},
+        {"tests": [{"spec": "parallel:a.en,/etc/passwd"}]},
+        {"tests": [{"spec": "jsonl://etc/passwd"}]},
+        {"tests": [{"spec": "jsonl:a/../../b"}]},
+        {"systems": [{"spec": "file:../x"}]},
+        {"systems": [{"spec": "file:a?source=%2Fetc/passwd"}]},
+        {"systems": [{"spec": "hf:~/model"}]},
+        {"systems": [{"spec": "llm:x", "prompt": ["../p.toml"]}]},
+        {"methods": [{"name": "m", "lexicon": "/etc/passwd"}]},
+        {"run": {"data_dir": "/data"}},
+        {"run": {"out": "../other"}},
+    ],
+)
+def test_files_outside_of_the_folder_are_listed(tables: dict[str, Any], tmp_path: Path) -> None:
+    systems = [*tables.get("systems", []), {"spec": "http://h/x"}]
+    study = {"tests": [{"spec": "t"}], "methods": [{"name": "m"}], **tables, "systems": systems}
+    (listed,) = reach_of(Study.model_validate(study), tmp_path).outside
+    assert listed.startswith(next(iter(tables)))
+
+
+def test_files_inside_of_the_folder_are_not_listed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("tests.jsonl")
+    (tmp_path / "round").symlink_to("round")
+    study = {
+        "systems": [
+            {"spec": "openai:https://h/v1#m?prompt=and/or {text}, ~5 words..."},
+            {"spec": "file:a/b"},
+        ],
+        "tests": [{"spec": f"parallel:{tmp_path}/a.en,a..b"}, {"spec": "./link"}],
+        "methods": [{"name": "m"}],
+        "run": {"out": "runs/x", "cache": True},
+    }
+    assert reach_of(Study.model_validate(study), tmp_path).outside == ()
+
+
+def test_the_hub_is_named_and_not_asked_about(tmp_path: Path) -> None:
+    study = {"systems": [{"spec": "hf:a/b"}], "tests": [{"spec": "/t"}], "methods": [{"name": "m"}]}
+    found = reach_of(Study.model_validate(study), tmp_path)
+    assert found.contacts == ("the Hugging Face hub",)
+    assert found.runs == found.servers == found.outside == ()
 
 
 def test_a_cluster_named_on_the_command_line_is_not_asked_about(tmp_path: Path) -> None:

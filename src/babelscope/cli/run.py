@@ -63,7 +63,10 @@ def run(
         ),
     ] = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Start the programs that the study names, without asking.")
+        bool,
+        typer.Option(
+            "--trust", help="Start programs and send texts to servers that the study names, unasked."
+        ),
     ] = False,
     report: WithReport = True,
 ) -> None:

@@ -1,8 +1,9 @@
-"""What programs a study starts and which servers it contacts, shown before `run`: it may be a stranger's."""
+"""What a study starts, whom it contacts and what it reads elsewhere, shown before `run`: it may be a stranger's."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import sys
@@ -28,6 +29,10 @@ _NEXT_MEMBER = re.compile(r",(?=[A-Za-z][\w.+-]*:)")
 _SERVER = re.compile(r"(?:\w+:(?=//))?(?://)?([^/?#\s]*)")
 _REMOTE_CODE = re.compile(r"(?<!\w)remote_code=(?!no(?![^&,]))")
 _PARSER = re.compile(r"(?<!\w)(udpipe|spacy):(.*)", re.DOTALL)
+# Where a path may begin, if an absolute one follows; `//` after http: is a server's.
+_ABSOLUTE = re.compile(r"(?:^|(?<=[,:;?&=|#]))(?<!http:)(?<!https:)(?=[/~])")
+_UPWARDS = re.compile(r"(?:^|(?<=[/,:;?&=|#]))\.\.(?=$|[/,:;?&=|#])")
+_MOST_FILES = 10_000
 _TOKEN = re.compile(r"(?<!\w)token_env=([^&,]+)")
 
 
@@ -40,10 +45,15 @@ class Reach:
     escaped."""
     contacts: tuple[str, ...]
     """Servers, the hub, and a Ray cluster."""
+    servers: tuple[str, ...]
+    """Those of them that get texts of the test sets."""
+    outside: tuple[str, ...]
+    """Texts that name files outside of the study's folder, and links in it that lead there; looked for only if the
+    study runs code or has servers."""
 
 
 def ask_permission(path: Path, *, ray: str | None = None, trusted: bool = False) -> Study:
-    """Ask the user before a study runs code, unless it was allowed before; say whom it contacts.
+    """Ask the user before a study runs code or sends texts, unless it was allowed before; say whom it contacts.
 
     The study as it was read and allowed: the file may change before it is run. `ray` is the cluster address from
     the command line, if any.
@@ -53,9 +63,11 @@ def ask_permission(path: Path, *, ray: str | None = None, trusted: bool = False)
     reach = reach_of(study, folder, ray=ray)
     # The folder is part of the key: the same file elsewhere has other programs beside it. It is the one that the
     # study runs in, not the one that a link to the study leads to.
-    key = hashlib.sha256(os.fsencode(folder.resolve() / path.name) + b"\0" + data).hexdigest()
-    if reach.runs and not trusted and not _was_allowed(key):
-        _ask_user(path, reach.runs)
+    seen = json.dumps(reach.outside).encode()  # a new link is asked about
+    place = os.fsencode(folder.resolve() / path.name)
+    key = hashlib.sha256(b"\0".join((place, seen, data))).hexdigest()
+    if (reach.runs or reach.servers) and not trusted and not _was_allowed(key):
+        _ask_user(path, reach)
         _remember_allowed(key, path)
     if reach.contacts:
         print(f"babelscope: contacts {', '.join(reach.contacts)}", file=sys.stderr)
@@ -70,10 +82,14 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
     names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, scheme_names()))}):")
     runs: list[str] = []
     contacts: list[str] = []
+    servers: list[str] = []
     for place, text in _texts_of_study(study):
         for each in _percent_decodings(text):
             named = [(named_scheme(found[1]), each[found.end() :]) for found in names.finditer(each)]
-            contacts += [who for scheme, rest in named for who in _contacts(scheme, rest, folder)]
+            for scheme, rest in named:
+                found = list(_contacts(scheme, rest, folder))
+                contacts += found
+                servers += found if scheme.contacts == "server" else []
             if any(scheme.runs for scheme, _ in named):
                 runs.append(f"{place}: {text!r}")
             elif (parser := _PARSER.search(each)) and (model := _parser_file(parser[1], parser[2], folder)):
@@ -87,13 +103,45 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
         contacts.append(f"the Ray cluster at {_escaped(address)}")
         if not ray:
             runs.append(f"run.address: {address!r} (a Ray cluster, which can run code here)")
-    return Reach(tuple(dict.fromkeys(runs)), tuple(dict.fromkeys(contacts)))
+    outside: list[str] = []
+    if runs or servers:
+        named_there = (each for each in _named_outside(study, folder) if each not in runs)
+        outside = [*named_there, *_links_outside(folder)]
+    return Reach(*(tuple(dict.fromkeys(each)) for each in (runs, contacts, servers, outside)))
+
+
+def _named_outside(study: Study, folder: Path) -> Iterator[str]:
+    """Texts with a path that does not lie in `folder`: an absolute one, or one with `..` or `~`."""
+    written = {name: getattr(study.run, name) for name in ("out", "cache", "data_dir")}
+    paths = ((f"run.{name}", str(path)) for name, path in written.items() if isinstance(path, Path))
+    inside = tuple(f"{each}{os.sep}" for each in (folder, folder.resolve()))
+    for place, text in (*_texts_of_study(study), *paths):
+        for each in _percent_decodings(text):
+            absolute = (each[found.end() :] for found in _ABSOLUTE.finditer(each))
+            if _UPWARDS.search(each) or not all(path.startswith(inside) for path in absolute):
+                yield f"{place}: {text!r}"
+
+
+def _links_outside(folder: Path) -> Iterator[str]:
+    """Links in `folder` that lead out of it: what a study reads may lie behind any of them."""
+    looked_at, top = 0, os.path.realpath(folder)
+    for base, folders, files in os.walk(folder):
+        folders.sort()  # the same order every time, since what is found is remembered
+        for name in (*folders, *sorted(files)):
+            path = Path(base, name)
+            if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(top):
+                yield f"{_escaped(path.relative_to(folder))} -> {_escaped(os.readlink(path))}"
+        looked_at += len(folders) + len(files)
+        if looked_at > _MOST_FILES:
+            yield f"perhaps more: the folder has over {_MOST_FILES:,} files, and not all were looked at"
+            return
 
 
 def _texts_of_study(study: Study) -> Iterator[tuple[str, str]]:
     """(place, text) of every text that may name a system; names and labels are left out."""
     for number, system in enumerate(study.systems):
         yield from _texts_within(system.spec, f"systems[{number}].spec")
+        yield from _texts_within(system.prompt, f"systems[{number}].prompt")
     for number, tests in enumerate(study.tests):
         yield f"tests[{number}].spec", tests.spec
         yield from _texts_within(tests.machine_references, f"tests[{number}].machine_references")
@@ -153,15 +201,22 @@ def _escaped(text: object) -> str:
     return repr(str(text))[1:-1]
 
 
-def _ask_user(path: Path, runs: tuple[str, ...]) -> None:
+def _ask_user(path: Path, reach: Reach) -> None:
+    parts = {
+        "runs, as you": reach.runs,
+        "sends texts of its test sets to": reach.servers,
+        "names outside of its folder": reach.outside,
+    }
     if not _at_a_terminal():
+        told = "; ".join(f"{what}: {'; '.join(each)}" for what, each in parts.items() if each)
         raise BabelscopeError(
-            f"{_escaped(path)} runs what nobody has allowed yet ({'; '.join(runs)}); read it, and if you trust it, "
-            "say --trust"
+            f"{_escaped(path)} does what nobody has allowed yet ({told}); read it, and if you trust it, say --trust"
         )
-    listed = "".join(f"  {each}\n" for each in runs)
+    listed = "".join(
+        f"  {what}:\n" + "".join(f"    {one}\n" for one in each) for what, each in parts.items() if each
+    )
     print(
-        f"{_escaped(path)} runs, as you:\n{listed}Allow this, for as long as the file stays as it is? [y/N] ",
+        f"{_escaped(path)}\n{listed}Allow this, for as long as the file stays as it is? [y/N] ",
         end="",
         file=sys.stderr,
         flush=True,

@@ -32,7 +32,8 @@ class Scheme:
     runs: bool = False
     """True if its name says what program is started: a study that has one is asked about before it is run."""
     contacts: Literal["", "server", "hub"] = ""
-    """Who is asked over a network: the server of the URL in its name, or the hub if its name is no local folder."""
+    """Who is asked over a network: the server of the URL in its name, which a study is asked about, or the hub if its
+    name is no local folder."""
     stored: bool = False
     """True if its answers stand in files, so that it is opened where the study runs, never in other processes."""
     prompted: tuple[str, ...] = ()
