@@ -59,4 +59,4 @@ def test_a_setting_that_was_edited_ends_in_a_sentence(babelscope: Babelscope, ru
     change(run, beam="x")
     ran = babelscope("challenge", "--rejudge", "run")
     assert (ran.code, ran.err.count("\n")) == (2, 1)
-    assert "the run's setting beam = 'x' is not valid" in ran.err
+    assert "the manifest of the run is damaged: the setting beam = 'x' is not valid" in ran.err

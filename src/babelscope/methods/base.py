@@ -233,7 +233,10 @@ def check_settings(method: Method, given: Mapping[str, Any]) -> Settings:
 
 
 def restore_settings(method: Method, stored: Mapping[str, Any]) -> Settings:
-    """Settings as a run stores them, not validated again: files that they name need not exist here."""
+    """Settings as a run stores them, of the right types: files that they name need not exist here.
+
+    A ValueError names the setting that is of another type.
+    """
     values = {}
     fields = method.settings.model_fields
     for name, value in method.settings.with_new_names(stored).items():
@@ -244,7 +247,5 @@ def restore_settings(method: Method, stored: Mapping[str, Any]) -> Settings:
             try:
                 values[name] = TypeAdapter(kind).validate_python((value,) if single else value)
             except ValidationError:
-                raise BabelscopeError(
-                    f"the run's setting {name} = {shorten(str(value))} is not valid; its manifest was changed"
-                ) from None
+                raise ValueError(f"the setting {name} = {shorten(str(value))} is not valid") from None
     return method.settings.model_construct(**values)

@@ -100,7 +100,10 @@ def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping
     fields = method.settings.model_fields.items()
     needed = {name: stored[name] for name, field in fields if field.is_required() and name in stored}
     given = check_settings(method, {**needed, **own}).model_dump(include=set(own))
-    return restore_settings(method, stored).model_copy(update=given)
+    try:
+        return restore_settings(method, stored).model_copy(update=given)
+    except ValueError as error:
+        raise BabelscopeError(f"the manifest of the run is damaged: {error}") from None
 
 
 def _lowered_settings(manifest: Manifest, methods: Methods) -> dict[str, dict[str, Any]]:
