@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -133,7 +134,7 @@ def cell_rows(
     settings: Any,
     seed: int,
     records: Iterable[Record],
-    labels: Mapping[str, str],
+    labels: Mapping[str, str | int],
     unread: Mapping[str, int],
 ) -> list[Row]:
     """The rows of a cell over its answered items; rows over all of them count the others as `skipped`."""
@@ -187,6 +188,7 @@ def make_cells(
             if setup.judges(tests_name, each):
                 _check_tests(setup, tests_name, each)
     _refuse_shared(cells)
+    _warn_of_dropped_context(cells)
     return [
         replace(
             cell,
@@ -195,6 +197,33 @@ def make_cells(
         )
         for cell in cells
     ]
+
+
+def drops_context(system: object) -> bool:
+    """Whether a system is asked without the context of items; nobody knows how stored answers were made."""
+    said = properties(system)
+    return not (said.reads_context or said.stored)
+
+
+def has_context(fields: Mapping[str, Any]) -> bool:
+    """Whether an item, as JSON, has sentences before its source."""
+    return bool(fields.get("context_source") or fields.get("context_target"))
+
+
+def _warn_of_dropped_context(cells: Sequence[Cell]) -> None:
+    """Warn once per system that does not read the context that items have."""
+    with_context = {
+        cell.tests_name: sum(has_context(item.carried) for item in cell.tests.items) for cell in cells
+    }
+    dropped: dict[str, dict[str, int]] = {}
+    for cell in cells:
+        for role, system in cell.systems.items():
+            if with_context[cell.tests_name] and drops_context(system):
+                name = cell.system_name if role == "system" else str(getattr(system, "name", role))
+                dropped.setdefault(name, {})[cell.tests_name] = with_context[cell.tests_name]
+    for name, counts in dropped.items():
+        told = ", ".join(f"{count} items of {tests}" for tests, count in counts.items())
+        warnings.warn(f"{name} does not read context: {told} are asked without theirs", stacklevel=3)
 
 
 def _held(cell: Cell) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from babelscope.methods.cells import (
     Cell,
     cell_rows,
     config_of,
+    has_context,
     judge_all,
     make_cells,
     systems_by_name,
@@ -137,7 +138,15 @@ def summarise_run(
             own = records[start : start + cell.items]
             start += cell.items
             method, settings = methods[cell.method]
-            labels = {"method": cell.method, "system": cell.system, "tests": cell.tests}
+            labels: dict[str, str | int] = {
+                "method": cell.method,
+                "system": cell.system,
+                "tests": cell.tests,
+            }
+            if manifest.systems[cell.system].drops_context and any(
+                has_context(record.get("extra", {})) for record in own
+            ):
+                labels["context"] = 0
             answered, unanswered = split_unanswered(own)
             answered = list(method.complete(answered, settings))
             own_rows = cell_rows(

@@ -16,7 +16,7 @@ from babelscope.core.factors import Factor, Factors, check_factors
 from babelscope.core.results import signature
 from babelscope.core.settings import explain
 from babelscope.methods.base import Method, Settings, Setup, find_method, restore_settings
-from babelscope.methods.cells import Cell
+from babelscope.methods.cells import Cell, drops_context
 from babelscope.runs.folder import read_object
 from babelscope.testsets.sets import TestSet
 from babelscope.util.digests import digest_json
@@ -56,6 +56,8 @@ class SystemPart(_ManifestModel):
     fingerprint: Json
     factors: Annotated[dict[str, Factor], PlainValidator(check_factors)] = {}
     """What the study says of it: its width, its seed."""
+    drops_context: bool = False
+    """Whether it is asked without the context that items may have."""
 
 
 class TestsPart(_ManifestModel):
@@ -202,6 +204,7 @@ def manifest_of(
                 spec=spec,
                 fingerprint=systems[label].fingerprint.as_json(),
                 factors=dict(factors.get(label, {})),
+                drops_context=drops_context(systems[label]),
             )
             for label, spec in specs["systems"].items()
             if label in systems

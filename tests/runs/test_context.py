@@ -1,0 +1,64 @@
+"""Context that systems do not read is warned of, and rows say so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.toy_fixtures import Babelscope, Ran
+
+SYSTEM = "toy:1?alphabet=ab&limit=5"
+
+
+@pytest.fixture
+def tests(tmp_path: Path) -> str:
+    """Three items, of which two have context, and one has an empty list of it."""
+    items: list[dict[str, Any]] = [
+        {"id": str(n), "source": f"s {n}", "reference": "ab", "context_source": context}
+        for n, context in enumerate([["a dog ."], ["a cat .", "it sleeps ."], []])
+    ]
+    (tmp_path / "tests.jsonl").write_text("".join(json.dumps(each) + "\n" for each in items))
+    return "tests.jsonl"
+
+
+def labels_of(ran: Ran) -> set[int | None]:
+    assert ran.code == 0, ran.err
+    return {json.loads(line).get("context") for line in ran.out.split("\n")[:-1]}
+
+
+def test_each_system_is_warned_of_once(babelscope: Babelscope, tests: str) -> None:
+    asked = ["quality", "--tests", tests, "--system", SYSTEM, "--json"]
+    ran = babelscope(*asked, "--out", "run")
+    assert labels_of(ran) == {0}
+    assert ran.err.count("toy:1") == 1
+    assert f"{SYSTEM} does not read context: 2 items of tests.jsonl are asked without theirs" in ran.err
+    again = babelscope("quality", "--rejudge", "run", "--metric", "bleu", "--json")
+    assert labels_of(again) == {0}, "the answers are the same"
+    assert "context" not in again.err, "nobody is asked"
+    for number in ("1", "2"):
+        study = Path("study.toml")
+        study.write_text(
+            f"""[study]\nname = "c"\n[[systems]]\nspec = "{SYSTEM}"\n[[tests]]\nspec = "{tests}"\n"""
+            """[[methods]]\nname = "quality"\n[run]\nchunk = 2\n"""
+        )
+        assert babelscope("run", "study.toml", "--shard", f"{number}/2", "--out", f"part{number}").code == 0
+    assert babelscope("merge", "part1", "part2", "--out", "whole").code == 0
+    rows = json.loads(Path("whole/summary.json").read_text())["rows"]
+    assert {row["context"] for row in rows} == {0}
+
+
+def test_without_context_nothing_changes(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "tests.jsonl").write_text('{"id": "1", "source": "s", "reference": "ab"}\n')
+    ran = babelscope("quality", "--tests", "tests.jsonl", "--system", SYSTEM, "--json")
+    assert labels_of(ran) == {None}
+    assert "context" not in ran.err
+
+
+def test_of_answers_made_elsewhere_nobody_knows(babelscope: Babelscope, tests: str, tmp_path: Path) -> None:
+    (tmp_path / "out.txt").write_text("ab\nba\naa\n")
+    ran = babelscope("quality", "--tests", tests, "--system", "file:out.txt", "--json")
+    assert labels_of(ran) == {None}
+    assert "context" not in ran.err
