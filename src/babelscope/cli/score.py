@@ -100,6 +100,7 @@ def _summarise(
     seed: int,
 ) -> Result:
     """For each system the log-probability a token over all pairs, and the perplexity it makes."""
+    from babelscope.core.answers import properties
     from babelscope.core.results import Result, Row
     from babelscope.methods.base import set_up
     from babelscope.methods.cells import config_of
@@ -110,6 +111,12 @@ def _summarise(
     setup = set_up(METHOD, {})
     config = config_of([setup], opened.values(), {}, seed=seed, chunk=LINES_AT_ONCE)
     config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
+    told = [
+        [skipped[name], *map(scored_as_json, scored)]
+        for name, scored in answers.items()
+        if not properties(opened[name]).reproducible
+    ]
+    config |= {"answers": digest_json(told)} if told else {}
     rows = []
     for name, scored in answers.items():
         records = [{"references": [scored_as_json(each)]} for each in scored]

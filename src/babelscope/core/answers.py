@@ -380,6 +380,8 @@ class Properties:
     """False for a language model that scores targets by themselves, whatever the source (minimal-pairs, eq. 1)."""
     costly: bool = False
     """Asking costs money or time (servers), so answers are kept until a command has finished without an error."""
+    reproducible: bool = True
+    """False for a server, which may answer otherwise another time: signatures have a digest of its answers."""
     at_once: int = 1
     """How many calls it can serve at the same time, from as many threads."""
     stored: bool = False

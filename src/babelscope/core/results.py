@@ -223,6 +223,7 @@ def signature(config: Config) -> str:
         parts += [f"{role}:{_brief_system(system)}" for role, system in sorted(method["roles"].items())]
     parts.append("sys:" + ",".join(map(_brief_system, config["systems"])))
     parts.append("tests:" + ",".join(tests["digest"][:8] for tests in config["tests"]))
+    parts += [f"answers:{config['answers'][:8]}"] if "answers" in config else []
     parts += [f"seed:{config['seed']}", f"v:{config['version']}", f"sha:{digest_json(config)[:16]}"]
     return "|".join(parts)
 

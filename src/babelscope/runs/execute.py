@@ -13,7 +13,7 @@ from babelscope.core.answers import System, properties
 from babelscope.core.columns import Group
 from babelscope.core.cost import METER
 from babelscope.core.factors import SEED, with_labels
-from babelscope.core.results import Record, Result, Row, split_unanswered
+from babelscope.core.results import Config, Record, Result, Row, split_unanswered
 from babelscope.methods.base import Method, Settings, Setup, set_up
 from babelscope.methods.cells import (
     Cell,
@@ -34,9 +34,11 @@ from babelscope.runs.manifest import Cost, Manifest, RecordsPart, manifest_of, t
 from babelscope.runs.reading import Run
 from babelscope.testsets.items import Item
 from babelscope.testsets.sets import TestSet
+from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import progress, working
 
+_CELL_LABELS = ("method", "system", "tests")
 Methods = Mapping[str, tuple[Method, Settings]]
 """Label of a method in the study -> the method and its settings."""
 
@@ -115,13 +117,34 @@ def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> 
     result = summarise_run(manifest, run.records, methods, run.path)
     result = dataclasses.replace(result, sections=sections_of(result.groups))
     run.finish(result.to_json())
-    run.rewrite_manifest(_finished_manifest(run, manifest, cost))
+    signed = {
+        "signature": result.signature,
+        "sha256": digest_json(result.config),
+        "answers": result.config.get("answers"),
+    }
+    run.rewrite_manifest(_finished_manifest(run, manifest.model_copy(update=signed), cost))
     return result
 
 
 def _finished_manifest(run: RunFolder, manifest: Manifest, cost: Cost) -> dict[str, Any]:
     sealed = RecordsPart.model_validate(run.seal)
     return manifest.model_copy(update={"status": "finished", "records": sealed, "cost": cost}).as_json()
+
+
+def _signed_config(manifest: Manifest, records: Sequence[Record]) -> Config:
+    """The configuration, with a digest of what systems that are not reproducible answered.
+
+    It is known only at the end, so that runs are resumed by the configuration without it. Names are left out, and the
+    reasons why items were not answered, which may name ports and seconds.
+    """
+    answers, start = [], 0
+    for cell in manifest.cells:
+        own = records[start : start + cell.items]
+        start += cell.items
+        for record in () if cell.reproducible else own:
+            kept = {name: value for name, value in record.items() if name not in _CELL_LABELS}
+            answers.append({**kept, "unanswered": True} if "unanswered" in kept else kept)
+    return {**manifest.config, "answers": digest_json(answers)} if answers else manifest.config
 
 
 def summarise_run(
@@ -167,7 +190,7 @@ def summarise_run(
     unanswered = split_unanswered(records)[1]
     of_methods = {label: own for label, (_, own) in methods.items()}
     return Result(
-        manifest.config,
+        _signed_config(manifest, records),
         [*rows, *compared],
         completed,
         folder,

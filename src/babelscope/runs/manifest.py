@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
-from babelscope.core.answers import System
+from babelscope.core.answers import System, properties
 from babelscope.core.comparable import Comparable
 from babelscope.core.factors import Factor, Factors, check_factors
 from babelscope.core.results import signature
@@ -84,6 +84,8 @@ class CellPart(_ManifestModel):
     items: _Count
     skipped: dict[str, int] = {}
     """How many items of the test set's files were left out when it was read, by reason."""
+    reproducible: bool = True
+    """False if one of its systems, a server, may answer otherwise another time."""
 
 
 class ShardPart(_ManifestModel):
@@ -128,7 +130,9 @@ class Manifest(_ManifestModel):
     status: Literal["unfinished", "finished"] = "unfinished"
     signature: str
     sha256: str
-    """Of `config`."""
+    """Of `config`, with `answers` in it where there are."""
+    answers: str | None = None
+    """SHA-256 of what systems that are not reproducible answered, written when the run is finished."""
     config: Json
     """Everything the figures depend on, and nothing else: what the signature is made of."""
     by: list[str] = []
@@ -161,7 +165,7 @@ class Manifest(_ManifestModel):
 
     def as_json(self) -> Json:
         found = self.model_dump(mode="json")
-        for name in ("shard", "records"):
+        for name in ("shard", "records", "answers"):
             if found[name] is None:
                 del found[name]
         return found
@@ -222,15 +226,22 @@ def manifest_of(
             for label, spec in specs["tests"].items()
             if label in tests
         },
-        cells=[
-            CellPart(**cell.labels, items=len(cell.tests), skipped=dict(cell.tests.skipped)) for cell in cells
-        ],
+        cells=[_cell_part(cell) for cell in cells],
         shard=shard,
         software={
             "babelscope": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
         },
+    )
+
+
+def _cell_part(cell: Cell) -> CellPart:
+    return CellPart(
+        **cell.labels,
+        items=len(cell.tests),
+        skipped=dict(cell.tests.skipped),
+        reproducible=all(properties(each).reproducible for each in cell.systems.values()),
     )
 
 

@@ -171,6 +171,7 @@ def _updated_manifest(
             "software": {**manifest.software, "babelscope": __version__},
             "status": "unfinished",
             "records": None,
+            "answers": None,
             "cost": Cost(),
         }
     )

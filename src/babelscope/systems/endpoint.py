@@ -20,6 +20,7 @@ class JsonEndpoint:
     """A server that takes a JSON object with sources and answers one with their translations."""
 
     costly = True
+    reproducible = False
 
     def __init__(
         self,

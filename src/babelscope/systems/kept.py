@@ -26,7 +26,7 @@ class Kept(Stored):
         said = properties(inner)
         self.asked_as_a_whole, self.reads_context = said.asked_as_a_whole, said.reads_context
         self.length_penalty = said.length_penalty
-        self.reads_source = said.reads_source
+        self.reads_source, self.reproducible = said.reads_source, said.reproducible
 
     def _answers(
         self,

@@ -39,6 +39,7 @@ class OpenAIServer:
     """
 
     costly = True
+    reproducible = False
     watches_itself = True
     """It looks for chatter in its answers, as the option `clean` says."""
 

@@ -171,6 +171,7 @@ def result_of(
 
     `decided` are the answered sources of each system, each with its decisions by metric.
     """
+    from babelscope.core.answers import properties
     from babelscope.core.results import Result, Row
     from babelscope.stats.intervals import clustered_mean
     from babelscope.util.digests import digest_json
@@ -204,7 +205,13 @@ def result_of(
         "seed": decoding.seed,
         "version": __version__,
     }
-    return Result(config, rows)
+    told = [
+        [source, {metric: [each.choice.text, each.choice.utility] for metric, each in by.items()}]
+        for name, own in decided.items()
+        if not properties(systems[name]).reproducible
+        for source, by in own
+    ]
+    return Result({**config, **({"answers": digest_json(told)} if told else {})}, rows)
 
 
 def _within(estimate: Estimate, scale: Scale) -> Estimate:

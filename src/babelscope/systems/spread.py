@@ -59,6 +59,7 @@ class Spread(Decorator):
         self.capabilities = said.capabilities - {"next_tokens"}
         self.asked_as_a_whole = said.properties.asked_as_a_whole
         self.reads_context = said.properties.reads_context
+        self.reproducible = said.properties.reproducible
         self.length_penalty = said.properties.length_penalty
         self.reads_source = said.properties.reads_source
         self._part = None if self.asked_as_a_whole else part

@@ -91,7 +91,9 @@ _READING = (
 
 def section(group: Group) -> Section:
     """The report section of one test set."""
-    names = list(dict.fromkeys(row.name for column in group.columns for row in column.cell.rows))
+    # Where nothing was answered there is one row, of no metric.
+    answered = (row for column in group.columns for row in column.cell.rows if row.estimate.n)
+    names = list(dict.fromkeys(row.name for row in answered))
     return Section(
         title="Quality: translations measured by metrics",
         question="How good are the translations, by metrics?",
