@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from babelscope.core.answers import Fingerprint
+from babelscope.core.replies import Reply
+from babelscope.methods.view import complement
+from babelscope.report.summary import summarise
+from babelscope.runs.execute import run_method
+from babelscope.testsets import MinimalPair
 from tests.support.toy_fixtures import Babelscope
 
 
@@ -173,3 +179,78 @@ def test_controls_that_were_not_answered_are_not_denied(babelscope: Babelscope, 
     assert (ran.code, ran.err) == (0, "")
     assert "no controls among the items answered" in ran.out
     assert "no controls: " in babelscope(*command, "distil-lingeval:sets/swap.human").out
+
+
+def told(out: str) -> list[tuple[str, str]]:
+    """Tag and text of the findings of a summary, in their order."""
+    part = out.partition("What stands out, worst first:\n")[2].partition("\n\n")[0]
+    return [(line[2:13].strip(), line[13:]) for line in part.split("\n") if line[2] != " "]
+
+
+def test_the_highest_error_rate_leads_and_none_seen_comes_last(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    """Controls are preferred in every pair, so that nothing is more than they explain: they still do not lead."""
+    types = {
+        "fine": (0, 60),
+        "placeholder_ding": (60, 60),
+        "anaphora": (12, 60),
+        "number": (24, 60),
+        "tense": (3, 60),
+    }
+    command = write_scores(tmp_path, types)
+    found = told(babelscope(*command).out)
+    named = [next(name for name in (*types, "Controls") if name in text) for _, text in found]
+    assert named == ["number", "anaphora", "tense", "Controls", "fine"]
+    assert [tag for tag, _ in found][-2:] == ["Controls", "None seen"]
+    assert "Prefers the error, anaphora" in found[1][1]
+
+
+def test_wrong_genders_are_told_on_the_page(babelscope: Babelscope, tmp_path: Path) -> None:
+    lines = [
+        f"{gender}\t1\tThe cook slept {n} hours because {pronoun} was tired.\tcook\tpro"
+        for n in range(15)
+        for gender, pronoun in (("male", "he"), ("female", "she"))
+    ]
+    (tmp_path / "test.tsv").write_text("".join(f"{line}\n" for line in lines))
+    sources = [line.split("\t")[2] for line in lines]
+    (tmp_path / "out.txt").write_text("".join(f"{source} ||| Der Koch schlief.\n" for source in sources))
+    (tmp_path / "out.align").write_text("0-0 1-1\n" * len(lines))
+    asked = ("--translations", "out.txt", "--alignments", "out.align", "--target", "de", "--out", "run")
+    ran = babelscope("patterns", "winomt", "--tests", "test.tsv", *asked)
+    assert (ran.code, ran.err) == (0, "")
+    (first, text), *_ = told(ran.out)
+    assert first == "Errors"
+    assert "another gender than was meant, female: 100.0 %" in text
+    assert babelscope("report", "run", "--to", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "No finding" not in page
+    assert "another gender than was meant, female" in page
+
+
+class Chooser:
+    """Names the translation that is called right, else the one that is bad."""
+
+    name = "chooser"
+    fingerprint = Fingerprint("chooser", "chooser")
+
+    def reply(self, prompts: Sequence[str]) -> list[Reply]:
+        return [Reply("A" if "A: right" in each or "B: ill" in each else "B") for each in prompts]
+
+
+def test_the_worst_phenomenon_leads_where_answers_are_pooled() -> None:
+    """7 of 24 negations and none of 66 others are wrong: 7.8 % in all hide 29 %."""
+    types = {"negation": (7, 24), "number": (0, 66)}
+    pairs = [
+        MinimalPair(f"{name} {n}", f"{name} {n}", "right" if n >= wrong else "ill", ("bad",), name, "human")
+        for name, (wrong, size) in types.items()
+        for n in range(size)
+    ]
+    result = run_method("contrast_answers", Chooser(), pairs)
+    assert complement(next(row.estimate for row in result.rows if row.name == "answer_accuracy")).value < 0.08
+    shown = summarise(result, width=200)
+    (_, first), *_ = told(shown)
+    assert "negation" in first
+    assert "29.2 %" in first
+    headline = next(line for line in shown.split("\n") if "accuracy by answer" in line)
+    assert "negation" in headline

@@ -71,7 +71,7 @@ def test_a_large_study_is_told_in_forty_lines(
 def test_worst_comes_first(result: Result) -> None:
     text = summarise(result, width=80)
     tags = re.findall(r"^  (Errors|Weakness|Forced|None seen|Controls|Note)\b", text, re.MULTILINE)
-    order = ["Errors", "Weakness", "Forced", "None seen", "Controls", "Note"]
+    order = ["Errors", "Weakness", "Forced", "Note", "Controls", "None seen"]
     assert tags == sorted(tags, key=order.index)
     assert tags
 

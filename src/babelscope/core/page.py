@@ -36,6 +36,7 @@ FEWEST = 10
 
 NOT_RIGHT = "not right"
 """A filter for items: verdicts that count as an error, or half as one."""
+CONTROLS = "Controls"  # the tag of alarms on controls, which are no errors of a system
 
 
 # -- charts; a system is named, and the report chooses its colour ---------------------------------------
@@ -226,10 +227,9 @@ class Finding:
 
     @property
     def severity(self) -> tuple[int, float]:
-        """Sort key: the most serious finding first."""
-        order = {"errors": 0, "some": 1, "none": 2, "note": 3}
-        least = 0.0 if self.estimate.no_interval else self.estimate.low
-        return order[self.tone], -least if self.share else 0.0
+        """Sort key: the most serious finding first; controls after all that is about the system, none seen last."""
+        rank = 3 if self.tag == CONTROLS else {"errors": 0, "some": 1, "note": 2, "none": 4}[self.tone]
+        return rank, -self.estimate.low if self.share and not self.estimate.no_interval else 0.0
 
     @property
     def link(self) -> tuple[Mapping[str, str], str]:

@@ -127,7 +127,7 @@ class Report:
             f"Of {count_of(sum(kinds[tone] for tone in said), 'checks')}, {', '.join(parts)}."
             if parts
             else (
-                "" if self.findings[system] else "No finding: the figures and what they rest on stand below."
+                "" if self.findings[system] else "Nothing is said in words of its figures: they stand below."
             )
         )
 

@@ -171,14 +171,25 @@ def test_a_run_shows_what_it_judged(made: Any, monkeypatch: Any) -> None:
     expected = judge_dependencies(made[0], PARSER, "de")
     assert [each["verdicts"] for each in result.records] == expected, "asked as one chunk"
     assert not any("dependencies" in each for each in result.records)
-    lost = sum(any(each["verdict"] == "lost" for each in own) for own in expected)
     (group,) = result.groups
     view = find_view("challenge")
     assert view is not None
     section = section_of(group, view)
     (finding,) = [each for each in section.findings if "lost in translation" in each.claim]
-    decided = [each for own in expected for each in own if each["verdict"] != "undecided"]
-    assert (finding.behind, finding.estimate.n) == (lost, len(decided))
+    decided: dict[str, list[bool]] = {}
+    for record, own in zip(made[0], expected, strict=True):
+        for dependency, each in zip(record["extra"]["dependencies"], own, strict=True):
+            if each["verdict"] != "undecided":
+                decided.setdefault(dependency["phenomenon"], []).append(each["verdict"] == "lost")
+    shares = {name: sum(lost) / len(lost) for name, lost in decided.items() if len(lost) >= 10}
+    assert len(decided) > 1
+    worst = max(shares, key=lambda name: shares[name])
+    # Not pooled over phenomena: the worst of those with enough dependencies leads.
+    assert finding.query["group"].startswith(worst)
+    assert finding.estimate.value == pytest.approx(shares[worst])
+    assert finding.behind > 0
+    first = view.headline(result.rows)[1]
+    assert 1 - first.row.estimate.value == pytest.approx(shares[worst])
     assert any("by themselves" in table.title for table in section.tables)
     assert any("undecided" in each.name for each in view.headline(result.rows))
     assert any("by themselves" in table.title for table in tables(result.rows))

@@ -61,14 +61,17 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
     for column in group.columns:
         query = {"system": column.name, "tests": group.tests}
         accuracy, passed = one(column.cell.rows, "answer_accuracy_decided"), _passed(column.cell.rows)
-        if accuracy and accuracy.estimate.n and can_be_shown(column.cell.rows):
-            errors = complement(accuracy.estimate)
-            left = accuracy.counts["undecided"]
+        worst, which = _worst(column.cell.rows, "answer_accuracy_decided")
+        shown = worst or accuracy
+        if shown and shown.estimate.n and can_be_shown(column.cell.rows):
+            errors = complement(shown.estimate)
+            left = shown.counts["undecided"]
             more = [f"{left:,} {of} are undecided"] if left else []
             more += ["it is not known if the evaluator can judge this"] if passed == "unknown" else []
-            wrong = {**query, "verdict": "wrong"}
+            wrong = {**query, "verdict": "wrong", **({"group": which} if which else {})}
+            said = f"{claim} (the worst: {which})" if which else claim
             found.append(
-                error_finding(column.name, claim, errors, f"decided {of}", query=wrong, more="; ".join(more))
+                error_finding(column.name, said, errors, f"decided {of}", query=wrong, more="; ".join(more))
             )
         bias = one(column.cell.rows, "position_bias")
         if bias and _is_biased(bias.estimate):
@@ -77,6 +80,19 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
             tone: Tone = "some" if bias.estimate.n >= FEWEST else "note"
             found.append(Finding(column.name, said, bias.estimate, "choices", tone, query=query, share=False))
     return found
+
+
+def _worst(rows: Sequence[Row], figure: str) -> tuple[Row | None, str]:
+    """The phenomenon or category with the most errors, where there are several; of those with enough items."""
+    parts = [
+        (row, str(row.labels[name]))
+        for row in rows
+        for name in ("phenomenon", "category")
+        if row.name == figure and name in row.labels and row.estimate.n
+    ]
+    if len(parts) < 2:
+        return None, ""
+    return min(parts, key=lambda part: (part[0].estimate.n < FEWEST, part[0].estimate.value))
 
 
 def _passed(rows: Sequence[Row]) -> str:
@@ -225,12 +241,19 @@ def _headline(rows: Sequence[Row]) -> list[Headline]:
     if not can_be_shown(rows):
         whole = [row for row in whole if row.name != "answer_accuracy"]
     untested = ", evaluator untested" if _passed(rows) == "unknown" else ""
+    worst, which = _worst(rows, "answer_accuracy") if can_be_shown(rows) else (None, "")
     return headlines(
+        (f"accuracy by answer, worst ({which}){untested}", worst, "percent"),
         (f"accuracy by answer{untested}", one(whole, "answer_accuracy"), "percent"),
         ("undecided", one(whole, "answer_undecided"), "percent"),
         ("position bias", one(whole, "position_bias"), "plain"),
     )
 
 
-PAIRS = View(_pairs, lambda record: _about("phenomenon", record), _answer, _headline)
-SENSES = View(_senses, lambda record: _about("category", record), _answer, _headline)
+def _over(rows: Sequence[Row]) -> list[Headline]:
+    """The same over factors of the systems, whose worst phenomena may differ."""
+    return [each for each in _headline(rows) if not {"phenomenon", "category"} & each.row.labels.keys()]
+
+
+PAIRS = View(_pairs, lambda record: _about("phenomenon", record), _answer, _headline, _over)
+SENSES = View(_senses, lambda record: _about("category", record), _answer, _headline, _over)

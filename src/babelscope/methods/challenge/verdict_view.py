@@ -5,40 +5,60 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from babelscope.core.columns import Group
-from babelscope.core.page import Finding, Headline, Line
+from babelscope.core.page import FEWEST, Finding, Headline, Line
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table, of_rows
 from babelscope.methods.challenge.checks import CHECKS
 from babelscope.methods.view import Figures, complement, error_finding, one, pivot
+from babelscope.util.text import plain_words
 
 NAME = "dependency_kept"
 
 
+def _shown(rows: Sequence[Row]) -> list[tuple[str, str, Row]]:
+    """The phenomenon that is lost most surely, where there are several, and how it is told; then all together."""
+    parts: dict[str, Row] = {}
+    known = [row for row in rows if row.name == NAME and row.estimate.n and "min_distance" in row.labels]
+    for row in sorted(known, key=lambda row: int(row.labels["min_distance"])):
+        side = "" if row.labels["side"] == "source" else f" ({row.labels['side']})"
+        parts.setdefault(f"{row.labels['phenomenon']}{side}", row)
+    whole = one(rows, NAME, phenomenon="all")
+    found = [("", "", whole)] if whole is not None else []
+    if len(parts) < 2:
+        return found
+    name, worst = min(parts.items(), key=lambda part: (part[1].estimate.n < FEWEST, part[1].estimate.high))
+    return [(name, f"worst of {len(parts)} phenomena, {plain_words(name)}, ", worst), *found]
+
+
 def verdict_headline(rows: Sequence[Row]) -> list[Headline]:
     """The share of dependencies that were kept, of those decided on; none if nothing was judged."""
-    row = one(rows, NAME, phenomenon="all")
-    if row is None:
-        return []
-    name = f"Dependencies kept, of those decided on ({row.counts['undecided']} undecided)"
-    return [Headline(name, row, "percent")]
+    return [
+        Headline(
+            f"Dependencies kept, {which}of those decided on ({row.counts['undecided']} undecided)",
+            row,
+            "percent",
+        )
+        for _, which, row in _shown(rows)
+    ]
 
 
 def verdict_findings(group: Group) -> list[Finding]:
-    """For each system, the share of dependencies that were lost."""
+    """For each system, the share of dependencies that were lost, in the worst phenomenon where there are several."""
     found = []
     for column in group.columns:
-        row = one(column.cell.rows, NAME, phenomenon="all")
-        if row is not None and row.estimate.n:
-            found.append(
-                error_finding(
-                    column.name,
-                    "Dependencies lost in translation, of those that could be decided on",
-                    complement(row.estimate),
-                    "dependencies",
-                    query={"system": column.name, "tests": group.tests, "verdict": "lost"},
-                    more=f"{row.counts['undecided']} more are undecided",
+        for name, which, row in _shown(column.cell.rows)[:1]:
+            if row.estimate.n:
+                query = {"system": column.name, "tests": group.tests, "verdict": "lost"}
+                found.append(
+                    error_finding(
+                        column.name,
+                        f"Dependencies lost in translation, {which}of those that could be decided on",
+                        complement(row.estimate),
+                        "dependencies",
+                        query={**query, "group": name} if name else query,
+                        more=f"{row.counts['undecided']} more are undecided",
+                    )
                 )
-            )
     return found
 
 

@@ -38,7 +38,7 @@ READINGS: Mapping[Reading, str] = {
 }
 """How the figures of an error type are read together."""
 _ORDER: Sequence[Reading] = (
-    "real", "beyond", "forced only", "not seen", "few controls", "as controls", "false", "control", "none", "too few",
+    "real", "beyond", "forced only", "not seen", "few controls", "as controls", "false", "too few", "none", "control",
 )  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def overview(group: Group, *, lead: bool = True) -> Table:
         for each in (leading(types) if lead else types)
     ]
     # Over all systems, so that where a summary has no room for all lines the worst are kept.
-    found.sort(key=lambda pair: _rank(pair[1]))
+    found.sort(key=lambda pair: (*_rank(pair[1]), -pair[1].forced.estimate.value))
     lines = [
         [
             each.reference,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from babelscope.core.columns import Group
-from babelscope.core.page import NOT_RIGHT, Finding, Tone, count_of
+from babelscope.core.page import CONTROLS, NOT_RIGHT, Finding, Tone, count_of
 from babelscope.core.results import Row
 from babelscope.methods.contrast.by_type import READINGS, TypeFigures, figures_by_type, leading, with_interval
 from babelscope.methods.contrast.provenance import own_words
@@ -44,7 +44,7 @@ def findings(group: Group, labels: Mapping[str, str]) -> list[Finding]:
                     "pairs",
                     "note",
                     query={**query, "verdict": false_alarm_on(kind)},
-                    tag="Controls",
+                    tag=CONTROLS,
                     more=_told_ties(row, settings),
                 )
             )
@@ -71,7 +71,7 @@ def _of_type(
     tag = {"tag": tag} if (tag := _TAGS.get(each.reading, "")) else {}
     found = error_finding(
         system,
-        f"Prefers {labels.get(each.name, each.name)} ({each.reference} references)",
+        f"Prefers the error, {labels.get(each.name, each.name)} ({each.reference} references)",
         each.forced.estimate,
         "pairs",
         query={**query, "verdict": NOT_RIGHT, "group": group_name(each.name, each.reference)},

@@ -28,5 +28,6 @@ METHOD = Method(
         Comparable("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
     ],
     part_labels=frozenset({"category"}),
+    view="babelscope.methods.patterns.view:MUCOW",
     queue="babelscope.methods.patterns.mucow.queue:queue",
 )

@@ -27,5 +27,6 @@ METHOD = Method(
         Comparable("correct", of="accuracy,category={gold}", by=("gold",)),
     ],
     part_labels=frozenset({"category", "stereotype", "gold"}),
+    view="babelscope.methods.patterns.view:WINOMT",
     queue="babelscope.methods.patterns.winomt.queue:queue",
 )
