@@ -146,12 +146,12 @@ def errors(rng: random.Random, number: int) -> Record:
     }
 
 
-def answered(rng: random.Random, label: str) -> Record:
+def answered(rng: random.Random, label: str, number: int) -> Record:
     replies = [
         [{"text": rng.choice("AB?"), "ended": "whole"} for _ in range(2)] for _ in range(rng.choice((1, 2)))
     ]
     asked = [{"right": "x", "wrong": "y", "replies": each} for each in replies]
-    return {label: rng.choice("pq"), "asked": asked}
+    return {label: item_of(number).choice("pq"), "asked": asked}
 
 
 MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[str, Any]]]] = {
@@ -173,11 +173,11 @@ MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[s
     "likelihood": (likelihood, [{}]),
     "errors": (errors, [{}]),
     "contrast_answers": (
-        lambda rng, _: {**answered(rng, "phenomenon"), "reference": "human"},
+        lambda rng, number: {**answered(rng, "phenomenon", number), "reference": "human"},
         [{"undecided": each} for each in ("half", "correct", "wrong")],
     ),
     "condition_answers": (
-        lambda rng, _: {**answered(rng, "category"), "translation": text(rng)},
+        lambda rng, number: {**answered(rng, "category", number), "translation": text(rng)},
         [{"undecided": each} for each in ("half", "correct", "wrong")],
     ),
     "quality": (quality, [{"metric": ("chrf",)}, {"metric": ("bleu", "chrf")}]),
@@ -235,7 +235,8 @@ def errors_behind(finding: Finding, group: Group, data: Mapping[str, Any]) -> fl
 
 def test_every_method_with_a_view_is_tried() -> None:
     ours = {name for name in method_names() if find_method(name).view.startswith("babelscope.methods.")}
-    assert ours == set(MADE)
+    # Records of pattern matching are not made at random here.
+    assert ours - {"patterns_winomt", "patterns_mucow"} == set(MADE)
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -62,7 +62,7 @@ def test_a_large_study_is_told_in_forty_lines(
     rows = len(summary["rows"]) + len(summary["comparisons"])
     (left,) = re.findall(r"^… ([\d,]+) rows more: --all, or summary.json$", ran.out, re.MULTILINE)
     shown = sum("(human refs)" in line for line in lines)
-    assert shown > 5
+    assert shown >= 5  # all warnings are shown, and take room
     assert int(left.replace(",", "")) + shown == rows
     assert re.search(r"… [\d,]+ findings more, which a report shows", ran.out)
     assert "The worst " in ran.out

@@ -29,12 +29,9 @@ CHATTER: Mapping[str, str] = {
 }
 """Notes on what a model wrote around a translation, or in its place, as the end of a sentence about items."""
 TOLD: Mapping[str, str] = {
-    "other_prompt": "were asked by another prompt than the only one that the model was trained with: the figures are "
-    "those of a model that was never taught to read it",
-    "end_unscored": "have scores without the end of the sentence, so that a text that stops too early loses nothing: "
-    "name the token that ends the model’s texts in its spec, such as eos=</s>",
-    "unnamed": "have tokens that the model’s vocabulary has no name for: <id N> among the tokens, and nothing in the "
-    "text",
+    "other_prompt": "were asked by another prompt than the only one that the model was trained with, and can read",
+    "end_unscored": "have scores without the end of the sentence: name the token that ends texts, such as eos=</s>",
+    "unnamed": "have tokens without a name in the vocabulary: <id N> among the tokens, nothing in the text",
     **CHATTER,
 }
 """All notes that every method counts and every summary tells."""

@@ -34,6 +34,6 @@ def mismatch_caveats(group: Group, translation_of: Callable[[Record], Any]) -> l
         languages = language_mismatch([text for text, _ in judged], [reference for _, reference in judged])
         if languages:
             own, other = languages
-            said = f"its translations are in the language {own}, the references in {other}, by py3langid"
-            found.append(Caveat(column.name, f"{said}: no figure that compares them says how good they are."))
+            said = f"its translations are in the language {own}, the references in {other} (py3langid)"
+            found.append(Caveat(column.name, f"{said}: figures that compare them say nothing."))
     return found

@@ -45,8 +45,7 @@ def factor_caveats(group: Group) -> list[Caveat]:
     return [
         Caveat(
             name,
-            f"has the same factors as {other}: neither is in pictures over a factor. Name what they differ in, "
-            "or the seed of each.",
+            f"has the same factors as {other}: neither is in pictures over a factor (name what differs, or seeds).",
         )
         for name, other in _twins(group.columns).items()
     ]

@@ -13,6 +13,9 @@ from babelscope.methods.view import count_behind, find_view, noted_of
 from babelscope.methods.view import section_of as section_of_view
 from babelscope.report import generic
 
+_MOST_WHY = 90
+"""Characters of reasons, so that a warning has no more than two lines."""
+
 
 def shown_by(group: Group) -> tuple[Section, View]:
     """The section of a group, and the view that shows its items."""
@@ -28,7 +31,7 @@ def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
     """The caveats of one method: each text once, after the systems and test sets it holds for."""
     found: dict[str, dict[str, list[str]]] = {}
     for group, section in contents:
-        for caveat in (*_counted(group), *section.caveats):
+        for caveat in caveats_in(group, section):
             found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
     said = []
     for text, systems in found.items():
@@ -37,6 +40,11 @@ def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
         ]
         said.append(f"{', '.join(names)}: {text}")
     return said
+
+
+def caveats_in(group: Group, section: Section) -> list[Caveat]:
+    """What must be known of each system: what no figure counts, then what the method says."""
+    return [*_counted(group), *section.caveats]
 
 
 def _counted(group: Group) -> list[Caveat]:
@@ -50,7 +58,10 @@ def _counted(group: Group) -> list[Caveat]:
             if (part.method, part.system, part.tests) == (cell.label, cell.system, cell.tests)
             for reason, count in part.skipped.items()
         }
-        why = f" ({'; '.join(f'{count} {reason}' for reason, count in reasons.items())})" if reasons else ""
+        why = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
+        why = (
+            f" ({why if len(why) <= _MOST_WHY else f'{len(reasons)} reasons: manifest.json'})" if why else ""
+        )
         names = {"skipped": f"were skipped and are in no figure{why}", **TOLD}
         found += noted_of(column.name, cell.rows, names)
     return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
 from babelscope.core.columns import Column, Group, JudgedCell
@@ -12,7 +13,7 @@ from babelscope.core.results import Result, Row
 from babelscope.core.tables import Table, as_text, by_shape
 from babelscope.report import generic
 from babelscope.report.paired import paired_findings
-from babelscope.report.sections import caveats_of, figure_of, shown_by
+from babelscope.report.sections import caveats_in, figure_of, shown_by
 from babelscope.runs.comparing_prompts import headlines_table
 from babelscope.util.tables import FIRM, draw, wrap
 from babelscope.util.terminal import visible
@@ -22,7 +23,10 @@ _TAGS = {"errors": "Errors", "some": "Weakness", "none": "None seen", "note": "N
 _COUNTS = ("ties", "skipped", "unresolved")
 _AHEAD = (1, 1.0)
 """Differences between systems stand after weaknesses, and before what was not seen."""
+_LEAST_LINES = 14
 _MOST_OVER_PROMPTS = 4
+_MOST_NAMES = 36
+"""Characters of names before a warning, so that it has no more than two lines."""
 _UNSAID = next(each.default for each in dataclasses.fields(View) if each.name == "headline")
 """The headline of a view that has none of its own."""
 _INDENT, _HANGING = " " * 2, " " * 13
@@ -57,7 +61,7 @@ class _Figure:
 
 
 def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: int = MOST_LINES) -> str:
-    """A result in at most `most` lines: title, figures, findings, caveats, then where the rest is."""
+    """A result in about `most` lines: title, figures, findings, all caveats, then where the rest is."""
     shown = [_shown(group, alone=len(result.groups) == 1) for group in result.groups]
     title = _title(result, width)
     figures = [
@@ -69,13 +73,12 @@ def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: i
     findings, caveats = _findings(result, shown, width), _caveats(shown, width)
     closing = _closing(result, len(result.rows), places, width)
     over, counted = _over_prompts(shown, width)
-    room = most - len(title) - len(closing) - len(over) - 1
-    reserved = min(_height(caveats), max(4, room // 5))
-    table, count = _fitted(shown, figures, width, max(room // 2, room - reserved - _height(findings)))
+    # Warnings are never cut: what they leave is for figures and findings, but enough for some of each.
+    room = max(_LEAST_LINES, most - len(title) - len(closing) - len(over) - 1 - _height(caveats))
+    table, count = _fitted(shown, figures, width, max(room // 2, room - _height(findings)))
     room -= len(table) + (1 if table else 0)
-    said = _part("What stands out, worst first:", findings, room - reserved, "findings")
-    kept = _part("Keep in mind:", caveats, room - len(said), "caveats")
-    said = _part("What stands out, worst first:", findings, room - len(kept), "findings")
+    said = _part("What stands out, worst first:", findings, room, "findings")
+    kept = ["", "Keep in mind:", *(line for lines in caveats for line in lines)] if caveats else []
     closing = _closing(result, len(result.rows) - count - counted, places, width)
     parts = [[*title, "", *table] if table else title, over, said, kept, ["", *closing]]
     return "\n".join(line for part in parts for line in part)
@@ -302,13 +305,48 @@ def _differences(result: Result, group: Group) -> list[Row]:
 
 
 def _caveats(shown: Sequence[_Shown], width: int) -> list[list[str]]:
-    methods: dict[str, list[_Shown]] = {}
+    """Every warning, equal ones once: whom they hold for, then the text; counts that differ as a range."""
+    found: dict[str, list[tuple[str, str, str]]] = {}
     for each in shown:
-        methods.setdefault(each.group.method, []).append(each)
-    told = [
-        text for own in methods.values() for text in caveats_of([(each.group, each.section) for each in own])
-    ]
-    return [wrap(visible(text), width, indent=_INDENT, hanging="    ") for text in dict.fromkeys(told)]
+        for caveat in caveats_in(each.group, each.section):
+            key = caveat.text if "[" in caveat.text else _COUNT.sub("#", caveat.text)
+            found.setdefault(key, []).append((caveat.system, each.group.tests, caveat.text))
+    systems = {column.name for each in shown for column in each.group.columns}
+    tests = {each.group.tests for each in shown}
+    lines = []
+    for own in found.values():
+        whom = _named_or_counted([system for system, _, _ in own], systems, "systems")
+        where = {place for _, place, _ in own}
+        if where != tests:
+            whom += f", {_named_or_counted(sorted(where), tests, 'test sets')}"
+        said = f"{whom}: {_joined([text for _, _, text in own])}"
+        lines.append(wrap(visible(said), width, indent=_INDENT, hanging="    "))
+    return lines
+
+
+_COUNT = re.compile(r"(?<!\S)\d[\d,]*(?!\S)")
+
+
+def _joined(texts: Sequence[str]) -> str:
+    """Texts that differ in counts at most as one, with ranges."""
+    numbers = zip(
+        *([int(each.replace(",", "")) for each in _COUNT.findall(text)] for text in texts), strict=True
+    )
+    ranges = iter(
+        [f"{min(own):,} to {max(own):,}" if len(set(own)) > 1 else f"{own[0]:,}" for own in numbers]
+    )
+    return _COUNT.sub(lambda _found: next(ranges), texts[0]) if len(set(texts)) > 1 else texts[0]
+
+
+def _named_or_counted(names: Sequence[str], of: Set[str], what: str) -> str:
+    """Some of several by their names, or by their number where these are long."""
+    known = list(dict.fromkeys(names))
+    if len(known) == len(of) > 1:
+        return f"all {len(of)} {what}"
+    named = ", ".join(known)
+    if len(named) <= _MOST_NAMES:
+        return named
+    return f"{len(known)} of {len(of)} {what}" if len(known) > 1 else f"…{named[1 - _MOST_NAMES :]}"
 
 
 def _height(entries: Sequence[Sequence[str]]) -> int:

@@ -161,9 +161,9 @@ def test_small_sets_have_figures_and_no_verdict() -> None:
     assert not shown.findings
     (said,) = [each.text for each in shown.caveats if "verdict" in each.text]
     assert said.startswith(
-        "All 7 sets have fewer than the 100 sentences that a verdict needs (--verdict-from); the largest"
+        "All 7 sets have fewer than the 100 sentences that a verdict needs (--verdict-from), the largest"
     )
-    assert "particle, has 14." in said
+    assert "the largest 14." in said
 
 
 def test_the_size_that_a_verdict_needs_can_be_chosen() -> None:
@@ -196,7 +196,7 @@ def test_a_set_without_equally_long_others_has_no_control() -> None:
     assert not rows_of(result, "control_z", phenomenon="particle", min_distance=0)
     shown = section(group_of(result))
     assert any(
-        "too few other sentences of the lengths of some sets (particle)" in each.text
+        "without length-matched controls, for want of other sentences as long: 1 " in each.text
         for each in shown.caveats
     )
     published = challenge(Echo(), made, controls="all", **FEW)

@@ -14,7 +14,7 @@ BLIND = Judge(lambda _source: "nothing that a translation has")
 def test_figures_of_an_evaluator_that_failed_head_no_summary() -> None:
     result = condition(Translator(), BLIND, items())
     told = summarise(result, width=200)
-    assert "the evaluator failed its test" in told
+    assert "the evaluator failed: " in told
     assert "worst case" not in told
     assert "95 % interval" not in told
 

@@ -18,5 +18,5 @@ def test_pairs_that_are_the_same_tokens_are_told() -> None:
         " ".join(summarise(bs.contrast(student, own, spread=0, detect_in_output="no"), width=200).split())
         for own in (pairs, pairs[:1])
     )
-    assert "in 1 of 2 pairs the right and a wrong translation are the same tokens to it" in told
+    assert "in 1 of 2 pairs a right and a wrong translation are the same tokens to it" in told
     assert "the same tokens" not in clear

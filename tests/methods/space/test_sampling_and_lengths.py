@@ -117,7 +117,7 @@ def test_samples_are_drawn_as_is_said() -> None:
     assert toy.how == [Drawing(temperature=0.5, top_p=0.9, epsilon=0.02)]
     assert "temperature:0.5" in result.signature
     said = " ".join(summarise(result, width=80, most=60).split())
-    assert "Samples are drawn with temperature 0.5, top-p 0.9, epsilon 0.02" in said
+    assert "samples are drawn with temperature 0.5, top-p 0.9, epsilon 0.02" in said
     plain = space(toy, ITEMS, k=2, samples=4)
     assert toy.how == [None]
     assert "temperature" not in plain.signature
@@ -205,7 +205,7 @@ def test_sizes_of_the_beam() -> None:
 def test_defaults_that_are_not_the_papers_are_said() -> None:
     result = space(Enumerated(), ITEMS, k=3, samples=5)
     said = " ".join(summarise(result, width=80, most=60).split())
-    assert "Quality is chrF; the paper has COMET in its main tables and chrF in table 8" in said
+    assert "quality is chrF; the paper has COMET in its main tables and chrF in table 8" in said
     assert "MBR decoding’s utility is chrF, the paper’s BLEURT" in said
     assert "kQRG by chrf" in tables(result.rows, "chrf")[0].title
 

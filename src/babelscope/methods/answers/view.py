@@ -41,6 +41,9 @@ _NOT_LIKELIHOOD = (
     "choose what it would not write: do not compare them with figures of contrast or condition, nor answers to one "
     "question with answers to another."
 )
+_NOT_LIKELIHOODS = (
+    "shares of answers, not likelihoods: not comparable with contrast, condition or other questions."
+)
 _READING = (
     "Each choice is asked twice, with the right one first and with the right one second. It counts as made if both "
     "answers name the same one; else, or if an answer is not A or B alone, it is undecided.",
@@ -105,12 +108,11 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
     """Why there is no finding, or why it is to be taken with care."""
     if (passed := _passed(column.cell.rows)) in ("", "yes"):
         return []
-    failed = "there is no finding, since the evaluator failed its test: "
-    open_ = "the evaluator has not shown that it can judge: "
+    failed, open_ = "no finding, the evaluator failed: ", "it is not known if the evaluator can judge: "
     if not can_be_shown(column.cell.rows):
-        open_ = f"there is no finding, since {open_}"
+        open_ = f"no finding, {open_}"
     told = failed if passed == "no" else open_
-    return [Caveat(column.name, f"{told}{'; '.join(preflight_of(column.cell.records).reasons)}.")]
+    return [Caveat(column.name, f"{told}{why}.") for why in preflight_of(column.cell.records).reasons]
 
 
 def _is_biased(bias: Estimate) -> bool:
@@ -123,7 +125,7 @@ def _is_biased(bias: Estimate) -> bool:
 def _caveats(group: Group) -> list[Caveat]:
     return [
         *(caveat for column in group.columns for caveat in _about_the_evaluator(column)),
-        *(Caveat(column.name, _NOT_LIKELIHOOD) for column in group.columns[:1]),
+        *(Caveat(column.name, _NOT_LIKELIHOODS) for column in group.columns),
         *noted(
             group,
             {"undecided": "without a decision: the order of the two changes the answer, or it names neither"},

@@ -187,12 +187,11 @@ def caveats(group: Group) -> list[Caveat]:
             if row.name == "control_mean" and not row.estimate.n
         }
         if alone:
-            names = ", ".join(_part_name(kind, 0) for kind in sorted(alone))
             found.append(
                 Caveat(
                     column.name,
-                    f"The test set has too few other sentences of the lengths of some sets ({names}), so that "
-                    "these have no length-matched controls; --controls all draws from their own sentences, too.",
+                    f"phenomena without length-matched controls, for want of other sentences as long: {len(alone)} "
+                    "(--controls all).",
                 )
             )
         found += noted_of(
@@ -219,8 +218,7 @@ def _too_small(group: Group, rows: Sequence[Row], metric: str) -> list[str]:
     which = f"All {len(sizes)} sets" if len(small) == len(sizes) else f"{len(small)} of {len(sizes)} sets"
     return [
         f"{which} {'has' if len(small) == 1 else 'have'} fewer than the {needed} sentences that a verdict needs "
-        f"(--verdict-from); the largest of them, {largest}, has {small[largest]:,}. On so few, a score moves with "
-        "every sentence, so that figures stand without a verdict."
+        f"(--verdict-from), the largest {small[largest]:,}."
     ]
 
 

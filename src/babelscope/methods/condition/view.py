@@ -140,11 +140,10 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
         settings = restore_settings(find_method("condition"), column.cell.settings)
         assert isinstance(settings, ConditionSettings)
         reasons = preflight_of(column.cell.records, settings).reasons
-        failed = "there is no finding, since the evaluator failed its test: "
-        open_ = "the evaluator has not shown that it can judge: "
+        failed, open_ = "no finding, the evaluator failed: ", "it is not known if the evaluator can judge: "
         if not can_be_shown(rows):
-            open_ = "there is no finding, since the evaluator has not shown that it can judge: "
-        found.append(Caveat(column.name, (failed if passed == "no" else open_) + "; ".join(reasons) + "."))
+            open_ = f"no finding, {open_}"
+        found += [Caveat(column.name, f"{failed if passed == 'no' else open_}{why}.") for why in reasons]
     found += _about_known_translations(column)
     whole = one(rows, "worst case")
     if whole and whole.counts["undecided"]:
@@ -152,8 +151,8 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
         found.append(
             Caveat(
                 column.name,
-                f"{whole.counts['undecided']} of {whole.estimate.n} sentences are within the evaluator’s noise and "
-                f"undecided. Whatever they are, between {low} and {high} of all have another meaning than was meant.",
+                f"{whole.counts['undecided']} of {whole.estimate.n} sentences are undecided, within the evaluator’s "
+                f"noise: {low} to {high} of all are wrong.",
             )
         )
     return found
@@ -168,9 +167,8 @@ def _about_known_translations(column: Column) -> list[Caveat]:
     return [
         Caveat(
             column.name,
-            f"for {unchecked} of {test.counts['known_wrong']} pairs of translations that the evaluator was tested "
-            f"with, no reference tells that the {test.labels['known_by']}, which made them, followed its cues. If it "
-            "does not, they are not what they are taken for.",
+            f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
+            f"{test.labels['known_by']} that the evaluator was tested with.",
         )
     ]
 
@@ -184,8 +182,7 @@ def caveats(group: Group) -> list[Caveat]:
             found.append(
                 Caveat(
                     name,
-                    "it is its own evaluator. What it misunderstands in the source it may misunderstand in the "
-                    "same way when it judges.",
+                    "it is its own evaluator: what it misunderstands, it may misjudge in the same way.",
                 )
             )
         bins = [row for row in rows if row.name == "confidence"]
@@ -196,7 +193,7 @@ def caveats(group: Group) -> list[Caveat]:
                 Caveat(
                     name,
                     f"in {unsure} of {total} sentences the evaluator was hardly surer than a coin (score within "
-                    "0.01 of one half).",
+                    "0.01 of 0.5).",
                 )
             )
         found += noted_of(

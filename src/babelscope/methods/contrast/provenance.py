@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from babelscope.core.page import Caveat
 from babelscope.core.results import Record, Row
-from babelscope.language.registry import controls, error_type, error_types
+from babelscope.language.registry import error_types
 from babelscope.methods.contrast.by_type import TypeFigures, figures_by_type, with_interval
 from babelscope.methods.view import one
 
@@ -33,15 +33,15 @@ def own_words(each: TypeFigures) -> str:
 def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
     """How machine references came about, whether the system wrote them, and what human ones alone may hide."""
     types = figures_by_type(rows)
-    found = [Caveat(system, told)] if (told := _told_making(rows)) else []
+    found = [Caveat(system, told) for told in _told_making(rows)]
     machine = [each for each in types if each.reference == "machine"]
     own, n = sum(each.own for each in machine), sum(each.forced.estimate.n for each in machine)
     if 2 * own > n:
         found.append(
             Caveat(
                 system,
-                f"it is judged on its own output: {own:,} of {n:,} machine references are by it, or are what it "
-                "writes itself, and on these it can hardly fail. Take references of other systems.",
+                f"it is judged on its own output: it wrote {own:,} of {n:,} machine references, on which it can "
+                "hardly fail.",
             )
         )
     if not any(each.reference == "machine" or each.is_control for each in types):
@@ -50,51 +50,48 @@ def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
             Caveat(
                 system,
                 f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
-                f"choice may be ones that it never writes. {_remedies([each.name for each in types])}",
+                f"choice may be ones that it never writes ({_remedies([each.name for each in types])}).",
             )
         )
     return found
 
 
 def _remedies(phenomena: Sequence[str]) -> str:
-    """What the user can add to a test set of these phenomena."""
-    found = ["`--control` names implausible phenomena among those of the test set."]
-    # Variants of translations can only be made for error types.
-    if phenomena and all(name in error_types() for name in phenomena):
-        found.insert(0, "`--machine-references SYSTEM` adds machine references.")
-        languages = {error_type(name).language for name in phenomena}
-        if own := [name for name in controls() if error_type(name).language in languages]:
-            options = " ".join(f"--type {name}" for name in own)
-            found[1:] = [f"`babelscope make pairs {options}` makes controls."]
-    return " ".join(found)
+    """The options that can add to a test set of these phenomena: variants are made for error types only."""
+    made = phenomena and all(name in error_types() for name in phenomena)
+    return "--machine-references, --control" if made else "--control"
 
 
-def _told_making(rows: Sequence[Row]) -> str:
-    """What became of the machine references that were made for the run; empty if none were."""
+def _told_making(rows: Sequence[Row]) -> list[str]:
+    """What became of the machine references that were made for the run; nothing if none were."""
     kept = one(rows, "kept", phenomenon="all")
     if kept is None or not kept.estimate.n:
-        return ""
+        return []
     n = kept.estimate.n
-    told = [f"{with_interval(kept.estimate, 100)} % of {n:,} human pairs got a validated machine reference"]
+    parts = [f"{with_interval(kept.estimate, 100)} % of {n:,} human pairs got a validated machine reference"]
+    reasons: list[str] = []
     for name, words in (("dropped", "dropped"), ("queued", "left for a person to judge")):
         if (row := one(rows, name, phenomenon="all")) and row.estimate.value:
-            told.append(f"{words}: {_pairs(row):,}{_told_reasons(rows, name)}")
+            parts.append(f"{words}: {_pairs(row):,}")
+            reasons += [f"{words}: {told}." for told in [_told_reasons(rows, name)] if told]
+    told = ["; ".join(parts) + ".", *reasons]
     choosing, translating = (
         one(rows, "bias_discrepancy", phenomenon="all", shift=shift) for shift in ("selection", "translation")
     )
     if choosing and translating and translating.estimate.n:
         shifts = [with_interval(row.estimate) for row in (choosing, translating)]
-        told.append(f"choosing them shifts the discrepancy by {shifts[0]}, translating by {shifts[1]} nats")
-    return "; ".join(told) + "."
+        told.append(
+            f"choosing machine references shifts the discrepancy by {shifts[0]}, translating by {shifts[1]} nats."
+        )
+    return told
 
 
 def _told_reasons(rows: Sequence[Row], verdict: str) -> str:
-    """The number of pairs by reason, in brackets, most first."""
+    """The number of pairs by reason, most first."""
     own = sorted(
         (row for row in rows if row.name == verdict and "reason" in row.labels), key=_pairs, reverse=True
     )
-    told = ", ".join(f"{_pairs(row):,} {row.labels['reason']}" for row in own)
-    return f" ({told})" if told else ""
+    return ", ".join(f"{_pairs(row):,} {row.labels['reason']}" for row in own)
 
 
 def _pairs(row: Row) -> int:

@@ -9,7 +9,6 @@ from typing import Any
 from babelscope.core.answers import capabilities, properties
 from babelscope.core.page import Caveat
 from babelscope.core.results import Record, Row
-from babelscope.methods.contrast.by_type import with_interval
 from babelscope.methods.contrast.scoring import stored_score
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.grouping import sources
@@ -86,14 +85,11 @@ def spread_rows(records: Sequence[Record], settings: ContrastSettings) -> list[R
     return rows
 
 
-CAUTION = (
-    "score differences are not comparable between models (section 3.2): by the discrepancy, compare test sets under "
-    "one model, not models"
-)
+CAUTION = "not comparable between models (section 3.2): compare test sets under one model, not models"
 """What must be said where the discrepancies of several systems stand beside each other."""
 
 
-def discrepancy_caveats(system: str, rows: Sequence[Row], unit: str = "nats a token") -> list[Caveat]:
+def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
     """How far the pairs are from the system's output, measured by its own alternatives."""
     second, drawn = (one(rows, "spread", of=kind) for kind in (SECOND, SAMPLE))
     whole = [row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels]
@@ -111,29 +107,27 @@ def discrepancy_caveats(system: str, rows: Sequence[Row], unit: str = "nats a to
         nearer = [
             (words, each)
             for words, each in (
-                ("its second-best translation", second),
+                ("its second-best one", second),
                 ("machine references", machine if kind == "human" else None),
-                ("a random sample of its own", drawn),
+                ("a sample of its own", drawn),
             )
             if each is not None and each.estimate.high < row.estimate.low
         ]
         if not nearer:
             continue
-        beyond = "; ".join(f"{words} {with_interval(each.estimate)}" for words, each in nearer)
+        beyond = ", ".join(words for words, _ in nearer)
         found.append(
             Caveat(
                 system,
-                f"the pairs with {kind} references are {with_interval(row.estimate)} {unit} below its own "
-                f"translation, farther than {beyond}. Errors in forced choice so far from its output say little "
-                "about errors in free translation.",
+                f"pairs with {kind} references are farther from its translation than {beyond}: errors there say "
+                "little.",
             )
         )
     if not any(row.name == "discrepancy" for row in rows):
         found.append(
             Caveat(
                 system,
-                "how far the pairs are from what it would write itself is not known, so errors in forced "
-                "choice may be ones that it never makes.",
+                "how far the pairs are from its own translations is not known: it may never make such errors.",
             )
         )
     return found

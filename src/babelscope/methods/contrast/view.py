@@ -28,7 +28,6 @@ from babelscope.methods.contrast.by_type import (
     figures_by_type,
     leading,
     overview,
-    with_interval,
 )
 from babelscope.methods.contrast.findings import DETECTED, false_alarm_on, findings, group_name
 from babelscope.methods.contrast.pictures import pictures
@@ -36,7 +35,7 @@ from babelscope.methods.contrast.provenance import provenance_caveats
 from babelscope.methods.contrast.spread import CAUTION, discrepancy_caveats
 from babelscope.methods.contrast.tokens import token_view
 from babelscope.methods.errors.view import language_caveats
-from babelscope.methods.view import Figures, complement, noted_of, pivot
+from babelscope.methods.view import Figures, noted_of, pivot
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -54,22 +53,17 @@ def caveats(group: Group) -> list[Caveat]:
     for column in group.columns:
         name, rows = column.name, column.cell.rows
         if alike := sum(_reads_alike(record) for record in column.cell.records):
-            said = (
-                "the right and a wrong translation are the same tokens to it, as characters are that it does not "
-                "know: these ties tell nothing of it."
-            )
-            found.append(Caveat(name, f"in {alike} of {count_of(len(column.cell.records), 'pairs')} {said}"))
+            pairs = count_of(len(column.cell.records), "pairs")
+            said = "a right and a wrong translation are the same tokens to it: these ties tell nothing."
+            found.append(Caveat(name, f"in {alike} of {pairs} {said}"))
         found += provenance_caveats(name, rows)
-        by_token = column.cell.settings.get("score", "mean") != "total"
-        found += discrepancy_caveats(name, rows, "nats a token" if by_token else "nats")
+        found += discrepancy_caveats(name, rows)
         for row in accuracy_rows(rows):
             if "control" in row.labels and row.estimate.value < 1:
                 found.append(
                     Caveat(
                         name,
-                        f"forced choice reports {with_interval(complement(row.estimate), 100)} % errors of a kind "
-                        f"that no system is known to make ({labels[row.name]}). They are false, and so may "
-                        "others be.",
+                        f"it prefers an error that nobody makes ({labels[row.name]}): so may other errors be false.",
                     )
                 )
         found += language_caveats(name, rows)
@@ -121,7 +115,18 @@ def tables(group: Group) -> list[Table]:
         Figures("accuracy", lambda row: row.name == row.labels.get("phenomenon"), "percent"),
         Figures("discrepancy", lambda row: row.name == "discrepancy" and "phenomenon" in row.labels),
     )
-    return [overview(group, lead=False), *pivot(group, "By error type", ("phenomenon", "reference"), figures)]
+    apart = Figures(
+        "below its own translation", lambda row: row.name in ("discrepancy", "spread") and _is_whole(row)
+    )
+    return [
+        overview(group, lead=False),
+        *pivot(group, "By error type", ("phenomenon", "reference"), figures),
+        *pivot(group, "Distance of pairs and of its alternatives", ("reference", "of"), (apart,)),
+    ]
+
+
+def _is_whole(row: Row) -> bool:
+    return "phenomenon" not in row.labels
 
 
 def names(group: Group) -> dict[str, str]:

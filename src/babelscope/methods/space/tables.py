@@ -63,7 +63,7 @@ def tables(rows: Sequence[Row], metric: str = "") -> list[Table]:
             if any(_largest(some, each) for some in by_system.values() for each in columns.values()):
                 parts.append(_table(f"{title}: {tests}{judged}", "system", by_system, columns))
         parts += [
-            _treatments(system, str(tests), some) for system, some in by_system.items() if by_measure(some)
+            treatments(system, str(tests), some) for system, some in by_system.items() if by_measure(some)
         ]
         for system, some in by_system.items():
             if swept := rows_named(some, "beam_quality"):
@@ -107,7 +107,7 @@ def _largest(rows: Iterable[Row], column: _Column) -> Row | None:
     return max(rows_named(rows, name, **labels), key=lambda row: int(row.labels.get("k", 0)), default=None)
 
 
-def _treatments(system: str, tests: str, rows: Sequence[Row]) -> Table:
+def treatments(system: str, tests: str, rows: Sequence[Row]) -> Table:
     """Figures with unresolved searches left out and kept, and what holds whatever these would have found."""
     warned = "; warning: who is left out changes figures by more than a point" if warnings_of(rows) else ""
     names = (*TREATMENTS, "at-least", "at-most")

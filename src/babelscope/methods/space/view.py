@@ -17,13 +17,14 @@ from babelscope.core.page import (
     Section,
     Tone,
     View,
+    count_of,
 )
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.languages import mismatch_caveats
 from babelscope.methods.space.pictures import first_metric, pictures, rows_of
 from babelscope.methods.space.regions import is_empty, is_proven, missed_by
-from babelscope.methods.space.tables import PAPERS_METRIC
+from babelscope.methods.space.tables import PAPERS_METRIC, treatments
 from babelscope.methods.space.treatments import warnings_of
 from babelscope.methods.view import Figures, error_finding, headlines, noted_of, one, pivot
 
@@ -132,24 +133,25 @@ def _caveats(column: Column) -> Iterator[str]:
         "wordless": "have a most probable translation of marks alone, such as a full stop, "
         "which is not counted as empty",
         "short": "have fewer hypotheses than were asked for",
-        "without_logprob": "have samples whose log-probability the system does not tell whole (no end of sentence, "
-        "rare tokens, or another temperature than 1): kRG and kQRG of samples are without these",
+        "without_logprob": "have samples without a whole log-probability: kRG and kQRG of samples are without these",
     }
     yield from (caveat.text for caveat in noted_of(column.name, counted, words))
     if warned := warnings_of(rows):
-        yield f"Warning, who is left out matters (unresolved searches, in percent): {'; '.join(warned)}."
+        moved = count_of(len(warned), "figures")
+        yield f"who is left out matters: unresolved searches move {moved} by more than a point (table: --all)."
     drawing = [
         (name, settings[name]) for name in _DRAWING if settings.get(name, _DRAWING[name]) != _DRAWING[name]
     ]
     if drawing and settings.get("samples"):
         said = ", ".join(f"{name.replace('_', '-')} {value}" for name, value in drawing)
-        yield f"Samples are drawn with {said}, not from the model’s own distribution."
+        yield f"samples are drawn with {said}, not from the model’s own distribution."
     if any(row.name == "kqrg" for row in rows):
         mbr = any(row.labels.get("decoding") == "mbr" for row in rows)
-        utility = "; MBR decoding’s utility is chrF, the paper’s BLEURT" if mbr else ""
         first = first_metric(column)
         name = {"chrf": "chrF", "bleu": "BLEU"}.get(first, first.split(":")[0])
-        yield f"Quality is {name}; {PAPERS_METRIC}{utility}."
+        yield f"quality is {name}; {PAPERS_METRIC}."
+        if mbr:
+            yield "MBR decoding’s utility is chrF, the paper’s BLEURT."
 
 
 def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
@@ -215,6 +217,11 @@ def tables(group: Group) -> list[Table]:
         *pivot(group, "Ranking", ("region", "k"), ranked),
         *pivot(group, "What beam search hides", ("k",), hidden, side_by_side=0),
         *pivot(group, "How sure the model is", (), _sureness(group), side_by_side=0),
+        *(
+            treatments(column.name, group.tests, column.cell.rows)
+            for column in group.columns
+            if warnings_of(column.cell.rows)
+        ),
     ]
 
 
