@@ -130,7 +130,7 @@ def _state(path: Path) -> tuple[int, int]:
 def _hidden(text: str, hide: Mapping[str, str]) -> str:
     for value, name in hide.items():
         text = text.replace(value, name).replace(value.removeprefix("http://"), name)
-    return text.strip()
+    return re.sub(r"…\d*(?=/v1)", "…", text).strip()  # a name cut short in the server's port
 
 
 def _said(err: str, out: str) -> list[str]:
