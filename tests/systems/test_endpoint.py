@@ -470,7 +470,18 @@ def test_tokens_of_several_characters(serve, how):
 @pytest.mark.parametrize("across", [r"\n\w", r"\n\w+", r"\w+\s\w"])
 def test_a_token_across_the_border_is_refused(serve, how, across):
     system = scorer(serve(ToyModel(tokens=rf"{across}|(?s:.)")), how)
-    with pytest.raises(BabelscopeError, match=r"a token covers both .* the target 'the'; .*line break"):
+    told = (
+        r"a token covers both .* the target 'the'; let the prompt end in another way than with a line break"
+    )
+    with pytest.raises(BabelscopeError, match=told):
+        system.score([("das", "the")])
+
+
+@pytest.mark.parametrize("how", ["echo", "vllm"])
+def test_a_line_break_is_advised_where_there_is_none(serve, how):
+    url = serve(ToyModel(tokens=r":\w|(?s:.)")).url
+    system = open_system(f"openai:{url}/v1#toy?prompt={{text}}&logprobs={how}&score_prompt={{text}}:")
+    with pytest.raises(BabelscopeError, match="let the prompt end with a line break"):
         system.score([("das", "the")])
 
 

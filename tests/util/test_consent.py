@@ -33,7 +33,7 @@ def test_elsewhere_an_option_agrees(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
-    with pytest.raises(BabelscopeError, match="nothing was done.*--yes"):
+    with pytest.raises(BabelscopeError, match=r"nothing was done.*--yes"):
         require_consent("This takes\n  3 GB.", yes=False)
     assert capsys.readouterr().err == "This takes\n  3 GB.\n"
     require_consent("This takes 3 GB.", yes=True)

@@ -275,9 +275,11 @@ class OpenAIServer:
         return scored
 
     def _straddles(self, target: str) -> BabelscopeError:
+        ends_line = self._score_prompt.endswith("\n")
+        other = "in another way than with a line break, e.g. a colon" if ends_line else "with a line break"
         return BabelscopeError(
             f"{self.name}: a token covers both the end of the prompt and the beginning of the target "
-            f"{shorten(target)}; let the prompt end otherwise, e.g. with a line break (score_prompt=)"
+            f"{shorten(target)}; let the prompt end {other} (score_prompt=)"
         )
 
     def _scored(self, target: str, rows: Sequence[tuple[str, object]]) -> Scored:
