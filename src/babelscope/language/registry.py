@@ -45,13 +45,15 @@ _OTHER_TYPES = (
     "transliteration",
     "verb_particle",
 )
+OWN_TYPES = (*PAPER_TYPES, *_OTHER_TYPES)
+"""All error types of this package, which are German."""
 
 # A new error type is a module and a name above, or an entry point of another distribution.
 ERROR_TYPES: Registry[ErrorType] = Registry(
     "error type",
     f"{_HERE}.base:ErrorType",
     "babelscope.error_types",
-    {name: f"{_HERE}.german.errors.{name}:ERROR" for name in (*PAPER_TYPES, *_OTHER_TYPES)},
+    {name: f"{_HERE}.german.errors.{name}:ERROR" for name in OWN_TYPES},
 )
 
 
