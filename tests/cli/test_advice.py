@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import babelscope as bs
+from babelscope.testsets import MinimalPair
 from tests.support.models import build_causal
 from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import ToySystem
 
 SPANISH = "El jardinero no ha cortado el viejo manzano que está detrás de la casa número {}."
 GERMAN = "Der Gärtner hat den alten Apfelbaum hinter dem Haus Nummer {} nicht gefällt."
@@ -84,7 +87,7 @@ def test_pairs_in_english_get_no_advice_for_german(
     printed = " ".join(ran.out.split())
     assert "`--machine-references SYSTEM` adds machine references" in printed
     assert (
-        "`babelscope make pairs --type hypercorrect_genitive --type placeholder_ding` makes controls"
+        "`babelscope make pairs --type placeholder_ding --type hypercorrect_genitive` makes controls"
         in printed
     )
 
@@ -102,3 +105,41 @@ def test_quality_takes_sources_alone_if_no_metric_reads_references(babelscope: B
     ran = babelscope("quality", "--tests", "sources:en", *system)
     assert (ran.code, "chrf needs references, and item" in ran.err) == (2, True), ran.err
     assert "choose a metric that reads none" in ran.err
+
+
+class OtherScore(ToySystem):
+    def score(self, sources: list[str], targets: list[str]) -> list[float]:  # type: ignore[override]
+        return [-1.0 for _ in zip(sources, targets, strict=True)]
+
+
+class Numbers(ToySystem):
+    def score(self, pairs: object) -> list[float]:  # type: ignore[override]
+        return [-1.0 for _ in pairs]  # type: ignore[attr-defined]
+
+
+class OtherTranslate(ToySystem):
+    def translate(self, sources: list[str]) -> list[str]:  # type: ignore[override]
+        return sources
+
+
+class Texts(ToySystem):
+    def translate(self, questions: list[str], *, beam: int = 5, n_best: int = 1) -> list[str]:  # type: ignore[override] # noqa: ARG002
+        return ["ab" for _ in questions]
+
+
+@pytest.mark.parametrize(
+    ("system", "told"),
+    [
+        (OtherScore("mine"), r"mine: score\(sources.*\) cannot be called as score\(a list\): .*extending.md"),
+        (Numbers("mine"), r"mine gave '-1.0' where a Scored was asked; .*extending.md"),
+        (
+            OtherTranslate("mine"),
+            r"mine: translate\(.*\) cannot be called as translate\(a list, beam=, n_best=\)",
+        ),
+        (Texts("mine"), "mine gave \"'a'\" where a Scored was asked"),
+    ],
+)
+def test_a_plug_in_with_other_methods_is_told_what_they_must_be(system: ToySystem, told: str) -> None:
+    pair = MinimalPair("1", "a", "ab", ("ba",), "order", "human")
+    with pytest.raises(bs.BabelscopeError, match=told):
+        bs.contrast(system, [pair])

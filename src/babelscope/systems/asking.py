@@ -85,8 +85,9 @@ def ask_translate(
             raise BabelscopeError(f"{_name(system)} has no beam search whose length penalty could be set")
         ask = functools.partial(ask, length_penalty=length_penalty)
     questions = [as_question(each) for each in asked]
-    answers = _as_many(system, ask(questions, beam=beam, n_best=n_best), len(questions))
+    answers = _call(system, ask, questions, beam=beam, n_best=n_best)
     for question, answer in zip(questions, answers, strict=True):
+        _check_answers(system, answer, Scored)
         if not answer:
             raise BabelscopeError(f"{_name(system)} gave no translation of {shorten(question.source)}")
         if len(answer) > n_best:
@@ -100,7 +101,7 @@ def ask_translate(
 def ask_score(system: Scores, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
     """`system.score`, with as many answers as pairs, all of them with log-probabilities."""
     questions = [(as_question(asked), target) for asked, target in pairs]
-    answers = _as_many(system, system.score(questions), len(pairs))
+    answers = _check_answers(system, _call(system, system.score, questions), Scored)
     for answer in answers:
         if not answer.has_scores:
             raise BabelscopeError(f"{_name(system)} gave no log-probabilities for {shorten(answer.text)}")
@@ -119,9 +120,9 @@ def ask_sample(
                 f"{_name(system)} draws from its whole distribution only; leave out temperature, cuts and length"
             )
         ask = functools.partial(ask, drawing=drawing)
-    answers = _as_many(system, ask([as_question(each) for each in asked], n=n, seed=seed), len(asked))
+    answers = _call(system, ask, [as_question(each) for each in asked], n=n, seed=seed)
     for samples in answers:
-        _as_many(system, samples, n)
+        _as_many(system, _check_answers(system, samples, Scored), n)
     return answers
 
 
@@ -142,7 +143,8 @@ def ask_top_k(
                 f"{_name(system)} searches all lengths by log-probability alone; leave out lengths and length penalty"
             )
         ask = functools.partial(ask, lengths=lengths)
-    answers = _as_many(system, ask([as_question(each) for each in asked], k=k, budget=budget), len(asked))
+    questions = [as_question(each) for each in asked]
+    answers = _check_answers(system, _call(system, ask, questions, k=k, budget=budget), TopK)
     for answer in answers:
         if len(answer.found) > k:
             raise BabelscopeError(f"{_name(system)} gave {len(answer.found)} hypotheses where {k} were asked")
@@ -152,7 +154,7 @@ def ask_top_k(
 @_metered
 def ask_reply(system: Replies, prompts: Sequence[str]) -> list[Reply]:
     """`system.reply`, with as many answers as prompts."""
-    return _as_many(system, system.reply(list(prompts)), len(prompts))
+    return _check_answers(system, _call(system, system.reply, list(prompts)), Reply)
 
 
 ASK: Mapping[str, Callable[..., list[Any]]] = {
@@ -232,6 +234,44 @@ def renumber_errors(numbers: Sequence[int]) -> Iterator[None]:
         yield
     except RefusedText as error:
         raise RefusedText(error.side, numbers[error.number - 1], error.reason) from error
+
+
+def _call(
+    system: object, ask: Callable[..., list[_Answer]], questions: list[_Question], **how: Any
+) -> list[_Answer]:
+    """As many answers as questions; a method that takes other arguments is refused, since plug-ins may differ."""
+    signature = inspect.signature(ask)
+    try:
+        signature.bind(questions, **how)
+    except TypeError as error:
+        name = getattr(ask, "__name__", "this method")
+        given = ", ".join(["a list", *(f"{each}=" for each in how)])
+        taken = ", ".join(signature.parameters)
+        raise BabelscopeError(
+            f"{_name(system)}: {name}({taken}) cannot be called as {name}({given}): {error}; "
+            "docs/extending.md says what a system's methods take"
+        ) from None
+    answers = ask(questions, **how)
+    if not isinstance(answers, Sequence):
+        raise _wrong_type(system, answers, list)
+    return _as_many(system, answers, len(questions))
+
+
+def _check_answers(system: object, answers: list[_Answer], kind: type) -> list[_Answer]:
+    """Refuse answers that are not a list of this kind."""
+    if not isinstance(answers, Sequence):
+        raise _wrong_type(system, answers, list)
+    for answer in answers:
+        if not isinstance(answer, kind):
+            raise _wrong_type(system, answer, kind)
+    return answers
+
+
+def _wrong_type(system: object, answer: object, needed: type) -> BabelscopeError:
+    return BabelscopeError(
+        f"{_name(system)} gave {shorten(repr(answer))} where a {needed.__name__} was asked; docs/extending.md says "
+        "what a system's methods return"
+    )
 
 
 def _as_many(system: object, answers: list[_Answer], count: int) -> list[_Answer]:
