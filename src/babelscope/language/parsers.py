@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import json
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -56,6 +57,7 @@ def parser_language(spec: str) -> str | None:
 def _open_udpipe(name: str) -> Parser:
     library = import_udpipe()
     path = _model_file(name)
+    _warn_of_licence(name, path)
     model = library.Model.load(str(path))
     if model is None:
         raise BabelscopeError(f"{path} is no UDPipe model")
@@ -90,6 +92,18 @@ def _open_udpipe(name: str) -> Parser:
             raise BabelscopeError(f"UDPipe failed at {shorten(text)}: {error.message}")
 
     return parse
+
+
+def _warn_of_licence(name: str, path: Path) -> None:
+    """Warn that a published model is not for commercial use, whatever its file is called."""
+    from babelscope.language.published_models import find_model
+
+    known = find_model(path)
+    if known is not None and "NC" in known.project.licence:
+        warnings.warn(
+            f"the parser udpipe:{name} has the licence {known.project.licence}: it is not for commercial use",
+            stacklevel=2,
+        )
 
 
 def _model_file(name: str) -> Path:
