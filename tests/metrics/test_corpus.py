@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.corpus import sums_without
+from babelscope.metrics.corpus import corpus_estimate, source_groups, sums_without
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.util.errors import BabelscopeError
 
@@ -66,13 +66,34 @@ def test_nothing_has_no_score() -> None:
 def test_parts_leave_out_the_same_sentences() -> None:
     columns = np.arange(12.0).reshape(6, 2)
     parts = [np.arange(6), np.array([0, 2]), np.array([1, 3, 4, 5])]
-    whole, first, rest = sums_without(columns, parts)
+    whole, first, rest = sums_without(columns, parts, np.arange(6))
     assert np.allclose(whole, first + rest)
     assert whole.tolist() == [(columns.sum(axis=0) - row).tolist() for row in columns]
     assert first[1].tolist() == columns[[0, 2]].sum(axis=0).tolist(), "a sentence of another part"
 
 
-def test_many_sentences_are_left_out_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sentences_of_one_source_are_left_out_together() -> None:
+    groups = source_groups(["a", "b", "a", "c"])
+    assert groups.tolist() == [0, 1, 0, 2]
+    (found,) = sums_without(np.array([[1.0], [2.0], [4.0], [8.0]]), [np.arange(4)], groups)
+    assert found.tolist() == [[10.0], [13.0], [7.0]]
+
+
+def test_many_sources_are_left_out_in_groups_by_their_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("babelscope.metrics.corpus.MOST_GROUPS", 2)
-    (found,) = sums_without(np.array([[1.0], [2.0], [4.0], [8.0], [16.0]]), [np.arange(5)])
-    assert found.tolist() == [[10.0], [21.0]], "without the first, third and fifth; without the others"
+    texts = ["a", "b", "c", "d", "e"]
+    groups = source_groups(texts)
+    assert sorted(np.bincount(groups).tolist()) == [2, 3]
+    assert source_groups([*texts[::-1], *texts]).tolist() == [*groups[::-1], *groups], "in any order"
+
+
+def test_repeated_sentences_make_no_interval_narrower() -> None:
+    said = ["the cat sat", "a dog ran off", "on a mat", "that is it", "no"]
+    right = [["a cat sat"], ["a dog ran away"], ["on the mat"], ["that was it"], ["no no"]]
+    texts = ["s1", "s2", "s3", "s4", "s5"]
+    once = corpus_estimate("chrf", said, right, sources=texts)
+    twice = corpus_estimate("chrf", said * 2, right * 2, sources=texts * 2)
+    assert (twice.value, twice.low, twice.high) == pytest.approx((once.value, once.low, once.high))
+    assert (once.n, twice.n) == (5, 10)
+    few = corpus_estimate("chrf", said[:2] * 3, right[:2] * 3, sources=texts[:2] * 3)
+    assert few.no_interval == "2 source sentences"

@@ -1,8 +1,10 @@
-"""Whether what a system writes is in the language of the references that it is held against."""
+"""Whether texts are in the languages that figures need: translations beside references, items of one test set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from babelscope.core.columns import Group
@@ -37,3 +39,15 @@ def mismatch_caveats(group: Group, translation_of: Callable[[Record], Any]) -> l
             said = f"its translations are in the language {own}, the references in {other} (py3langid)"
             found.append(Caveat(column.name, f"{said}: figures that compare them say nothing."))
     return found
+
+
+def warn_of_pooled_languages(items: Iterable[Any]) -> None:
+    """Warn if items state different target languages, which every figure over all of them pools."""
+    stated = Counter(item.target_language for item in items if item.target_language)
+    if len(stated) > 1:
+        told = ", ".join(f"{language}: {count}" for language, count in stated.most_common())
+        warnings.warn(
+            f"the items have {len(stated)} target languages ({told}), and figures over all items pool them; "
+            "--by target_language gives a figure for each",
+            stacklevel=2,
+        )

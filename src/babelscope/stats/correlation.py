@@ -31,9 +31,13 @@ def correlation(
     clusters: Sequence[str] | None = None,
     *,
     what: str = "pairs",
+    independent: bool = False,
 ) -> Estimate:
-    """The correlation of paired values with the interval of `fisher_test`; of nothing if one side does not vary."""
-    return correlation_and_p(first, second, statistic, clusters, what=what)[0]
+    """The correlation of paired values with the interval of `fisher_test`; of nothing if one side does not vary.
+
+    `independent`: clusters are what is independent, so that normal values would vary as so many do.
+    """
+    return correlation_and_p(first, second, statistic, clusters, what=what, independent=independent)[0]
 
 
 def correlation_and_p(
@@ -43,6 +47,7 @@ def correlation_and_p(
     clusters: Sequence[str] | None = None,
     *,
     what: str = "pairs",
+    independent: bool = False,
 ) -> tuple[Estimate, float]:
     """The same with the p of no correlation, by the test that the interval is made of; NaN without an interval."""
     n = len(first)
@@ -52,7 +57,8 @@ def correlation_and_p(
         return Estimate.of_nothing(), math.nan
     names = [str(number) for number in range(n)] if clusters is None else clusters
     groups = len(set(names))
-    if n <= _MISSING[statistic] or groups < 3:
+    worth = groups if independent else n
+    if worth <= _MISSING[statistic] or groups < 3:
         return Estimate.without_interval(value, n, f"{groups} {what}"), math.nan
     if statistic != "kendall":
         sums = cluster_sums(_moments(one, other, statistic), names)
@@ -61,7 +67,7 @@ def correlation_and_p(
         left_out = None
     if statistic == "pearson" and abs(value) >= 1 - 1e-12:
         return Estimate.without_interval(value, n, "on one line"), math.nan
-    z, reach, p = fisher_test(np.array(value), left_out, n, statistic)
+    z, reach, p = fisher_test(np.array(value), left_out, worth, statistic)
     low, high = float(np.tanh(z - reach)), float(np.tanh(z + reach))
     return Estimate(value, min(value, low), max(value, high), n), float(p)
 

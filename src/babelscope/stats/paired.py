@@ -67,12 +67,19 @@ def paired_difference(
 
 
 def jackknife_difference(
-    value: float, left_out: Array, n: int, *, fewest: int = 2, what: str = "sentences"
+    value: float,
+    left_out: Array,
+    n: int,
+    *,
+    fewest: int = 2,
+    what: str = "sentences",
+    clusters: float | None = None,
 ) -> tuple[Estimate, float]:
     """A difference of two figures of n items with its interval, and the two-sided p of there being none.
 
-    `left_out` are the differences without each cluster in turn; `what` names the clusters. Where there is no
-    interval, p is that of flipped signs, as in `paired_difference`.
+    `left_out` are the differences without each cluster in turn; `what` names the clusters, and `clusters` is how
+    many of equal size they are worth. Where there is no interval, p is that of flipped signs, as in
+    `paired_difference`.
     """
     count = len(left_out)
     if not n or not math.isfinite(value):
@@ -87,8 +94,9 @@ def jackknife_difference(
     if _alike(left_out):
         return Estimate.without_interval(value, n, f"all {count} {what} alike"), flipped
     error = math.sqrt(float(jackknife_variance(left_out)))
-    reach = float(t.ppf(0.975, count - 1)) * error
-    return Estimate(value, value - reach, value + reach, n), float(2 * t.sf(abs(value) / error, count - 1))
+    freedom = (count if clusters is None else clusters) - 1
+    reach = float(t.ppf(0.975, freedom)) * error
+    return Estimate(value, value - reach, value + reach, n), float(2 * t.sf(abs(value) / error, freedom))
 
 
 Tested = tuple[Mapping[str, str | float], Estimate, float, Mapping[str, int]]

@@ -11,7 +11,7 @@ from babelscope.language.ud_rules import RESERVED
 from babelscope.methods.challenge.sets import ALL, Instance, read_instances
 from babelscope.methods.queue import Entry, draw
 from babelscope.stats.agreement import compare
-from babelscope.stats.intervals import proportion
+from babelscope.stats.intervals import clustered_proportion
 from babelscope.stats.labels import (
     CANNOT_TELL,
     NOT_REAL,
@@ -126,7 +126,7 @@ def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgemen
 
 
 def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) -> list[Row]:
-    """Shares of instances that are `real`, and of these `right`ly translated, with Wilson's intervals.
+    """Shares of instances that are `real`, and of these `right`ly translated, with intervals over sources.
 
     By system, phenomenon and distance, for each annotator; then how far every two of them agree.
     """
@@ -148,9 +148,9 @@ def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) 
 
 def _groups(
     said: Sequence[tuple[Case, Judgement]],
-) -> Iterable[tuple[dict[str, str | int], list[Judgement]]]:
+) -> Iterable[tuple[dict[str, str | int], list[tuple[Case, Judgement]]]]:
     """(labels, members): each system as a whole, by phenomenon, and by phenomenon and exact distance."""
-    groups: dict[tuple[str, str, str, float], list[Judgement]] = {}
+    groups: dict[tuple[str, str, str, float], list[tuple[Case, Judgement]]] = {}
     for case, judgement in said:
         found = case.instance
         for phenomenon, side, distance in (
@@ -158,7 +158,7 @@ def _groups(
             (found.phenomenon, found.side, -1.0),
             (found.phenomenon, found.side, found.distance),
         ):
-            groups.setdefault((case.system, phenomenon, side, distance), []).append(judgement)
+            groups.setdefault((case.system, phenomenon, side, distance), []).append((case, judgement))
     for (system, phenomenon, side, distance), some in sorted(groups.items()):
         labels: dict[str, str | int] = {"system": system, "phenomenon": phenomenon}
         if side:
@@ -168,14 +168,18 @@ def _groups(
         yield labels, some
 
 
-def _shares(some: Sequence[Judgement], labels: dict[str, str | int]) -> list[Row]:
+def _shares(some: Sequence[tuple[Case, Judgement]], labels: dict[str, str | int]) -> list[Row]:
     reductions = REDUCTIONS["challenge"]
+    unsure = sum(judgement.label == CANNOT_TELL for _, judgement in some)
     rows = []
     for name, how, no in (("real", "real", NOT_REAL), ("right", "binary", TRANSLATED_WRONG)):
-        told = [label for judgement in some if (label := reductions[how](judgement)) is not None]
-        yes = sum(label != no for label in told)
-        counts = {"yes": yes, "answered": len(some), "cannot_tell": sum(j.label == CANNOT_TELL for j in some)}
-        rows.append(Row(name, proportion(yes, len(told)), labels, counts))
+        told = [
+            (case, label) for case, judgement in some if (label := reductions[how](judgement)) is not None
+        ]
+        yes = [float(label != no) for _, label in told]
+        counts = {"yes": int(sum(yes)), "answered": len(some), "cannot_tell": unsure}
+        share = clustered_proportion(yes, [case.entry["source"] for case, _ in told])
+        rows.append(Row(name, share, labels, counts))
     return rows
 
 

@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from babelscope.core.results import Estimate, Row
-from babelscope.methods.challenge.figures import Labels, SystemScores, corpus_score, groups_of
+from babelscope.methods.challenge.figures import Labels, SystemScores, corpus_score
 from babelscope.methods.challenge.sets import Subset
-from babelscope.metrics.corpus import FEWEST, MOST_GROUPS
+from babelscope.metrics.corpus import FEWEST
 from babelscope.stats.intervals import Array, jackknife_estimate, kish, mean_and_sd, proportion
 from babelscope.util.seeds import stream
 
@@ -171,12 +171,11 @@ def _compare(
     own: SystemScores, rest: Mapping[str, Array], subset: Subset, controls: Controls, corpora: Array
 ) -> dict[str, _Compared]:
     """A set and its controls by each metric; `rest` has its scores without each group of sentences."""
-    groups = np.arange(len(own.lengths)) % MOST_GROUPS
     columns = np.hstack(list(own.statistics.values()))
     edges = np.cumsum([each.shape[1] for each in own.statistics.values()])[:-1]
-    total, without, worth = controls.expected(columns, own.lengths, subset, groups)
+    total, without, worth = controls.expected(columns, own.lengths, subset, own.groups)
     changed = (without != total).any(axis=1)
-    mine = groups_of(subset.members)
+    mine, sizes = np.unique(own.groups[subset.members], return_counts=True)
     found = {}
     for metric, whole, some in zip(
         own.statistics, np.split(total, edges), np.split(without, edges, axis=1), strict=True
@@ -189,7 +188,7 @@ def _compare(
             [corpus_score(metric, own.statistics[metric][corpus].sum(axis=0)) for corpus in corpora],
             # Of too few sentences, others cannot make an interval.
             apart if len(mine) >= FEWEST else apart[mine],
-            min(len(mine), worth),
+            min(float(kish(sizes.astype(float))), worth),
             len(subset.members),
         )
     return found

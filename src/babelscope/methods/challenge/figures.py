@@ -19,12 +19,20 @@ from babelscope.methods.challenge.sets import (
     greatest_distances,
     phenomena_and_sides,
 )
+from babelscope.methods.grouping import sources
 from babelscope.methods.measuring import scale_of
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.corpus import FEWEST, MOST_GROUPS, bounds_of, sums_without
+from babelscope.metrics.corpus import (
+    FEWEST,
+    bounds_of,
+    grouped_difference,
+    grouped_estimate,
+    source_groups,
+    sums_without,
+)
 from babelscope.stats.correlation import correlation
-from babelscope.stats.intervals import Array, jackknife_bounds, jackknife_estimate
-from babelscope.stats.paired import Tested, count_wins, jackknife_difference, tested_rows
+from babelscope.stats.intervals import Array, jackknife_bounds
+from babelscope.stats.paired import Tested, count_wins, tested_rows
 from babelscope.util.seeds import stream
 
 Labels = dict[str, str | int]
@@ -46,6 +54,9 @@ class SystemScores:
     """By metric, [sentences, columns]: what corpus scores are computed from."""
     sentence_scores: Mapping[str, Array]
     """By metric, [sentences]."""
+    groups: Array
+    """Of each sentence, the group that it is left out with: equal for equal sources."""
+    sources: Sequence[str] = ()
 
     def corpus_score(self, metric: str, members: Array) -> float:
         """The corpus score of the sentences with these numbers."""
@@ -57,7 +68,7 @@ class SystemScores:
         edges = np.cumsum([each.shape[1] for each in columns])[:-1]
         # Below the least distance that occurs, all minimum distances give the same sentences.
         once = {subset.members.tobytes(): subset.members for subset in self.subsets}
-        rest = sums_without(np.hstack(columns), list(once.values()))
+        rest = sums_without(np.hstack(columns), list(once.values()), self.groups)
         found = {}
         for (key, members), sums in zip(once.items(), rest, strict=True):
             *own, lengths, counts = np.split(sums, edges, axis=1)
@@ -65,28 +76,18 @@ class SystemScores:
             for metric, some in zip(self.statistics, own, strict=True):
                 # Without sentences of other subsets only, the score is the same.
                 scores[str(metric)] = np.full(len(sums), self.corpus_score(metric, members))
-                for group in groups_of(members):
+                for group in np.unique(self.groups[members]):
                     scores[str(metric)][group] = corpus_score(metric, some[group])
             with np.errstate(invalid="ignore"):  # of one group nothing is left
                 found[key] = {**scores, "length": (lengths / counts)[:, 0]}
         return [found[subset.members.tobytes()] for subset in self.subsets]
 
-
-def groups_of(members: Array) -> Array:
-    """The groups that sentences are in."""
-    found: Array = np.unique(members % MOST_GROUPS)
-    return found
-
-
-def _estimate(value: float, left_out: Array, members: Array, metric: str = "") -> Estimate:
-    """A figure of a subset, from its values without each group; with a metric, one on its scale."""
-    own = groups_of(members)
-    within = (-math.inf, math.inf)
-    if metric and ":" not in metric:
-        within = bounds_of(find_metric(metric).scale)
-    if len(own) < FEWEST:
-        left_out = left_out[own]
-    return jackknife_estimate(value, left_out, len(members), fewest=FEWEST, within=within, clusters=len(own))
+    def estimate(self, value: float, left_out: Array, members: Array, metric: str = "") -> Estimate:
+        """A figure of a subset, from its values without each group; with a metric, one on its scale."""
+        within = (-math.inf, math.inf)
+        if metric and ":" not in metric:
+            within = bounds_of(find_metric(metric).scale)
+        return grouped_estimate(value, left_out, self.groups[members], within=within)
 
 
 def corpus_score(metric: str, sums: Array) -> float:
@@ -110,7 +111,8 @@ def system_scores(records: Sequence[Record], partition: Partition) -> SystemScor
         for name, own in scores.items()
     }
     lengths = np.array([record["lengths"]["source"] for record in records], dtype=float)
-    return SystemScores(subsets, found, lengths, statistics, scores)
+    texts = sources(records)
+    return SystemScores(subsets, found, lengths, statistics, scores, source_groups(texts), texts)
 
 
 def quality_rows(
@@ -125,14 +127,14 @@ def quality_rows(
             shown["drawn_from"] = len(subset.having)
         for metric in own.statistics:
             value = own.corpus_score(metric, subset.members)
-            estimate = _estimate(value, rest[metric], subset.members, metric)
+            estimate = own.estimate(value, rest[metric], subset.members, metric)
             rows.append(Row(metric, estimate, subset.labels, shown))
             if not whole:
                 apart = value - own.corpus_score(metric, own.subsets[0].members)
-                difference = _estimate(apart, rest[metric] - left_out[0][metric], subset.members)
+                difference = own.estimate(apart, rest[metric] - left_out[0][metric], subset.members)
                 rows.append(Row("minus_all", difference, {**subset.labels, "metric": metric}))
         mean = float(own.lengths[subset.members].mean())
-        rows.append(Row("length", _estimate(mean, rest["length"], subset.members), subset.labels))
+        rows.append(Row("length", own.estimate(mean, rest["length"], subset.members), subset.labels))
     return rows
 
 
@@ -147,6 +149,8 @@ def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) ->
     rows = []
     for phenomenon, side in phenomena_and_sides(own.instances):
         numbers, greatest = greatest_distances(own.instances, phenomenon, side)
+        first: dict[str, str] = {}  # source -> place of its first sentence, which names its cluster
+        clusters = [first.setdefault(own.sources[n], str(place)) for place, n in enumerate(numbers)]
         chosen = [
             number
             for number, subset in enumerate(own.subsets)
@@ -165,26 +169,31 @@ def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) ->
                 )
                 rest = np.array([left_out[number][metric] for number in chosen])
                 value = float(_coefficients(points, values[:, None], coefficient)[0])
-                fewest = min((own.subsets[number].members for number in chosen), key=len)
+                fewest = min((own.groups[own.subsets[number].members] for number in chosen), key=len)
                 estimate = _over_sets(value, _coefficients(points, rest, coefficient), len(chosen), fewest)
             here: Labels = {**labels, "metric": metric}
             name = f"distance_{coefficient}"
             rows.append(Row(name, estimate, {**here, "over": "sets", "distances": distances}))
-            over = correlation(greatest.tolist(), own.sentence_scores[metric][numbers].tolist(), coefficient)
+            scores = own.sentence_scores[metric][numbers].tolist()
+            over = correlation(greatest.tolist(), scores, coefficient, clusters, independent=True)
             rows.append(Row(name, over, {**here, "over": "sentences"}))
     return rows
 
 
 def _over_sets(value: float, left_out: Array, sets: int, fewest: Array) -> Estimate:
-    """A correlation over sets of sentences, from those without each group; Fisher's z, which has no ends."""
+    """A correlation over sets of sentences, from those without each group; Fisher's z, which has no ends.
+
+    `fewest` are the groups of the sentences of the smallest set.
+    """
     if math.isnan(value):
         return Estimate.of_nothing()
-    if len(groups_of(fewest)) < FEWEST:
+    clusters = len(np.unique(fewest))
+    if clusters < FEWEST:
         return Estimate.without_interval(value, sets, f"a set of {len(fewest)}")
     if abs(value) >= 1 - 1e-12 or not (np.abs(left_out) < 1 - 1e-12).all() or not np.ptp(left_out):
         return Estimate.without_interval(value, sets, f"{sets} sets")
     z, rest = math.atanh(value), np.arctanh(left_out)
-    low, high = (math.tanh(end) for end in jackknife_bounds(z, rest, len(groups_of(fewest))))
+    low, high = (math.tanh(end) for end in jackknife_bounds(z, rest, clusters))
     return Estimate(value, min(value, low), max(value, high), sets)
 
 
@@ -235,9 +244,7 @@ def difference_rows(
             for metric in own.statistics:
                 value = own.corpus_score(metric, subset.members) - other.corpus_score(metric, subset.members)
                 apart = rest[number][metric] - others[number][metric]
-                tested = jackknife_difference(
-                    value, apart[groups_of(subset.members)], len(subset.members), fewest=FEWEST
-                )
+                tested = grouped_difference(value, apart, own.groups[subset.members])
                 lower: Labels = {"better": "lower"} if scale_of(metric).better == "lower" else {}
                 labels: Labels = {
                     **where,

@@ -33,7 +33,7 @@ from babelscope.methods.challenge.checks import (
     undecided,
 )
 from babelscope.methods.challenge.sets import read_instances
-from babelscope.stats.intervals import proportion
+from babelscope.stats.intervals import clustered_proportion
 from babelscope.util.errors import BabelscopeError
 
 FEWEST_PAIRS = 500
@@ -256,25 +256,24 @@ def _dependent(dependency: Mapping[str, Any]) -> tuple[str, ...]:
 
 def verdict_rows(records: Sequence[Record], distances: Sequence[int]) -> list[Row]:
     """Of the dependencies that were decided on, how many were kept: of all, by phenomenon, and by distance."""
-    groups: dict[tuple[tuple[str, str | int], ...], Counter[str]] = {}
-
-    def add(labels: Labels, verdict: str) -> None:
-        groups.setdefault(tuple(labels.items()), Counter())[verdict] += 1
-
+    groups: dict[tuple[tuple[str, str | int], ...], list[tuple[str, str]]] = {}
     for record in records:
         found = read_instances(record.get("extra", {}), f"item {record['id']}")
         for instance, verdict in zip(found, record.get("verdicts", ()), strict=False):
             if instance.phenomenon not in CHECKS:
                 continue
-            said = verdict["verdict"]
-            add({"phenomenon": "all"}, said)
             own: Labels = {"phenomenon": instance.phenomenon, "side": instance.side}
-            for distance in distances:
-                if instance.distance >= distance:
-                    add({**own, "min_distance": distance}, said)
+            here: list[Labels] = [{"phenomenon": "all"}]
+            here += [{**own, "min_distance": least} for least in distances if instance.distance >= least]
+            for labels in here:
+                groups.setdefault(tuple(labels.items()), []).append((verdict["verdict"], record["source"]))
     rows = []
-    for key, counts in groups.items():
-        decided = counts["kept"] + counts["lost"]
-        numbers = {"kept": counts["kept"], "lost": counts["lost"], "undecided": counts["undecided"]}
-        rows.append(Row("dependency_kept", proportion(counts["kept"], decided), dict(key), numbers))
+    for key, verdicts in groups.items():
+        counts = Counter(verdict for verdict, _ in verdicts)
+        numbers = {name: counts[name] for name in ("kept", "lost", "undecided")}
+        decided = [
+            (float(verdict == "kept"), source) for verdict, source in verdicts if verdict != "undecided"
+        ]
+        kept = clustered_proportion([value for value, _ in decided], [source for _, source in decided])
+        rows.append(Row("dependency_kept", kept, dict(key), numbers))
     return sorted(rows, key=lambda row: [str(each) for each in row.labels.values()])

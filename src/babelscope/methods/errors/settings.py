@@ -18,6 +18,7 @@ from babelscope.language.detecting import (
 from babelscope.language.fitness import check_language
 from babelscope.language.registry import controls, error_type, language
 from babelscope.methods.errors.detect import installed_languages, target_language
+from babelscope.methods.languages import warn_of_pooled_languages
 from babelscope.testsets.items import MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 
@@ -99,3 +100,4 @@ def check(items: Sequence[MinimalPair | ParallelSentence], settings: ErrorsSetti
         check_language(references, code, what="the references", needed_by=f"detectors of {name} errors")
     if not installed_languages().intersection(texts):
         raise missing_analysis_error([language(code) for code in texts])
+    warn_of_pooled_languages(items)

@@ -52,8 +52,9 @@ def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
     A reference with an impossible token (probability 0) has no finite score: it is left out and counted
     as `infinite`, since with it every mean would be minus infinity.
     """
-    totals: list[float] = []
-    lengths: list[int] = []
+    totals: dict[str, list[float]] = {}  # by source: references of one source are not independent
+    lengths: dict[str, int] = {}
+    items = 0
     counts: Counter[str] = Counter()
     asked: Counter[str] = Counter()  # by item, however many references it has
     for record in records:
@@ -62,11 +63,19 @@ def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
         counts.update(note for each in record["references"] for note in each["notes"])
         asked.update({note for each in record["references"] for note in each["notes"]})
         if finite:
-            totals.append(math.fsum(x for each in finite for x in each["logprobs"]))
-            lengths.append(sum(len(each["logprobs"]) for each in finite))
-    mean = ratio_of_sums(totals, lengths, within=(-math.inf, 0.0))  # no probability is above 1
+            items += 1
+            logs = [x for each in finite for x in each["logprobs"]]
+            totals.setdefault(record["source"], []).extend(logs)
+            lengths[record["source"]] = lengths.get(record["source"], 0) + len(logs)
+    mean = ratio_of_sums(
+        [math.fsum(own) for own in totals.values()],
+        list(lengths.values()),
+        what="sentences" if len(totals) == items else "source sentences",
+        n=items,
+        within=(-math.inf, 0.0),  # no probability is above 1
+    )
     shown = {
-        "tokens": sum(lengths),
+        "tokens": sum(lengths.values()),
         "infinite": counts["infinite"],
         "truncated": counts["truncated"],
         "changed": counts["changed"],
@@ -113,7 +122,7 @@ def _sums_of_both(ours: Record, theirs: Record) -> tuple[float, float, float, fl
 
 METHOD = Method(
     name="likelihood",
-    version=4,  # differences are those of the figure: all tokens weigh the same, not all sentences
+    version=4,  # differences are those of the figure; sentences of one source are one cluster
     summary="log-probability a token, and perplexity, of the references",
     kind=ParallelSentence,
     settings=LikelihoodSettings,

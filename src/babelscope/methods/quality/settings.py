@@ -9,6 +9,7 @@ from pydantic import Field, field_validator
 
 from babelscope.core.settings import Settings
 from babelscope.methods.base import Languages
+from babelscope.methods.languages import warn_of_pooled_languages
 from babelscope.methods.tokenising import (
     check_reference_words,
     known_tokeniser,
@@ -59,6 +60,7 @@ def identity_on(settings: QualitySettings, languages: Languages) -> Mapping[str,
 
 
 def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: QualitySettings) -> None:
-    """Refuse items without the references that a metric reads, and references whose words it cannot split."""
+    """Refuse items without references that a metric reads or can split, and warn of several target languages."""
     require_references(items, settings.metric)
     check_reference_words(items, settings.metric, settings.tokenize)
+    warn_of_pooled_languages(items)

@@ -20,6 +20,7 @@ import numpy as np
 
 from babelscope.core.notes import CHATTER, told_counts
 from babelscope.core.results import Estimate, Record, Row
+from babelscope.methods.grouping import sources
 from babelscope.methods.space.confidence import confidence_rows
 from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
 from babelscope.methods.space.lengths import length_rows
@@ -45,7 +46,7 @@ from babelscope.methods.space.sentences import (
 from babelscope.methods.space.sweep import sweep_quality_rows, sweep_rows
 from babelscope.methods.space.treatments import treatment_rows
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.corpus import estimate_of_statistics
+from babelscope.metrics.corpus import estimate_of_statistics, source_groups
 from babelscope.metrics.records import record_statistics
 
 _VIEWS: tuple[View, ...] = ("tokens", "text")
@@ -129,7 +130,7 @@ def _corpus_estimate(metric: str, kept: Sequence[tuple[Record, Record]], tokeniz
     else:
         texts = [answer["text"] for answer in answers]
         statistics = record_statistics(find_metric(metric), texts, records, tokenize)
-    return estimate_of_statistics(find_metric(metric), statistics)
+    return estimate_of_statistics(find_metric(metric), statistics, source_groups(sources(records)))
 
 
 def _quality_rows(cell: SystemRecords) -> Iterator[Row]:
