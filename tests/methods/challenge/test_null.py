@@ -155,7 +155,7 @@ DESIGNS = {
 def test_few_runs_report_a_weakness_where_there_is_none_and_most_find_a_loss_of_five_points(
     design: str,
 ) -> None:
-    """300 runs of each design reported a weakness in at most 3 % of cases; here there are 12."""
+    """300 runs of each design reported a weakness in at most 3.3 % of cases; here there are 12."""
     sentences, sets, share = DESIGNS[design]
     null = found = 0
     for seed in range(12):
