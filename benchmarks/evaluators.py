@@ -28,8 +28,9 @@ from babelscope.lab.training.networks import new_network, save_network
 from babelscope.lab.training.settings import settings_for
 from babelscope.lab.training.tokenizer import copy_tokenizer, load_pieces
 from babelscope.lab.training.train import train
+from babelscope.methods.condition.correction import corrected_row
 from babelscope.methods.condition.figures import accuracy_rows, margin_of_record, undecided_rows
-from babelscope.methods.condition.preflight import known_truths, noise_of, preflight_of
+from babelscope.methods.condition.preflight import Truth, known_truths, noise_of, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.runs.judging import condition
 from babelscope.systems.opening import open_system
@@ -282,6 +283,39 @@ def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mappi
     }
 
 
+def corrected_draws(
+    evaluator: Any, suite: Suite, *, n: int, of: int, count: int, errors: float = 0.5
+) -> Mapping[str, float]:
+    """How often the corrected accuracy's interval holds the share of right translations, in `count` draws.
+
+    A share of `errors` of the nouns is exchanged. Items and known translations are drawn anew each time. `expected`
+    is the share in all draws together, which an interval must hold; that of the draw itself is nearer.
+    """
+    made = cases(suite, n, 2026)
+    rng = random.Random(7)
+    wrong = [realise_with_mistake(case.pair, case.noun, rng, "noun") for case in made]
+    judged_both = [
+        judge_translations(evaluator, made, texts, suite)[1]
+        for texts in ([c.pair.target for c in made], wrong)
+    ]
+    by_item: dict[int, list[Truth]] = {}
+    for each in known_truths(judged_both[0], ConditionSettings()):
+        by_item.setdefault(each.item, []).append(each)
+    inside = Counter[str]()
+    widths = []
+    for draw in range(count):
+        rng = random.Random(draw)
+        chosen = rng.choices(list(by_item.values()), k=len(by_item))
+        known = [replace(each, item=number) for number, own in enumerate(chosen) for each in own]
+        records = [judged_both[rng.random() < errors][place] for place in rng.choices(range(n), k=of)]
+        share = sum(record["truth"] for record in records) / of
+        found = corrected_row(records, known).estimate
+        inside["expected"] += found.low <= 1 - errors <= found.high
+        inside["drawn"] += found.low <= share <= found.high
+        widths.append(found.high - found.low)
+    return {**{name: inside[name] / count for name in ("expected", "drawn")}, "width": sum(widths) / count}
+
+
 def show_spoilt(system: Any, n: int, *, steps: int = 400) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, (make, suites) in spoilt(Path(folder), steps=steps).items():
@@ -305,6 +339,12 @@ def show_draws(n: int, count: int) -> None:
             found = draws(open_system(f"lab:{name}"), suite, n=n, of=200, count=count)
             told = " | ".join(f"{100 * share:.1f} %" for share in found.values())
             print(f"| lab:{name} | `lab:{suite}` | {told} |", flush=True)
+            for errors in (0.5, 0.1, 0.02):
+                own = corrected_draws(
+                    open_system(f"lab:{name}"), suite, n=n, of=200, count=count, errors=errors
+                )
+                told = f"{100 * own['expected']:.1f} % | {100 * own['drawn']:.1f} % | {own['width']:.3f}"
+                print(f"| lab:{name} | `lab:{suite}` | corrected, {errors:.0%} wrong | {told} |", flush=True)
 
 
 def main() -> None:

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.agreement import Protocol
 from babelscope.cli.common import AsJson, OfWorld, Records, open_systems, print_json, then_records
 from babelscope.cli.going_on import going_on
 from babelscope.util.outputs import check_outputs
@@ -21,6 +20,14 @@ class Suite(StrEnum):
     gender_marked = "gender-marked"
     senses = "senses"
     senses_other = "senses-other"
+
+
+class Protocol(StrEnum):
+    """How conditioning judges."""
+
+    checked = "checked"
+    strict = "strict"
+    paper = "paper"
 
 
 def truth(
@@ -44,7 +51,10 @@ def truth(
     ] = False,
     world: OfWorld = "easy",
     protocol: Annotated[
-        Protocol, typer.Option(help="Leave verdicts within the evaluator's noise out, or none.")
+        Protocol,
+        typer.Option(
+            help="strict: leave out verdicts within the evaluator's noise. paper: do not test the evaluator."
+        ),
     ] = Protocol.checked,
     records: Records = None,
     as_json: AsJson = False,

@@ -20,7 +20,7 @@ from babelscope.util.terminal import visible
 
 MOST_LINES = 40
 _TAGS = {"errors": "Errors", "some": "Weakness", "none": "None seen", "note": "Note"}
-_COUNTS = ("ties", "skipped", "unresolved")
+_COUNTS = ("ties", "within_noise", "skipped", "unresolved")
 _AHEAD = (1, 1.0)
 """Differences between systems stand after weaknesses, and before what was not seen."""
 _LEAST_LINES = 14

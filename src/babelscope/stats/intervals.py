@@ -255,11 +255,17 @@ def figure_of_totals(sample: Array, figure: Callable[[Array], Array], n: int, *,
     return jackknife_estimate(float(figure(total)), figure(total - sample), n, what=what)
 
 
+def members_of(names: Sequence[str]) -> dict[str, list[int]]:
+    """The places of each name in a list of names."""
+    found: dict[str, list[int]] = {}
+    for number, name in enumerate(names):
+        found.setdefault(name, []).append(number)
+    return found
+
+
 def cluster_sums(columns: Sequence[Sequence[float]], clusters: Sequence[str]) -> Array:
     """Sums of columns over each cluster [clusters, columns], the clusters in the order of their names."""
-    members: dict[str, list[int]] = {}
-    for number, cluster in enumerate(clusters):
-        members.setdefault(cluster, []).append(number)
+    members = members_of(clusters)
     rows = [[math.fsum(column[i] for i in members[name]) for column in columns] for name in sorted(members)]
     return np.array(rows, dtype=float).reshape(len(rows), len(columns))
 

@@ -10,7 +10,7 @@ from babelscope import open_system
 from babelscope.lab.experiments.truth import cases
 from babelscope.methods.condition.known import known_translations
 from babelscope.methods.condition.settings import ConditionSettings
-from benchmarks.evaluators import GENDER, SENSES_OTHER, Remembered, draws, judged, spoilt
+from benchmarks.evaluators import GENDER, SENSES_OTHER, Remembered, corrected_draws, draws, judged, spoilt
 
 N = 48
 
@@ -42,6 +42,14 @@ def test_sound_evaluators_pass() -> None:
 def test_intervals_hold_the_grammars_accuracy_where_only_the_noun_tells() -> None:
     found = draws(open_system("lab:teacher"), SENSES_OTHER, n=96, of=200, count=200)
     assert min(found["decided"], found["all"]) >= 0.93
+
+
+@pytest.mark.slow
+def test_the_corrected_share_holds_what_the_grammar_finds() -> None:
+    """An evaluator that misjudges one in five wrong translations and one in twenty right ones."""
+    found = corrected_draws(open_system("lab:unsmoothed"), SENSES_OTHER, n=200, of=200, count=200)
+    assert found["expected"] >= 0.93
+    assert found["width"] < 0.5
 
 
 def test_translations_with_words_exchanged_are_what_they_are_taken_for() -> None:

@@ -89,10 +89,10 @@ def test_conditioning_agrees_with_the_truth() -> None:
         assert found[suite, "mistaken noun", "weighted"].estimate.value >= 0.95
         assert 9 <= found[suite, "mistaken noun", "agreement"].counts["right"] <= 27
     assert found["gender", "mistaken throughout", "weighted"].estimate.value >= 0.95
-    # A right pronoun speaks for a wrong noun: most of these are undecided and, if they were decided, often wrong.
-    assert found["gender", "mistaken noun", "agreement"].counts["undecided"] > 18
-    rows, _ = compare_with_truth(teacher, [], suite="gender", n=36, seed=7, protocol="paper")
-    assert next(row for row in rows if row.labels["translations"] == "mistaken noun").estimate.value < 0.8
+    # A right pronoun speaks for a wrong noun: these verdicts are often wrong, and most are within the noise.
+    assert found["gender", "mistaken noun", "agreement"].estimate.value < 0.8
+    rows, _ = compare_with_truth(teacher, [], suite="gender", n=36, seed=7, protocol="strict")
+    assert next(row for row in rows if row.labels["translations"] == "mistaken noun").counts["undecided"] > 18
 
 
 def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:

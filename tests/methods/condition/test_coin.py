@@ -104,6 +104,11 @@ def test_with_references_it_fails(tmp_path: Path, live: bool, sense: bool) -> No
     assert passed_of(bs.condition(system, Coin("coin", sense=sense), items(references=True))) == "no"
 
 
+def test_where_a_system_follows_cues_it_fails_by_the_sense() -> None:
+    """It knows the translated cue again, but not the sense beside it."""
+    assert passed_of(bs.condition(Literal(sense=True), Coin("coin"), items(references=False))) == "no"
+
+
 def test_a_system_that_only_translates_the_cue_proves_nothing() -> None:
     """Both of its translations have the same sense, so neither is known to be right or wrong."""
     result = bs.condition(Literal(), Coin("coin"), items(references=False))

@@ -28,6 +28,7 @@ from babelscope.methods.condition.figures import (
 )
 from babelscope.methods.condition.figures import accuracy_rows as figures_of
 from babelscope.stats.intervals import clustered_proportion
+from babelscope.stats.weighted import weighted_share
 from babelscope.testsets import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
 from babelscope.util.errors import BabelscopeError
@@ -289,23 +290,25 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         # Errors among the least confident: P(correct) = .5 + .5 u at confidence quantile u.
         confidence = [draw.random() for _ in range(60)]
         worth = [float(draw.random() < 0.5 + 0.5 * u) for u in confidence]
-        found = clustered_proportion(worth, apart(60), weights_of(confidence, [""] * 60))
+        found = weighted_share(worth, apart(60), weights_of(confidence, [""] * 60), [""] * 60)
         inside += found.low <= 5 / 6 <= found.high
     assert 0.93 <= inside / 400 <= 0.99
-    assert clustered_proportion([1.0] * 5, apart(5), [5, 4, 3, 2, 1]).low < 0.7
+    assert weighted_share([1.0] * 5, apart(5), [5, 4, 3, 2, 1], [""] * 5).low < 0.7
 
 
 def test_the_minimum_of_many_equal_categories_has_an_interval_that_holds() -> None:
     draw = random.Random(1)
     inside = 0
     for _ in range(200):
-        groups = [([float(draw.random() < 0.8) for _ in range(80)], apart(80), [1.0] * 80) for _ in range(6)]
+        groups = [
+            ([float(draw.random() < 0.8) for _ in range(80)], apart(80), [1.0] * 80, None) for _ in range(6)
+        ]
         found = lowest_accuracy(groups)
-        assert found.value == min(sum(worth) / 80 for worth, _, _ in groups)
+        assert found.value == min(sum(worth) / 80 for worth, *_ in groups)
         inside += found.low <= 0.8 <= found.high
     assert inside / 200 >= 0.93
-    one = ([1.0, 0.0], apart(2), [2.0, 1.0])
-    assert lowest_accuracy([one]) == clustered_proportion(*one)
+    one = ([1.0, 0.0], apart(2), [2.0, 1.0], None)
+    assert lowest_accuracy([one]) == weighted_share(*one)
 
 
 def wilson(p: float, n: float, z: float) -> tuple[float, float]:
@@ -321,8 +324,8 @@ def test_weights_count_as_many_items_as_they_are_worth() -> None:
     assert lowest_accuracy([]).n == 0
     # Of two groups the high ends leave out 2.5 % each: z of 1.25 %.
     groups = [
-        ([1.0] * 6 + [0.0] * 4, apart(10), [1.0] * 10),
-        ([1.0] * 14 + [0.0] * 6, apart(20), [1.0] * 20),
+        ([1.0] * 6 + [0.0] * 4, apart(10), [1.0] * 10, None),
+        ([1.0] * 14 + [0.0] * 6, apart(20), [1.0] * 20, None),
     ]
     least = lowest_accuracy(groups)
     assert (least.value, least.n) == (pytest.approx(0.6), 30)

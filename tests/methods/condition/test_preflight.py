@@ -14,7 +14,7 @@ from babelscope import condition
 from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.question import Question
 from babelscope.core.results import Result, Row
-from babelscope.methods.condition.figures import undecided_rows
+from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
 from babelscope.methods.condition.judge import complete, judge
 from babelscope.methods.condition.known import sample
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
@@ -90,8 +90,11 @@ def test_a_sound_evaluator_passes_and_decides_all() -> None:
     assert (row.labels["passed"], row.labels["noise"]) == ("yes", "0")
     # A reference and a right and a wrong translation for each of 60 items.
     assert (row.counts["known_right"], row.counts["known_wrong"], row.counts["misjudged"]) == (120, 60, 0)
-    assert of(result, "decided").estimate.value == 1
     assert of(result, "all").estimate.value == 0.5, "it always writes cash"
+    assert of(result, "all").counts["within_noise"] == 0
+    corrected = of(result, "corrected")
+    assert (corrected.estimate.value, corrected.estimate.n) == (0.5, 60), "it misjudges nothing"
+    assert of(condition(Translator(), Judge(), items(), protocol="strict"), "decided").estimate.value == 1
     assert {record["verdict"] for record in result.records} == {"correct", "wrong"}
 
 
@@ -226,8 +229,8 @@ def records(margins: Sequence[float], known: Sequence[float]) -> list[dict[str, 
 
 def test_margins_within_the_noise_are_undecided_and_counted_apart() -> None:
     stored = records([1.0, 0.2, -0.2, -1.0, -2.0, 0.3], [2.0, -0.3, 1.0])
-    checked, paper = ConditionSettings(), ConditionSettings(protocol="paper")
-    done = complete(judge(stored, checked), checked)
+    strict, checked = ConditionSettings(protocol="strict"), ConditionSettings()
+    done = complete(judge(stored, strict), strict)
     assert [each["verdict"] for each in done] == [
         "correct", "undecided", "undecided", "wrong", "wrong", "undecided",
     ]  # fmt: skip
@@ -238,10 +241,12 @@ def test_margins_within_the_noise_are_undecided_and_counted_apart() -> None:
     assert worst.estimate.value == pytest.approx(1 / 3)
     assert worst.estimate.low < 1 / 6
     assert worst.estimate.high > 4 / 6
-    # Judged again, also from completed records, the verdicts of the paper are there.
-    again = complete(judge(done, paper), paper)
+    # Judged again, also from completed records, all are decided, and those within the noise are counted.
+    again = complete(judge(done, checked), checked)
     assert [each["verdict"] for each in again] == ["correct"] * 2 + ["wrong"] * 3 + ["correct"]
-    assert complete(judge(again, checked), checked) == done
+    counts = {row.name: row.counts for row in accuracy_rows(again)}
+    assert (counts["weighted"]["within_noise"], counts["weighted"]["undecided"]) == (3, 0)
+    assert complete(judge(again, strict), strict) == done
 
 
 def test_the_sample_depends_on_ids_and_seed_only() -> None:

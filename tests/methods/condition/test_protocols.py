@@ -60,13 +60,16 @@ def test_a_finished_run_is_judged_again_by_it(babelscope: Babelscope) -> None:
     again = babelscope("condition", "--rejudge", "run", "--protocol", "paper", "--json")
     rows = {row["name"]: row for row in map(json.loads, again.out.splitlines())}
     assert rows["all"]["value"] == 0.25
-    direct = babelscope(*ASKED, "--protocol", "paper")
+    # A run keeps the test of its evaluator, which the protocol leaves out.
+    direct = babelscope(*ASKED, "--protocol", "paper", "--preflight", "100")
     same = json.loads(direct.out.splitlines()[0])["signature"]
     assert rows["all"]["signature"].rpartition("|sha:")[0] == same.rpartition("|sha:")[0]
 
 
 def test_studies_and_python_have_it_too() -> None:
     assert ConditionSettings(protocol="paper").ties == "wrong"
+    assert ConditionSettings(protocol="paper").preflight == 0
+    assert ConditionSettings(protocol="paper", preflight=9).preflight == 9
     assert ConditionSettings(protocol="paper", ties="half").ties == "half"
     assert ConditionSettings().ties == "correct"
     released = ConditionSettings(protocol="released")

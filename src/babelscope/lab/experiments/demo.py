@@ -35,8 +35,8 @@ _ASKED = {"control": (GENDER, SOME), "unsmoothed": (SOME,)}
 def demo_study(n: int = 80, seed: int = 0) -> Study:
     """Models of the harder world on its test sets, n items each (minimal pairs spread over the error types).
 
-    Every verdict of the evaluator counts, as in the paper: it misjudges a wrong noun beside the cue's translation, so
-    that most verdicts would be within its noise. The grammar judges it instead.
+    Many verdicts of the evaluator are within its noise, since it misjudges a wrong noun beside the cue's translation;
+    the grammar judges it, too.
     """
     return Study(
         study=StudyTable(name="demo", seed=seed),
@@ -51,7 +51,7 @@ def demo_study(n: int = 80, seed: int = 0) -> Study:
         methods=[
             MethodEntry(name="likelihood", tests=[SENTENCES]),
             MethodEntry(name="contrast"),
-            MethodEntry.model_validate({"name": "condition", "evaluator": EVALUATOR, "protocol": "paper"}),
+            MethodEntry.model_validate({"name": "condition", "evaluator": EVALUATOR}),
             MethodEntry.model_validate({"name": "challenge", "tests": [APART]}),
             MethodEntry.model_validate(
                 {

@@ -104,7 +104,7 @@ def _lost(group: Group) -> Example:
     )
     more = (
         f"babelscope condition --system lab:hard-student --evaluator {EVALUATOR} "
-        "--tests lab:hard-gender-marked --protocol paper"
+        "--tests lab:hard-gender-marked"
     )
     agreed = _agreement(group, truths)
     figure += f" The evaluator says what the grammar says in {_in_percent(agreed)} of {agreed.n} translations"

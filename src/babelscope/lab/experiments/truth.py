@@ -18,6 +18,7 @@ from babelscope.methods.condition.figures import is_decided
 from babelscope.methods.condition.settings import Protocol
 from babelscope.runs.judging import condition
 from babelscope.stats.intervals import clustered_proportion
+from babelscope.stats.weighted import weighted_share
 from babelscope.systems.asking import ask_sample
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.sets import TestSet
@@ -154,7 +155,12 @@ def _agreement_rows(records: Sequence[Record], labels: dict[str, str]) -> list[R
         Row("agreement", clustered_proportion(agreed, sources), labels, counts),
         Row(
             "weighted",
-            clustered_proportion(agreed, sources, [record["weight"] for record in known]),
+            weighted_share(
+                agreed,
+                sources,
+                [record["weight"] for record in known],
+                [record["category"] for record in known],
+            ),
             labels,
             counts,
         ),

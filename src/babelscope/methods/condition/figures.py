@@ -17,6 +17,7 @@ from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.ties import Ties, credit
 from babelscope.methods.condition.settings import Base, TiedWeights
 from babelscope.stats.intervals import clustered_proportion
+from babelscope.stats.weighted import OUTSIDE, weighted_share
 from babelscope.testsets.mucow import NO_CATEGORY
 from babelscope.util.errors import BabelscopeError
 
@@ -81,8 +82,8 @@ def weights_of(
     return weights
 
 
-Columns = tuple[Sequence[float], Sequence[str], Sequence[float]]
-"""What verdicts are worth, the sources they are about, and their weights."""
+Columns = tuple[Sequence[float], Sequence[str], Sequence[float], Sequence[str] | None]
+"""What verdicts are worth, the sources they are about, their weights, and the categories that these are ranks in."""
 
 
 def lowest_accuracy(groups: Sequence[Columns]) -> Estimate:
@@ -93,11 +94,11 @@ def lowest_accuracy(groups: Sequence[Columns]) -> Estimate:
     """
     if not groups:
         return Estimate.of_nothing()
-    found = [clustered_proportion(*group) for group in groups]
+    found = [weighted_share(*group) for group in groups]
     return Estimate(
         min(each.value for each in found),
         min(each.low for each in found),
-        min(clustered_proportion(*group, outside=0.05 / len(groups)).high for group in groups),
+        min(weighted_share(*group, outside=OUTSIDE / len(groups)).high for group in groups),
         sum(each.n for each in found),
     )
 
@@ -112,11 +113,19 @@ class JudgedItems:
     weights: list[float]
     sources: list[str]
     """Items of one source are not independent."""
+    unsure: list[bool]
+    """Whether the margin is within the evaluator's noise."""
 
 
 def is_decided(record: Record) -> bool:
     """Whether a judged record has a verdict that counts: it was not skipped, nor is it within the noise."""
     return not record["skipped"] and record["verdict"] != "undecided"
+
+
+def is_within_noise(record: Record) -> bool:
+    """Whether a judged record's margin says no more than a mistake of the evaluator would."""
+    noise = record.get("noise")
+    return noise is not None and not record["skipped"] and abs(margin_of_record(record)) <= noise
 
 
 def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> JudgedItems:
@@ -131,6 +140,7 @@ def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> J
         categories,
         weights_of(margins, categories, equal),
         [record["source"] for record in kept],
+        [is_within_noise(record) for record in kept],
     )
 
 
@@ -149,14 +159,17 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
         counts = {
             "correct": sum(judged.worth[i] == 1 for i in members),
             "ties": sum(judged.margins[i] == 0 for i in members),
+            "within_noise": sum(judged.unsure[i] for i in members),
             "undecided": sum(undecided[category] for category in of),
             "skipped": sum(skipped[category] for category in of),
         }
         rows.append(Row(name, estimate, {**evaluator, **labels, "weighting": weighting}, counts))
 
     def parts(members: Sequence[int], weighting: str) -> Columns:
-        weights = [judged.weights[i] if weighting == "category" else 1.0 for i in members]
-        return [judged.worth[i] for i in members], [judged.sources[i] for i in members], weights
+        worth, sources = [judged.worth[i] for i in members], [judged.sources[i] for i in members]
+        if weighting == "none":
+            return worth, sources, [1.0] * len(worth), None
+        return worth, sources, [judged.weights[i] for i in members], [judged.categories[i] for i in members]
 
     groups = _indices_by_category(judged.categories)
     # Sorted, so that the order of items does not matter; categories without a decided item stay in.
@@ -164,12 +177,12 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
     ranked = [name for name in names if name in groups and name != NO_CATEGORY]
     # The paper's measure leads: the worst category, weighted; then weighted accuracy, then unweighted (section 4.2).
     for weighting, suffix, whole in (("category", "", "weighted"), ("none", " unweighted", "all")):
-        found = {name: clustered_proportion(*parts(groups.get(name, ()), weighting)) for name in names}
+        found = {name: weighted_share(*parts(groups.get(name, ()), weighting)) for name in names}
         lowest = {"lowest": min(ranked, key=lambda name: found[name].value)} if ranked else {}
         members = [i for name in ranked for i in groups[name]]
         smallest = lowest_accuracy([parts(groups[name], weighting) for name in ranked])
         row("minimum" + suffix, smallest, members, {*names}, weighting, **lowest)
-        row(whole, clustered_proportion(*parts(everything, weighting)), everything, {*names}, weighting)
+        row(whole, weighted_share(*parts(everything, weighting)), everything, {*names}, weighting)
         for name in names:
             row(name + suffix, found[name], groups.get(name, ()), {name}, weighting, category=name)
     return [*rows, *_confidence_rows(records, evaluator)]

@@ -68,9 +68,9 @@ def complete(records: Sequence[Record], settings: ConditionSettings) -> list[Rec
 
 
 def leave_undecided(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """The records with the evaluator's noise (nats); a margin within it is undecided, unless all are decided."""
+    """The records with the evaluator's noise (nats); by the strict protocol a margin within it is undecided."""
     noise = preflight_of(records, settings).noise
-    if noise is None or settings.protocol != "checked":
+    if noise is None or settings.protocol != "strict":
         return [{**record, "noise": noise} for record in records]
     undecided = {"verdict": UNDECIDED, "correct": None}
     return [

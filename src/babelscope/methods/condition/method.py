@@ -12,6 +12,7 @@ from babelscope.core.ties import credit
 from babelscope.methods.base import Method
 from babelscope.methods.condition.ask import ask, check_system
 from babelscope.methods.condition.classes import class_rows
+from babelscope.methods.condition.correction import corrected_row
 from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
 from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, complete, judge
 from babelscope.methods.condition.known import ask_known, sample
@@ -22,15 +23,17 @@ from babelscope.testsets.mucow import NO_CATEGORY
 
 
 def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
-    """Accuracy by category, unweighted and weighted, what is undecided, and whether the evaluator can judge."""
+    """Accuracy by category, weighted and unweighted, corrected or with what is undecided; the evaluator's test."""
     if any("noise" not in record for record in records):
         records = complete(records, settings)
     rows = accuracy_rows(records, settings.tied_weights)
-    if settings.protocol == "checked":
+    tested = preflight_of(records, settings)
+    if settings.protocol == "strict":
         rows += undecided_rows(records)
+    if settings.protocol == "checked" and tested.passed == "yes":
+        rows.append(corrected_row(records, tested.truths))
     rows += class_rows(records)
-    evaluator = str(records[0]["evaluator"]) if records else ""
-    rows += preflight_rows(preflight_of(records, settings), evaluator)
+    rows += preflight_rows(tested, str(records[0]["evaluator"]) if records else "")
     notes = Counter(note for record in records for note in record["notes"])
     counts = {
         "no_cue": sum(record["skipped"] == NO_CUE for record in records),
@@ -67,7 +70,7 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="condition",
-    version=7,
+    version=8,
     summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
     kind=AmbiguousSource,
     settings=ConditionSettings,

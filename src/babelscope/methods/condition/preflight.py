@@ -57,6 +57,8 @@ class Preflight:
     noise: float | None
     """Margins up to this size (nats) decide nothing; None where nothing is known about it."""
     checks: Sequence[Check]
+    truths: Sequence[Truth] = ()
+    """How it judged translations whose truth is known."""
 
     @property
     def reasons(self) -> list[str]:
@@ -95,12 +97,13 @@ def preflight_of(records: Sequence[Record], settings: ConditionSettings) -> Pref
     checks = [
         # Translations with words exchanged may not be grammatical: they measure noise, not ability.
         *accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
+        *_sense([each for each in truths if each.independent]),
         _matching(tested),
         _sensitivity(records),
         _survival(records),
         _language(records, tested),
     ]
-    return concluded(checks, noise_of(truths))
+    return replace(concluded(checks, noise_of(truths)), truths=truths)
 
 
 def concluded(checks: Sequence[Check], noise: float | None = None) -> Preflight:
@@ -212,6 +215,20 @@ def _references(truths: Sequence[Truth]) -> list[Check]:
         return []
     why = f"it takes only {_percent(estimate.value)} of the references for right; a coin would 50 %"
     return [Check("references", "no", estimate, why)]
+
+
+def _sense(truths: Sequence[Truth]) -> list[Check]:
+    """Where it fails: right translations as written, and wrong ones in which the sense alone was exchanged."""
+    right = [each for each in truths if each.right and each.by != "exchange"]
+    wrong = [each for each in truths if not each.right and each.by == "exchange"]
+    estimate = _balanced([*right, *wrong])
+    if min(len(right), len(wrong)) < FEW or estimate.value >= LEAST_ACCURACY or estimate.low > 0.5:
+        return []
+    why = (
+        f"where the sense alone was exchanged, it judges {_percent(estimate.value)} of right and wrong translations "
+        "as they are: it goes by the translation of the cue"
+    )
+    return [Check("sense", "no", estimate, why)]
 
 
 def _with_makers(check: Check, makers: Makers) -> Check:

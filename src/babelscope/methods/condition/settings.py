@@ -13,7 +13,7 @@ from babelscope.core.ties import Ties
 
 Base = Literal["e", "2"]
 TiedWeights = Literal["shared", "order"]
-Protocol = Literal["checked", "paper", "released"]
+Protocol = Literal["checked", "strict", "paper", "released"]
 
 
 class ConditionSettings(Settings):
@@ -22,8 +22,8 @@ class ConditionSettings(Settings):
     old_names: ClassVar[Mapping[str, str]] = {"base": "score_base", "equal": "tied_weights"}
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {
-            "paper": {"ties": "wrong"},
-            "released": {"ties": "correct", "tied_weights": "order", "score_base": "2"},
+            "paper": {"ties": "wrong", "preflight": 0},
+            "released": {"ties": "correct", "tied_weights": "order", "score_base": "2", "preflight": 0},
         }
     }
 
@@ -46,6 +46,7 @@ class ConditionSettings(Settings):
     """Test the evaluator on at most so many items before its verdicts are believed: on their references, and on
     translations of their sources with a cue. 0: no test, and `passed` is unknown."""
     protocol: Protocol = "checked"
-    """Leave verdicts within the evaluator's noise undecided (checked); or decide every item, as the paper's text says
+    """Test the evaluator, decide every item, and correct the accuracy for its error rates (checked); test it and
+    leave verdicts within its noise undecided (strict); or decide every item without a test, as the paper's text says
     (paper: score > 0.5), or as its released code does (released: score >= 0.5, equal weights by order, powers of 2).
-    Settings that are said beside it stay as they are said."""
+    Settings that are given beside it stay as they are given."""
