@@ -270,14 +270,14 @@ def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mappi
         decided = [record for record in records if record["verdict"] != "undecided"]
         truth = [sum(record["truth"] for record in some) / max(1, len(some)) for some in (decided, records)]
         all_ = next(row.estimate for row in accuracy_rows(records) if row.name == "all")
-        whole = undecided_rows(records)[1].estimate
+        worst, best = (row.estimate for row in undecided_rows(records)[1:])
         claims += bool(decided)
         inside["decided"] += bool(decided) and all_.low <= truth[0] <= all_.high
-        inside["all"] += whole.low <= truth[1] <= whole.high
+        inside["all"] += bool(decided) and worst.low <= truth[1] <= best.high
         shares.append(len(decided) / of)
     return {
         "decided": inside["decided"] / max(1, claims),
-        "all": inside["all"] / count,
+        "all": inside["all"] / max(1, claims),
         "share decided": sum(shares) / count,
         "nothing decided": 1 - claims / count,
     }

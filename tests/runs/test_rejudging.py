@@ -117,7 +117,7 @@ def test_the_manifest_says_what_each_cell_is_and_what_it_cost(tmp_path: Path) ->
     manifest = read_run(run("condition", tmp_path / "run")).manifest
     assert (manifest.format, manifest.status) == (1, "finished")
     (part,) = manifest.methods.values()
-    assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 8, "mean")
+    assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 9, "mean")
     assert [each["by"] for each in part.comparable] == [[], [], ["category"]]
     assert [each.get("worst_of") for each in part.comparable] == ["category", None, None]
     assert {"babelscope", "python", "platform"} == manifest.software.keys()

@@ -236,17 +236,26 @@ def test_margins_within_the_noise_are_undecided_and_counted_apart() -> None:
     ]  # fmt: skip
     assert [each["correct"] for each in done] == [True, None, None, False, False, None]
     assert [each["weight"] for each in done] == [1.5, None, None, 1.5, 3.0, None]
-    share, worst = undecided_rows(done)
+    share, worst, best = undecided_rows(done)
     assert (share.estimate.value, share.estimate.n, share.counts["undecided"]) == (0.5, 6, 3)
-    assert worst.estimate.value == pytest.approx(1 / 3)
-    assert worst.estimate.low < 1 / 6
-    assert worst.estimate.high > 4 / 6
+    # One of three decided is right; so is one of six if no undecided one is, and four if all are.
+    assert worst.estimate.value == pytest.approx(1 / 6)
+    assert best.estimate.value == pytest.approx(4 / 6)
+    assert worst.estimate.low < 1 / 6 < 4 / 6 < best.estimate.high
     # Judged again, also from completed records, all are decided, and those within the noise are counted.
     again = complete(judge(done, checked), checked)
     assert [each["verdict"] for each in again] == ["correct"] * 2 + ["wrong"] * 3 + ["correct"]
     counts = {row.name: row.counts for row in accuracy_rows(again)}
     assert (counts["weighted"]["within_noise"], counts["weighted"]["undecided"]) == (3, 0)
     assert complete(judge(again, strict), strict) == done
+
+
+def test_where_nothing_is_decided_no_case_has_a_value() -> None:
+    result = condition(Translator(), Judge(lambda _: "nothing"), items(), protocol="strict")
+    assert of(result, "decided").estimate.value == 0
+    for name in ("worst case", "best case"):
+        told = of(result, name).as_json()
+        assert (told["value"], told["n"], told["no_interval"]) == (None, 0, "no item is decided")
 
 
 def test_the_sample_depends_on_ids_and_seed_only() -> None:

@@ -189,9 +189,9 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
 
 
 def undecided_rows(records: Sequence[Record]) -> list[Row]:
-    """The share of items that are decided; and accuracy over all items, whatever the undecided ones may be.
+    """The share of items that are decided; accuracy over all items if all undecided are wrong, and if all are right.
 
-    The interval of the latter joins that of the worst case (all undecided wrong) and of the best (all right).
+    Where nothing is decided, the two cases have no value.
     """
     judged = [record for record in records if not record["skipped"]]
     labels = {"evaluator": judged[0]["evaluator"]} if judged else {}
@@ -203,13 +203,12 @@ def undecided_rows(records: Sequence[Record]) -> list[Row]:
     rows = [Row("decided", clustered_proportion(decided, sources), labels, counts)]
     known = iter(worth)
     values = [next(known) if each else None for each in decided]
-    ends = [
-        clustered_proportion([if_open if each is None else each for each in values], sources)
-        for if_open in (0.0, 1.0)
-    ]
-    value = math.fsum(worth) / len(worth) if worth else 0.5
-    estimate = Estimate(value, ends[0].low, ends[1].high, len(judged)) if judged else Estimate.of_nothing()
-    return [*rows, Row("worst case", estimate, labels, counts)]
+    for name, if_open in (("worst case", 0.0), ("best case", 1.0)):
+        estimate = clustered_proportion([if_open if each is None else each for each in values], sources)
+        if not worth:
+            estimate = Estimate.without_interval(math.nan, 0, "no item is decided")
+        rows.append(Row(name, estimate, labels, counts))
+    return rows
 
 
 def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:

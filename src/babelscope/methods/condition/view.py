@@ -152,16 +152,16 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
             open_ = f"no finding, {open_}"
         found += [Caveat(column.name, f"{failed if passed == 'no' else open_}{why}.") for why in reasons]
     found += _about_known_translations(column)
-    whole = one(rows, "worst case")
-    if whole and whole.counts["undecided"]:
-        low, high = (f"{100 * (1 - end):.1f} %" for end in (whole.estimate.high, whole.estimate.low))
-        found.append(
-            Caveat(
-                column.name,
-                f"{whole.counts['undecided']} of {whole.estimate.n} sentences are undecided, within the evaluator’s "
-                f"noise: {low} to {high} of all are wrong.",
-            )
+    decided, worst, best = (one(rows, name) for name in ("decided", "worst case", "best case"))
+    if decided and decided.counts["undecided"]:
+        told = (
+            f"{decided.counts['undecided']} of {decided.estimate.n} sentences are undecided, within the evaluator’s "
+            "noise"
         )
+        if worst and best and worst.estimate.n:
+            low, high = (f"{100 * (1 - end):.1f} %" for end in (best.estimate.high, worst.estimate.low))
+            told += f": {low} to {high} of all are wrong"
+        found.append(Caveat(column.name, f"{told}."))
     return found
 
 
