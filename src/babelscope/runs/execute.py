@@ -112,9 +112,10 @@ def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
 
 
 def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> Result:
-    """Summarise a run whose records are all stored; write its summary, then its status and cost."""
-    run.check_sealed()
+    """Summarise a run whose records are all stored; complete these, write its summary, then its status and cost."""
     result = summarise_run(manifest, run.records, methods, run.path)
+    completed = iter(result.records)
+    run.complete([record if "unanswered" in record else next(completed) for record in run.records])
     result = dataclasses.replace(result, sections=sections_of(result.groups))
     run.finish(result.to_json())
     signed = {

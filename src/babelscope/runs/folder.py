@@ -173,6 +173,21 @@ class RunFolder:
         if sealed is not None and sealed != self.seal:
             raise records_changed(self._file.name)
 
+    def complete(self, records: Sequence[Record]) -> None:
+        """Replace the records of a complete run by the same with what depends on all of them, such as weights."""
+        data = b"".join(map(record_line, records))
+        digest = hashlib.sha256(data)
+        changed = digest.hexdigest() != self.seal["sha256"]
+        self._digest = digest
+        self.records = list(records)
+        self.check_sealed()
+        if changed:
+            with replacing(self.path / "records.jsonl") as file:
+                file.write(data)
+            self._file.close()
+            self._file = open_regular(self.path / "records.jsonl", append=True)
+            self._lock()
+
     def finish(self, summary: str) -> None:
         """Write summary.json of a complete run."""
         _replace_file(self.path / "summary.json", summary)
