@@ -20,6 +20,9 @@ _ORDER = 11
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--newstest", type=Path, default=shared("data", "newstest", "text"))
+    parser.add_argument(
+        "--set", action="append", default=[], help="wmt08, may be repeated; else all wmt sets"
+    )
     parser.add_argument("--type", action="append", default=[], help="may be repeated; else all types")
     parser.add_argument("--skip", type=int, default=0, help="lines that were read before")
     parser.add_argument("--lines", type=int, default=3000)
@@ -27,7 +30,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-n", type=int, default=20, help="pairs of each type")
     options = parser.parse_args()
-    rows = _lines(options.newstest)[options.skip : options.skip + options.lines]
+    rows = _lines(options.newstest, options.set)[options.skip : options.skip + options.lines]
     rows = [row for row in rows if re.search(options.matching, row[1])]
     types = options.type or [name for name, made in error_types().items() if made.language == "de"]
     found: dict[str, list[MinimalPair]] = {name: [] for name in types}
@@ -42,11 +45,12 @@ def main() -> None:
             print(f"{number}. {change}\n   {pair.source}\n   {pair.correct}\n   {pair.contrastive[0]}")
 
 
-def _lines(folder: Path) -> list[tuple[str, str]]:
-    """All source and reference lines, shuffled."""
+def _lines(folder: Path, sets: list[str]) -> list[tuple[str, str]]:
+    """All source and reference lines of the sets, shuffled."""
     rows: list[tuple[str, str]] = []
-    for source in sorted(folder.glob("wmt*.en")):
-        both = (read_lines(path, keep_separators=True) for path in (source, source.with_suffix(".de")))
+    for source in sorted(path for name in sets or ["wmt*"] for path in folder.glob(f"{name}.en*")):
+        reference = source.with_name(source.name.replace(".en", ".de"))
+        both = (read_lines(path, keep_separators=True) for path in (source, reference))
         rows += zip(*both, strict=True)
     random.Random(_ORDER).shuffle(rows)
     return rows

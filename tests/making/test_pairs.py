@@ -14,8 +14,8 @@ from babelscope.making.pairs import make_pairs
 from babelscope.util.errors import BabelscopeError
 
 
-def made(type: str, text: str, **options: str) -> list[str]:
-    variants = error_type(type).variants(default_analyser().analyse(text), **options)
+def made(type: str, text: str, mode: str | None = None, source: str = "") -> list[str]:
+    variants = error_type(type).variants(default_analyser().analyse(text), mode, source=source)
     assert all(variant.text != text for variant in variants)
     assert all(text[variant.start :].startswith(variant.word.split(" ")[0]) for variant in variants)
     return [variant.text for variant in variants]
@@ -24,7 +24,7 @@ def made(type: str, text: str, **options: str) -> list[str]:
 CASES = [
     # type, reference, variants
     ("polarity_particle_nicht_del", "Der Koch kommt nicht.", ["Der Koch kommt."]),
-    ("polarity_particle_nicht_del", "Nicht er, nicht sie.", ["Nicht er, sie."]),
+    ("polarity_particle_nicht_del", "Nicht er, nicht sie.", []),
     ("polarity_particle_nicht_del", "Nichts davon ist neu.", []),
     ("polarity_particle_kein_del", "Wir haben keine Leiter.", ["Wir haben eine Leiter."]),
     ("polarity_particle_kein_del", "Kein Hund bellte.", ["Ein Hund bellte."]),
@@ -38,9 +38,9 @@ CASES = [
     ("polarity_affix_del", "Im Underground spielt die Band Unasur.", []),
     ("placeholder_ding", "Der Bäcker verkauft Brot.", ["Der Ding verkauft Brot.", "Der Bäcker verkauft Ding."]),
     ("placeholder_ding", "Sie schlief lange.", []),
-    ("hypercorrect_genitive", "Seit dem Unfall.", ["Seit des Unfalls.", "Seit des Unfalles."]),
+    ("hypercorrect_genitive", "Seit dem Unfall.", ["Seit des Unfalls."]),
     ("hypercorrect_genitive", "Gemäß dem alten Gesetz ist es so.", ["Gemäß des alten Gesetzes ist es so."]),
-    ("hypercorrect_genitive", "Seit einem Jahr.", ["Seit eines Jahres.", "Seit eines Jahrs."]),
+    ("hypercorrect_genitive", "Seit einem Jahr.", ["Seit eines Jahres."]),
     ("hypercorrect_genitive", "Gegenüber dem Kollegen schweigt sie.", ["Gegenüber des Kollegen schweigt sie."]),
     ("hypercorrect_genitive", "Entsprechend den Wünschen der Kinder.", ["Entsprechend der Wünsche der Kinder."]),
     ("hypercorrect_genitive", "Nahe der Stadt liegt ein See, in dem man schwimmt.", []),
@@ -71,9 +71,9 @@ CASES = [
     ("polarity_particle_kein_ins", "Er kaufte das Haus.", []),
     ("polarity_particle_nicht_ins", "Er hat das Haus gekauft.", ["Er hat das Haus nicht gekauft."]),
     ("polarity_particle_nicht_ins", "Er hat das Haus nicht gekauft.", []),
-    ("subj_adequacy", "Dann ging sie weg.", ["Dann gingen sie weg."]),
+    ("subj_adequacy", "Dann ging sie weg.", []),  # without a source
     ("subj_adequacy", "Dann ging er weg.", []),
-    ("transliteration", "Gestern kam Martin an.", ["Gestern kam Maritn an."]),
+    ("transliteration", "Gestern kam Martin an.", []),  # without a source
     ("transliteration", "Gestern kam er an.", []),
     ("verb_particle", "Das stellt er fest.", []),
 ]  # fmt: skip
@@ -85,8 +85,9 @@ def test_variants(type: str, text: str, expected: list[str]) -> None:
 
 
 def test_particle_is_another() -> None:
-    (variant,) = made("verb_particle", "Das stellt er fest.")
-    assert variant.startswith("Das stellt er ")
+    variants = made("verb_particle", "Das stellt er fest.")
+    assert len(variants) > 5
+    assert all(variant.startswith("Das stellt er ") for variant in variants)
     assert made("verb_particle", "Das sagt er gern.") == []
 
 

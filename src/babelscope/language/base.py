@@ -129,12 +129,14 @@ class ErrorType:
     definition: str
     """What is wrong, in a full sentence: for annotators and documents."""
     make: Callable[..., list[Variant]] = field(repr=False)
-    """Makes all variants of an analysed reference; takes `mode` if there are several modes."""
+    """Makes all variants of an analysed reference; takes `mode` if it has modes, `source` if it reads the source."""
     detect: Detector | None = field(default=None, repr=False)
     looks_for: Callable[[str], object] | None = field(default=None, repr=False)
     """What the detector needs to find in the source; None if it looks at the translation alone."""
     modes: tuple[str, ...] = ()
     """Names of ways to make the variants, the first is the default; empty if there is only one way."""
+    reads_source: bool = False
+    """Whether its variants depend on the source, so that a variant is wrong with respect to it."""
     plausible: bool = True
     """Whether systems make this error; implausible types serve as controls."""
     overlap: Overlap = field(default=Overlap(), repr=False)
@@ -144,11 +146,14 @@ class ErrorType:
     label: str = ""
     """A few plain words for a reader who has not read the papers; the name if empty."""
 
-    def variants(self, sentence: Analysed[Any], mode: str | None = None) -> list[Variant]:
+    def variants(
+        self, sentence: Analysed[Any], mode: str | None = None, *, source: str = ""
+    ) -> list[Variant]:
         """All variants of a reference; none if it has more than `LONGEST` characters."""
         if len(sentence.text) > LONGEST:
             return []
-        return self.make(sentence, mode=mode) if mode else self.make(sentence)
+        options = ({"mode": mode} if mode else {}) | ({"source": source} if self.reads_source else {})
+        return self.make(sentence, **options)
 
 
 def words_and_marks(text: str) -> Spans:

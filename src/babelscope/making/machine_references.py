@@ -272,7 +272,7 @@ class _Maker:
         if other_language(translation, made.language):
             return dropped("another language")
         read = self._analysed(made, translation)
-        own = self._variants(made, read)
+        own = self._variants(made, human, read)
         right = self._right(made, human, read, own)
         if right and rejected:
             return dropped(rejected)
@@ -299,8 +299,8 @@ class _Maker:
     def _analysed(self, made: ErrorType, text: str) -> Analysed[Any]:
         return (self.analyser or language(made.language).analyser()).analyse(text)
 
-    def _variants(self, made: ErrorType, read: Analysed[Any]) -> list[Variant]:
-        return made.variants(read, self.mode if self.mode in made.modes else None)
+    def _variants(self, made: ErrorType, human: MinimalPair, read: Analysed[Any]) -> list[Variant]:
+        return made.variants(read, self.mode if self.mode in made.modes else None, source=human.source)
 
     def _right(
         self, made: ErrorType, human: MinimalPair, read: Analysed[Any], own: list[Variant]
@@ -311,7 +311,7 @@ class _Maker:
             return own if overlap.wrong_places(human.source, read) is None else []
         reference = self._analysed(made, human.correct)
         if overlap.by_count:
-            return own if len(own) >= len(self._variants(made, reference)) else []
+            return own if len(own) >= len(self._variants(made, human, reference)) else []
         changed = _difference(made, human.correct, human.contrastive[0])
         known = marks(overlap, reference, changed)
         fitting = [each for each in own if known & marks(overlap, read, each)]

@@ -70,7 +70,7 @@ def make_pairs(
             continue
         analysed = analyser.analyse(reference)
         for made in types:
-            found = made.variants(analysed, mode if mode in made.modes else None)
+            found = made.variants(analysed, mode if mode in made.modes else None, source=source)
             if choose == "one" and found:
                 # A random stream for each sentence: leaving one out does not change the choice for others.
                 found = [found[int(stream(seed, f"pairs/{made.name}/{number}").integers(len(found)))]]

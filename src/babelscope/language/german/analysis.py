@@ -38,6 +38,9 @@ class Nouns(Protocol):
     def declines_as_adjective(self, form: str) -> bool:
         """Whether `form` can be an adjective used as a noun, as in "die Kranken"."""
 
+    def is_counted(self, form: str) -> bool:
+        """Whether `form` belongs to a noun with a plural, so that it may follow "ein"."""
+
     def is_common(self, form: str) -> bool:
         """Whether `form` is certainly a common noun, not the name of a person or place."""
 

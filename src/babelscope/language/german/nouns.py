@@ -23,6 +23,7 @@ _READINGS = [
 _BIT = {reading: 1 << place for place, reading in enumerate(_READINGS)}
 _ADJECTIVAL = 1 << len(_READINGS)
 _NAME = _ADJECTIVAL << 1
+_COUNTED = _NAME << 1
 # Left out: names hardly take an article, and many look like other nouns.
 _NO_NOUN = frozenset({"Vorname", "Nachname", "Buchstabe", "Symbol", "Affix", "Suffix", "Wortverbindung"})
 _NAMES = frozenset({"Toponym", "Eigenname", "Straßenname", "Abkürzung", "Vorname", "Nachname"})
@@ -77,6 +78,9 @@ class NounList:
     def declines_as_adjective(self, form: str) -> bool:
         return bool(self._mask(form) & _ADJECTIVAL)
 
+    def is_counted(self, form: str) -> bool:
+        return bool(self._mask(form) & _COUNTED)
+
     def is_common(self, form: str) -> bool:
         """Whether `form` is certainly a common noun: listed as one, or a compound with a long last part."""
         part = self.head(form)
@@ -130,6 +134,8 @@ def _load(path: Path) -> dict[str, int]:
                 continue
             marks = _ADJECTIVAL if "adjektivische Deklination" in kinds else 0
             marks |= _NAME if kinds & _NAMES else 0
+            if any(row[place] for place, (_, number, _) in columns if number == "pl"):
+                marks |= _COUNTED
             known = [row[place] for place in genders]
             for place, (case, number, variant) in columns:
                 if form := row[place]:

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from typing import Literal
 
+from babelscope.language.base import Token
 from babelscope.language.german.analysis import word_set
 from babelscope.language.german.irregular import AUXILIARIES, principal_parts
 
@@ -22,6 +23,14 @@ _PREFIXES = word_set(
 )
 _KNOWN_PREFIXES = _PREFIXES | {""}
 _VOWELS = "aeiouäöüy"
+
+
+def number_of(verb: Token) -> str:
+    """The number of a finite verb: plurals of the first and third person end in -n; "" if it is not clear."""
+    form = verb.text.lower()
+    if form == "sind" or (form.endswith("en") and form != "en"):
+        return "pl"
+    return "" if form.endswith("n") else "sg"
 
 
 def other_number(form: str, lemma: str, person: Person = 3) -> list[str]:

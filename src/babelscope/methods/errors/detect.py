@@ -121,7 +121,7 @@ def _variants(reader: _Reader, name: str, source: str, references: Sequence[str]
     """(reference, the same with the error put in), where the reference has a place for it."""
     made = []
     for reference in references:
-        found = error_type(name).variants(reader.read(error_type(name).language, reference))
+        found = error_type(name).variants(reader.read(error_type(name).language, reference), source=source)
         if found:
             # Drawn by the texts alone, so that judging again, or in other chunks, draws the same.
             draw = stream(0, f"errors/{name}/{digest_json([source, reference])}")

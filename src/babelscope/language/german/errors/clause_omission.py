@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from babelscope.language.base import ErrorType, Overlap, Variant
 from babelscope.language.german.analysis import ABBREVIATIONS, Analysed
+from babelscope.language.german.errors.phrases import clause_around
 
 # A mark that ends a clause, with closing quotes and brackets, and the space before what follows.
 # Possessive quantifiers, and matching a run of marks from its start only, keep the time linear.
@@ -54,7 +55,8 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
             continue
         left, right = text[:start].rstrip(), text[end:]
         if mode == "strict" and left.endswith(";"):  # the mark of what is left out ends the sentence now
-            left = left[:-1] + text[start:end].rstrip()[-1:]
+            mark = text[start:end].rstrip()[-1:]
+            left = left[:-1] + (mark if mark in ".!?" else ".")
         if mode == "strict" and not left:
             right = right[:1].upper() + right[1:]
         kept = f"{left} {right}".strip()
@@ -78,6 +80,8 @@ def _strict_boundaries(sentence: Analysed) -> list[int]:
         while end and text[end - 1].isspace():
             end -= 1
         doubtful = _ENDS_DOUBTFULLY.search(text, max(0, end - 5), end)
+        if doubtful and doubtful[0] != ";" and not sentence.analyser.nouns.listed(doubtful[0][:-1]):
+            continue  # "Maj. Miller"
         if text[end - 1 : end] == ";" and opens.get(cut, "").startswith(_SUBORDINATE):
             continue
         last = bisect_right(ends, cut) - 1
@@ -98,6 +102,7 @@ def _divides_clauses(text: str, finite: list[int], start: int, end: int) -> bool
     return (
         all(_any_between(finite, a, b) for a, b in parts)
         and before[-1:] not in (":", ",")
+        and not any(text[a:b].startswith(("(", "[")) for a, b in parts)
         and _is_closed(text[start:end])
     )
 
@@ -113,7 +118,14 @@ def _is_closed(part: str) -> bool:
 
 
 def _finite_verbs(sentence: Analysed) -> list[int]:
-    return [token.start for token in sentence.tokens if token.tag.endswith("FIN")]
+    """Offsets of finite verbs that are not in a clause that a conjunction or relative pronoun begins."""
+    tokens = sentence.tokens
+    return [
+        token.start
+        for place, token in enumerate(tokens)
+        if token.tag.endswith("FIN")
+        and not any(each.tag.startswith(("KOUS", "PREL")) for each in clause_around(tokens, place)[:2])
+    ]
 
 
 def _any_between(places: list[int], start: int, end: int) -> bool:
@@ -180,6 +192,6 @@ ERROR = ErrorType(
     looks_for=boundaries,
     modes=("strict", "clean", "as-released"),
     overlap=Overlap(by_count=True, wrong_places=_omitted),
-    version=2,
+    version=3,
     label="a clause left out",
 )

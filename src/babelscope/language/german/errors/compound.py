@@ -10,18 +10,22 @@ from babelscope.language.german.analysis import Analysed, word_set
 _SHORTEST = 4
 _LONG = 7
 _SUFFIXED = re.compile(
-    r"(?:Schaft|Heit|Keit|Tum|Ismus|Ling|Lein|Chen|Nahme|Nehmer|Fälle|Ierung)(?:e[nrs]?|s|n)?"
+    r"(?:Schaft|Heit|Keit|Tum|Ismus|Ling|Lein|Chen|Nahme|Nehmer|Fälle|Ierung|Tausend|Hundert)(?:e[nrs]?|s|n)?"
 )
 # Nouns, too, but as the beginning of a word they are prefixes of its verb: "Unterstützung".
-_PREFIXES = word_set("durch gegen hinter nieder über unter voll wider wieder zurück zusammen zwischen")
+_PREFIXES = word_set(
+    "durch gegen hoch kilo mega milli zenti hinter nieder trans über unter voll wider wieder zurück zusammen zwischen"
+)
 _LINKS = ("", "s", "es", "n", "en", "e", "er")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each compound of two known nouns."""
+def variants(sentence: Analysed, source: str = "") -> list[Variant]:
+    """One variant for each compound of two known nouns; what the source has too is a name or a loan word."""
     found = []
     for token in sentence.tokens:
-        if token.tag == "NN" and "-" not in token.text and (cut := _boundary(sentence, token.text)):
+        if token.tag != "NN" or "-" in token.text or token.text.lower() in source.lower():
+            continue
+        if cut := _boundary(sentence, token.text):
             found.append(replace_word(sentence, token, f"{token.text[:cut]} {token.text[cut:].capitalize()}"))
     return found
 
@@ -34,13 +38,13 @@ def _boundary(sentence: Analysed, word: str) -> int:
         return 0  # "Queensland"
     for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
         first, second = word[:cut], word[cut:].capitalize()
-        linked = any(
-            first.endswith(link) and nouns.listed(first[: len(first) - len(link)]) for link in _LINKS
-        )
+        stems = (first.removesuffix(link) for link in _LINKS if first.endswith(link))
+        linked = any(nouns.listed(stem) and _stands_alone(sentence, stem) for stem in stems)
         if (
             linked
             and first.lower() not in _PREFIXES
             and nouns.listed(second)
+            and not nouns.declines_as_adjective(second)  # "Asyl Suchende" is right
             and _stands_alone(sentence, second)
         ):
             return cut
@@ -69,6 +73,7 @@ ERROR = ErrorType(
     "A compound is written as two words, as in English.",
     variants,
     detect,
-    version=2,
+    reads_source=True,
+    version=3,
     label="a compound written as two words",
 )

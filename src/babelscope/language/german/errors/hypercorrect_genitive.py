@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from babelscope.language.base import ErrorType, Token, Variant
 from babelscope.language.german.analysis import Analysed, Nominal, Nouns
 from babelscope.language.german.errors.overlap import BY_PREPOSITION
@@ -17,7 +19,8 @@ _SIBILANTS = ("s", "ß", "x", "z")
 def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     """For each such phrase the genitive forms of its noun, the usual one first.
 
-    "strict" leaves out nouns that are not known in the number of their article, and those without a genitive form.
+    "strict" makes the usual form only, and leaves out nouns that are not known in the number of their article, and
+    those without a genitive form.
     """
     found = []
     tokens, nouns = sentence.tokens, sentence.analyser.nouns
@@ -38,7 +41,9 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
             continue  # "erhöht entsprechend den Haushalt" is an accusative
         if mode == "strict" and not _is_dative(known, plural=plural):
             continue
-        forms = genitive_plurals(noun.text, nouns) if plural else genitives(noun.text, nouns, mode)
+        if mode == "strict" and tokens[place + 1].text.endswith("."):
+            continue  # "seit dem 20. August": a date has no ending in the genitive
+        forms = genitive_plurals(noun.text, nouns, mode) if plural else genitives(noun.text, nouns, mode)
         for form in forms:
             if plural and Nominal("f", "sg", "dat") in nouns.readings(form):
                 continue  # "gegenüber der Angestellten" is right of a woman
@@ -71,7 +76,7 @@ def genitives(form: str, nouns: Nouns, mode: str = "strict") -> list[str]:
         stem = form[:-1]  # "dem Rate": the -e of the old dative
     if stem.endswith("nis"):
         return [stem + "ses"]
-    if stem.lower() == "jahr":  # the only noun whose long form is far more frequent
+    if mode != "strict" and stem.lower() == "jahr":  # the only noun whose long form is far more frequent
         return [stem + "es", stem + "s"]
     head = nouns.head(stem)
     endings = [end for end in ("s", "es", "ses") if _has(nouns.listed(head + end), "sg", "gen")]
@@ -87,17 +92,27 @@ def genitives(form: str, nouns: Nouns, mode: str = "strict") -> list[str]:
     if not endings:
         endings = ["es"] if stem.endswith(_SIBILANTS) and not stem.endswith("us") else [""]
         endings = ["s"] if endings == [""] and not stem.endswith(("us", "as", "is")) else endings
+    if mode == "strict" and len(endings) > 1:
+        endings = [_usual(endings, head)]
     return [stem + end for end in endings]
 
 
-def genitive_plurals(form: str, nouns: Nouns) -> list[str]:
+def _usual(endings: list[str], head: str) -> str:
+    """The usual one of several endings: Busses, Tages, but Königs."""
+    if "ses" in endings:
+        return "ses"
+    one_syllable = len(re.findall(r"[aeiouäöüy]+", head.lower())) == 1
+    return "es" if one_syllable or head.endswith(_SIBILANTS) else "s"
+
+
+def genitive_plurals(form: str, nouns: Nouns, mode: str = "strict") -> list[str]:
     """The genitive plural of a noun in the dative plural: without the -n of the dative, where it has one."""
     without = form[:-1]
     shorter = [without] if form.endswith("n") and _has(nouns.readings(without), "pl", "gen") else []
     if not shorter or _has(nouns.readings(form), "pl", "gen"):
-        return [form, *shorter] if nouns.declines_as_adjective(form) else [form]
-    # "der Lehrer" can be read as a nominative singular; then "der Lehrern" is the clear error, and comes first.
-    return [form, *shorter] if _has(nouns.readings(without), "sg", "nom") else shorter
+        return [form, *shorter] if mode != "strict" and nouns.declines_as_adjective(form) else [form]
+    # "der Lehrer" can be read as a nominative singular; then the released sets have "der Lehrern", which is no form.
+    return [form, *shorter] if mode != "strict" and _has(nouns.readings(without), "sg", "nom") else shorter
 
 
 def _has(readings: frozenset[Nominal], number: str, case: str) -> bool:
@@ -129,7 +144,7 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     plausible=False,
-    version=2,
+    version=3,
     overlap=BY_PREPOSITION,
     label="a genitive where the dative belongs",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from typing import get_args
 
@@ -33,6 +34,8 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
         ):
             continue
         if token.tag != "ART" and not _before_noun(sentence, place):
+            continue
+        if mode == "strict" and _may_be_relative(sentence, place):
             continue
         readings = article_readings(sentence, place)
         others = dict.fromkeys(
@@ -98,6 +101,18 @@ def _before_noun(sentence: Analysed, place: int) -> bool:
     # "um das von der Stadt bezahlte Haus" is no pronoun either.
     extended = sentence.tokens[place].tag == "PDS" and sentence.tokens[place + 1].tag.startswith("APPR")
     return extended or is_noun(sentence.tokens[place + 1])
+
+
+def _may_be_relative(sentence: Analysed, place: int) -> bool:
+    """Whether a clause begins here, or with the preposition before it, and ends in its verb: ", die Angst haben"."""
+    tokens = sentence.tokens
+    opening = place - (place > 0 and tokens[place - 1].tag == "APPR")
+    if not opening or tokens[opening - 1].text not in (",", "-", "–", "("):
+        return False
+    rest = tokens[place + 1 :]
+    clause = list(itertools.takewhile(lambda token: token.tag not in ("$,", "$."), rest))
+    finite = [token for token in clause if token.tag.endswith("FIN")]
+    return not finite or finite[0] in clause[-2:]
 
 
 def _is_written_plainly(word: str) -> bool:
@@ -180,6 +195,6 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_NOUN,
-    version=2,
+    version=3,
     label="an article of the wrong gender",
 )

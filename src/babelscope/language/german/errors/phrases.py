@@ -32,6 +32,23 @@ def preposition_before(tokens: tuple[Token, ...], place: int, *, strict: bool = 
     return before if word in _PREPOSITIONS and governs else None
 
 
+def clause_around(tokens: tuple[Token, ...], place: int) -> tuple[Token, ...]:
+    """The tokens around `place`, up to the next comma or end of a sentence on either side."""
+    first = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n].tag in ("$,", "$.")), 0)
+    last = next((n for n in range(place + 1, len(tokens)) if tokens[n].tag in ("$,", "$.")), len(tokens))
+    return tokens[first:last]
+
+
+def has_free_noun(clause: tuple[Token, ...]) -> bool:
+    """Whether a part of a clause has a noun without a preposition: "Sie sind Schwestern"."""
+    governed = False
+    for token in clause:
+        governed = token.tag.startswith("APPR") or (governed and not token.tag.startswith(("NN", "V")))
+        if token.tag in ("NN", "NE") and not governed:
+            return True
+    return False
+
+
 def noun_place_after(sentence: Analysed, place: int) -> int | None:
     """Index of the noun of the phrase that begins at `place`; None if it has none."""
     tokens = sentence.tokens

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.errors.phrases import clause_around
 
 _SOURCE = re.compile(
     r"\b(?:not|cannot|no|never|none|nobody|nothing|nowhere|neither|nor|without|lack\w*|fail\w*|refus\w*|hardly"
@@ -27,6 +28,70 @@ _TARGET = re.compile(
     r"|\w{2,}(?:los|frei|leer|widrig)(?:e[nmrs]?|igkeit)?)\b",
     re.IGNORECASE,
 )
+
+# Words that need a negation right after or before them: "gar nicht", "nicht einmal", "noch kein".
+_NEED_AFTER = word_set("gar überhaupt noch lange längst weitem oder ob wenn falls wie fast beinahe schon")
+_NEED_BEFORE = word_set(
+    "allein allzu bloß dass einmal eben etwa gerade lediglich länger mal mehr minder nur sonderlich umhin umsonst"
+    " unbedingt wahr weiter weniger wirklich zuletzt"
+)
+# Words that need one in their clause, or in the sentence before them.
+_NEED_IN_CLAUSE = re.compile(
+    r"mehr|je|jemals|jeglich\w*|irgend\w*|geringste\w*|mindesten|brauch\w*|bevor|ehe|bis|ungefähr"
+)
+_NEED_IN_SENTENCE = word_set("sondern geschweige vielmehr jemals überhaupt")
+_NEGATION = re.compile(
+    r"nicht|nichts|kein\w*|nie|niemals|niemand\w*|nirgend\w*|weder|ohne|kaum|nein", re.IGNORECASE
+)
+# Words that limit what a negation means, so that adding one gives no opposite: "immer nicht", "schon kein".
+_LIMITING = word_set(
+    "nur schon bereits erst fast mal immer stets oft meist meistens manchmal noch gern sogar wieder fast beinahe rund"
+    " etwa höchstens mindestens auch"
+)
+
+
+def can_lose_negation(sentence: Analysed, place: int) -> bool:
+    """Whether a clause without its negation at `place` is grammatical and says the opposite."""
+    tokens = sentence.tokens
+    clause = clause_around(tokens, place)
+    others = [token.text.lower() for token in clause if token is not tokens[place]]
+    before = [token.text.lower() for token in tokens[max(0, place - 2) : place]]
+    after = tokens[place + 1].text.lower() if place + 1 < len(tokens) else ""
+    return not (
+        set(before[-1:]) & _NEED_AFTER
+        or "noch" in before
+        or after in _NEED_BEFORE
+        or any(_NEED_IN_CLAUSE.fullmatch(word) for word in others)
+        or is_negated(sentence, place)
+        or any(token.text.lower() in _NEED_IN_SENTENCE for token in tokens[place:])
+        # "Arzt und nicht Lehrer", "Arzt, nicht Lehrer"
+        or (place > 0 and tokens[place - 1].tag == "KON")
+        or not any(token.tag.endswith("FIN") or token.tag in ("PTKZU", "VVIZU") for token in clause)
+        or is_asked(sentence, place)
+    )
+
+
+def is_negated(sentence: Analysed, place: int) -> bool:
+    """Whether another word of the clause at `place` negates."""
+    clause = clause_around(sentence.tokens, place)
+    return any(_NEGATION.fullmatch(token.text) for token in clause if token is not sentence.tokens[place])
+
+
+def can_take_negation(sentence: Analysed, place: int) -> bool:
+    """Whether a clause has a finite verb, no negation, and nothing that would limit one."""
+    clause = clause_around(sentence.tokens, place)
+    return (
+        any(token.tag.endswith("FIN") for token in clause)
+        and not any(token.text.lower() in _LIMITING for token in clause)
+        and not is_negated(sentence, place)
+        and not is_asked(sentence, place)
+    )
+
+
+def is_asked(sentence: Analysed, place: int) -> bool:
+    """Whether the sentence at `place` is a question, which a negation does not turn round."""
+    ends = (token.text for token in sentence.tokens[place:] if token.text in (".", "!", "?"))
+    return next(ends, "") == "?"
 
 
 def source_has_particle(source: str) -> bool:

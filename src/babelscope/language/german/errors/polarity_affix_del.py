@@ -7,6 +7,7 @@ import re
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, Tagger, word_set
 from babelscope.language.german.errors.overlap import NEGATION_DELETED
+from babelscope.language.german.errors.phrases import clause_around
 from babelscope.language.german.errors.polarity import source_has_affix, translation_is_positive
 from babelscope.language.german.errors.polarity_affix_ins import NEGATABLE
 
@@ -21,8 +22,8 @@ _NO_NEGATION = re.compile(
 
 # Words that mean something else without un-, not the opposite: unheimlich, unlängst, ungemein, Unmut.
 _NO_OPPOSITE = re.compile(
-    r"un(?:(?:art|mut|tat|zahl)(?:e|en|es|s)?$|benommen|ding|endlich$|erhört|gehalten|gehobelt|gemein|gezogen|heimlich"
-    r"|längst|ruhen$|scheinbar|tiefe|verblümt|verfroren|verhohlen|vermittelt|verschämt|versehens|verwandt"
+    r"un(?:(?:art|mut|tat|zahl)(?:e|en|es|s)?$|benommen|ding|bedingt|endlich$|entschieden|erhört|gehalten|geachtet|gehobelt|gemein|geschehen|gewisse[mnrs]?$|glück(?:e|es|s)?$|gezogen|heimlich"
+    r"|längst|mittelbar|ruhen$|scheinbar|tiefe|verblümt|verfroren|verhohlen|vermittelt|verschämt|versehens|verwandt"
     r"|willkürlich|zucht)"
 )
 # Adjectives that are too rare to be known to the tagger as whole words; those of polarity_affix_ins are others.
@@ -47,7 +48,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     "strict" leaves out words that are none without un- ("unverzüglich"), and those that mean something else.
     """
     found = []
-    for token in sentence.tokens:
+    for place, token in enumerate(sentence.tokens):
         form = token.text.lower()
         # Shorter words have no stem left ("uni"); words with a capital inside are names ("UNHCR").
         if not form.startswith("un") or len(form) < 5 or not token.text[1:].islower():
@@ -56,7 +57,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
             token.tag.startswith(_WORDS)
             and not _NO_NEGATION.match(form)
             and _is_prefixed(sentence, token)
-            and (mode != "strict" or (not _NO_OPPOSITE.match(form) and _is_word(sentence, token)))
+            and (mode != "strict" or (not _NO_OPPOSITE.match(form) and _has_opposite(sentence, place)))
         ):
             found.append(replace_word(sentence, token, form[2:]))
     return found
@@ -67,6 +68,19 @@ def _is_prefixed(sentence: Analysed, token: Token) -> bool:
     rest = token.text[2:]
     known = bool(sentence.analyser.nouns.readings(rest.capitalize()))
     return token.tag != "NN" or known or sentence.analyser.tagger.can_be(rest, "ADJA")
+
+
+def _has_opposite(sentence: Analysed, place: int) -> bool:
+    """Whether the word without un- is one, and fits: not "noch klar", "bleibt bemerkt", "lässt kommentiert"."""
+    token = sentence.tokens[place]
+    if place and sentence.tokens[place - 1].text == "noch":
+        return False
+    after = sentence.tokens[place + 1].tag if place + 1 < len(sentence.tokens) else ""
+    if token.tag == "ADJD" and after in ("ADJA", "ADJD"):
+        return False  # "ungewöhnlich warm"
+    kept = any(each.lemma.lower() in ("bleiben", "lassen") for each in clause_around(sentence.tokens, place))
+    participle = sentence.analyser.tagger.can_be(token.text[2:].lower(), "VVPP")
+    return not (kept and participle) and _is_word(sentence, token)
 
 
 def _is_word(sentence: Analysed, token: Token) -> bool:
@@ -104,7 +118,7 @@ ERROR = ErrorType(
     detect,
     looks_for=source_has_affix,
     modes=("strict", "as-released"),
-    version=2,
+    version=3,
     overlap=NEGATION_DELETED,
     label="the negation ‘un-’ left out",
 )

@@ -7,16 +7,24 @@ from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.articles import KEIN
 from babelscope.language.german.errors.overlap import KEIN_DELETED
 from babelscope.language.german.errors.phrases import noun_place_after
-from babelscope.language.german.errors.polarity import source_has_no, translation_is_positive
+from babelscope.language.german.errors.polarity import (
+    can_lose_negation,
+    source_has_no,
+    translation_is_positive,
+)
 
 # What follows a pronoun kein- that means one of several: "keiner der Gäste", "keines von ihnen".
 _OF_SEVERAL = word_set("der des dieser jener unserer seiner ihrer meiner eurer deiner von davon")
+
+# "auf keinen Fall", "in keiner Weise", "kein Wunder", "tut keinen Abbruch"
+_IDIOMS = word_set("Abbruch Deut Fall Falle Hehl Hinsicht Not Weise Wunder")
 
 
 def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     """One variant for each singular kein-; plurals have no counterpart in ein-.
 
-    "strict" leaves out a kein- whose noun is missing, or can only be a plural: "Züge gab es keine mehr".
+    "strict" leaves out a kein- whose noun is missing, or can only be a plural ("Züge gab es keine mehr"), and one
+    that something else needs: "gar kein", "kein Geld mehr".
     """
     found = []
     for place, token in enumerate(sentence.tokens):
@@ -24,7 +32,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
         if (
             form in KEIN
             and not _is_plural(sentence, place)
-            and (mode != "strict" or _is_singular(sentence, place))
+            and (mode != "strict" or (_is_singular(sentence, place) and can_lose_negation(sentence, place)))
         ):
             found.append(replace_word(sentence, token, form[1:]))
     return found
@@ -47,14 +55,16 @@ def _is_plural(sentence: Analysed, place: int) -> bool:
 
 
 def _is_singular(sentence: Analysed, place: int) -> bool:
-    """Whether a kein- has a noun that may be a singular, or is one of several."""
+    """Whether a kein- has a noun that is counted and may be a singular, or is one of several."""
     noun = noun_place_after(sentence, place)
     if noun is None:
         after = sentence.tokens[place + 1 : place + 2]
         return bool(after) and after[0].text in _OF_SEVERAL
-    known = sentence.analyser.nouns.readings(sentence.tokens[noun].text)
-    fitting = known & KEIN[sentence.tokens[place].text.lower()]
-    return not known or any(reading.number == "sg" for reading in fitting)
+    word, nouns = sentence.tokens[noun].text, sentence.analyser.nouns
+    if word in _IDIOMS or not nouns.is_counted(word):
+        return False
+    fitting = nouns.readings(word) & KEIN[sentence.tokens[place].text.lower()]
+    return any(reading.number == "sg" for reading in fitting)
 
 
 def detect(source: str, translation: Analysed) -> bool:
@@ -71,6 +81,6 @@ ERROR = ErrorType(
     looks_for=source_has_no,
     modes=("strict", "as-released"),
     overlap=KEIN_DELETED,
-    version=2,
+    version=3,
     label="‘kein’ (no) turned into ‘ein’ (a)",
 )

@@ -7,20 +7,28 @@ import re
 from babelscope.language.base import ErrorType, Variant
 from babelscope.language.german.analysis import Analysed
 from babelscope.language.german.errors.overlap import NICHT_DELETED
-from babelscope.language.german.errors.polarity import source_has_particle, translation_is_positive
+from babelscope.language.german.errors.polarity import (
+    can_lose_negation,
+    source_has_particle,
+    translation_is_positive,
+)
 
 _NICHT = re.compile(r"\bnicht\b")
-# In these it negates nothing, or is part of a word: "nicht zuletzt", "ob oder nicht", "nicht-staatlich".
-_STRICTLY = re.compile(r"(?<!oder )(?<!-)\bnicht\b(?!-| zuletzt\b)")
 
 
 def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     """One variant for each lower-case "nicht"; deleting one at the start of a sentence would move its capital.
 
-    "strict" leaves out those whose deletion does not turn the meaning round.
+    "strict" leaves out those whose deletion does not turn the meaning round, or leaves no sentence: "gar nicht",
+    "nicht nur".
     """
-    pattern = _STRICTLY if mode == "strict" else _NICHT
-    return [_without(sentence.text, match.start()) for match in pattern.finditer(sentence.text)]
+    if mode != "strict":
+        return [_without(sentence.text, match.start()) for match in _NICHT.finditer(sentence.text)]
+    return [
+        _without(sentence.text, token.start)
+        for place, token in enumerate(sentence.tokens)
+        if token.text == "nicht" and can_lose_negation(sentence, place)
+    ]
 
 
 def _without(text: str, start: int) -> Variant:
@@ -45,6 +53,6 @@ ERROR = ErrorType(
     looks_for=source_has_particle,
     modes=("strict", "as-released"),
     overlap=NICHT_DELETED,
-    version=2,
+    version=3,
     label="‘nicht’ (not) left out",
 )

@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import re
+
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.errors.overlap import BY_SUBJECT
-from babelscope.language.german.verbs import other_number
+from babelscope.language.german.errors.phrases import clause_around, has_free_noun
+from babelscope.language.german.verbs import number_of, other_number
 
 # Words that agree with sie in number.
 _SHOW_NUMBER = word_set(
-    "alle allesamt beide selbst einander miteinander zwei drei vier gemeinsam zusammen ich du er es wir man"
+    "alle allesamt beide selbst einander gegenseitig miteinander untereinander zwei drei vier gemeinsam zusammen"
+    " ich du er es wir man"
 )
 _SUBJECTS = word_set("PPER NN NE PIS PDS")
+# Verbs with a predicate noun, which has a number of its own.
+_COPULAS = word_set("sein werden bleiben heißen")
+# English subjects that are translated by sie, with contractions: "she's", "they've".
+_SHE, _THEY = (re.compile(rf"\b{word}(?![\w-])", re.IGNORECASE) for word in ("she", "they"))
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each finite verb right beside its subject sie; the polite Sie has no singular."""
+def variants(sentence: Analysed, source: str = "") -> list[Variant]:
+    """One variant for each finite verb right beside its subject sie, if the source shows whom it is about.
+
+    The source must have "she", or "they", and not the other one, for each sie of the sentence.
+    """
+    she, they = (len(pronoun.findall(source)) for pronoun in (_SHE, _THEY))
+    pronouns = sum(token.text in ("sie", "Sie") for token in sentence.tokens)
+    if (she and they) or pronouns > she + they:
+        return []
+    number = "sg" if she else "pl"
     found = []
     for place, token in enumerate(sentence.tokens):
         beside = [here for here in (place - 1, place + 1) if 0 <= here < len(sentence.tokens)]
         if (
             token.tag.endswith("FIN")
+            and number_of(token) in ("", number)
             and any(_is_sie(sentence, here) for here in beside)
             and _is_alone(sentence, place)
         ):
@@ -31,26 +48,19 @@ def variants(sentence: Analysed) -> list[Variant]:
 def _is_alone(sentence: Analysed, place: int) -> bool:
     """Whether nothing else shows the number of sie, so that the clause stays grammatical in the other one."""
     tokens = sentence.tokens
-    first = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n].tag in ("$,", "$.")), 0)
-    last = next((n for n in range(place + 1, len(tokens)) if tokens[n].tag in ("$,", "$.")), len(tokens))
-    others = [tokens[n] for n in range(first, last) if n != place]
+    clause = clause_around(tokens, place)
+    others = [token for token in clause if token is not tokens[place]]
     if any(token.tag.endswith("FIN") or token.text.lower() in _SHOW_NUMBER for token in others):
         return False  # a second verb, "alle" and "beide", or another subject
     if any(token.tag.startswith("PREL") for token in others):
         return False  # sie may be the object of a relative clause
-    if tokens[place].lemma.lower() == "sein" and _has_predicate_noun(tokens[first:last]):
+    if tokens[place].lemma.lower() in _COPULAS and has_free_noun(clause):
         return False
-    return not _goes_on(tokens, last)
-
-
-def _has_predicate_noun(clause: tuple[Token, ...]) -> bool:
-    """Whether a clause has a noun without a preposition, which has a number of its own: "Sie sind Schwestern"."""
-    governed = False
-    for token in clause:
-        governed = token.tag.startswith("APPR") or (governed and not token.tag.startswith(("NN", "V")))
-        if token.tag in ("NN", "NE") and not governed:
-            return True
-    return False
+    if any(token.text in ("als", "wie") for token in clause[1:]):  # "sie arbeitet als Lehrerin"
+        return False
+    # "Die Firma kannte sie", "weil die Firma sie kannte": sie may be the object.
+    before = tuple(token for token in clause if token.start < tokens[place].start)
+    return not has_free_noun(before) and not _goes_on(tokens, tokens.index(clause[-1]) + 1)
 
 
 def _goes_on(tokens: tuple[Token, ...], last: int) -> bool:
@@ -90,6 +100,7 @@ ERROR = ErrorType(
     "A verb with the subject sie has the other number: still grammatical, but about someone else.",
     variants,
     overlap=BY_SUBJECT,
-    version=2,
+    reads_source=True,
+    version=3,
     label="a verb of the wrong number after ‘sie’",
 )

@@ -8,13 +8,17 @@ from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.articles import DEFINITE
 from babelscope.language.german.errors.overlap import BY_SUBJECT
-from babelscope.language.german.verbs import Person, other_number
+from babelscope.language.german.errors.phrases import has_free_noun
+from babelscope.language.german.verbs import Person, number_of, other_number
 
 # As subjects, these take a verb of either number: "die Hälfte der Leute ist/sind da".
 _QUANTITIES = word_set(
     "% anzahl dutzend drittel fülle großteil hälfte mehrheit mehrzahl menge minderheit paar prozent reihe teil"
     " viertel vielzahl"
 )
+# Pronouns that are subject or object: "Das sehen die Pläne vor" is right in the singular, too.
+_PRONOUNS = word_set("PDS PRELS PWS")
+_NEUTER = word_set("das dies was welches")
 _FIRST = frozenset({"ich", "wir"})
 _SECOND = frozenset({"du", "ihr"})
 _SUBJECTS = word_set("PPER NN NE PIS PDS PRELS PIAT PWS ART CARD ADJA PPOSS PPOSAT")
@@ -28,6 +32,8 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     found = []
     either = _doubtful(sentence.tokens) if mode == "strict" else frozenset()
     for place, token in enumerate(sentence.tokens):
+        if mode == "strict" and _is_bare(sentence, place):
+            continue
         if token.tag.endswith("FIN") and place not in either:
             forms = dict.fromkeys(
                 form
@@ -41,7 +47,8 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
 def _doubtful(tokens: tuple[Token, ...]) -> frozenset[int]:
     """Indices of tokens in clauses with "sie" (she or they) or a word of quantity, and of verbs that may be infinite.
 
-    A form like the infinitive is one after a modal verb, and goes on with that in a part without any subject.
+    With a neuter pronoun and a noun, either may be the subject. A form like the infinitive is one after a modal verb,
+    and goes on with that in a part without any subject.
     """
     marks = [-1, *(here for here, token in enumerate(tokens) if token.tag in ("$,", "$.")), len(tokens)]
     found: set[int] = set()
@@ -49,12 +56,28 @@ def _doubtful(tokens: tuple[Token, ...]) -> frozenset[int]:
         words = {token.text.lower() for token in tokens[start + 1 : end]}
         if "sie" in words or not words.isdisjoint(_QUANTITIES):
             found.update(range(start + 1, end))
+        clause = tokens[start + 1 : end]
+        neuter = any(token.tag in _PRONOUNS and token.text.lower() in _NEUTER for token in clause)
+        if neuter and has_free_noun(clause):
+            found.update(
+                place
+                for place in range(start + 1, end)
+                if tokens[place].lemma.lower() not in ("sein", "werden")
+            )
         governed = not any(token.tag in _SUBJECTS for token in tokens[start + 1 : end])
         for place in range(start + 1, end):
             if governed and tokens[place].text.lower() == tokens[place].lemma.lower():
                 found.add(place)
             governed = governed or _takes_infinitive(tokens[place])
     return frozenset(found)
+
+
+def _is_bare(sentence: Analysed, place: int) -> bool:
+    """Whether a sentence begins with a noun of either number and the verb at `place`: "Helfer raten", a headline."""
+    if place != 1 or sentence.tokens[0].tag != "NN":
+        return False
+    known = sentence.analyser.nouns.readings(sentence.tokens[0].text)
+    return {reading.number for reading in known if reading.case == "nom"} == {"sg", "pl"}
 
 
 def _takes_infinitive(token: Token) -> bool:
@@ -91,7 +114,7 @@ def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the tr
     for place, token in enumerate(tokens):
         if token.tag == "PPER" and (number := _NUMBER.get(token.text.lower())):
             beside = (*tokens[max(0, place - 1) : place], *tokens[place + 1 : place + 2])
-            if any(verb.tag.endswith("FIN") and _number_of(verb) not in ("", number) for verb in beside):
+            if any(verb.tag.endswith("FIN") and number_of(verb) not in ("", number) for verb in beside):
                 return True
     return _first_noun_disagrees(translation)
 
@@ -107,15 +130,7 @@ def _first_noun_disagrees(translation: Analysed) -> bool:
     fitting = translation.analyser.nouns.readings(noun.text) & DEFINITE.get(article.text.lower(), frozenset())
     numbers = {reading.number for reading in fitting}
     nominative = any(reading.case == "nom" for reading in fitting)
-    return nominative and len(numbers) == 1 and _number_of(verb) not in ("", *numbers)
-
-
-def _number_of(verb: Token) -> str:
-    """The number of a finite verb: plurals of the first and third person end in -n; "" if it is not clear."""
-    form = verb.text.lower()
-    if form == "sind" or (form.endswith("en") and form != "en"):
-        return "pl"
-    return "" if form.endswith("n") else "sg"
+    return nominative and len(numbers) == 1 and number_of(verb) not in ("", *numbers)
 
 
 ERROR = ErrorType(
@@ -126,6 +141,6 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_SUBJECT,
-    version=2,
+    version=3,
     label="a verb that does not agree",
 )

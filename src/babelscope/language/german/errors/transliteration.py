@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import re
+
 from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed
 
 _SHORTEST = 5
+# Words of a source that do not begin a sentence, where a capital shows nothing.
+_INSIDE = re.compile(r"(?<=[^\W_])[,;]?\s(?:[\"'“‘(]*)([^\W\d_]+)")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each name that is long enough: two different letters near its middle are swapped."""
+def variants(sentence: Analysed, source: str = "") -> list[Variant]:
+    """One variant for each name that is long enough: two different letters near its middle are swapped.
+
+    A name is in the source, too, with its capital, and never without it.
+    """
+    names = set(_INSIDE.findall(source))
     found = []
     for token in sentence.tokens:
         name = token.text
         if token.tag != "NE" or len(name) < _SHORTEST or not name.isalpha() or not name[1:].islower():
             continue
-        if sentence.analyser.nouns.is_common(name):
+        if name not in names or name.lower() in source or sentence.analyser.nouns.is_common(name):
             continue
         middle = len(name) // 2
         place = next((p for p in range(middle, len(name) - 1) if name[p] != name[p + 1]), None)
@@ -46,6 +54,7 @@ ERROR = ErrorType(
     "Two letters next to each other in a name have changed places.",
     variants,
     detect,
-    version=2,
+    reads_source=True,
+    version=3,
     label="letters of a name swapped",
 )

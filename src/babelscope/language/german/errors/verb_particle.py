@@ -6,7 +6,18 @@ from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.errors.overlap import BY_CLAUSE
 
-_PARTICLES = ("auf", "ab", "aus", "ein", "vor", "zu", "nach", "bei", "weg", "um")
+# The most frequent particles of German texts, and what others mean nearly the same: no error for each other.
+_DIRECTIONS = (
+    word_set("ab aus weg fort los heraus hinaus herab hinab herunter hinunter hinweg nieder"),
+    word_set("an bei ein zu dar heran herbei hinzu hinein herein entgegen her hin"),
+    word_set("auf empor herauf hinauf"),
+    word_set("mit teil zusammen überein"),
+    word_set("um herum"),
+    word_set("vor fort hervor über voran voraus vorbei weiter"),
+    word_set("nach"),
+    word_set("zurück wieder"),
+)
+_PARTICLES = ("ab", "an", "auf", "aus", "bei", "ein", "mit", "nach", "um", "vor", "zu", "zurück")
 # Adjectives beside a verb are tagged as particles, too ("gut ankommen"); these are particles only.
 _REPLACED = word_set(
     "ab an auf aus bei dar ein empor entgegen fest fort heim her herab heran herauf heraus herbei herein herum"
@@ -16,7 +27,7 @@ _REPLACED = word_set(
 
 
 def variants(sentence: Analysed) -> list[Variant]:
-    """One variant for each particle after its verb: the first other particle that forms no frequent verb."""
+    """For each particle after its verb, the frequent particles that mean something else."""
     found = []
     verb = ""
     for token in sentence.tokens:
@@ -26,10 +37,8 @@ def variants(sentence: Analysed) -> list[Variant]:
         elif token.tag == "VVFIN":
             verb = token.lemma
         elif token.tag == "PTKVZ" and verb and token.text in _REPLACED:
-            knows = sentence.analyser.tagger.knows
-            strange = (each for each in _PARTICLES if each != token.text and not knows(each + verb))
-            if (new := next(strange, None)) is not None:
-                found.append(replace_word(sentence, token, new))
+            alike = {each for group in _DIRECTIONS if token.text in group for each in group}
+            found += [replace_word(sentence, token, new) for new in _PARTICLES if new not in alike]
             verb = ""
     return found
 
@@ -40,6 +49,6 @@ ERROR = ErrorType(
     "The particle of a separable verb is another one, which makes another verb or none.",
     variants,
     overlap=BY_CLAUSE,
-    version=2,
+    version=3,
     label="a wrong verb particle",
 )

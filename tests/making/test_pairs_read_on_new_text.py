@@ -1,0 +1,172 @@
+"""What readers of pairs from text that no rule was written on found wrong; sentences of our own."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+pytest.importorskip("HanTa")
+pytest.importorskip("german_nouns.config")
+
+from babelscope.making.pairs import make_pairs
+
+
+def changes(type: str, source: str, reference: str) -> list[str]:
+    """The changed words of all pairs of a sentence."""
+    pairs = make_pairs(type, [source], [reference], choose="all")
+    return [f"{pair.extra['word']} > {pair.extra['changed']}" for pair in pairs]
+
+
+@pytest.mark.parametrize(
+    ("source", "reference", "expected"),
+    [
+        ("Yesterday she laughed out loud.", "Gestern lachte sie laut.", ["lachte > lachten"]),
+        ("She's tired of the garden today.", "Sie hat heute genug vom Garten.", ["hat > haben"]),
+        ("They’ve left the garden.", "Sie haben den Garten verlassen.", ["haben > hat"]),
+        # "Sie haben" is right here.
+        ("They've left the garden.", "Sie hat den Garten verlassen.", []),
+        ("The firm has left the garden.", "Sie hat den Garten verlassen.", []),
+        ("You have to sweep the garden.", "Sie müssen den Garten fegen.", []),
+        ("She said that they were tired of it.", "Sie sagte, dass es ihnen reichte.", []),
+        ("The firm knew her, as she said.", "Die Firma kannte sie gut, wie sie meinte.", []),
+        ("She works as a baker.", "Sie arbeitet als Bäckerin.", []),
+    ],
+)
+def test_sie_has_the_number_of_the_subject_in_the_source(
+    source: str, reference: str, expected: list[str]
+) -> None:
+    assert changes("subj_adequacy", source, reference) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "reference", "expected"),
+    [
+        ("Yesterday the baker met Martin.", "Gestern traf der Bäcker Martin.", ["Martin > Maritn"]),
+        ("The dog sleeps beside the food.", "Der Hund schläft neben Essen.", []),
+        ("Skateboard tricks are shown.", "Gezeigt werden Skateboard und Tricks.", []),
+        ("A man plays Hockey; hockey is fun.", "Ein Mann spielt Hockey, das macht Spaß.", []),
+    ],
+)
+def test_a_name_has_a_capital_in_the_source_too(source: str, reference: str, expected: list[str]) -> None:
+    assert changes("transliteration", source, reference) == expected
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "Das ist gar nicht teuer.",
+        "Das ist überhaupt nicht teuer.",
+        "Der Bäcker kommt nicht mehr.",
+        "Der Bäcker backt nicht nur Brot.",
+        "Der Bäcker backt nicht nur Brot, sondern auch Kuchen.",
+        "Der Bäcker backt nicht Brot, sondern Kuchen.",
+        "Der Bäcker grüßt nicht einmal.",
+        "Das liegt nicht zuletzt am Bäcker.",
+        "Der Bäcker ist noch nicht da.",
+        "Der Bäcker braucht nicht zu warten.",
+        "Ist das nicht teuer?",
+        "Er ist Bäcker, nicht Koch.",
+        "Er ist Bäcker und nicht Koch.",
+    ],
+)
+def test_a_sentence_that_needs_its_nicht_keeps_it(reference: str) -> None:
+    assert changes("polarity_particle_nicht_del", "It is not.", reference) == []
+
+
+def test_nicht_is_left_out_where_the_opposite_is_left() -> None:
+    source, reference = "The baker isn't coming today.", "Der Bäcker kommt heute nicht."
+    (pair,) = make_pairs("polarity_particle_nicht_del", [source], [reference])
+    assert pair.contrastive == ("Der Bäcker kommt heute.",)
+
+
+def test_no_particle_is_a_shortcut() -> None:
+    verbs = ["stellt", "gibt", "kommt", "nimmt", "legt", "setzt", "hält", "führt", "zieht", "fällt"]
+    particles = ["an", "ab", "auf", "aus", "ein", "vor", "zu", "hin", "zurück", "mit"]
+    references = [f"Heute {verb} der Bäcker alles {particle}." for verb in verbs for particle in particles]
+    pairs = make_pairs("verb_particle", ["Today."] * len(references), references, seed=1)
+    drawn = Counter(str(pair.extra["changed"]) for pair in pairs)
+    assert drawn.total() >= 60
+    assert max(drawn.values()) <= 0.25 * drawn.total(), drawn
+    assert len(drawn) >= 10
+
+
+def test_a_particle_of_the_same_meaning_is_no_error() -> None:
+    found = changes("verb_particle", "He goes away.", "Der Bäcker geht heute weg.")
+    assert found
+    assert not {"weg > ab", "weg > aus"} & set(found)
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("Dort sind Leute, die Angst haben.", []),
+        ("Es gibt ein Fass, in dem Wein reift.", []),
+        ("Dort sind Leute, die die Angst kennen.", ["die > der", "die > das", "die > den"]),
+        ("Es kam der Koch.", ["der > die", "der > das"]),
+    ],
+)
+def test_a_relative_pronoun_is_no_article(reference: str, expected: list[str]) -> None:
+    assert set(changes("np_agreement", "So it is.", reference)) <= set(expected)
+    assert bool(changes("np_agreement", "So it is.", reference)) is bool(expected)
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("Der Koch stand nahe dem Bus.", "dem Bus > des Busses"),
+        ("Der Koch stand nahe dem Reisebus.", "dem Reisebus > des Reisebusses"),
+        ("Der Koch stand nahe den Kerkern.", "den Kerkern > der Kerker"),
+        ("Der Koch stand gegenüber dem König.", "dem König > des Königs"),
+        ("Der Koch stand nahe dem Haus.", "dem Haus > des Hauses"),
+        ("Der Koch wartet seit dem Tag hier.", "dem Tag > des Tages"),
+        ("Der Koch wartet seit dem 20. August hier.", None),
+    ],
+)
+def test_the_genitive_is_the_usual_form_of_the_noun_list(reference: str, expected: str | None) -> None:
+    assert changes("hypercorrect_genitive", "So it is.", reference) == ([expected] if expected else [])
+
+
+@pytest.mark.parametrize(
+    ("type", "reference"),
+    [
+        ("polarity_particle_kein_del", "Der Koch hat keine Zeit mehr."),
+        ("polarity_particle_kein_del", "Der Koch hat gar keine Leiter."),
+        ("polarity_particle_kein_del", "Das ist kein Wunder."),
+        ("polarity_particle_kein_del", "Das ist keine Leiter, sondern eine Treppe."),
+        ("polarity_particle_kein_del", "Der Koch macht keinen Lärm."),  # is not counted
+        ("polarity_particle_kein_ins", "Der Koch sah ein paar Leute."),
+        ("polarity_particle_kein_ins", "Der Koch wohnt in einem Haus."),
+        ("polarity_particle_kein_ins", "Kennt er einen Koch?"),
+        ("polarity_particle_kein_ins", "Er singt wie ein Vogel."),
+        ("polarity_particle_nicht_ins", "Der Koch ist in den Bus gestiegen."),
+        ("polarity_particle_nicht_ins", "Der Koch hat Brote gebacken."),
+        ("polarity_particle_nicht_ins", "Das Haus, fand er heraus, war alt."),
+        ("polarity_particle_nicht_ins", "Hat er das Brot gebacken?"),
+        ("polarity_affix_ins", "Die Soziale Union wächst."),
+        ("polarity_affix_ins", "Sie fanden günstigen Wohnraum."),
+        ("polarity_affix_ins", "Das Schild ist gut lesbar."),
+        ("polarity_affix_ins", "Es war bekannt, dass er kommt."),
+        ("polarity_affix_del", "Er will es ungeschehen machen."),
+        ("polarity_affix_del", "Der Fehler blieb unbemerkt."),
+        ("polarity_affix_del", "Es war ungewöhnlich warm."),
+        ("compound", "Die Asylsuchenden warten."),
+        ("subj_verb_agreement", "Das sehen die Pläne vor."),  # "Das sieht die Pläne vor" is a sentence
+        ("subj_verb_agreement", "Helfer raten zur Vorsicht"),  # as is "Helfer rät"
+        ("clause_omission", "Das erklärte Maj. Kurz im Hof."),
+        ("clause_omission", "Es gibt eine Sprache: Zulu, das viele sprechen."),
+    ],
+)
+def test_no_error_of_another_kind_is_made(type: str, reference: str) -> None:
+    assert changes(type, "So it is.", reference) == []
+
+
+def test_a_word_of_the_source_is_no_compound() -> None:
+    reference = "Der Richter lud Lehmberg vor."
+    assert changes("compound", "The judge summoned Lehmberg.", reference) == []
+
+
+def test_an_omission_ends_in_one_mark() -> None:
+    reference = "Der Koch kam; er sagte: „Es regnet.“"
+    left = [pair.contrastive[0] for pair in make_pairs("clause_omission", ["x"], [reference], choose="all")]
+    assert "Der Koch kam." in left
