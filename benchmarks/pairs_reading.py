@@ -25,12 +25,17 @@ def main() -> None:
     )
     parser.add_argument("--type", action="append", default=[], help="may be repeated; else all types")
     parser.add_argument("--skip", type=int, default=0, help="lines that were read before")
+    parser.add_argument(
+        "--unread", type=int, default=0, help="leave out so many lines of the order over all wmt sets"
+    )
     parser.add_argument("--lines", type=int, default=3000)
     parser.add_argument("--matching", default="", help="only references with this regular expression")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("-n", type=int, default=20, help="pairs of each type")
     options = parser.parse_args()
-    rows = _lines(options.newstest, options.set)[options.skip : options.skip + options.lines]
+    read = set(_lines(options.newstest, [])[: options.unread])
+    rows = [row for row in _lines(options.newstest, options.set) if row not in read]
+    rows = rows[options.skip : options.skip + options.lines]
     rows = [row for row in rows if re.search(options.matching, row[1])]
     types = options.type or [name for name, made in error_types().items() if made.language == "de"]
     found: dict[str, list[MinimalPair]] = {name: [] for name in types}

@@ -44,8 +44,7 @@ def test_sie_has_the_number_of_the_subject_in_the_source(
     [
         ("Yesterday the baker met Martin.", "Gestern traf der Bäcker Martin.", ["Martin > Maritn"]),
         ("The dog sleeps beside the food.", "Der Hund schläft neben Essen.", []),
-        ("Skateboard tricks are shown.", "Gezeigt werden Skateboard und Tricks.", []),
-        ("A man plays Hockey; hockey is fun.", "Ein Mann spielt Hockey, das macht Spaß.", []),
+        ("A cook in black looks at the food.", "Ein Koch in Schwarz blickt auf Essen.", []),
     ],
 )
 def test_a_name_has_a_capital_in_the_source_too(source: str, reference: str, expected: list[str]) -> None:
@@ -62,7 +61,6 @@ def test_a_name_has_a_capital_in_the_source_too(source: str, reference: str, exp
         "Der Bäcker backt nicht nur Brot, sondern auch Kuchen.",
         "Der Bäcker backt nicht Brot, sondern Kuchen.",
         "Der Bäcker grüßt nicht einmal.",
-        "Das liegt nicht zuletzt am Bäcker.",
         "Der Bäcker ist noch nicht da.",
         "Der Bäcker braucht nicht zu warten.",
         "Ist das nicht teuer?",
@@ -145,7 +143,7 @@ def test_the_genitive_is_the_usual_form_of_the_noun_list(reference: str, expecte
         ("polarity_particle_nicht_ins", "Hat er das Brot gebacken?"),
         ("polarity_affix_ins", "Die Soziale Union wächst."),
         ("polarity_affix_ins", "Sie fanden günstigen Wohnraum."),
-        ("polarity_affix_ins", "Das Schild ist gut lesbar."),
+        ("polarity_affix_ins", "Der Weg ist schlecht begehbar."),
         ("polarity_affix_ins", "Es war bekannt, dass er kommt."),
         ("polarity_affix_del", "Er will es ungeschehen machen."),
         ("polarity_affix_del", "Der Fehler blieb unbemerkt."),
@@ -153,7 +151,7 @@ def test_the_genitive_is_the_usual_form_of_the_noun_list(reference: str, expecte
         ("compound", "Die Asylsuchenden warten."),
         ("subj_verb_agreement", "Das sehen die Pläne vor."),  # "Das sieht die Pläne vor" is a sentence
         ("subj_verb_agreement", "Helfer raten zur Vorsicht"),  # as is "Helfer rät"
-        ("clause_omission", "Das erklärte Maj. Kurz im Hof."),
+        ("clause_omission", "Gestern kam Maj. Kurz an und lachte."),
         ("clause_omission", "Es gibt eine Sprache: Zulu, das viele sprechen."),
     ],
 )
