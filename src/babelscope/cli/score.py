@@ -58,7 +58,7 @@ def score(
     opened = open_systems(system, cache=cache)
     for each in opened.values():
         require(each, "score", what_for="score")
-    answers: dict[str, list[Scored]] = {name: [] for name in opened}
+    answers: dict[str, list[tuple[str, Scored]]] = {name: [] for name in opened}
     skipped: Counter[str] = Counter()
     with (
         telling_what_is_kept(answers_kept(cache)),
@@ -81,7 +81,7 @@ def score(
                     else:
                         figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens))]
                         write(_line(name, opened, [*figures, scored.text]))
-                    answers[name].append(scored)
+                    answers[name].append((asked, scored))
                     advance(1)
         result = _summarise(opened, pairs, answers, skipped, seed)
         if as_json:
@@ -95,7 +95,7 @@ def score(
 def _summarise(
     opened: dict[str, Any],
     pairs: list[tuple[str, str]],
-    answers: dict[str, list[Scored]],
+    answers: dict[str, list[tuple[str, Scored]]],
     skipped: Mapping[str, int],
     seed: int,
 ) -> Result:
@@ -112,14 +112,14 @@ def _summarise(
     config = config_of([setup], opened.values(), {}, seed=seed, chunk=LINES_AT_ONCE)
     config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
     told = [
-        [skipped[name], *map(scored_as_json, scored)]
+        [skipped[name], *(scored_as_json(each) for _, each in scored)]
         for name, scored in answers.items()
         if not properties(opened[name]).reproducible
     ]
     config |= {"answers": digest_json(told)} if told else {}
     rows = []
     for name, scored in answers.items():
-        records = [{"references": [scored_as_json(each)]} for each in scored]
+        records = [{"source": source, "references": [scored_as_json(each)]} for source, each in scored]
         for row in summarise(records, setup.settings, seed):  # type: ignore[arg-type]
             figure = "all" if row.name == "logprob" else row.name
             unanswered = {"skipped": skipped[name]} if skipped[name] else {}
