@@ -179,6 +179,8 @@ def _written(path: Path, hide: Mapping[str, str], printed: bool) -> Iterator[Fac
         yield from _sums(records)
         return
     data = path.read_bytes()
+    if path.suffix == ".json":
+        data = json.dumps(_plain(json.loads(data))).encode()
     for value, name in hide.items():
         data = data.replace(value.encode(), name.encode())
     yield {"digest": hashlib.sha256(data).hexdigest()[:16], "bytes": len(data)}
