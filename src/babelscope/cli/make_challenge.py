@@ -288,7 +288,8 @@ def _show_sample(search: Search) -> None:
 
 
 def _warn_of_parses(search: Search) -> None:
-    """Warn of parses in which rules cannot find anything, and of ones that look like no sentences."""
+    """Warn of parses in which rules find nothing, or implausibly much, and of ones that look like no sentences."""
+    from babelscope.language.fitness import warn_of_counts
     from babelscope.language.ud_rules import LONGEST
 
     finder = search.finder
@@ -310,6 +311,10 @@ def _warn_of_parses(search: Search) -> None:
                 "nothing, and a rule of your own is needed (--own-rules)",
                 stacklevel=2,
             )
+    if search.corpus.parser is not None:  # given parses may be those of a set that was made before
+        ours = {rule.name for rule in finder.rules} - {rule.name for rule in search.wanted.own}
+        found = {name: search.tally.sentences_with(name) for name in sorted(ours)}
+        warn_of_counts(found, search.tally.sentences, search.tally.mean_length)
     if 2 * finder.without_verb > finder.trees:
         warnings.warn(
             f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "

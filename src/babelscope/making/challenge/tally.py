@@ -44,6 +44,11 @@ class Tally:
     def sentences(self) -> int:
         return self._lengths.total()
 
+    @property
+    def mean_length(self) -> float:
+        """Mean number of words of a sentence, over both sides of parallel text."""
+        return self.words / max(self.sentences, 1) / (2 if self._parallel else 1)
+
     def add(self, instances: Sequence[Instance], *sides: int) -> None:
         """Count a sentence with its instances; `sides` are the numbers of words of each of its sides."""
         length_difference = max(sides) - min(sides)
@@ -63,6 +68,11 @@ class Tally:
     def found(self, phenomenon: str) -> int:
         """How many instances of a phenomenon were counted, on both sides."""
         return sum(own.instances.total() for (name, _), own in self._counts.items() if name == phenomenon)
+
+    def sentences_with(self, phenomenon: str) -> int:
+        """In how many sentences a phenomenon was found; on one side, since only one is parsed."""
+        reaching = [own.reaching for (name, _), own in self._counts.items() if name == phenomenon]
+        return sum(lengths.total() for each in reaching for lengths in each.values())
 
     def as_json(self) -> dict[str, Any]:
         """The counts as JSON, for `absorb`."""
