@@ -59,9 +59,11 @@ def folder_row(folder: Path, *, limit: int | None = None, misses: int = 0) -> Ro
     """Recall of the released variants of a folder among ours, and how many we make."""
     name, _, kind = folder.name.rpartition(".")
     made = error_type(name)
-    correct, incorrect = (
-        read_lines(folder / f"tgt.{which}.de", keep_separators=True) for which in ("correct", "incorrect")
+    correct, incorrect, source = (
+        read_lines(folder / file, keep_separators=True)
+        for file in ("tgt.correct.de", "tgt.incorrect.de", "src.en")
     )
+    sources = dict(zip(correct, source, strict=True))
     step = max(1, len(correct) // limit) if limit else 1
     pairs = list(zip(correct, incorrect, strict=True))[::step]
     row: Row = {
@@ -71,13 +73,13 @@ def folder_row(folder: Path, *, limit: int | None = None, misses: int = 0) -> Ro
         "n": len(pairs),
     }
     # Where a type has modes, the last one is made to be compared with the release.
-    row |= _counted(made, pairs, made.modes[-1] if made.modes else None, misses)
+    row |= _counted(made, pairs, sources, made.modes[-1] if made.modes else None, misses)
     if made.modes:
-        default = _counted(made, pairs, made.modes[0], 0)
+        default = _counted(made, pairs, sources, made.modes[0], 0)
         row |= {f"{made.modes[0]}_{key}": default[key] for key in ("recall", "variants_per_sentence")}
     if name == "clause_omission":
         real = [(a, b) for a, b in pairs if not is_accident(a, b)]
-        clean = _counted(made, real, "clean", misses)
+        clean = _counted(made, real, sources, "clean", misses)
         row |= {
             "accidents_in_release": 1 - len(real) / len(pairs),
             "clean_recall": clean["recall"],
@@ -86,15 +88,16 @@ def folder_row(folder: Path, *, limit: int | None = None, misses: int = 0) -> Ro
     return row
 
 
-def _counted(made: ErrorType, pairs: list[tuple[str, str]], mode: str | None, misses: int) -> Row:
+def _counted(
+    made: ErrorType, pairs: list[tuple[str, str]], sources: dict[str, str], mode: str | None, misses: int
+) -> Row:
     analyser = default_analyser()
-    options = {"mode": mode} if mode else {}
     found = first = variants = positions = sentences = 0
     last: tuple[str, list[Variant]] = ("", [])
     seen: set[int] = set()
     for reference, released in pairs:
         if reference != last[0]:
-            last = (reference, made.variants(analyser.analyse(reference), **options))
+            last = (reference, made.variants(analyser.analyse(reference), mode, source=sources[reference]))
         ours = last[1]
         if hash(reference) not in seen:
             seen.add(hash(reference))

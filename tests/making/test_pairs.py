@@ -14,7 +14,7 @@ from babelscope.making.pairs import make_pairs
 from babelscope.util.errors import BabelscopeError
 
 
-def made(type: str, text: str, mode: str | None = None, source: str = "") -> list[str]:
+def made(type: str, text: str, mode: str | None = None, source: str = "It is not so.") -> list[str]:
     variants = error_type(type).variants(default_analyser().analyse(text), mode, source=source)
     assert all(variant.text != text for variant in variants)
     assert all(text[variant.start :].startswith(variant.word.split(" ")[0]) for variant in variants)

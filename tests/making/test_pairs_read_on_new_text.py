@@ -31,12 +31,60 @@ def changes(type: str, source: str, reference: str) -> list[str]:
         ("She said that they were tired of it.", "Sie sagte, dass es ihnen reichte.", []),
         ("The firm knew her, as she said.", "Die Firma kannte sie gut, wie sie meinte.", []),
         ("She works as a baker.", "Sie arbeitet als Bäckerin.", []),
+        # The photos, the parents and the bakers may be the subject; the garden and a single baker cannot.
+        ("They liked photos, old ones too.", "Fotos der Stadt, auch alte, haben sie erfreut.", []),
+        ("They met the parents today.", "Heute haben sie die Eltern getroffen.", []),
+        ("They met Anna and Berta today.", "Heute haben sie Anna und Berta getroffen.", []),
+        ("They met the baker today.", "Heute haben sie den Bäcker getroffen.", ["haben > hat"]),
+        # sie may be the group or the family; a dog would be "er".
+        ("The group came, then they sang.", "Die Gruppe kam, dann haben sie gesungen.", []),
+        ("The EU came, then they sang.", "Von der EU kam Lob, dann haben sie gesungen.", []),
+        ("The dog barked, then they sang.", "Der Hund bellte, dann haben sie gesungen.", ["haben > hat"]),
+        ("The guests came, then she sang.", "Die Gäste kamen, dann hat sie gesungen.", []),
+        ("The dog barked, then she sang.", "Der Hund bellte, dann hat sie gesungen.", ["hat > haben"]),
     ],
 )
 def test_sie_has_the_number_of_the_subject_in_the_source(
     source: str, reference: str, expected: list[str]
 ) -> None:
     assert changes("subj_adequacy", source, reference) == expected
+
+
+@pytest.mark.parametrize(
+    ("type", "source", "reference", "expected"),
+    [
+        ("polarity_particle_kein_del", "He has no dog.", "Er hat keinen Hund.", ["keinen > einen"]),
+        ("polarity_particle_kein_del", "He lacks a dog.", "Er hat keinen Hund.", ["keinen > einen"]),
+        ("polarity_particle_kein_del", "He has a dog.", "Er hat keinen Hund.", []),
+        # One negation of the source, two of the translation: which one is added?
+        ("polarity_particle_kein_del", "He won't go.", "Er geht nicht, weil er keinen Hund hat.", []),
+        ("polarity_affix_del", "The road is unsafe.", "Der Weg ist unsicher.", ["unsicher > sicher"]),
+        ("polarity_affix_del", "The road isn't safe.", "Der Weg ist unsicher.", ["unsicher > sicher"]),
+        ("polarity_affix_del", "The road is long.", "Der unsichere Weg ist lang.", []),
+    ],
+)
+def test_a_negation_is_left_out_if_the_source_has_it(
+    type: str, source: str, reference: str, expected: list[str]
+) -> None:
+    assert changes(type, source, reference) == expected
+
+
+@pytest.mark.parametrize(
+    ("reference", "expected"),
+    [
+        ("Er hat keinen Hund, weder hier noch dort.", []),
+        ("Er hat keinen Hund, auch zu Hause nicht.", []),
+        ("Er hat keinen Hund, wohl aber eine Katze.", []),
+        ("Er hat keinen Hund, aber eine Katze.", []),
+        ("Nein, er hat keinen Hund.", []),
+        ("Er hat keinen Hund, und sie hat auch keinen.", []),
+        ("Er hat keinen Hund außer diesem.", []),
+        ("Er hat keinen Hund, aber er hat eine Katze.", ["keinen > einen"]),
+        ("Er hat keinen Hund, weil er nicht will.", ["keinen > einen"]),
+    ],
+)
+def test_a_negation_stays_if_another_part_needs_it(reference: str, expected: list[str]) -> None:
+    assert changes("polarity_particle_kein_del", "No, not he, never, nor she.", reference) == expected
 
 
 @pytest.mark.parametrize(
@@ -65,11 +113,20 @@ def test_a_name_has_a_capital_in_the_source_too(source: str, reference: str, exp
         "Der Bäcker braucht nicht zu warten.",
         "Ist das nicht teuer?",
         "Er ist Bäcker, nicht Koch.",
+        "Der Bäcker kommt nicht, auch morgen nicht.",
+        "Der Bäcker kommt nicht, wohl aber der Koch.",
         "Er ist Bäcker und nicht Koch.",
     ],
 )
 def test_a_sentence_that_needs_its_nicht_keeps_it(reference: str) -> None:
     assert changes("polarity_particle_nicht_del", "It is not.", reference) == []
+
+
+@pytest.mark.parametrize(
+    "reference", ["Ihm würde der Koch zupasse kommen.", "Hier müsse der Koch zurate gezogen werden."]
+)
+def test_nicht_does_not_follow_what_belongs_to_the_verb(reference: str) -> None:
+    assert changes("polarity_particle_nicht_ins", "It would help.", reference) == []
 
 
 def test_nicht_is_left_out_where_the_opposite_is_left() -> None:
@@ -156,7 +213,7 @@ def test_the_genitive_is_the_usual_form_of_the_noun_list(reference: str, expecte
     ],
 )
 def test_no_error_of_another_kind_is_made(type: str, reference: str) -> None:
-    assert changes(type, "So it is.", reference) == []
+    assert changes(type, "It is not so.", reference) == []
 
 
 def test_a_word_of_the_source_is_no_compound() -> None:

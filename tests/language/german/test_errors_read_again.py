@@ -11,7 +11,7 @@ from babelscope.language.german.analysis import default_analyser
 from babelscope.language.registry import error_type
 
 
-def made(type: str, text: str, mode: str | None = None, source: str = "") -> list[str]:
+def made(type: str, text: str, mode: str | None = None, source: str = "It is not so.") -> list[str]:
     """The changed words of all variants, or for omissions what is left."""
     variants = error_type(type).variants(default_analyser().analyse(text), mode, source=source)
     return [each.text if type == "clause_omission" else each.changed for each in variants]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.errors.phrases import clause_around
@@ -39,10 +40,13 @@ _NEED_BEFORE = word_set(
 _NEED_IN_CLAUSE = re.compile(
     r"mehr|je|jemals|jeglich\w*|irgend\w*|geringste\w*|mindesten|brauch\w*|bevor|ehe|bis|ungefähr"
 )
-_NEED_IN_SENTENCE = word_set("sondern geschweige vielmehr jemals überhaupt")
+_NEED_IN_SENTENCE = word_set("sondern geschweige vielmehr jemals überhaupt außer")
+# What begins a contrast to a negation, if no verb follows: "kein Hund, aber eine Katze".
+_CONTRAST = word_set("aber allenfalls bloß dafür doch höchstens jedoch lediglich nur wohl")
 _NEGATION = re.compile(
     r"nicht|nichts|kein\w*|nie|niemals|niemand\w*|nirgend\w*|weder|ohne|kaum|nein", re.IGNORECASE
 )
+_NEGATIVE_PREFIX = re.compile(r"un(?!d$|ter|ser|s$|i(?!n))\w+", re.IGNORECASE)
 # Words that limit what a negation means, so that adding one gives no opposite: "immer nicht", "schon kein".
 _LIMITING = word_set(
     "nur schon bereits erst fast mal immer stets oft meist meistens manchmal noch gern sogar wieder fast beinahe rund"
@@ -63,12 +67,33 @@ def can_lose_negation(sentence: Analysed, place: int) -> bool:
         or after in _NEED_BEFORE
         or any(_NEED_IN_CLAUSE.fullmatch(word) for word in others)
         or is_negated(sentence, place)
+        or _goes_on(sentence, place)
         or any(token.text.lower() in _NEED_IN_SENTENCE for token in tokens[place:])
         # "Arzt und nicht Lehrer", "Arzt, nicht Lehrer"
         or (place > 0 and tokens[place - 1].tag == "KON")
         or not any(token.tag.endswith("FIN") or token.tag in ("PTKZU", "VVIZU") for token in clause)
         or is_asked(sentence, place)
     )
+
+
+def _goes_on(sentence: Analysed, place: int) -> bool:
+    """Whether another part of the sentence needs the negation: "kein Hund, auch bei ihr nicht", "..., wohl aber"."""
+    tokens = sentence.tokens
+    also = any(token.text.lower() == "auch" for token in clause_around(tokens, place))
+    marks = [here for here, token in enumerate(tokens) if token.tag in ("$,", "$.")]
+    for start, end in pairwise((-1, *marks, len(tokens))):
+        part = tokens[start + 1 : end]
+        between = tokens[min(place, end) : max(place, start + 1)]
+        if start < place < end or any(token.tag == "$." for token in between):
+            continue  # its own part, or another sentence
+        words = [token.text.lower() for token in part]
+        negated = any(_NEGATION.fullmatch(word) for word in words)
+        if any(token.tag.endswith("FIN") or token.tag in ("PTKZU", "VVIZU") for token in part):
+            if words[:2] == ["wohl", "aber"] or (negated and (also or "auch" in words)):
+                return True
+        elif negated or (place < start and not _CONTRAST.isdisjoint(words[:2])):
+            return True
+    return False
 
 
 def is_negated(sentence: Analysed, place: int) -> bool:
@@ -107,6 +132,15 @@ def source_has_no(source: str) -> bool:
 def source_has_affix(source: str) -> bool:
     """Whether an English sentence has a word negated by an affix."""
     return bool(_AFFIXED.search(source))
+
+
+def source_negates(source: str, sentence: Analysed) -> bool:
+    """Whether an English sentence has a negation for each one of its translation, which may be free or mistaken."""
+    n_source = len(_SOURCE.findall(source)) + len(_AFFIXED.findall(source))
+    words = [token.text for token in sentence.tokens]
+    return n_source >= sum(
+        bool(_NEGATION.fullmatch(word) or _NEGATIVE_PREFIX.fullmatch(word)) for word in words
+    )
 
 
 def source_is_positive(source: str) -> bool:

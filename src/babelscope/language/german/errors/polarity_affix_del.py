@@ -8,7 +8,11 @@ from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, Tagger, word_set
 from babelscope.language.german.errors.overlap import NEGATION_DELETED
 from babelscope.language.german.errors.phrases import clause_around
-from babelscope.language.german.errors.polarity import source_has_affix, translation_is_positive
+from babelscope.language.german.errors.polarity import (
+    source_has_affix,
+    source_negates,
+    translation_is_positive,
+)
 from babelscope.language.german.errors.polarity_affix_ins import NEGATABLE
 
 _WORDS = ("ADJ", "ADV", "NN", "VVPP", "VAPP", "PIS", "APPR", "KOU", "PTKVZ", "PROAV")
@@ -42,11 +46,14 @@ _ENDINGS = ("", "e", "em", "en", "er", "es")
 _ENDING = re.compile(r"e[mnrs]?$")
 
 
-def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+def variants(sentence: Analysed, mode: str = "strict", source: str = "") -> list[Variant]:
     """One variant for each adjective, adverb or noun that un- negates.
 
     "strict" leaves out words that are none without un- ("unverzüglich"), and those that mean something else.
+    The source must have a negation for each in the sentence.
     """
+    if mode == "strict" and not source_negates(source, sentence):
+        return []
     found = []
     for place, token in enumerate(sentence.tokens):
         form = token.text.lower()
@@ -118,7 +125,8 @@ ERROR = ErrorType(
     detect,
     looks_for=source_has_affix,
     modes=("strict", "as-released"),
-    version=3,
+    reads_source=True,
+    version=4,
     overlap=NEGATION_DELETED,
     label="the negation ‘un-’ left out",
 )

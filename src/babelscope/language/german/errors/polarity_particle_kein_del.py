@@ -10,6 +10,7 @@ from babelscope.language.german.errors.phrases import noun_place_after
 from babelscope.language.german.errors.polarity import (
     can_lose_negation,
     source_has_no,
+    source_negates,
     translation_is_positive,
 )
 
@@ -20,12 +21,14 @@ _OF_SEVERAL = word_set("der des dieser jener unserer seiner ihrer meiner eurer d
 _IDIOMS = word_set("Abbruch Deut Fall Falle Hehl Hinsicht Not Weise Wunder")
 
 
-def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+def variants(sentence: Analysed, mode: str = "strict", source: str = "") -> list[Variant]:
     """One variant for each singular kein-; plurals have no counterpart in ein-.
 
     "strict" leaves out a kein- whose noun is missing, or can only be a plural ("Züge gab es keine mehr"), and one
-    that something else needs: "gar kein", "kein Geld mehr".
+    that something else needs: "gar kein", "kein Geld mehr". The source must have a negation for each in the sentence.
     """
+    if mode == "strict" and not source_negates(source, sentence):
+        return []
     found = []
     for place, token in enumerate(sentence.tokens):
         form = token.text.lower()
@@ -80,7 +83,8 @@ ERROR = ErrorType(
     detect,
     looks_for=source_has_no,
     modes=("strict", "as-released"),
+    reads_source=True,
     overlap=KEIN_DELETED,
-    version=3,
+    version=4,
     label="‘kein’ (no) turned into ‘ein’ (a)",
 )

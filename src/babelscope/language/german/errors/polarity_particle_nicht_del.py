@@ -53,6 +53,6 @@ ERROR = ErrorType(
     looks_for=source_has_particle,
     modes=("strict", "as-released"),
     overlap=NICHT_DELETED,
-    version=3,
+    version=4,
     label="‘nicht’ (not) left out",
 )

@@ -34,6 +34,8 @@ def variants(sentence: Analysed) -> list[Variant]:
             continue  # "Das Haus, sagte er, brennt"
         if any(each.tag.startswith(("KOUS", "PREL", "PW")) for each in clause_around(tokens, place)[:2]):
             continue  # "was er hätte sehen sollen"
+        if _is_second(tokens, place):
+            continue  # a part of the verb taken for a finite one: "würde ihm zupasse kommen"
         after = range(place + 1, len(tokens))
         end = next(
             (n for n in after if tokens[n].tag.startswith("$") or tokens[n].tag.endswith("FIN")), len(tokens)
@@ -45,6 +47,14 @@ def variants(sentence: Analysed) -> list[Variant]:
             text = f"{sentence.text[: where.start]}nicht {sentence.text[where.start :]}"
             found.append(Variant(text, "", "nicht", where.start))
     return found
+
+
+def _is_second(tokens: tuple[Token, ...], place: int) -> bool:
+    """Whether the clause has a finite verb before the one at `place`, and no conjunction between."""
+    before = (token.tag for token in reversed(tokens[:place]))
+    return next(
+        (tag for tag in before if tag.endswith("FIN") or tag == "KON" or tag.startswith("$")), ""
+    ).endswith("FIN")
 
 
 def _insertion(clause: tuple[Token, ...]) -> Token | None:
@@ -97,6 +107,6 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_CLAUSE,
-    version=3,
+    version=4,
     label="‘nicht’ (not) added",
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analysed, Nominal, word_set
+from babelscope.language.german.articles import DEFINITE
 from babelscope.language.german.errors.overlap import BY_SUBJECT
 from babelscope.language.german.errors.phrases import clause_around, has_free_noun
 from babelscope.language.german.verbs import number_of, other_number
@@ -15,6 +16,9 @@ _SHOW_NUMBER = word_set(
     "alle allesamt beide selbst einander gegenseitig miteinander untereinander zwei drei vier gemeinsam zusammen"
     " ich du er es wir man"
 )
+# What shows the case of a noun that follows, and what may stand between.
+_DETERMINERS = word_set("ART PPOSAT PDAT PIAT PIDAT")
+_INSIDE = word_set("ADJA CARD NE")
 _SUBJECTS = word_set("PPER NN NE PIS PDS")
 # Verbs with a predicate noun, which has a number of its own.
 _COPULAS = word_set("sein werden bleiben heißen")
@@ -25,7 +29,8 @@ _SHE, _THEY = (re.compile(rf"\b{word}(?![\w-])", re.IGNORECASE) for word in ("sh
 def variants(sentence: Analysed, source: str = "") -> list[Variant]:
     """One variant for each finite verb right beside its subject sie, if the source shows whom it is about.
 
-    The source must have "she", or "they", and not the other one, for each sie of the sentence.
+    The source must have "she", or "they", and not the other one, for each sie of the sentence. No noun before may be
+    meant by sie in the other number: "they" may be a group, "die Gruppe".
     """
     she, they = (len(pronoun.findall(source)) for pronoun in (_SHE, _THEY))
     pronouns = sum(token.text in ("sie", "Sie") for token in sentence.tokens)
@@ -40,6 +45,8 @@ def variants(sentence: Analysed, source: str = "") -> list[Variant]:
             and number_of(token) in ("", number)
             and any(_is_sie(sentence, here) for here in beside)
             and _is_alone(sentence, place)
+            and not _has_other_subject(sentence, place, number)
+            and not _means_noun_before(sentence, place, number)
         ):
             found += [replace_word(sentence, token, new) for new in other_number(token.text, token.lemma)]
     return found
@@ -61,6 +68,76 @@ def _is_alone(sentence: Analysed, place: int) -> bool:
     # "Die Firma kannte sie", "weil die Firma sie kannte": sie may be the object.
     before = tuple(token for token in clause if token.start < tokens[place].start)
     return not has_free_noun(before) and not _goes_on(tokens, tokens.index(clause[-1]) + 1)
+
+
+def _has_other_subject(sentence: Analysed, place: int, number: str) -> bool:
+    """Whether a noun of the clause may be the subject of the verb at `place`, and sie its object."""
+    tokens = sentence.tokens
+    clause = clause_around(tokens, place)
+    first, last = tokens.index(clause[0]), tokens.index(clause[-1])
+    if first == place and place and tokens[place - 1].tag == "$,":
+        # What the verb follows is longer than a part: "Fotos der Stadt, auch alte, hätten sie gefreut".
+        first = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n].tag == "$."), 0)
+    free, joined = 0, False
+    for here in range(first, last + 1):
+        joined = joined or tokens[here].tag == "KON"
+        if tokens[here].tag not in ("NN", "NE") or _is_governed(tokens, here):
+            continue
+        readings = _readings(sentence, here)
+        free += any(reading.case == "nom" for reading in readings)
+        if any(reading.case == "nom" and reading.number == number for reading in readings):
+            return True
+    return number == "pl" and joined and free > 1  # "Anna und Peter"
+
+
+def _means_noun_before(sentence: Analysed, place: int, number: str) -> bool:
+    """Whether sie, with a verb of the other number, may mean a noun before it: a feminine one, or a plural."""
+    readings = (
+        reading
+        for here in range(place)
+        if sentence.tokens[here].tag == "NN" or _has_article(sentence.tokens, here)
+        for reading in _readings(sentence, here)
+    )
+    if number == "pl":
+        return any(reading.number == "sg" and reading.gender == "f" for reading in readings)
+    return any(reading.number == "pl" for reading in readings)
+
+
+def _has_article(tokens: tuple[Token, ...], place: int) -> bool:
+    """Whether a name has an article, as those of groups have: "die EU"."""
+    before = _determiner(tokens, place)
+    return tokens[place].tag == "NE" and before >= 0 and tokens[before].tag == "ART"
+
+
+def _readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
+    """What a noun can be after its determiner; a name is a singular of any gender and case."""
+    tokens = sentence.tokens
+    known = sentence.analyser.nouns.readings(tokens[place].text)
+    if tokens[place].tag == "NE" or not known:
+        known = frozenset(reading for form in DEFINITE.values() for reading in form if reading.number == "sg")
+    before = _determiner(tokens, place)
+    form = tokens[before].text.lower() if before >= 0 and tokens[before].tag in _DETERMINERS else ""
+    if form in DEFINITE:
+        return known & DEFINITE[form]
+    if form.endswith(("en", "em")):  # "einen", "ihrem"
+        return frozenset(reading for reading in known if reading.case != "nom")
+    return known
+
+
+def _is_governed(tokens: tuple[Token, ...], place: int) -> bool:
+    """Whether a preposition stands before the phrase of a noun."""
+    before = _determiner(tokens, place)
+    if before >= 0 and tokens[before].tag in _DETERMINERS:
+        before -= 1
+    return before >= 0 and tokens[before].tag.startswith("APPR")
+
+
+def _determiner(tokens: tuple[Token, ...], place: int) -> int:
+    """Index of the last word before a noun that is no adjective, number or name: its determiner, if it has one."""
+    before = place - 1
+    while before >= 0 and tokens[before].tag in _INSIDE:
+        before -= 1
+    return before
 
 
 def _goes_on(tokens: tuple[Token, ...], last: int) -> bool:
@@ -101,6 +178,6 @@ ERROR = ErrorType(
     variants,
     overlap=BY_SUBJECT,
     reads_source=True,
-    version=3,
+    version=4,
     label="a verb of the wrong number after ‘sie’",
 )
