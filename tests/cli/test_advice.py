@@ -71,7 +71,7 @@ def test_pairs_in_english_get_no_advice_for_german(
     assert ran.code == 0, ran.err
     printed = " ".join(ran.out.split())
     assert "no controls" in printed
-    assert "`--control` names implausible phenomena" in printed
+    assert "(--control)" in printed
     for advice in ("--machine-references", "placeholder_ding", "hypercorrect_genitive"):
         assert advice not in printed
     # Controls and machine references can be made for German error types.
@@ -85,11 +85,7 @@ def test_pairs_in_english_get_no_advice_for_german(
     ran = babelscope("contrast", "--tests", "german.jsonl", "--system", "lab:student")
     assert ran.code == 0, ran.err
     printed = " ".join(ran.out.split())
-    assert "`--machine-references SYSTEM` adds machine references" in printed
-    assert (
-        "`babelscope make pairs --type placeholder_ding --type hypercorrect_genitive` makes controls"
-        in printed
-    )
+    assert "(--machine-references, --control)" in printed
 
 
 def test_quality_takes_sources_alone_if_no_metric_reads_references(babelscope: Babelscope) -> None:

@@ -116,6 +116,7 @@ def test_a_name_has_a_capital_in_the_source_too(source: str, reference: str, exp
         "Der Bäcker kommt nicht, auch morgen nicht.",
         "Der Bäcker kommt nicht, wohl aber der Koch.",
         "Er ist Bäcker und nicht Koch.",
+        "Der Bäcker sagt nicht, ob er morgen kommt.",
     ],
 )
 def test_a_sentence_that_needs_its_nicht_keeps_it(reference: str) -> None:

@@ -75,7 +75,7 @@ def test_a_prompt_that_the_model_was_not_trained_with_is_in_the_mean(babelscope:
     ran = babelscope("likelihood", "--tests", "tsv:t.tsv", "--system", "lab:llm", *chosen, "--json")
     assert ran.code == 0, ran.err
     rows = [row for row in rows_of(ran.out) if row.get("of", row["name"]) == "logprob"]
-    values = {row["system"]: row["value"] for row in rows if "over" not in row}
+    values = {row["system"]: row["value"] for row in rows if row["name"] == "logprob"}
     (mean,) = (row for row in rows if row["name"] == "mean")
     assert (mean["n"], len(values)) == (3, 3)
     assert mean["value"] == pytest.approx(statistics.fmean(values.values()))

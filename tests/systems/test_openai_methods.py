@@ -192,7 +192,7 @@ def test_space_of_samples_without_whole_log_probabilities_ranks_none(
     (mbr,) = [row for row in found if row["name"] == "quality" and row["decoding"] == "mbr"]
     assert quality["n"] == mbr["n"] == 3
     told = " ".join(babelscope(*asked).out.split())
-    assert "whose log-probability the system does not tell whole" in told
+    assert "have samples without a whole log-probability" in told
 
 
 def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:

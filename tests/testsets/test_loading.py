@@ -72,7 +72,7 @@ def files(folder: Path) -> dict[str, bytes]:
         ("distil-lingeval/clause_ommission", "did you mean distil-lingeval/clause_omission?"),
         ("winmt", "did you mean winomt?"),
         ("mucow-scorin:cs-en.json", "did you mean mucow-scoring:?"),
-        ("z" * 5000, "is neither a registered test set"),
+        ("z" * 4000, "is neither a registered test set"),
         ("zzzz", "'zzzz' is neither a registered test set (see babelscope data list), nor a file"),
         ("nowhere/pairs.jsonl", "nowhere/pairs.jsonl: no such file"),
         ("jsonl:nowhere", "nowhere: no such file"),

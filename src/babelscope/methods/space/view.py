@@ -181,7 +181,7 @@ def tables(group: Group) -> list[Table]:
         sizes[region] = max(k, sizes.get(region, 0))
 
     def is_whole(row: Row) -> bool:
-        is_largest = row.labels["k"] == sizes[str(row.labels["region"])]
+        is_largest = row.labels["k"] == sizes.get(str(row.labels["region"]))
         return row.labels["view"] == "tokens" and is_largest and is_first(row)
 
     measures = {

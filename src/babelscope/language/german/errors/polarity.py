@@ -40,7 +40,7 @@ _NEED_BEFORE = word_set(
 _NEED_IN_CLAUSE = re.compile(
     r"mehr|je|jemals|jeglich\w*|irgend\w*|geringste\w*|mindesten|brauch\w*|bevor|ehe|bis|ungefähr"
 )
-_NEED_IN_SENTENCE = word_set("sondern geschweige vielmehr jemals überhaupt außer")
+_NEED_IN_SENTENCE = word_set("sondern geschweige vielmehr jemals überhaupt außer ob")  # "nicht sicher, ob"
 # What begins a contrast to a negation, if no verb follows: "kein Hund, aber eine Katze".
 _CONTRAST = word_set("aber allenfalls bloß dafür doch höchstens jedoch lediglich nur wohl")
 _NEGATION = re.compile(
