@@ -24,6 +24,14 @@ CASES: dict[str, list[str]] = {
         "top-k --system lab:teacher a.en --k 2 --lengths 1..6 --json",
         "top-k --system lab:teacher a.en --k 3 --length-penalty 1.0 --max-length 12 --json",
     ],
+    "systems/other-types": [
+        "top-k --system lab:student a.en --k 1 --json",
+        "top-k --system lab:student?dtype=float64 a.en --k 2 --json",
+        "sample --system lab:student?dtype=float64 --source a.en --n 2 --json",
+        "top-k --system lab:llm?dtype=float64 a.en --k 2 --budget-expansions 100 --json",
+        "sample --system lab:llm?dtype=float64 --source a.en --n 2 --json",
+    ],
+    "systems/python": ["python distinct", "python own_model"],
     "systems/ensemble": [
         "score --system ensemble:lab:teacher,lab:teacher-2 --source a.en --target a.de --json",
         "translate --system ensemble:lab:teacher,lab:teacher-2 a.en --beam 3 --json",
@@ -261,6 +269,8 @@ CASES: dict[str, list[str]] = {
     "people/answers": [
         "agreement queue.jsonl --json",
         "agreement queue.jsonl --verdicts verdicts.jsonl --json",
+        "agreement scored.jsonl --json",
+        "correlate two.jsonl --human two-human.jsonl --field score --json",
     ],
     # --- lab ---
     "lab/corpus": [

@@ -222,5 +222,24 @@ def _lay_answers(folder: Path) -> None:
             if drawn.random() < 0.9:
                 file.save(task, {"label": right if (number % 3 > 0) == (drawn.random() < care) else wrong})
         file.close()
+    assessed = [
+        {"task": "assessment", "id": n, "source": text, "translation": text}
+        for n, text in enumerate(data.ENGLISH)
+    ]
+    scored = folder / "scored.jsonl"
+    scored.write_text(data.lines(assessed))
+    for name, noise in (("ann", 5), ("bob", 12), ("cy", 20)):
+        file = AnswerFile(scored, name, tasks := read_tasks(scored, None))
+        for number, task in enumerate(tasks):
+            if drawn.random() < 0.9:
+                file.save(task, {"score": min(100, max(0, round(8 * number + drawn.gauss(0, noise))))})
+        file.close()
+    for name, factor in (("two", 1.0), ("two-human", 0.8)):
+        rows = [
+            {"system": s, "id": n, "score": factor * (n + 3 * (s == "b")) + drawn.random()}
+            for s in "ab"
+            for n in range(6)
+        ]
+        (folder / f"{name}.jsonl").write_text(data.lines(rows))
     verdicts = [{"id": n, "system": "ab"[n % 2], "correct": n % 4 > 0} for n in range(len(rows))]
     (folder / "verdicts.jsonl").write_text(data.lines(verdicts))
