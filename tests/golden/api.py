@@ -11,11 +11,19 @@ SOURCES = ["He does not come .", "The judge reads the letter ."]
 def distinct() -> Iterator[dict[str, Any]]:
     """Samples without replacement, in the order drawn."""
     import babelscope as bs
+    from babelscope.decoding.without_replacement import estimated_mean
 
     for name in ("lab:student", "lab:llm"):
         drawn = bs.open_system(name).sample_distinct(SOURCES, n=6, seed=2, max_length=12)
         for number, (samples, threshold) in enumerate(drawn):
-            yield {"name": name, "id": number, "threshold": threshold, "samples": list(map(_told, samples))}
+            totals = [sample.total for sample in samples]
+            yield {
+                "name": name,
+                "id": number,
+                "threshold": threshold,
+                "samples": list(map(_told, samples)),
+                "mean": estimated_mean([float(len(each.tokens)) for each in samples], totals, threshold),
+            }
 
 
 def _told(scored: Any) -> dict[str, Any]:

@@ -266,6 +266,16 @@ CASES: dict[str, list[str]] = {
         "correlate rated.jsonl --human human.jsonl --field score --json",
         "correlate translated.jsonl --human human.jsonl --metric chrf --metric ter --json",
     ],
+    "people/released": [
+        "agreement --task winomt winomt.one.jsonl winomt.two.jsonl earlier.csv --json",
+        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --records w.jsonl --json",
+        "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --patterns w.jsonl --json",
+        "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --verdicts w.jsonl --weights annotated --json",
+        "patterns mucow --tests mucow:senses --translations senses.de --lemmatise de --records m.jsonl --json",
+        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m.jsonl --json",
+        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m.jsonl --protocol paper --json",
+        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --verdicts m.jsonl --json",
+    ],
     "people/answers": [
         "agreement queue.jsonl --json",
         "agreement queue.jsonl --verdicts verdicts.jsonl --json",

@@ -181,6 +181,38 @@ def _lists() -> dict[str, str]:
     return {"top.moses": text(top), "beam.moses": text(beam)}
 
 
+def _released() -> dict[str, str]:
+    """Labels of two annotators in the released forms of WinoMT and MuCoW, about `wino.de` and `senses.de`."""
+    drawn = random.Random(10)
+    winomt, winomt_de = (each.split("\n")[:-1] for each in _winomt())
+    sources, keys, mucow_de = (each.split("\n")[:-1] for each in _mucow())
+    found = {}
+    for name in ("one", "two"):
+        rows: list[dict[str, Any]] = []
+        for number, (line, translation) in enumerate(zip(winomt, winomt_de, strict=True)):
+            gold, _, source, entity, _ = line.split("\t")
+            label = drawn.choice(["Male", "Female", "Both / Neutral / Ambiguous", gold.title(), gold.title()])
+            told = {
+                "Gold Gender": gold,
+                "Source Sentence": source,
+                "Translation": translation,
+                "Entity": entity,
+            }
+            rows.append({"label": [label], "Index": str(number), "Sample ID": str(number), **told})
+        found[f"winomt.{name}.jsonl"] = lines(rows)
+        rows = []
+        for number, (source, key, translation) in enumerate(zip(sources, keys, mucow_de, strict=True)):
+            label = drawn.choice(["Correct Sense", "Correct Sense", "Wrong Sense"])
+            told = {"Word": "pen", "Source Sentence": source, "Translation": translation}
+            senses = dict(zip(("Correct Sense", "Wrong Sense"), key.split("\t")[3:], strict=True))
+            rows.append({"label": [label], "Sample ID": str(number), **told, **senses})
+        found[f"mucow.{name}.jsonl"] = lines(rows)
+    earlier = [f"{n},the {OCCUPATIONS[n % 3][0]},x,Y,{'MF'[n % 2]}," for n in range(0, 12, 2)]
+    heading = "Index,Entity,Sentence,Find entity? [Y/N],Gender? [M/F/N],Comments"
+    found["earlier.csv"] = text([heading, *earlier])
+    return found
+
+
 def _people() -> dict[str, str]:
     """A queue and the answers of three annotators, some missing."""
     drawn = random.Random(7)
@@ -333,6 +365,7 @@ def files() -> dict[str, str]:
         **_scores(),
         **_lists(),
         **_people(),
+        **_released(),
     }
 
 
