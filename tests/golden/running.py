@@ -47,7 +47,6 @@ class _Stub:
     def __init__(self) -> None:
         self.count = 0
         self.broken: range = range(0)
-        self.chat = ChatModel(choose=lambda prompt: "A" if len(prompt) % 3 else "B")
 
     def __call__(self, request: Request) -> Any:
         self.count += 1
@@ -55,7 +54,9 @@ class _Stub:
             return 503, {}, b"{}"
         if "sources" in request.body:
             return {"translations": [[" ".join(source.split()[::-1])] for source in request.body["sources"]]}
-        return self.chat(request)
+        # What is drawn depends on the request alone, in whatever order requests come.
+        drawn = random.Random(json.dumps(request.body, sort_keys=True))
+        return ChatModel(choose=lambda prompt: "A" if len(prompt) % 3 else "B", rng=drawn)(request)
 
 
 class Workshop:
