@@ -75,7 +75,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
         "systems": ["systems"],
         "score, lab:teacher": [*score, "lab:teacher"],
         "contrast of ten pairs, lab:student": contrast,
-        "report": ["report", "run", "--out", "report.html"],
+        "report": ["report", "run", "--to", "report.html"],
     }
     if model := shared("models", "m30k-ende"):
         found["score, multi30k"] = [*score, f"hf:{model.resolve()}"]

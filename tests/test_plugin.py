@@ -173,7 +173,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
         for number, (domain, source, reference) in enumerate(ZOO)
     ]  # fmt: skip
     (home.folder / "challenge.jsonl").write_text("".join(json.dumps(each) + "\n" for each in zoo))
-    asked = ("--tests", "challenge.jsonl", "--metric", "parrot_overlap", "--by", "domain", "--resamples", 100)
+    asked = ("--tests", "challenge.jsonl", "--metric", "parrot_overlap", "--by", "domain")
     more = ("--matched-corpora", 5, "--length-corpora", 4, "--length-size", 3)
     printed = home.run("challenge", "--system", "parrot:polly", *asked, *more, "--out", "challenge", "--all")
     # Hallo is one of four words of a reference, Anna and Otto are two of three.
@@ -211,7 +211,7 @@ def _in_pairs(text: str) -> str:
 @pytest.mark.slow
 def test_its_metric_judges_a_hypothesis_space(home: Home) -> None:
     asked = ("--tests", "lab:parallel?n=2", "--system", "lab:student", "--k", 2, "--samples", 2)
-    rows = home.rows("space", *asked, "--metric", "parrot_overlap", "--out", "space", "--resamples", 100)
+    rows = home.rows("space", *asked, "--metric", "parrot_overlap", "--out", "space")
     assert any(row["name"] == "top_kqrg" for row in rows) or "kqrg" in str(rows)
     assert home.rows("compare", "space", installed=False) == home.rows("compare", "space")
 

@@ -48,7 +48,7 @@ def test_a_key_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
     threading.Thread(target=server.serve_forever, daemon=True).start()
     (tmp_path / "s.toml").write_text(
         f"[[systems]]\nspec = 'http://127.0.0.1:{server.server_port}/?token_env=MT_KEY'\n"
-        "[[tests]]\nspec = 't.jsonl'\n[[methods]]\nname = 'challenge'\nresamples = 100\nmatched_corpora = 2\n"
+        "[[tests]]\nspec = 't.jsonl'\n[[methods]]\nname = 'challenge'\nmatched_corpora = 2\n"
         "length_corpora = 4\n[run]\nout = 'run'\ncache = 'cache.sqlite'\n"
     )
     try:

@@ -55,7 +55,7 @@ FILES = {
     "en-de.key.tsv": "1\tted\tpen\tstift\tgehege\n" * 2,
     "mucow.de": "Mein Stift.\nSein Gehege.\n",
 }
-CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--free", "no", *SYSTEMS)
+CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--detect-in-output", "no", *SYSTEMS)
 CONDITION = ("condition", "--tests", "cued.jsonl", "--evaluator", ONE, *SYSTEMS)
 SPACE = ("space", "--tests", "sentences.jsonl", "--k", "3", "--samples", "0", "--system", ONE)
 WINOMT = ("patterns", "winomt", "--tests", "wino.tsv", "--translations", "wino.txt", "--target", "de")
@@ -191,7 +191,7 @@ def test_people_judge_dependencies_of_a_run(babelscope: Babelscope) -> None:
         for n in range(4)
     ]
     Path("tests.jsonl").write_text("".join(json.dumps(each) + "\n" for each in sentences))
-    few = ("--resamples", "100", "--draws", "2")
+    few = ("--matched-corpora", "2")
     ran(babelscope, "challenge", "--tests", "tests.jsonl", "--system", ONE, "--out", "run", *few)
     ran(babelscope, "annotate", "run", "--no-open")
     answered("run.queue.jsonl", "anna", lambda _: {"label": "Translated right"})
@@ -212,7 +212,7 @@ def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) 
         f'[[systems]]\nspec = "{ONE}"\nname = "one"\n'
         '[[tests]]\nspec = "pairs.jsonl"\nname = "pairs"\n[[tests]]\nspec = "other.jsonl"\nname = "other"\n'
         '[[tests]]\nspec = "sentences.jsonl"\nname = "sentences"\n'
-        '[[methods]]\nname = "contrast"\nfree = "no"\n[[methods]]\nname = "likelihood"\n'
+        '[[methods]]\nname = "contrast"\ndetect_in_output = "no"\n[[methods]]\nname = "likelihood"\n'
         '[[methods]]\nname = "space"\nk = 2\nsamples = 0\n'
     )
     assert babelscope("run", "study.toml", "--out", "run", "--no-report").code == 0

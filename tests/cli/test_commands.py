@@ -122,7 +122,7 @@ def test_a_name_close_to_a_command_is_proposed(babelscope: Babelscope) -> None:
     assert (ran.code, "Did you mean 'contrast'?" in ran.err) == (2, True)
 
 
-def test_former_names_fill_the_same_setting(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_options_fill_settings(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tab\n")
     command = JudgingCommand(
         "c",
@@ -130,7 +130,7 @@ def test_former_names_fill_the_same_setting(babelscope: Babelscope, tmp_path: Pa
         "likelihood",
         LikelihoodSettings,
         options=(Option("quick", "Only one.", bool, setting="references", value="first"),),
-        changed={"resamples": {"name": "draws", "old_names": ("from", "redraws")}},
+        changed={"references": {"name": "scored"}},
         show=lambda _result, given: f"{sorted(given.settings.items())} {sorted(given.said)}",
     )
     assert babelscope("--version").code == 0  # goes to the folder of the test
@@ -140,23 +140,19 @@ def test_former_names_fill_the_same_setting(babelscope: Babelscope, tmp_path: Pa
 
     asked = ["--system", "toy:1", "--tests", "tsv:t.tsv"]
     for arguments, shown in (
-        ([], "[('resamples', 2000)] []"),
-        (
-            ["--quick", "--redraws", "100"],
-            "[('references', 'first'), ('resamples', 100)] ['references', 'resamples']",
-        ),
-        (["--from", "200"], "[('resamples', 200)] ['resamples']"),
+        ([], "[('references', 'all')] []"),
+        (["--quick"], "[('references', 'first')] ['references']"),
+        (["--scored", "first"], "[('references', 'first')] ['references']"),
     ):
         assert CliRunner().invoke(shell, [*asked, *arguments]).stdout.startswith(f"{shown}\n\n")
-    assert "redraws" not in CliRunner().invoke(shell, ["--help"]).output
 
 
 def test_likelihood_says_what_the_library_says(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tab\nb\tba\n")
-    asked = ("likelihood", "--system", "toy:1", "--tests", "tsv:t.tsv", "--resamples", "100")
+    asked = ("likelihood", "--system", "toy:1", "--tests", "tsv:t.tsv")
     ran = babelscope(*asked, "--json")
     rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
-    right = likelihood(ToySystem("toy:1", salt="1"), load("tsv:t.tsv"), resamples=100)
+    right = likelihood(ToySystem("toy:1", salt="1"), load("tsv:t.tsv"))
     assert rows[0].pop("signature") == right.signature
     assert rows == [row.as_json() for row in right.rows]
     kept = babelscope(*asked, "--out", "run", "--records", "items.jsonl")

@@ -63,7 +63,7 @@ FILES = {
     "one.jsonl": lines_of(*(annotated(item, "Male") for item in (0, 1))),
     "two.jsonl": lines_of(annotated(0, "Male"), annotated(1, "Female")),
     "study.toml": '[[systems]]\nspec = "lab:teacher"\n[[systems]]\nspec = "lab:student"\n'
-    '[[tests]]\nspec = "lab:pairs?n=4&seed=3"\n[[methods]]\nname = "contrast"\nresamples = 100\n',
+    '[[tests]]\nspec = "lab:pairs?n=4&seed=3"\n[[methods]]\nname = "contrast"\n',
 }  # fmt: skip
 # A letter says what is on stdout: t text for people, d data (stderr is for people); h: only the help is looked at,
 # since the command needs a browser, a network or hours.
@@ -84,8 +84,8 @@ t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:t
 t condition --tests lab:senses?n=40&seed=1 --system lab:student --evaluator lab:teacher
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2 --cases 1 --all
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2
-t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --resamples 100 --matched-corpora 2 --all
-t challenge --tests lab:challenge?n=60 --system lab:student --resamples 100 --matched-corpora 10 --verdict-from 10
+t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --matched-corpora 2 --all
+t challenge --tests lab:challenge?n=60 --system lab:student --matched-corpora 10 --verdict-from 10
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --all
 t patterns mucow --tests mucow:mucow --translations mucow.de --lemmatise de
@@ -108,13 +108,13 @@ t data list
 t data show distil-lingeval/clause_omission.mt
 h data get
 t data metric chrf
-t make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --out cued.jsonl
-t make challenge --parses a.conllu --source parsed.de --reference parsed.en --out made.jsonl
-t make machine-references --tests pairs.jsonl --system lab:teacher --out machine.jsonl --score-with lab:student
+t make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
+t make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
+t make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --score-with lab:student
 t make senses --source a.en --target a.de --lexicon lexicon.tsv
 t make occupations --source doctors.en --target doctors.de --words lab:occupations
 t make types
-t make pairs --type np_agreement --source a.en --reference a.de --out np.jsonl
+t make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 d make audit --type polarity_particle_nicht_del --source a.en --reference a.de -n 2
 t lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 h lab locality

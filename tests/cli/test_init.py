@@ -34,8 +34,7 @@ def test_what_is_written_runs(babelscope: Babelscope, tmp_path: Path) -> None:
 def test_with_nothing_named_the_lab_is_judged(babelscope: Babelscope, tmp_path: Path) -> None:
     assert babelscope("init").code == 0
     study = tmp_path / "study.toml"
-    fewer = re.sub(r"n=\d+", "n=2", study.read_text())
-    study.write_text(re.sub(r"#resamples = \d+", "resamples = 100", fewer))
+    study.write_text(re.sub(r"n=\d+", "n=2", study.read_text()))
     ran = babelscope("run", "study.toml", "--json")
     assert (ran.code, ran.err) == (0, "")
     for name in ("contrast", "condition", "likelihood"):

@@ -119,7 +119,6 @@ STUDIES: dict[str, tuple[bytes, str | None]] = {
     "a huge number": (b"seed = " + b"9" * 100_000, "not TOML"),
     "a thousand tables": (b"[" + b".".join([b"a"] * 1000) + b"]\n", "a key has more than 32 parts"),
     "ten million bytes": (b"#" * 10_000_000, "in has more than 256 KiB"),
-    "too many resamples": (STUDY.encode() + b"resamples = 1000000000000\n", "less than or equal to 1000000"),
     "a NUL in a name": (STUDY.encode().replace(b"pairs.jsonl", b"pairs\\u0000.jsonl"), r"tests\[0\]"),
     "the tests a device": (STUDY.replace("pairs.jsonl", "/dev/zero").encode(), "is no regular file"),
 }

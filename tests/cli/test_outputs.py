@@ -60,8 +60,8 @@ condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-all --annota
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --records OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --segments OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --annotate OUT
-challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --resamples 100 --records OUT
-challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --resamples 100 --annotate OUT
+challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --records OUT
+challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --annotate OUT
 patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --records OUT
 patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --to OUT
 patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --records OUT
@@ -91,7 +91,7 @@ FOLDERS = f"""
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --out OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-missing --out OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --out OUT
-challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --resamples 100 --out OUT
+challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --out OUT
 """.strip().split("\n")
 # With figures on stdout, and a file that is written beside them. (What a toy says, the lab's grammar cannot judge.)
 FIGURES = [

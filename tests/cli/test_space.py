@@ -120,7 +120,7 @@ def test_several_sizes_and_several_metrics(babelscope: Babelscope, asked: list[s
     mean = table["headings"].index("mean quality")
     shown = {line[0]: float(line[mean].split()[0]) for line in table["rows"]}
     assert shown == {name: pytest.approx(value, abs=0.006) for name, value in quality.items()}
-    assert babelscope("report", "run", "--out", "page.html").code == 0
+    assert babelscope("report", "run", "--to", "page.html").code == 0
 
 
 def test_a_run_is_judged_again_without_asking(
@@ -132,7 +132,7 @@ def test_a_run_is_judged_again_without_asking(
     same = rows_of(babelscope("space", "--rejudge", str(run), "--json"))
     assert same == first
     by_bleu = rows_of(babelscope("space", "--rejudge", str(run), "--metric", "bleu", "--curves", "--json"))
-    whole = rows_of(babelscope(*asked, "--system", SYSTEM, "--quality", "bleu", "--curves", "--json"))
+    whole = rows_of(babelscope(*asked, "--system", SYSTEM, "--metric", "bleu", "--curves", "--json"))
     without = {"system", "tests", "signature"}  # a study calls them by their specs
     assert [{k: v for k, v in row.items() if k not in without} for row in by_bleu] == [
         {k: v for k, v in row.items() if k not in without} for row in whole
@@ -196,7 +196,7 @@ def test_a_shard_starts_no_program_that_it_names(
     mark, named = tmp_path / "ran", f"cmd:touch {tmp_path / 'ran'}?shell=yes"
     (tmp_path / "study.toml").write_text(
         f'[[systems]]\nspec = "{SYSTEM}"\n[[tests]]\nspec = "{asked[2]}"\n'
-        '[[methods]]\nname = "hypothesis_space"\nk = 3\nsamples = 8\nresamples = 100\n[run]\nchunk = 2\n'
+        '[[methods]]\nname = "space"\nk = 3\nsamples = 8\n[run]\nchunk = 2\n'
     )
     for number in (1, 2):
         assert babelscope("run", "study.toml", "--shard", f"{number}/2", "--out", f"s{number}").code == 0
@@ -221,7 +221,7 @@ def test_qualities_from_outside_are_used_again_without_the_program(
     judge = tmp_path / "judge.sh"
     judge.write_text(f"#!/bin/sh\necho asked >> {log}\nawk '{{ print length($0) }}'\n")
     judge.chmod(0o755)
-    quality = ("--quality", f"cmd:{judge}?bound=100")
+    quality = ("--metric", f"cmd:{judge}?bound=100")
     first = rows_of(babelscope(*asked, "--system", SYSTEM, *quality, "--out", str(run), "--json"))
     before = log.read_text()
     assert rows_of(babelscope("space", "--rejudge", str(run), "--json")) == first
@@ -257,13 +257,13 @@ def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_pa
 def test_what_is_wrong_is_told(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
     for arguments, message in [
         (["space", "--system", SYSTEM], "space needs --tests, or --rejudge and a finished run"),
-        ([*asked, "--system", SYSTEM, "--from", str(tmp_path)], "--rejudge takes a finished run as it is"),
+        ([*asked, "--system", SYSTEM, "--rejudge", str(tmp_path)], "--rejudge takes a finished run as it is"),
         (
             [*asked, "--system", SYSTEM, "--metric", "cmd:cat"],
             "kQRG needs the highest quality that cmd:cat can",
         ),
         (["space", "--rejudge", str(tmp_path)], "no manifest.json"),
-        ([*asked, "--system", SYSTEM, "--quality", "chff"], "did you mean chrf?"),
+        ([*asked, "--system", SYSTEM, "--metric", "chff"], "did you mean chrf?"),
         ([*asked, "--system", "cmd:cat"], "space needs a system that"),
     ]:
         ran = babelscope(*arguments)

@@ -63,7 +63,7 @@ score --system toy:1 --source a.en --target a.en
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --records o
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --records o
 condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --records o
-challenge --tests tests.jsonl --system toy:1 --metric chrf --matched-corpora 2 --resamples 100 --records o
+challenge --tests tests.jsonl --system toy:1 --metric chrf --matched-corpora 2 --records o
 run study.toml
 run study.toml --json
 correlate human.jsonl --human human.jsonl

@@ -151,7 +151,7 @@ def test_names_and_places_are_not_in_the_signature(tmp_path: Path) -> None:
 def test_a_signature_can_be_read_and_pasted() -> None:
     line = signature(CONFIG)
     assert "\n" not in line
-    assert line.startswith("likelihood|references:all|resamples:2000|likelihood|references:first")
+    assert line.startswith("likelihood|references:all|likelihood|references:first")
     assert "|seed:3|v:" in line
     long = config(methods=[{"name": "m", "settings": {"prompt": "a|b\n" * 99, "flag": True}, "roles": {}}])
     assert signature(long).startswith("m|flag:true|prompt:")

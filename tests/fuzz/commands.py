@@ -53,7 +53,7 @@ contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --ties 
 contrast --tests pairs.jsonl --scores scores --layout columns --records o --direction higher
 condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --score-base 2 --show-uncertain 1 --out r
 condition --tests cued.jsonl --translations given.txt --scores best.tsv --skip-missing --json
-challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --matched-corpora 2 --resamples 100
+challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --matched-corpora 2
 run study.toml --out r --json --no-report
 run study.toml --seed 3
 compare . --summary --markdown

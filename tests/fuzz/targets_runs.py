@@ -28,9 +28,9 @@ _PAIRS: list[tuple[str, Answer]] = [(f"a{number}", "abc") for number in range(3)
 _FOUND = {"phenomenon": "particle", "side": "source", "head": 1, "dependent": 2, "distance": 0}
 _METHODS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
     ({"name": "likelihood"}, SENTENCE),
-    ({"name": "contrast", "detect_in_output": "no", "resamples": 100}, PAIR),
-    ({"name": "conditioning", "evaluator": "toy:2", "translations": "given"}, CUED),
-    ({"name": "challenge", "resamples": 100, "matched_corpora": 2}, {**SENTENCE, "dependencies": [_FOUND]}),
+    ({"name": "contrast", "detect_in_output": "no"}, PAIR),
+    ({"name": "condition", "evaluator": "toy:2", "translations": "given"}, CUED),
+    ({"name": "challenge", "matched_corpora": 2}, {**SENTENCE, "dependencies": [_FOUND]}),
 )
 
 

@@ -65,7 +65,7 @@ def files() -> dict[str, str]:
         "judge.jsonl": _lines({"task": "assessment", "id": 1, "source": "A cat.", "translation": "Katze."}),
         "scores.jsonl": _lines(*({"system": s, "id": i, "score": i * 0.2} for s in "ab" for i in (1, 2, 3))),
         "study.toml": '[[systems]]\nspec = "lab:teacher"\n[[tests]]\nspec = "lab:pairs?n=6&seed=3"\n'
-        '[[methods]]\nname = "contrast"\nresamples = 100\n[run]\ncache = true\nchunk = 2\n',
+        '[[methods]]\nname = "contrast"\n[run]\ncache = true\nchunk = 2\n',
     }
 
 
@@ -92,7 +92,7 @@ quality --system lab:teacher --tests sentences.jsonl --metric chrf --out quality
 condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --out condition-run
 space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr-samples 2 --out space-run
 space --rejudge space-run --metric bleu --segments segments.jsonl
-challenge --tests challenge.jsonl --system lab:teacher --resamples 100 --matched-corpora 2 --out challenge-run
+challenge --tests challenge.jsonl --system lab:teacher --matched-corpora 2 --out challenge-run
 init --system lab:student --tests pairs.jsonl --method contrast init.toml
 run study.toml --out whole
 run study.toml --out shard-1 --shard 1/2

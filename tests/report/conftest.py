@@ -24,22 +24,20 @@ STUDY = {
     "methods": [
         {"name": "likelihood", "tests": ["sentences"]},
         {"name": "contrast"},
-        {"name": "conditioning", "evaluator": "lab:teacher"},
+        {"name": "condition", "evaluator": "lab:teacher"},
         {
             "name": "challenge",
             "tests": ["sentences"],
             "distances": [0, 1, 2],
-            "resamples": 100,
             "matched_corpora": 10,
             "length_corpora": 4,
         },
         {
-            "name": "hypothesis_space",
+            "name": "space",
             "tests": ["a few"],
             "k": 4,
             "samples": 20,
             "curves": True,
-            "resamples": 100,
         },
     ],
 }

@@ -40,7 +40,7 @@ def contrast_run(
 ) -> Path:
     """A finished run of `contrast`; verdicts are random, but the same every time."""
     rng = random.Random(f"synthetic{salt}")
-    settings = ContrastSettings(resamples=100, detect_in_output="no")
+    settings = ContrastSettings(detect_in_output="no")
     config = {
         "methods": [{"name": "contrast", "settings": settings.model_dump(mode="json"), "roles": {}}],
         "systems": [{"weights": f"{system}{salt}"} for system in systems],

@@ -28,7 +28,7 @@ PAIRS = [
 
 @pytest.fixture
 def result() -> Result:
-    return run_method("contrast", [ToySystem("toy:1"), ToySystem("toy:2", salt="2")], PAIRS, resamples=100)
+    return run_method("contrast", [ToySystem("toy:1"), ToySystem("toy:2", salt="2")], PAIRS)
 
 
 def study(systems: int, tests: int, methods: int) -> str:
@@ -36,7 +36,7 @@ def study(systems: int, tests: int, methods: int) -> str:
         *(f'[[systems]]\nname = "a rather long name of system {n}"\nspec = "toy:{n}"\n' for n in range(systems)),
         *(f'[[tests]]\nname = "test set number {n}"\nspec = "pairs-{n}.jsonl"\n' for n in range(tests)),
         *(
-            f'[[methods]]\nname = "contrast"\nlabel = "contrast {n}"\nresamples = {100 + n}\n'
+            f'[[methods]]\nname = "contrast"\nlabel = "contrast {n}"\nspread = {100 + n}\n'
             'discrepancy = "none"\ndetect_in_output = "no"\n'
             for n in range(methods)
         ),
@@ -119,7 +119,7 @@ def test_skipped_items_are_told(result: Result) -> None:
 
 
 def test_names_cannot_steer_the_terminal() -> None:
-    result = run_method("contrast", ToySystem("toy:\x1b[31m\u202e"), PAIRS, resamples=100)
+    result = run_method("contrast", ToySystem("toy:\x1b[31m\u202e"), PAIRS)
     assert not {"\x1b", "\u202e"} & set(summarise(result, width=80) + everything(result, [], width=80))
 
 

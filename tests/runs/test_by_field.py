@@ -29,17 +29,17 @@ def by_domain(rows: list[Row]) -> list[object]:
 
 
 def test_every_figure_is_told_for_each_value() -> None:
-    result = run_method("contrast", ToySystem(), PAIRS, by=("domain",), resamples=100)
+    result = run_method("contrast", ToySystem(), PAIRS, by=("domain",))
     assert by_domain(list(result.rows)) == [None, "chat", "news"]
     assert [row.estimate.n for row in result.rows if row.name == "all"] == [6, 3, 3]
     assert [row.is_part for row in result.rows if row.name == "all"] == [False, True, True]
-    whole = run_method("contrast", ToySystem(), PAIRS, resamples=100)
+    whole = run_method("contrast", ToySystem(), PAIRS)
     assert list(whole.rows) == [row for row in result.rows if not row.is_part]
 
 
 def test_a_field_that_no_item_has_is_refused_with_those_there_are() -> None:
     with pytest.raises(BabelscopeError, match=r"no field 'domian'; fields are length, .*domain"):
-        run_method("contrast", ToySystem(), PAIRS, by=("domian",), resamples=100)
+        run_method("contrast", ToySystem(), PAIRS, by=("domian",))
 
 
 def test_by_length_items_are_in_quarters() -> None:
@@ -63,7 +63,7 @@ def test_a_number_and_a_text_of_the_same_digits_are_kept_apart(
 
 def test_tables_and_sections_are_of_all_items(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in PAIRS))
-    asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1", "--resamples", "100")
+    asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1")
     plain = babelscope(*asked, "--out", "plain").out
     split = babelscope(*asked, "--out", "split", "--by", "domain").out
     assert "news" not in plain

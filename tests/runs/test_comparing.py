@@ -205,7 +205,7 @@ def test_folders_that_cannot_be_compared(make_run: MakeRun, tmp_path: Path) -> N
     with pytest.raises(BabelscopeError, match=r"summary.json is damaged"):
         read_run(one)
     (tmp_path / "kept.json").rename(one / "summary.json")
-    (one / "manifest.json").write_text("{}")
+    (one / "manifest.json").write_text('{"format": 2}')
     with pytest.raises(BabelscopeError, match=r"manifest.json is damaged"):
         cells_of_run(read_run(one))
 
@@ -383,9 +383,7 @@ def test_where_lower_is_better_wins_are_the_lower_ones(tmp_path: Path) -> None:
     study = {
         "systems": [{"spec": "lab:student"}, {"spec": "lab:teacher"}],
         "tests": [{"spec": "lab:challenge?n=12"}],
-        "methods": [
-            {"name": "challenge", "metrics": ["ter"], "resamples": 100, "draws": 4, "length_sizes": [2]}
-        ],
+        "methods": [{"name": "challenge", "metrics": ["ter"], "matched_corpora": 4, "length_sizes": [2]}],
     }
     run_study(Study.model_validate(study), out=tmp_path / "run")
     (group,) = _groups(tmp_path / "run")

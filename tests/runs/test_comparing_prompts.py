@@ -138,7 +138,7 @@ def test_a_study_asks_by_each_prompt_and_its_report_shows_the_spread(
     # Two prompts are no two seeds.
     spread = [row for row in summary["comparisons"] if row["name"] in ("mean", "sd")]
     assert all(row.get("over") == "prompts" for row in spread)
-    assert babelscope("report", "run", "--out", "r.html").code == 0
+    assert babelscope("report", "run", "--to", "r.html").code == 0
     assert "over prompts" in (tmp_path / "r.html").read_text()
     compared = babelscope("compare", "run")
     assert compared.code == 0

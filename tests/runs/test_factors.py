@@ -48,9 +48,7 @@ def write_study(folder: Path, factors: dict[str, str]) -> Path:
         f'[[systems]]\nname = "{name}"\nspec = "toy:{number}"\nfactors = {own}\n'
         for number, (name, own) in enumerate(factors.items())
     )
-    rest = (
-        '[[tests]]\nspec = "pairs.jsonl"\nname = "pairs"\n[[methods]]\nname = "contrast"\nresamples = 100\n'
-    )
+    rest = '[[tests]]\nspec = "pairs.jsonl"\nname = "pairs"\n[[methods]]\nname = "contrast"\n'
     path = folder / "study.toml"
     path.write_text(systems + rest)
     return path
@@ -238,7 +236,7 @@ def test_labels_are_taken_off_again(labels: list[dict[str, Any]], factors: dict[
 
 def test_space_draws_kqrg_over_size() -> None:
     items = [MinimalPair(f"p{n}", f"s {n}", "ab", ("a",), "x", "human") for n in range(2)]
-    rows = run_method("contrast", ToySystem(), items, resamples=100).rows
+    rows = run_method("contrast", ToySystem(), items).rows
     assert SPACE.over is not None
     assert list(SPACE.over(rows)) == []
     own = [

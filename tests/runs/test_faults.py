@@ -53,7 +53,7 @@ else:
 
 
 # A method that needs translations only.
-CHALLENGE = 'name = "challenge"\nresamples = 100\ndraws = 2\nlength_corpora = 4'
+CHALLENGE = 'name = "challenge"\nmatched_corpora = 2\nlength_corpora = 4'
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from babelscope.core.results import Record
 from babelscope.runs import folder as runfolder
-from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, plan_chunks, record_key
+from babelscope.runs.folder import FORMAT, Chunk, RunFolder, chunks_of, count_records, plan_chunks, record_key
 from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
@@ -26,7 +26,7 @@ def manifest(items: int = 7, chunk: int = 3, **config: Any) -> dict[str, Any]:
     cells = [
         {"method": "m", "system": system, "tests": "t", "items": items} for system in ("one", "two \u2028 é")
     ]
-    return {"config": {"chunk": chunk, **config}, "cells": cells}
+    return {"format": FORMAT, "config": {"chunk": chunk, **config}, "cells": cells}
 
 
 def records_of(folder: RunFolder, chunk: Chunk) -> list[Record]:
@@ -128,6 +128,25 @@ def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(BabelscopeError, match=r"manifest\.json is damaged"):
         fill(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({}, "was made by a version before 0.2.0; run the study again"),
+        ({"format": 1}, "was made by a version before 0.2.0; run the study again"),
+        ({"format": FORMAT + 1}, "has the format .*: get a newer one"),
+        ({"format": "two"}, "has the format .*: get a newer one"),
+    ],
+)
+def test_another_format_is_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    fill(tmp_path, 1)
+    stored = manifest()
+    del stored["format"]
+    (tmp_path / "manifest.json").write_text(json.dumps({**stored, **change}))
+    for read in (fill, read_run):
+        with pytest.raises(BabelscopeError, match=told):
+            read(tmp_path)
 
 
 def test_two_processes_at_once_are_refused_and_death_releases(tmp_path: Path) -> None:

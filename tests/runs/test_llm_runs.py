@@ -32,11 +32,9 @@ tests = ["parallel"]
 k = 2
 samples = 4
 budget_expansions = 40
-resamples = 100
 [[methods]]
 name = "contrast"
 tests = ["pairs"]
-resamples = 100
 [[methods]]
 name = "condition"
 tests = ["gender"]

@@ -22,26 +22,26 @@ from tests.support.same_runs import assert_same
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "challenge": (
         "lab:challenge?n=12",
-        {"resamples": 100, "draws": 4, "length_corpora": 8, "length_sizes": [2]},
+        {"matched_corpora": 4, "length_corpora": 8, "length_sizes": [2]},
         {"metrics": ("ter", "bleu"), "distances": (0, 1)},
     ),
     "condition": (
         "lab:gender?n=12",
         {"evaluator": "lab:teacher"},
-        {"likelihood": "total", "ties": "wrong", "base": "2", "equal": "order"},
+        {"likelihood": "total", "ties": "wrong", "score_base": "2", "tied_weights": "order"},
     ),
     "contrast": (
         "lab:pairs?n=2",
-        {"resamples": 100},
+        {},
         {"score": "total", "ties": "wrong", "discrepancy": "clipped", "controls": ("np_agreement",)},
     ),
     "errors": ("lab:parallel?n=6", {}, {"types": ("np_agreement",), "controls": ("np_agreement",)}),
-    "likelihood": ("lab:parallel?n=6", {"resamples": 100}, {"resamples": 200}),
+    "likelihood": ("lab:parallel?n=6", {}, {}),
     "quality": ("lab:parallel?n=6", {}, {"metric": ("ter", "ribes")}),
     "space": (
         "lab:parallel?n=4",
-        {"k": 2, "samples": 4, "budget_expansions": 50, "resamples": 100},
-        {"metric": ("ter", "chrf"), "normalise": "ideal", "mbr": 2, "unresolved": "keep"},
+        {"k": 2, "samples": 4, "budget_expansions": 50},
+        {"metric": ("ter", "chrf"), "normalise": "ideal", "mbr_samples": 2, "unresolved": "keep"},
     ),
 }
 
@@ -115,9 +115,9 @@ def test_figures_by_a_field_are_those_of_its_items_alone(tmp_path: Path) -> None
 
 def test_the_manifest_says_what_each_cell_is_and_what_it_cost(tmp_path: Path) -> None:
     manifest = read_run(run("condition", tmp_path / "run")).manifest
-    assert (manifest.format, manifest.status) == (1, "finished")
+    assert (manifest.format, manifest.status) == (2, "finished")
     (part,) = manifest.methods.values()
-    assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 9, "mean")
+    assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 1, "mean")
     assert [each["by"] for each in part.comparable] == [[], [], ["category"]]
     assert [each.get("worst_of") for each in part.comparable] == ["category", None, None]
     assert {"babelscope", "python", "platform"} == manifest.software.keys()

@@ -25,7 +25,6 @@ spec = "toy:2"
 spec = "parallel:source.txt,reference.txt"
 [[methods]]
 name = "likelihood"
-resamples = 100
 [run]
 chunk = 4
 """
@@ -129,18 +128,6 @@ def test_a_run_that_was_stopped_is_sealed_when_it_ends(run: Path, tmp_path: Path
         read_run(other)
     run_study(tmp_path / "study.toml", out=other)
     assert_same(run, other)
-
-
-def test_a_run_of_an_earlier_version_is_counted_and_that_is_said(run: Path) -> None:
-    manifest = json.loads((run / "manifest.json").read_text())
-    del manifest["records"]
-    (run / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.warns(RuntimeWarning, match="has no digest of its records") as heard:
-        _ = read_run(run).records
-    assert len(heard) == 1
-    cut(run, 15)
-    with pytest.raises(BabelscopeError, match=r"has 15 records, but its manifest.json says 24"):
-        read_run(run)
 
 
 def test_a_damaged_shard_is_not_merged(run: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ name = "likelihood"
 [[methods]]
 name = "likelihood"
 label = "coarse"
-resamples = 100
+references = "first"
 [run]
 chunk = 2
 """
@@ -47,11 +47,11 @@ chunk = 2
 LAB = {
     "challenge": ("lab:challenge?n=7", "matched_corpora = 4\nlength_corpora = 8\nlength_sizes = [2]"),
     "condition": ("lab:gender?n=7", 'evaluator = "lab:teacher"'),
-    "contrast": ("lab:pairs?n=1", "resamples = 100"),
+    "contrast": ("lab:pairs?n=1", ""),
     "errors": ("lab:parallel?n=7", ""),
-    "space": ("lab:parallel?n=5", "k = 2\nsamples = 4\nbudget_expansions = 50\nresamples = 100"),
+    "space": ("lab:parallel?n=5", "k = 2\nsamples = 4\nbudget_expansions = 50"),
     "quality": ("lab:parallel?n=7", "metric = ['chrf', 'ribes']"),
-    "likelihood": ("lab:parallel?n=7", "resamples = 100"),
+    "likelihood": ("lab:parallel?n=7", ""),
     "patterns_mucow": ("mucow:FOLDER/en-de?all=yes", ""),
     "patterns_winomt": ("winomt:FOLDER/jobs.tsv", "target = 'de'\nalignments = 'FOLDER/none.align'"),
 }
@@ -138,7 +138,7 @@ def test_a_file_that_judges_need_not_be_there_to_merge(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(
         "[[systems]]\nspec = 'lab:student'\n[[tests]]\nspec = 'lab:parallel?n=3'\n[[methods]]\n"
         "name = 'space'\nmetric = 'cmd:python judge.py?bound=7'\nk = 2\nsamples = 2\nbudget_expansions = 20\n"
-        "resamples = 100\n[run]\nchunk = 2\n"
+        "[run]\nchunk = 2\n"
     )
     plain = run_study(tmp_path / "study.toml")
     folders = run_shards(tmp_path / "study.toml", 2)
@@ -213,7 +213,7 @@ def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path
         ('"of": 2', '"of": "2"'),
         ('"chunk": 2', '"chunk": 0'),
         ('"methods": {', '"manners": {'),
-        ('"resamples": 2000', '"resamples": "many"'),
+        ('"references": "all"', '"references": "some"'),
         ('"cells"', '"sells"'),
     ):
         assert old in sound
@@ -235,7 +235,6 @@ def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path
         ('"chunk": 2', '"chunk": 1000000000000', "is not finished|is not the record"),
         ('"chunk": 2', '"chunk": 1' + "0" * 30, "is not finished|is not the record"),
         ('"of": 2', '"of": 1000000000', "is not the record|is not finished"),
-        ('"resamples": 2000', '"resamples": 1000000000000', r"manifest\.json is damaged"),
     ],
 )
 def test_a_manifest_that_counts_what_is_not_there_takes_no_memory(

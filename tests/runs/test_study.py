@@ -34,7 +34,7 @@ name = "likelihood"
 [[methods]]
 name = "likelihood"
 label = "coarse"
-resamples = 100
+references = "first"
 
 [run]
 chunk = 2
@@ -114,7 +114,7 @@ def test_it_can_be_run_from_anywhere_and_into_anywhere(
     [
         ("seed = 4", "seed = 5", True),
         ("chunk = 2", "chunk = 3", True),
-        ("resamples = 100", "resamples = 101", True),
+        ('references = "first"', 'references = "all"', True),
         ("toy:2", "toy:3", True),
         ("toy:2", "toy:2?limit=13", True),
         ('label = "coarse"', 'label = "rough"', False),
@@ -175,8 +175,12 @@ def test_an_impossible_reference_is_counted_not_averaged(study: Path) -> None:
         ('spec = "toy:2"', 'name = "one"\nspec = "toy:2"', "two systems are called 'one'"),
         ('label = "coarse"\n', "", "two methods are called 'likelihood'; give one another label"),
         ('name = "likelihood"', 'name = "likelyhood"', r"methods\[0\]: .*did you mean likelihood\?"),
-        ("resamples = 100", "resample = 100", r"methods\[1\]: .*did you mean resamples\?"),
-        ("resamples = 100", 'references = "some"', r"methods\[1\]: likelihood: references: input should be"),
+        ('references = "first"', 'reference = "first"', r"methods\[1\]: .*did you mean references\?"),
+        (
+            'references = "first"',
+            'references = "some"',
+            r"methods\[1\]: likelihood: references: input should be",
+        ),
         ("source.txt,", "sauce.txt,", r"tests\[0\]: .*sauce\.txt"),
         ("[[tests]]", "[[test]]", r"tests: field required|unknown key 'test'"),
         ('name = "first"', 'name = "../first"', "cannot name a folder"),

@@ -27,7 +27,6 @@ spec = {spec}
 spec = "tests.jsonl"
 [[methods]]
 name = "challenge"
-resamples = 100
 matched_corpora = 2
 length_corpora = 4
 """
@@ -177,8 +176,8 @@ def test_what_is_not_remembered_is_said(
         ({"systems": [{"spec": "http://localhost/?next=cmd%3Ax"}]}, "systems[0].spec"),
         ({"systems": [{"spec": "http://localhost/?next=cmd%253Ax"}]}, "systems[0].spec"),
         ({"tests": [{"spec": "made-by|cmd:x"}]}, "tests[0].spec"),
-        ({"methods": [{"name": "conditioning", "evaluator": "cmd:x"}]}, "methods[0].evaluator"),
-        ({"methods": [{"name": "hypothesis_space", "quality": "cmd:x"}]}, "methods[0].quality"),
+        ({"methods": [{"name": "condition", "evaluator": "cmd:x"}]}, "methods[0].evaluator"),
+        ({"methods": [{"name": "space", "metric": "cmd:x"}]}, "methods[0].metric"),
         ({"methods": [{"name": "m", "deep": {"er": [1, ["cmd:x"]]}}]}, "methods[0].deep.er[1][0]"),
         ({"methods": [{"name": "m", "by": {"cmd:x": 1}}]}, "methods[0].by: 'cmd:x'"),
         ({"systems": [{"spec": "hf:a/b?remote_code=yes"}]}, "(the model's own code)"),

@@ -163,7 +163,7 @@ def torture_servers(folder: Path, kills: int, dice: random.Random) -> ServerCoun
         path = folder / f"{name}.toml"
         path.write_text(
             f"[[systems]]\nname = 'llm'\nspec = '{spec}'\n[[tests]]\nspec = 'pairs.jsonl'\n"
-            "[[methods]]\nname = 'contrast'\nfree = 'no'\nresamples = 100\n"
+            "[[methods]]\nname = 'contrast'\ndetect_in_output = 'no'\n"
             f"[run]\nchunk = {CHUNK}\nout = '{name}'\n"
         )
         return path

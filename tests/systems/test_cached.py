@@ -264,6 +264,15 @@ def test_what_another_version_of_ours_answered_is_not_served(
     assert len(inner.batches) == 2
 
 
+@pytest.mark.parametrize(("stated", "by"), [(0, "a version before 0.2.0"), (3, "a newer version")])
+def test_a_cache_of_another_format_is_refused(tmp_path: Path, stated: int, by: str) -> None:
+    cached(ToySystem(), tmp_path / "cache").score(PAIRS[:2])
+    with sqlite3.connect(tmp_path / "cache") as database:
+        database.execute(f"PRAGMA user_version = {stated}")
+    with pytest.raises(BabelscopeError, match=f"was made by {by}; delete it, and its answers will be asked"):
+        cached(ToySystem(), tmp_path / "cache")
+
+
 def test_the_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "cache") as database:
         database.execute("CREATE TABLE photos (name TEXT)")

@@ -224,7 +224,7 @@ def contrast_study(folder, server, name, more=""):
     path = folder / f"{name}.toml"
     path.write_text(
         f"[[systems]]\nname = 'llm'\nspec = '{llm(server, 'logprobs=vllm')}'\n"
-        "[[tests]]\nspec = 'pairs.jsonl'\n[[methods]]\nname = 'contrast'\ndetect_in_output = 'no'\nresamples = 100\n"
+        "[[tests]]\nspec = 'pairs.jsonl'\n[[methods]]\nname = 'contrast'\ndetect_in_output = 'no'\n"
         f"[run]\nchunk = 8\nout = '{name}'\n{more}"
     )
     return path
@@ -250,9 +250,7 @@ def test_items_that_are_not_answered_are_left_out_counted_and_shown(serve, tmp_p
     assert len(read_run(tmp_path / "run").records) == 21
     # The same in memory, and a report of it.
     items = bs.load(str(tmp_path / "pairs.jsonl"))
-    again = bs.contrast(
-        open_system(llm(server, "logprobs=vllm")), items, detect_in_output="no", resamples=100, chunk=8
-    )
+    again = bs.contrast(open_system(llm(server, "logprobs=vllm")), items, detect_in_output="no", chunk=8)
     assert [row.estimate for row in again.rows] == [row.estimate for row in result.rows]
     from babelscope.report.building import write_report
 
@@ -299,7 +297,7 @@ def test_no_method_ends_with_one_question(name, tmp_path):
     settings: Any = {
         "condition": {"evaluator": Silent("judge")},
         "contrast": {"detect_in_output": "no"},
-        "challenge": {"matched_corpora": 2, "length_corpora": 4, "resamples": 100},
+        "challenge": {"matched_corpora": 2, "length_corpora": 4},
     }.get(name, {})
     from babelscope.runs.execute import run_method
 

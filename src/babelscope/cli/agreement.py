@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, FormerSeed, ToFile, as_line, figures, output, width_for
-from babelscope.cli.shell import formerly, refuse_unused
+from babelscope.cli.common import AsJson, ToFile, as_line, figures, output, width_for
+from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
@@ -52,7 +52,6 @@ class Protocol(StrEnum):
     paper = "paper"
 
 
-@formerly({"out": "to", "quirk": "published-flaw"})
 def agreement(
     context: typer.Context,
     files: Annotated[
@@ -119,7 +118,6 @@ def agreement(
     ] = "opensubs",
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers

@@ -47,8 +47,6 @@ Records = Annotated[
     Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"], show_default=False)
 ]
 Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
-FormerSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
-"""Understood for one version, and without effect: these intervals draw nothing now."""
 Tokenize = Annotated[
     str,
     typer.Option(

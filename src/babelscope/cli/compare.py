@@ -12,7 +12,6 @@ import typer
 from babelscope.cli.common import (
     AsJson,
     Form,
-    FormerSeed,
     ToFile,
     as_line,
     figures,
@@ -21,7 +20,7 @@ from babelscope.cli.common import (
     width_for,
     write_file,
 )
-from babelscope.cli.shell import formerly, refuse_unused
+from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from babelscope.runs.covariates import SystemTable
 
 
-@formerly({"out": "to", "on": "covariate"})
 def compare(
     context: typer.Context,
     runs: Annotated[
@@ -98,7 +96,6 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
     latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX, for papers (booktabs).")] = False,
     to: ToFile = None,
-    seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Compare runs: figures side by side, and their differences.
 

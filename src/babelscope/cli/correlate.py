@@ -11,7 +11,6 @@ import typer
 
 from babelscope.cli.common import (
     AsJson,
-    FormerSeed,
     ToFile,
     Tokenize,
     Yes,
@@ -20,7 +19,7 @@ from babelscope.cli.common import (
     output,
     width_for,
 )
-from babelscope.cli.shell import formerly, refuse_unused
+from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from babelscope.util.json_lines import LocatedRecord
 
 
-@formerly({"out": "to"})
 def correlate(
     context: typer.Context,
     files: Annotated[
@@ -61,7 +59,6 @@ def correlate(
     as_json: AsJson = False,
     to: ToFile = None,
     yes: Yes = False,
-    seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
     from babelscope.annotate.answers import find_answers

@@ -11,7 +11,7 @@ import typer
 
 from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, output, paragraph, write_file
 from babelscope.cli.going_on import going_on
-from babelscope.cli.shell import formerly, refuse_unused, typed_options
+from babelscope.cli.shell import refuse_unused, typed_options
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ class Criterion(StrEnum):
     reference = "reference"
 
 
-@formerly({"out": "to", "narrow": "max-candidates", "kept": "cues-per-sense"})
 def cues(
     context: typer.Context,
     tests: Annotated[

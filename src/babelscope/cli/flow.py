@@ -12,7 +12,6 @@ import typer
 from babelscope.cli.common import (
     AsJson,
     Form,
-    FormerSeed,
     ToFile,
     as_line,
     figures,
@@ -20,7 +19,7 @@ from babelscope.cli.common import (
     width_for,
     write_file,
 )
-from babelscope.cli.shell import formerly, refuse_unused
+from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 _COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 
 
-@formerly({"out": "to"})
 def flow(
     context: typer.Context,
     source: Annotated[
@@ -93,7 +91,6 @@ def flow(
     ] = None,
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: FormerSeed = None,  # noqa: ARG001
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
     from babelscope.core.results import render

@@ -26,7 +26,7 @@ from babelscope.cli.common import (
     then_records,
     write_file,
 )
-from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept, typed_options, work_kept_in
+from babelscope.cli.shell import answers_kept, telling_what_is_kept, typed_options, work_kept_in
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -49,7 +49,7 @@ def function_of(command: JudgingCommand) -> Callable[..., None]:
     parameters = [context, *map(_parameter, options)]
     judge.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     judge.__doc__ = command.help
-    return formerly({old: option.name for option in options for old in option.old_names})(judge)
+    return judge
 
 
 def _parameter(option: Option) -> inspect.Parameter:

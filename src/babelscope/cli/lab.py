@@ -269,8 +269,8 @@ def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
     """The figures of a finished model."""
     if as_json:
         names = "shape parameters seed label_smoothing steps best_step tokens seconds tokens_per_second stopped_by"
-        figures = {name: card[name] for name in names.split()}
-        more = ("averaged_steps", "dev_score", "dev_pairs_in_training")
+        figures = {name: card[name] for name in (*names.split(), "dev_pairs_in_training")}
+        more = ("averaged_steps", "dev_score")
         figures |= {name: card[name] for name in more if name in card}
         row = {"name": "dev_loss", "value": card["dev_loss"], "n": card["dev_pairs"], "model": str(out)}
         print_json({**row, **figures})
@@ -282,8 +282,7 @@ def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
     steps = f"step {card['best_step']:,}"
     if averaged := card.get("averaged_steps"):
         steps = f"the mean of steps {', '.join(f'{step:,}' for step in averaged)}"
-    # Cards of earlier versions do not say how many.
-    seen = card.get("dev_pairs_in_training", 0)
+    seen = card["dev_pairs_in_training"]
     shared = (
         f"; {seen:,} of {card['dev_pairs']:,} development pairs are in the training text, too" if seen else ""
     )

@@ -28,7 +28,6 @@ from babelscope.cli.shell import (
     NOTHING_KEPT,
     PARTS_KEPT,
     ShellGroup,
-    formerly,
     refuse_unused,
     telling_what_is_kept,
 )
@@ -102,7 +101,6 @@ def types(
 
 
 @app.command("pairs")
-@formerly({"out": "to"})
 def pairs(
     context: typer.Context,
     type: Types,
@@ -166,7 +164,6 @@ def _all_types(language: str | None) -> list[str]:
 
 
 @app.command("audit")
-@formerly({"out": "to"})
 def audit(
     type: Type,
     source: Sources,

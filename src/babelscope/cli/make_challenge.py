@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from babelscope.cli.common import AsJson, print_json
-from babelscope.cli.shell import PARTS_KEPT, formerly, refuse_unused, telling_what_is_kept
+from babelscope.cli.shell import PARTS_KEPT, refuse_unused, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.journal import file_stamp
@@ -56,7 +56,6 @@ _ENOUGH_TREES = 100
 """Parses of which one should have what a rule looks for, or it may be unable to find it."""
 
 
-@formerly({"out": "to", "rules": "dependency-rules", "reordering": "min-displacement", "side": "parsed-side"})
 def challenge(
     context: typer.Context,
     source: Annotated[

@@ -21,7 +21,7 @@ from babelscope.cli.common import (
     write_file,
 )
 from babelscope.cli.going_on import going_on
-from babelscope.cli.shell import formerly, typed_options
+from babelscope.cli.shell import typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import terminal_width
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from babelscope.core.results import Row
 
 
-@formerly({"out": "to"})
 def machine_references(
     context: typer.Context,
     tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],

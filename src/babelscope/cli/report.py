@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from babelscope.cli.common import Seed
-from babelscope.cli.shell import formerly
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import visible
@@ -21,7 +20,6 @@ WithReport = Annotated[
 ]
 
 
-@formerly({"out": "to"})
 def report(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out.")

@@ -26,7 +26,7 @@ from babelscope.cli.common import (
     output,
     read_sources,
 )
-from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
+from babelscope.cli.shell import answers_kept, telling_what_is_kept
 from babelscope.cli.translate import described, one_line, tell_end, tell_notes
 from babelscope.systems.risk import SAMPLES_AT_ONCE
 from babelscope.util.outputs import check_outputs
@@ -42,7 +42,6 @@ Epsilon = Annotated[float, typer.Option(help="Draw from tokens of at least this 
 MaxLength = Annotated[int, typer.Option(help="Tokens at most; 0: the system's own limit.")]
 
 
-@formerly({"out": "to"})
 def sample(
     system: Systems,
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.")],

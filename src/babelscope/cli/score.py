@@ -25,7 +25,7 @@ from babelscope.cli.common import (
     output,
     read_sources,
 )
-from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
+from babelscope.cli.shell import answers_kept, telling_what_is_kept
 from babelscope.util.outputs import check_outputs
 from babelscope.util.text import read_lines, require_equal_counts
 
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 _HEADING = "mean\ttotal\ttokens\ttarget"
 
 
-@formerly({"out": "to"})
 def score(
     system: Systems,
     source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line.")],

@@ -1,4 +1,4 @@
-"""What all commands do alike: former names of options, options given twice or in vain, and the end by Ctrl-C."""
+"""What all commands do alike: options given twice or in vain, and the end by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -27,18 +27,7 @@ PARTS_KEPT = f"finished parts are kept; {GO_ON}"
 _Function = TypeVar("_Function", bound=Callable[..., None])
 # Characters of a summary: more than a sentence has.
 _LONGEST = 1000
-_OLD_OPTIONS = "babelscope_old_options"
 _FIRST_WORDS = "babelscope_first_words"
-
-
-def formerly(options: Mapping[str, str]) -> Callable[[_Function], _Function]:
-    """Mark a command whose options had other names: old name -> name, without dashes."""
-
-    def mark(function: _Function) -> _Function:
-        setattr(function, _OLD_OPTIONS, {f"--{old}": f"--{new}" for old, new in options.items()})
-        return function
-
-    return mark
 
 
 def leading_to(words: Mapping[str, str]) -> Callable[[_Function], _Function]:
@@ -120,9 +109,9 @@ class ShellCommand(TyperCommand):
         return command.make_context(f"{info_name} {word}", rest, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read former names as the present ones, and an option `--ray` that stands alone as one without address."""
+        """Read an option `--ray` that stands alone as one without address."""
         end = args.index("--") if "--" in args else len(args)
-        options = self._with_new_names(args[:end])
+        options = args[:end]
         if any("--ray" in each.opts for each in self.params):
             # What follows is its address only if it looks like one (HOST:PORT).
             options = [
@@ -130,23 +119,6 @@ class ShellCommand(TyperCommand):
                 for each, after in zip(options, [*options[1:], ""], strict=False)
             ]
         return super().parse_args(ctx, [*options, *args[end:]])
-
-    def _with_new_names(self, args: list[str]) -> list[str]:
-        """Arguments with the present names of options, each former one told once on stderr."""
-        renamed: Mapping[str, str] = getattr(self.callback, _OLD_OPTIONS, {})
-        told: set[str] = set()
-        found = []
-        for each in args:
-            old, equals, value = each.partition("=")
-            new = renamed.get(old, old)
-            if new != old and old not in told:
-                told.add(old)
-                print(
-                    f"babelscope: {old} is now {new}; the old name goes with the next version",
-                    file=sys.stderr,
-                )
-            found.append(f"{new}{equals}{value}")
-        return found
 
 
 class FoldedGroup(TyperGroup):

@@ -6,14 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from babelscope.cli.common import AsJson, ToFile, as_line, figures, output, paragraph
-from babelscope.cli.shell import formerly
 from babelscope.util.extras import install_hint
 
 if TYPE_CHECKING:
     from babelscope.systems.opening import Scheme
 
 
-@formerly({"out": "to"})
 def systems(as_json: AsJson = False, to: ToFile = None) -> None:
     """List what can be opened as a system, with examples."""
     from babelscope.systems.opening import load_schemes

@@ -41,7 +41,7 @@ _AT_ONCE = 64
 _MOST_LENGTHS = 1000
 # Lines of figures in the summary, so that all of it has at most 40.
 _MOST_FIGURES = 30
-_VERSION = 2
+_VERSION = 1
 _CERTIFICATE = ("proven", "bound", "mass", "expansions", "seconds")
 
 

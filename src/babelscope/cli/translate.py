@@ -28,7 +28,7 @@ from babelscope.cli.common import (
     output,
     read_sources,
 )
-from babelscope.cli.shell import answers_kept, formerly, refuse_unused, telling_what_is_kept, typed_options
+from babelscope.cli.shell import answers_kept, refuse_unused, telling_what_is_kept, typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 from babelscope.util.text import shorten, text_fault
@@ -51,7 +51,6 @@ class Decode(StrEnum):
     mbr = "mbr"
 
 
-@formerly({"out": "to"})
 def translate(
     context: typer.Context,
     system: Systems,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -32,8 +32,6 @@ class Option:
     required: bool = False
     flags: tuple[str, ...] = ()
     """How it is written, if not as `--name`."""
-    old_names: tuple[str, ...] = ()
-    """Former names, which are understood for one more version and not shown."""
     role: Literal["", "read", "write"] = ""
     """Whether its value names what is read, or a file that is written."""
     setting: str = ""
@@ -58,13 +56,7 @@ def writes(name: str, help: str) -> Option:
 
 def options_of(settings: type[Settings]) -> list[Option]:
     """One option for each field: its type says what is accepted (Path: an input file), its docstring is the help."""
-    return [
-        replace(
-            _option(name, field),
-            old_names=tuple(old.replace("_", "-") for old, new in settings.old_names.items() if new == name),
-        )
-        for name, field in settings.model_fields.items()
-    ]
+    return [_option(name, field) for name, field in settings.model_fields.items()]
 
 
 def _option(name: str, field: FieldInfo) -> Option:

@@ -15,14 +15,6 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
-    old_names: ClassVar[Mapping[str, str]] = {}
-    """Former name of a field -> its name now. Studies, run folders and command lines may have the former one."""
-    newly_signed: ClassVar[frozenset[str]] = frozenset()
-    """Renamed fields that configurations and signatures have by their new name, since their values changed too."""
-
-    signed_where_used: ClassVar[frozenset[str]] = frozenset()
-    """Later fields, signed only where they are not left at their defaults, so that other signatures stay."""
-
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {}
     """Field -> its value -> other fields that the value stands for, where they are not given: a protocol by name."""
 
@@ -34,36 +26,10 @@ class Settings(BaseModel):
             found |= choices.get(values.get(name, ""), {})
         return {name: value for name, value in found.items() if name not in values}
 
-    @classmethod
-    def with_new_names(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values by field, where some may be given by the field's former name."""
-        found: dict[str, Any] = {}
-        for name, value in values.items():
-            field = cls.old_names.get(name, name)
-            if field in found:
-                raise ValueError(f"{field} is given twice: {name!r} is its former name")
-            found[field] = value
-        return found
-
-    @classmethod
-    def signed(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Values as configurations and signatures have them: by former names, so that no identity changes."""
-        former = {new: old for old, new in cls.old_names.items() if new not in cls.newly_signed}
-        later = {name: cls.model_fields[name].default for name in cls.signed_where_used}
-        return {
-            former.get(name, name): value
-            for name, value in values.items()
-            # A tuple comes as a list, as JSON has it.
-            if name not in later or (value and value != later[name])
-        }
-
     @model_validator(mode="before")
     @classmethod
-    def _read_old_names(cls, given: Any) -> Any:
-        if not isinstance(given, Mapping):
-            return given
-        named = cls.with_new_names(given)
-        return {**cls.preset_by(named), **named}
+    def _fill_presets(cls, given: Any) -> Any:
+        return {**cls.preset_by(given), **given} if isinstance(given, Mapping) else given
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:

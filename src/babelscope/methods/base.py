@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_origin
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,8 +29,6 @@ _BUILT_IN = {
     "patterns_mucow": "babelscope.methods.patterns.mucow.method:METHOD",
     "patterns_winomt": "babelscope.methods.patterns.winomt.method:METHOD",
 }
-OLD_NAMES = {"conditioning": "condition", "hypothesis_space": "space"}
-"""Earlier names of methods, still accepted -> current names."""
 DEFAULT_CHUNK = 128
 """Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
 ANSWER_FILES = "answer_files"
@@ -156,7 +153,7 @@ def method_names() -> list[str]:
 
 def find_method(name: str) -> Method:
     """A method by name; only its own package is imported."""
-    return METHODS.find(OLD_NAMES.get(name, name))
+    return METHODS.find(name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +186,10 @@ class Setup:
 
     def config_on(self, tests: Mapping[str, TestSet]) -> Config:
         """Its part of the signature; systems and programs are identified by fingerprint, not by name."""
-        resolved = {**self.settings.model_dump(mode="json"), **self.identity(tests)}
         return {
             "name": self.method.name,
             "version": self.method.version,
-            "settings": self.method.settings.signed(resolved),
+            "settings": {**self.settings.model_dump(mode="json"), **self.identity(tests)},
             "roles": {role: system.fingerprint.as_json() for role, system in self.roles.items()},
         }
 
@@ -224,8 +220,6 @@ def set_up(
 
 def check_settings(method: Method, given: Mapping[str, Any]) -> Settings:
     """The validated settings of a method; an error says in one sentence what is wrong."""
-    for name in method.settings.old_names.keys() & given:
-        warnings.warn(f"{method.name}: {name} is now {method.settings.old_names[name]}", stacklevel=2)
     try:
         return method.settings.model_validate(dict(given))
     except ValidationError as error:
@@ -239,13 +233,11 @@ def restore_settings(method: Method, stored: Mapping[str, Any]) -> Settings:
     """
     values = {}
     fields = method.settings.model_fields
-    for name, value in method.settings.with_new_names(stored).items():
+    for name, value in stored.items():
         if name in fields:
-            # Older runs stored a single value where a list is allowed now.
-            single = get_origin(fields[name].annotation) is tuple and isinstance(value, str)
             kind: Any = fields[name].rebuild_annotation()
             try:
-                values[name] = TypeAdapter(kind).validate_python((value,) if single else value)
+                values[name] = TypeAdapter(kind).validate_python(value)
             except ValidationError:
                 raise ValueError(f"the setting {name} = {shorten(str(value))} is not valid") from None
     return method.settings.model_construct(**values)

@@ -44,7 +44,7 @@ def _lines(record: Record) -> list[Line]:
 def section(group: Group) -> Section:
     """Every figure, a line each."""
     cell = group.columns[0].cell
-    summary = cell.run.manifest.methods[cell.label].summary
+    summary = cell.run.manifest.methods[cell.method].summary
     return Section(
         title=cell.kind.replace("_", " ").capitalize(),
         question=f"{summary[:1].upper()}{summary[1:]}." if summary else "",

@@ -55,7 +55,7 @@ def _counted(group: Group) -> list[Caveat]:
         reasons = {
             reason: count
             for part in cell.run.manifest.cells
-            if (part.method, part.system, part.tests) == (cell.label, cell.system, cell.tests)
+            if (part.method, part.system, part.tests) == (cell.method, cell.system, cell.tests)
             for reason, count in part.skipped.items()
         }
         why = "; ".join(f"{count} {reason}" for reason, count in reasons.items())

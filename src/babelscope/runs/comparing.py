@@ -120,7 +120,7 @@ def paired_differences(group: Group) -> list[Row]:
     if len(group.columns) > 1 and first.kind in method_names():
         method, manifest = find_method(first.kind), first.run.manifest
         with explain_damage(str(first.run.path)):
-            settings = restore_settings(method, manifest.methods[first.label or first.method].settings)
+            settings = restore_settings(method, manifest.methods[first.method].settings)
             made = method.across(group, settings, manifest.seed)
         own = [row for row in made if row.name == "difference"]
     labelled = [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]

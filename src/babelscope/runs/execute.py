@@ -207,7 +207,7 @@ def _comparison_rows(run: Run, groups: Sequence[Group], methods: Methods) -> lis
     rows: list[Row] = []
     patterns = run.manifest.seed_groups
     for group in groups:
-        method, settings = methods[group.columns[0].cell.label]
+        method, settings = methods[group.columns[0].cell.method]
         own = method.across(group, settings, run.manifest.seed)
         if len(group.columns) > 1 and not any(row.name == "difference" for row in own):
             rows += item_differences(group)

@@ -29,7 +29,10 @@ from babelscope.util.text import (
     require_size,
     text_fault,
 )
+from babelscope.util.version import __version__
 
+FORMAT = 2
+"""The format of a run folder, in its manifest: raised when manifest, records or summary change their form."""
 # Fields of a manifest that must be equal for a run to be resumed.
 _MUST_MATCH = ("config", "cells", "shard")
 # Names of the files that a killed `replacing` leaves behind.
@@ -217,11 +220,7 @@ class RunFolder:
         stored = _parse_object(read_run_file(path))
         if stored is None:
             raise BabelscopeError(f"{path} is damaged: it is not a JSON object")
-        if stored.get("format") != manifest.get("format"):
-            raise BabelscopeError(
-                f"{self.path} holds a run of another version of Babelscope, which can be reported and compared but "
-                "not gone on with; choose another folder with --out"
-            )
+        require_format(stored, path)
         self.stored_manifest = stored
         found = [
             place
@@ -309,6 +308,18 @@ def records_changed(path: str | Path) -> BabelscopeError:
     return BabelscopeError(
         f"{path} is not as the run left it: its SHA-256 is not the one in manifest.json, so records were changed or "
         "damaged; put the file back, or delete the folder and run again"
+    )
+
+
+def require_format(manifest: Mapping[str, Any], path: Path) -> None:
+    """Raise unless a manifest has the format of this version."""
+    stated = manifest.get("format", 0)
+    if stated == FORMAT:
+        return
+    if isinstance(stated, int) and stated < FORMAT:
+        raise BabelscopeError(f"{path} was made by a version before 0.2.0; run the study again")
+    raise BabelscopeError(
+        f"{path} has the format {stated!r}; this Babelscope ({__version__}) reads {FORMAT}: get a newer one"
     )
 
 

@@ -1,4 +1,4 @@
-"""manifest.json of a run folder (`format: 1`): what was run, as a typed document."""
+"""manifest.json of a run folder (`format: 2`): what was run, as a typed document."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from babelscope.core.results import signature
 from babelscope.core.settings import explain
 from babelscope.methods.base import Method, Settings, Setup, find_method, restore_settings
 from babelscope.methods.cells import Cell, drops_context
-from babelscope.runs.folder import read_object
+from babelscope.runs.folder import FORMAT, read_object, require_format
 from babelscope.testsets.sets import TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -125,7 +125,7 @@ def total_cost(costs: Iterable[Cost]) -> Cost:
 class Manifest(_ManifestModel):
     """manifest.json of a run folder."""
 
-    format: Literal[1]
+    format: Literal[2]
     study: str
     status: Literal["unfinished", "finished"] = "unfinished"
     signature: str
@@ -145,7 +145,7 @@ class Manifest(_ManifestModel):
     cells: list[CellPart]
     shard: ShardPart | None = None
     records: RecordsPart | None = None
-    """Written when the run is finished; runs of earlier versions have none."""
+    """Written when the run is finished."""
     software: dict[str, str] = {}
     cost: Cost = Cost()
 
@@ -195,7 +195,7 @@ def manifest_of(
     systems = {cell.system_name: cell.system for cell in cells}
     tests = {cell.tests_name: cell.tests for cell in cells}
     return Manifest(
-        format=1,
+        format=FORMAT,
         study=name,
         signature=signature(config),
         sha256=digest_json(config),
@@ -268,18 +268,8 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def parse_manifest(found: Json, path: Path) -> Manifest:
-    """A manifest read as JSON, of this format or of the one before it, which had no number."""
-    if "format" not in found:
-        from babelscope.runs.old_manifest import upgrade_manifest
-
-        try:
-            found = upgrade_manifest(found)
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise BabelscopeError(f"{path} is damaged: {error!r}") from None
-    elif found["format"] != 1:
-        raise BabelscopeError(
-            f"{path} has the format {found['format']!r}; this Babelscope ({__version__}) reads 1: get a newer one"
-        )
+    """A manifest read as JSON."""
+    require_format(found, path)
     try:
         manifest = Manifest.model_validate(found)
     except ValidationError as error:
@@ -292,18 +282,4 @@ def parse_manifest(found: Json, path: Path) -> Manifest:
     for part in manifest.methods.values():
         for each in part.comparable:
             Comparable.from_json(each)
-    try:
-        methods = {label: _with_new_names(part) for label, part in manifest.methods.items()}
-    except ValueError as error:
-        raise BabelscopeError(f"{path} is damaged: {error}") from None
-    return manifest.model_copy(update={"methods": methods})
-
-
-def _with_new_names(part: MethodPart) -> MethodPart:
-    """The same with its settings by the names that they have now, where the method is installed."""
-    try:
-        settings = find_method(part.name).settings
-    except BabelscopeError:
-        return part
-    named = {key: settings.with_new_names(getattr(part, key)) for key in ("settings", "identity")}
-    return part.model_copy(update=named)
+    return manifest

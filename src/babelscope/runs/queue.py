@@ -53,7 +53,7 @@ def records_of_run(
     found = find_method(cells[0].kind)
     find_queue(found)
     with explain_damage(str(folder)):
-        settings = restore_settings(found, run.manifest.methods[cells[0].label].settings)
+        settings = restore_settings(found, run.manifest.methods[cells[0].method].settings)
         return found, [record for cell in cells for record in cell.records], settings
 
 

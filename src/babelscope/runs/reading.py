@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,8 +14,8 @@ from typing import Any
 from babelscope.core.comparable import Comparable
 from babelscope.core.factors import Factors, without_labels
 from babelscope.core.results import Estimate, Record, Row, split_unanswered
-from babelscope.methods.base import OLD_NAMES, find_method, method_names, restore_settings
-from babelscope.runs.folder import count_records, read_object, records_changed
+from babelscope.methods.base import find_method, method_names, restore_settings
+from babelscope.runs.folder import read_object, records_changed
 from babelscope.runs.manifest import Manifest, read_manifest
 from babelscope.util.damage import explain_damage
 from babelscope.util.errors import BabelscopeError
@@ -80,8 +79,6 @@ class StoredCell:
     tests: str
     digest: str
     comparable: tuple[Comparable, ...] = ()
-    label: str = ""
-    """The method's label in records, where older versions used another name."""
 
     @cached_property
     def rows(self) -> list[Row]:
@@ -127,12 +124,12 @@ class StoredCell:
             return own
         method = find_method(self.kind)
         with explain_damage(str(self.run.path)):
-            settings = restore_settings(method, self.run.manifest.methods[self.label or self.method].settings)
+            settings = restore_settings(method, self.run.manifest.methods[self.method].settings)
             return list(method.complete(own, settings))
 
     @property
     def _names(self) -> tuple[str, str, str]:
-        return self.label or self.method, self.system, self.tests
+        return self.method, self.system, self.tests
 
 
 def read_run(path: str | Path) -> Run:
@@ -162,27 +159,21 @@ def _unfinished(path: Path) -> BabelscopeError:
 
 
 def check_records(folder: Path, manifest: Manifest) -> None:
-    """Raise unless records.jsonl is as the finished run left it; without a digest, records can only be counted."""
+    """Raise unless records.jsonl is as the finished run left it."""
     path, sealed = folder / "records.jsonl", manifest.records
-    expected = count_records(manifest.as_json()) if sealed is None else sealed.count
+    if sealed is None:
+        raise _unfinished(folder)
     digest, count = hashlib.sha256(), 0
     with io.BufferedReader(open_regular(path)) as file:
         while part := file.read(1 << 20):
             digest.update(part)
             count += part.count(b"\n")
-    if count != expected:
+    if count != sealed.count:
         raise BabelscopeError(
-            f"{path} has {count} records, but its manifest.json says {expected}: the file was cut or changed; put "
-            "it back, or run the command that made it again, which asks for what is missing"
+            f"{path} has {count} records, but its manifest.json says {sealed.count}: the file was cut or changed; "
+            "put it back, or run the command that made it again, which asks for what is missing"
         )
-    if sealed is None:
-        warnings.warn(
-            f"{folder} has no digest of its records, as runs of earlier versions: they were counted, but a changed "
-            "one would not be noticed",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    elif digest.hexdigest() != sealed.sha256:
+    if digest.hexdigest() != sealed.sha256:
         raise records_changed(path)
 
 
@@ -203,7 +194,7 @@ def cells_of_run(run: Run) -> list[StoredCell]:
     return [
         StoredCell(
             run,
-            OLD_NAMES.get(cell.method, cell.method),
+            cell.method,
             method.name,
             method.version,
             {**method.settings, **method.identity},
@@ -213,7 +204,6 @@ def cells_of_run(run: Run) -> list[StoredCell]:
             cell.tests,
             manifest.tests[cell.tests].digest,
             tuple(Comparable.from_json(each) for each in method.comparable),
-            cell.method,
         )
         for cell in manifest.cells
         for method in [manifest.methods[cell.method]]
@@ -233,12 +223,10 @@ def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
         # JSON has null for what is not finite: a perplexity, an end of its interval.
         value, low, high = (stored[name] for name in ("value", "low", "high"))
         value = math.inf if value is None else value
-        if low is None and high is None:
-            # Earlier versions had unbounded intervals of one item, without a word.
-            why = stored.get("no_interval", "none stored")
-            if not isinstance(why, str):
+        if "no_interval" in stored:
+            if not isinstance(stored["no_interval"], str):
                 raise ValueError("a row whose reason for no interval is none")
-            estimate = Estimate.without_interval(value, stored["n"], why)
+            estimate = Estimate.without_interval(value, stored["n"], stored["no_interval"])
         else:
             ends = -math.inf if low is None else low, math.inf if high is None else high
             estimate = Estimate(value, *ends, stored["n"])

@@ -43,9 +43,7 @@ def rejudge(
     for label, part in run.manifest.methods.items():
         found = find_method(part.name)
         methods[label] = found, _change_settings(found, part.settings, changed)
-    known = {
-        name for own, _ in methods.values() for name in (*own.settings.model_fields, *own.settings.old_names)
-    }
+    known = {name for own, _ in methods.values() for name in own.settings.model_fields}
     if unused := [name for name in changed if name not in known]:
         raise BabelscopeError(f"{', '.join(names)} has no setting {unused[0]!r}")
     with allow_only(_strings_in(changed)):
@@ -80,8 +78,7 @@ def _rejudge_run(run: Run, methods: Methods, by: Sequence[str] | None, out: str 
 
 
 def _change_settings(method: Method, stored: Mapping[str, Any], changed: Mapping[str, Any]) -> Settings:
-    named = method.settings.with_new_names(changed)
-    own = {name: value for name, value in named.items() if name in method.settings.model_fields}
+    own = {name: value for name, value in changed.items() if name in method.settings.model_fields}
     for name in own:
         if name in method.asks and not (name in method.lowers and own[name] <= stored.get(name, own[name])):
             if name in method.lowers:
@@ -153,12 +150,11 @@ def _updated_manifest(
                 "comparable": [each.as_json() for each in method.comparable(settings)],
             }
         )
-        resolved = {**parts[label].settings, **parts[label].identity}
         # Not the signature of a run that was asked with these settings: it would have figures that this one lacks.
         asked = (
             {"lowered_from": {**lowered[label], **entry.get("lowered_from", {})}} if label in lowered else {}
         )
-        signed = method.settings.signed(resolved)
+        signed = {**parts[label].settings, **parts[label].identity}
         entries.append({**entry, "version": method.version, "settings": signed, **asked})
     # The answers are those of the run, but this version judges them.
     config = {**manifest.config, "methods": entries, "version": __version__}

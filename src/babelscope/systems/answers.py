@@ -19,6 +19,8 @@ from babelscope.util.errors import BabelscopeError, SystemFailure
 
 # Written into the file's header, so that no other program's database is taken for ours.
 _APPLICATION = 0x42534341
+# Raised when the file changes its form. Files from before 0.2.0 have 0.
+_FORMAT = 2
 _WAIT_SECONDS = 30.0
 _KEYS_A_QUERY = 500
 _OURS = {"answers", "sqlite_autoindex_answers_1"}
@@ -145,9 +147,15 @@ class AnswerStore:
         database.execute("BEGIN")  # so that no other process sets it up between the two checks
         names = {name for (name,) in database.execute("SELECT name FROM sqlite_master").fetchall()}
         (application,) = database.execute("PRAGMA application_id").fetchone()
+        (stated,) = database.execute("PRAGMA user_version").fetchone()
         database.execute("COMMIT")
         if (application != _APPLICATION and names) or not names <= _OURS:
             raise BabelscopeError(f"{self.path} is a database of something else; give the cache another file")
+        if names and stated != _FORMAT:
+            made = "a version before 0.2.0" if stated < _FORMAT else "a newer version"
+            raise BabelscopeError(
+                f"{self.path}, the cache, was made by {made}; delete it, and its answers will be asked again"
+            )
         database.execute("PRAGMA journal_mode = WAL")
         # In WAL mode this survives any kill; only a power cut can lose the last answers.
         database.execute("PRAGMA synchronous = NORMAL")
@@ -155,6 +163,7 @@ class AnswerStore:
         database.execute("PRAGMA secure_delete = ON")
         database.execute("BEGIN IMMEDIATE")
         database.execute(f"PRAGMA application_id = {_APPLICATION}")
+        database.execute(f"PRAGMA user_version = {_FORMAT}")
         database.execute(
             "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, "
             "request TEXT NOT NULL, answer TEXT NOT NULL, digest TEXT NOT NULL)"

@@ -329,7 +329,7 @@ def top_k_from_json(answer: Mapping[str, Any]) -> TopK:
     """The answer that `top_k_as_json` wrote."""
     found = tuple(scored_from_json(each) for each in answer["found"])
     bound = -math.inf if answer["bound"] is None else _number(answer["bound"])
-    seconds = answer.get("seconds")  # earlier versions did not store them
+    seconds = answer["seconds"]
     return TopK(
         found,
         answer["exact"],

@@ -144,8 +144,7 @@ class HuggingFace(OpenSystem):
     def _penalty(self, said: float | None) -> float:
         """The length penalty, put into the settings where the checkpoint does not say it."""
         own, penalty = (stated_penalty(each, self.generation, self.folder) for each in (None, said))
-        # The checkpoint's own is in the digest of its files, but earlier versions took 0.0 for 1.
-        if penalty != (own or 1.0):
+        if penalty != own:  # the checkpoint's own is in the digest of its files
             self._settings["length_penalty"] = penalty
         return penalty
 

@@ -13,7 +13,7 @@ from babelscope.runs.judging import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 
-FEW: dict[str, Any] = {"resamples": 100, "draws": 2, "length_corpora": 4, "metrics": ("chrf",)}
+FEW: dict[str, Any] = {"matched_corpora": 2, "length_corpora": 4, "metrics": ("chrf",)}
 
 
 class Same:
@@ -43,7 +43,6 @@ def items(count: int) -> list[ParallelSentence]:
     ("name", "least"),
     [
         ("beam", 1),
-        ("resamples", 100),
         ("matched_corpora", 2),
         ("length_tolerance", 0),
         ("length_corpora", 4),
@@ -70,9 +69,8 @@ def test_what_is_not_chosen_is_part_of_the_signature_and_stays_as_it_is() -> Non
         "verdict_from": 100,
         "controls": "others",
         "beam": 5,
-        "resamples": 1000,
-        "draws": 100,
-        "apart": 1,
+        "matched_corpora": 100,
+        "length_tolerance": 1,
         "length_corpora": 1000,
         "length_sizes": [1000, 100, 10],
     }

@@ -414,7 +414,7 @@ def test_it_runs_by_name_and_with_several_systems(toy_schemes: None) -> None:  #
     alone = condition(systems[1], "toy:judge", ITEMS)
     assert [row for row in both.rows if row.labels["system"] == "two"] == list(alone.rows)
     assert [r["weight"] for r in both.records[20:]] == [r["weight"] for r in alone.records]
-    named = run_method("conditioning", systems[1], ITEMS, evaluator="toy:judge")
+    named = run_method("condition", systems[1], ITEMS, evaluator="toy:judge")
     assert named.rows == alone.rows
     assert named.signature == alone.signature
 

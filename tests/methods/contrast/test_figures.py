@@ -144,7 +144,7 @@ def compared(verdicts: dict[tuple[str, str], list[float]]) -> list[Row]:
 
 
 def compared_records(records: list[Record]) -> list[Row]:
-    settings = ContrastSettings(resamples=200)
+    settings = ContrastSettings()
     columns = []
     for name in dict.fromkeys(record["system"] for record in records):
         own = [record for record in records if record["system"] == name]

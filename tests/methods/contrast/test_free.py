@@ -78,7 +78,7 @@ def row(result: Result, name: str, phenomenon: str) -> Row:
 
 
 def run(items: Sequence[MinimalPair] = ITEMS, **chosen: Any) -> Result:
-    return contrast(Scripted(FREE), items, resamples=100, **chosen)
+    return contrast(Scripted(FREE), items, **chosen)
 
 
 def test_alarms_are_corrected_by_what_the_same_test_set_shows_of_the_detector() -> None:
@@ -136,7 +136,9 @@ def test_other_phenomena_are_left_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize("setting", [{"discrepancy": "paper"}, {"discrepancy": "clipped"}, {"free": "yes"}])
+@pytest.mark.parametrize(
+    "setting", [{"discrepancy": "paper"}, {"discrepancy": "clipped"}, {"detect_in_output": "yes"}]
+)
 def test_a_scorer_that_cannot_translate_is_refused_before_any_work(setting: dict[str, str]) -> None:
     class Scorer:
         name = "scorer"
@@ -188,7 +190,7 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
         other = realise(made.meaning, rng)
         variants = list(CONTRASTS[name](other, rng)) if rng.random() < share else []
         free[source] = rng.choice(variants) if variants else other.target
-    result = contrast(Scripted(free), items, resamples=100)
+    result = contrast(Scripted(free), items)
     verdicts = {
         source: SentenceChecker(made.meaning, free[source]).verdict((), ())
         for source, (made, _) in by_source.items()
@@ -203,14 +205,14 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
         assert found.high - found.low < 0.5 or name == "subj_verb_agreement", (name, found)
     # And with no error injected, none is found.
     clean = {source: realise(made.meaning, rng).target for source, (made, _) in by_source.items()}
-    result = contrast(Scripted(clean), items, resamples=100)
+    result = contrast(Scripted(clean), items)
     for name in TRUTH:
         assert str(row(result, "generated_errors", name).labels["note"]).startswith(NOT_MEASURABLE)
 
 
 def test_the_papers_table() -> None:
     systems = [Scripted(FREE), Scripted({}, "other")]
-    result = contrast(systems, ITEMS, resamples=100, seed_groups=["*"])
+    result = contrast(systems, ITEMS, seed_groups=["*"])
     lines = table(result.rows, ["*"]).split("\n")
     # Detectors count sources and forced choice counts pairs, so that each figure has its own n.
     assert (
@@ -223,7 +225,7 @@ def test_the_papers_table() -> None:
     alone = table(result.rows)
     assert "accuracy %, scripted" in alone
     assert "accuracy %, other" in alone
-    accuracy = row(contrast(Scripted(FREE), ITEMS, resamples=100), DING, DING).estimate
+    accuracy = row(contrast(Scripted(FREE), ITEMS), DING, DING).estimate
     assert f"{100 * accuracy.value:.1f} [{100 * accuracy.low:.1f}, {100 * accuracy.high:.1f}]" in alone
 
 
@@ -274,7 +276,7 @@ def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:
         ("yes", f"yes, {analysis_version()}"),
         ("no", "no"),
     ):
-        assert set_up("contrast", {"free": free}).config["settings"]["free"] == stored
+        assert set_up("contrast", {"detect_in_output": free}).config["settings"]["detect_in_output"] == stored
 
 
 def test_the_table_to_the_letter() -> None:

@@ -48,7 +48,7 @@ def row(result: Result, name: str = "all", **labels: str) -> Row:
 
 
 def run(items: Sequence[MinimalPair], **chosen: Any) -> Result:
-    return contrast(ToySystem(), items, resamples=100, **chosen)
+    return contrast(ToySystem(), items, **chosen)
 
 
 def figures_of(each: Row) -> tuple[float, float, float]:
@@ -144,7 +144,7 @@ def test_there_is_no_discrepancy_where_the_preferred_variant_is_the_systems_own(
     assert len(own) > 10
     for source, text in own.items():
         items = [pair(1, source, text, "x"), pair(2, source, "x", text), pair(3, source, text, "ab")]
-        first, second, third = contrast(toy, items, resamples=100).records
+        first, second, third = contrast(toy, items).records
         assert (first["verdict"], second["verdict"]) == ("correct", "wrong")
         assert (first["discrepancy"], second["discrepancy"]) == (0.0, 0.0)
         assert third["discrepancy"] == (0.0 if third["verdict"] != "wrong" else pytest.approx(gap(third)))
@@ -300,7 +300,7 @@ def test_the_token_view_adds_up_and_begins_where_they_part(source: str, correct:
 def test_mean_and_sd_over_seeds() -> None:
     items = [pair(n, source, "ab", "ba") for n, source in enumerate(("a", "b", "c", "ab", "ac"))]
     toys = [ToySystem(f"toy-{salt}", salt=salt) for salt in "123"]
-    result = contrast([*toys, ToySystem("other")], items, seed_groups=["toy-*"], resamples=100)
+    result = contrast([*toys, ToySystem("other")], items, seed_groups=["toy-*"])
     for measure in ("accuracy", "discrepancy"):
         name = "all" if measure == "accuracy" else "discrepancy"
         values = [
@@ -317,7 +317,7 @@ def test_mean_and_sd_over_seeds() -> None:
         variance = sum((value - mean.value) ** 2 for value in values) / 2
         assert sd.value == pytest.approx(math.sqrt(variance), abs=1e-12)
     with pytest.raises(BabelscopeError, match="'nobody' needs at least two systems"):
-        contrast(toys, items, seed_groups=["nobody"], resamples=100)
+        contrast(toys, items, seed_groups=["nobody"])
 
 
 def test_wrong_settings_are_explained() -> None:

@@ -229,7 +229,6 @@ def test_every_published_mucow_figure(shared: Path, pair: str, rows: int, tied: 
                 folder / f"{pair}.nematus.scores",
                 direction="lower",
                 ties=ties,
-                resamples=100,
             )
         )
         for ties in ("wrong", "correct")
@@ -264,9 +263,7 @@ def test_every_distil_lingeval_figure_of_a_scorer_by_length(shared: Path) -> Non
         write("scores", [-len(text) for text in texts])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # short is not correct
-            result = contrast_scores(
-                f"distil-lingeval:{folder / name}", "scores", ties="correct", resamples=100
-            )
+            result = contrast_scores(f"distil-lingeval:{folder / name}", "scores", ties="correct")
             row = named(result)["all"]
             assert (row.counts["correct"], row.estimate.n) == (
                 right["length_scorer_ties_correct"],
@@ -275,9 +272,7 @@ def test_every_distil_lingeval_figure_of_a_scorer_by_length(shared: Path) -> Non
             assert row.estimate.value == row.counts["correct"] / row.estimate.n
             assert row.counts["correct"] - row.counts["ties"] == right["length_scorer_strict"]
             if row.estimate.n < 1500:  # the larger ones take a while, and count in the same way
-                result = contrast_scores(
-                    f"distil-lingeval:{folder / name}", "scores", ties="wrong", resamples=100
-                )
+                result = contrast_scores(f"distil-lingeval:{folder / name}", "scores", ties="wrong")
                 assert named(result)["all"].counts["correct"] == right["length_scorer_strict"]
 
 

@@ -68,13 +68,12 @@ def test_samples_are_told_apart_by_their_tokens() -> None:
         ("mbr_samples", 1),
         ("budget_expansions", 1),
         ("budget_bytes", 1),
-        ("resamples", 100),
     ],
 )
 def test_settings_go_down_to_the_least_that_has_a_meaning(name: str, least: int) -> None:
-    assert getattr(set_up("hypothesis_space", {name: least}).settings, name) == least
+    assert getattr(set_up("space", {name: least}).settings, name) == least
     with pytest.raises(BabelscopeError, match=f"space: {name}"):
-        set_up("hypothesis_space", {name: least - 1})
+        set_up("space", {name: least - 1})
 
 
 @pytest.mark.parametrize(
@@ -88,22 +87,21 @@ def test_settings_go_down_to_the_least_that_has_a_meaning(name: str, least: int)
 def test_a_search_may_spend_what_is_said(given: dict[str, Any], budget: Budget | None) -> None:
     assert _budget(SpaceSettings(**given)) == budget
     with pytest.raises(BabelscopeError, match="space: budget_seconds"):
-        set_up("hypothesis_space", {"budget_seconds": 0})
+        set_up("space", {"budget_seconds": 0})
 
 
 def test_what_is_not_chosen_is_part_of_the_signature_and_stays_as_it_is() -> None:
     """Figures published without a word about these are compared with others made so."""
-    assert set_up("hypothesis_space", {}).config["settings"] == {
+    assert set_up("space", {}).config["settings"] == {
         "k": 10,
         "samples": 200,
         "metric": ["chrf"],
         "normalise": "bound",
         "beam": 5,
-        "mbr": 100,
+        "mbr_samples": 100,
         "unresolved": "keep",
         "budget_expansions": None,
         "budget_seconds": None,
         "budget_bytes": None,
         "curves": False,
-        "resamples": 1000,
     }

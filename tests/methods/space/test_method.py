@@ -38,7 +38,7 @@ K, SAMPLES = 4, 12
 
 
 def space(systems: Any, items: Any, **settings: Any) -> Result:
-    return evaluate(systems, items, resamples=100, **settings)
+    return evaluate(systems, items, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -317,7 +317,7 @@ def test_regions_are_cut_where_they_are_known() -> None:
 def test_a_mode_that_was_not_found_is_left_out_and_counted(result: Result) -> None:
     first, *others = copy.deepcopy(list(result.records))
     first["top"] |= {"found": [], "exact": False, "bound": 0.0}
-    rows = figures([first, *others], SpaceSettings(k=K, samples=SAMPLES, mbr_samples=5, resamples=100), 0)
+    rows = figures([first, *others], SpaceSettings(k=K, samples=SAMPLES, mbr_samples=5), 0)
     for name in ("bleu", "chrf", "quality"):
         found = row(rows, name, decoding="mode")
         assert (found.estimate.n, found.counts["unresolved"]) == (len(ITEMS) - 1, 1)
@@ -404,7 +404,7 @@ def test_tables_and_cases_show_what_rows_and_records_have(result: Result) -> Non
 
 
 def test_figures_of_records_do_not_depend_on_who_asked(result: Result) -> None:
-    settings = SpaceSettings(k=K, samples=SAMPLES, mbr_samples=5, curves=True, resamples=100)
+    settings = SpaceSettings(k=K, samples=SAMPLES, mbr_samples=5, curves=True)
     again = figures(result.records, settings, 0)
     assert [each.estimate for each in again] == [each.estimate for each in result.rows]
 

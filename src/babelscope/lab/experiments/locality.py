@@ -91,13 +91,10 @@ class Plan:
             )
 
     def as_json(self) -> dict[str, Any]:
-        """The plan without `repetitions`: more networks can be added to a folder later.
-
-        Nor with settings that older versions did not have, where they are as they were then.
-        """
+        """The plan without `repetitions`: more networks can be added to a folder later."""
         made = {**dataclasses.asdict(self), "permutation": list(self.permutation)}
         del made["repetitions"]
-        return {name: value for name, value in made.items() if value or name not in ("text", "pieces", "dev")}
+        return made
 
 
 def read_plan(told: dict[str, Any]) -> Plan:

@@ -19,7 +19,6 @@ from babelscope.lab.training.progress import Progress
 from babelscope.lab.training.tokenizer import TAGS, find_special_token
 from babelscope.lab.training.translating import (
     Decoding,
-    length_penalty,
     open_teacher,
     translate_ids,
     why_unusable,
@@ -101,7 +100,7 @@ class _Translator:
             "model": self.model.fingerprint.digest,
             "lines": self.lines,
             "text_sha256": self.sha256,
-            **length_penalty(self.model),
+            "length_penalty": self.model.length_penalty,
         }
 
 

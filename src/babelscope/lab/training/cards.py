@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import shlex
 from pathlib import Path
@@ -12,7 +13,7 @@ from babelscope.lab.training.checkpoints import CARD, write_json
 from babelscope.lab.training.parallel import ParallelText, count_shared
 from babelscope.lab.training.plain import PLAIN
 from babelscope.lab.training.progress import clock
-from babelscope.lab.training.settings import LATER, SETTABLE, TrainingSettings
+from babelscope.lab.training.settings import SETTABLE, TrainingSettings
 from babelscope.lab.training.shapes import PARTS, SHAPES
 from babelscope.util.version import __version__
 
@@ -88,8 +89,9 @@ def recipe_options(settings: TrainingSettings, *, vocabulary: bool) -> list[str]
     for name in ("label_smoothing", "steps", "seed"):
         options += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
     named = SHAPES.get(settings.shape.name)
+    defaults = {field.name: field.default for field in dataclasses.fields(settings)}
     for name in SETTABLE:
-        if LATER.get(name, ...) == getattr(settings, name, None):
+        if name in defaults and getattr(settings, name) == defaults[name]:
             continue
         if name not in PARTS:
             options += ["--set", f"{name}={getattr(settings, name)}"]
@@ -133,9 +135,9 @@ def train_command(
 
 def _how_to_open(card: dict[str, Any], folder: Path) -> str:
     settings = card["configuration"]["settings"]
-    if settings["shape"].get("architecture") == "llama":
+    if settings["shape"]["architecture"] == "llama":
         source, _, target = settings["languages"].partition("-")
-        first = settings.get("prompts", "").split(",")[0]
+        first = settings["prompts"].split(",")[0]
         asked = f"&prompt={quote(first)}" if first else ""
         spec = f"llm:FOLDER?source={quote(source)}&target={quote(target)}{asked}"
         return f"'{spec}'`, or with AutoModelForCausalLM and AutoTokenizer of transformers"

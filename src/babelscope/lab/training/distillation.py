@@ -26,7 +26,6 @@ from babelscope.lab.training.settings import TrainingSettings
 from babelscope.lab.training.train import train
 from babelscope.lab.training.translating import (
     Decoding,
-    length_penalty,
     open_teacher,
     translate_ids,
     why_unusable,
@@ -73,7 +72,7 @@ def distill(
     files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
     recipe = recipe_options(settings, vocabulary=own_vocabulary)
     command = _command(files, ["--beam", str(beam), *recipe], threads, device)
-    asked = {"source_sha256": digest, "beam": beam, **length_penalty(model)}
+    asked = {"source_sha256": digest, "beam": beam, "length_penalty": model.length_penalty}
     known = model.fingerprint
     names = {"teacher": str(teacher), "teacher_fingerprint": known.as_json(), "source": str(source), **asked}
     with locked_folder(out):
@@ -140,7 +139,7 @@ def translate_all(
     order = sorted(range(len(distinct)), key=lambda i: (len(ids[i]), i))
     chunks = [order[start : start + _CHUNK] for start in range(0, len(order), _CHUNK)]
     asked = {"teacher": teacher.fingerprint.digest, "sources": digest_json(distinct)}
-    asked |= {"beam": beam, "chunk": _CHUNK, **length_penalty(teacher)}
+    asked |= {"beam": beam, "chunk": _CHUNK, "length_penalty": teacher.length_penalty}
     texts: list[list[str]] = []
     progress = Progress("translating", quiet=quiet)
     began = time.monotonic()

@@ -100,9 +100,8 @@ class TrainingSettings:
         return self.learning_rate * (self.steps + 1 - step) / (self.steps + 1 - self.warmup)
 
     def as_json(self) -> dict[str, Any]:
-        """All fields, but of those that older versions did not have only what is not their default."""
-        told = {**dataclasses.asdict(self), "shape": self.shape.as_json(), "betas": list(self.betas)}
-        return {name: value for name, value in told.items() if LATER.get(name, ...) != value}
+        """All fields."""
+        return {**dataclasses.asdict(self), "betas": list(self.betas)}
 
 
 _NAMES = {
@@ -113,14 +112,6 @@ _NAMES = {
     "average_of": ("best", "last"),
 }
 _SEARCHED = ("transformer", "recurrent", "convolutional")
-LATER = {
-    field.name: field.default
-    for field in dataclasses.fields(TrainingSettings)
-    if field.name in ("precision", "accumulate", "select", "dev_beam", "average", "average_of", "prompts")
-}
-"""Settings that the first version did not have, and their defaults."""
-
-
 _WITHOUT: dict[str, frozenset[str]] = {
     "transformer": frozenset({"kernel"}),
     "recurrent": frozenset(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -93,14 +92,6 @@ class Shape:
                 f"{self.width} have {self.width // self.heads}"
             )
 
-    def as_json(self) -> dict[str, Any]:
-        """All fields, but of those that older versions did not have only what is not their default."""
-        told = dataclasses.asdict(self)
-        for field in dataclasses.fields(self):
-            if field.name in _LATER and told[field.name] == field.default:
-                del told[field.name]
-        return told
-
 
 CHOICES: dict[str, tuple[Any, ...]] = {
     "activation": ("swish", "relu"),
@@ -109,7 +100,6 @@ CHOICES: dict[str, tuple[Any, ...]] = {
     "positions": get_args(Positions),
     "vocabularies": get_args(Vocabularies),
 }
-_LATER = frozenset({"architecture", "norm", "positions", "vocabularies", "kernel"})
 PARTS = (
     "width",
     "encoder_ffn",

@@ -46,11 +46,6 @@ def open_teacher(folder: Path, *, device: str = "auto") -> Any:
     return opened
 
 
-def length_penalty(teacher: Any) -> dict[str, float]:
-    """The teacher's length penalty where it is not 1, which earlier versions used for every teacher."""
-    return {} if teacher.length_penalty == 1 else {"length_penalty": teacher.length_penalty}
-
-
 def translate_ids(teacher: Any, ids: Sequence[list[int]], how: Decoding) -> list[str | None]:
     """A translation of each source's ids, None where it did not end."""
     # A translation three times as long as its source does not end.

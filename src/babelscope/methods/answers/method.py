@@ -44,7 +44,6 @@ def _of_senses(records: Sequence[Record], settings: ConditionAnswersSettings, _s
 
 CONTRAST = Method(
     name="contrast_answers",
-    version=2,  # no accuracy where nothing is decided; accuracy of what is decided
     summary="forced choice between correct and contrastive translations, asked in words, in both orders",
     kind=MinimalPair,
     settings=ContrastAnswersSettings,
@@ -68,7 +67,6 @@ CONTRAST = Method(
 
 CONDITION = Method(
     name="condition_answers",
-    version=4,  # as contrast_answers 2
     summary="accuracy of disambiguation: an evaluator says in words which source with a cue a translation renders",
     kind=AmbiguousSource,
     settings=ConditionAnswersSettings,

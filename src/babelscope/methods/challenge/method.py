@@ -150,7 +150,6 @@ def check_items(items: Sequence[ParallelSentence], settings: ChallengeSettings) 
 
 METHOD = Method(
     name="challenge",
-    version=4,
     summary="BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora",
     kind=ParallelSentence,
     settings=ChallengeSettings,

@@ -22,9 +22,6 @@ ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 
 class ChallengeSettings(Settings):
-    old_names: ClassVar[Mapping[str, str]] = {"draws": "matched_corpora", "apart": "length_tolerance"}
-    signed_where_used = frozenset({"tokenize", "source_tokenize", "target_parser", "target_language"})
-
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {
             "paper": {
@@ -61,8 +58,6 @@ class ChallengeSettings(Settings):
     """What length-matched corpora are drawn from: sentences outside of the set, or all of them, as in the paper."""
     beam: int = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
-    resamples: int = Field(default=1000, ge=100, le=1_000_000)
-    """Understood for one version, and without effect: intervals need no resamples."""
     matched_corpora: int = Field(default=100, ge=2, le=1_000_000)
     """Random corpora of equally long sentences that each set is compared with."""
     length_tolerance: int = Field(default=1, ge=0)

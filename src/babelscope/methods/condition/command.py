@@ -133,7 +133,6 @@ COMMAND = JudgingCommand(
             0,
             metavar="N",
             minimum=0,
-            old_names=("least",),
             not_with=("json",),
         ),
         *by_answer.options("{translation}, {first} and {second}"),

@@ -19,7 +19,6 @@ Protocol = Literal["checked", "strict", "paper", "released"]
 class ConditionSettings(Settings):
     """Whose translations are judged, and how the evaluator's scores become verdicts and weights."""
 
-    old_names: ClassVar[Mapping[str, str]] = {"base": "score_base", "equal": "tied_weights"}
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {
             "paper": {"ties": "wrong", "preflight": 0},

@@ -98,7 +98,7 @@ def findings(group: Group) -> list[Finding]:
 
 def _noted_noise(row: Row) -> str:
     """How many verdicts say no more than a mistake of the evaluator would."""
-    unsure = row.counts.get("within_noise", 0)  # rows of earlier versions do not count them
+    unsure = row.counts["within_noise"]
     return f"{unsure} of them are within the evaluator’s noise" if unsure else ""
 
 
@@ -168,7 +168,7 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
 def _about_known_translations(column: Column) -> list[Caveat]:
     """That nothing tells whether most of what the evaluator was tested with is known, where it is so."""
     test = one(column.cell.rows, "preflight")
-    unchecked = test.counts.get("unchecked", 0) if test else 0  # rows of earlier versions do not count them
+    unchecked = test.counts.get("unchecked", 0) if test else 0
     if test is None or not unchecked or unchecked <= test.counts["known_wrong"] / 2:
         return []
     return [

@@ -45,8 +45,6 @@ def comparable(settings: ContrastSettings) -> list[Comparable]:
 
 METHOD = Method(
     name="contrast",
-    # 2: intervals for few items; 3: no text in another language is given to detectors; 4: corrected rates from 0 to 1
-    version=4,
     summary="forced choice between correct and contrastive translations, and how far they are from the 1-best",
     kind=MinimalPair,
     settings=ContrastSettings,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
@@ -16,8 +16,6 @@ from babelscope.language.registry import controls
 
 class ContrastSettings(Settings):
     """How pairs are scored, and what is looked for beside."""
-
-    old_names: ClassVar[Mapping[str, str]] = {"free": "detect_in_output"}
 
     score: Scoring = "mean"
     """Compare log-probabilities per token (eq. 2) or of whole sentences (eq. 1), or the arithmetic mean of the
@@ -40,8 +38,6 @@ class ContrastSettings(Settings):
     without_variants: Literal["skip", "correct"] = "skip"
     """Items without any contrastive variant, of which MuCoW's releases have some: leave them out, or count them as
     correct, as MuCoW's published script does."""
-    resamples: int = Field(default=2000, ge=100, le=1_000_000)
-    """Understood for one version, and without effect: intervals need no resamples."""
 
     @field_validator("detect_in_output")
     @classmethod

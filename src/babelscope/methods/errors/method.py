@@ -31,7 +31,6 @@ def summarise(records: Sequence[Record], settings: ErrorsSettings, _seed: int) -
 
 METHOD = Method(
     name="errors",
-    version=2,  # rates from 0 to 1; differences between systems are those of corrected rates, not of alarms
     summary="errors that detectors find in a system's own translations, corrected for what detectors miss",
     kind=MinimalPair,
     also=(ParallelSentence,),

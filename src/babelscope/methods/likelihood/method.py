@@ -122,7 +122,6 @@ def _sums_of_both(ours: Record, theirs: Record) -> tuple[float, float, float, fl
 
 METHOD = Method(
     name="likelihood",
-    version=4,  # differences are those of the figure; sentences of one source are one cluster
     summary="log-probability a token, and perplexity, of the references",
     kind=ParallelSentence,
     settings=LikelihoodSettings,

@@ -42,7 +42,6 @@ def judge(records: Sequence[Record], settings: QualitySettings) -> list[Record]:
 
 METHOD = Method(
     name="quality",
-    version=2,  # differences have a p of the same test as their interval; clusters of one source
     summary="corpus scores by BLEU, chrF or any other metric",
     kind=ParallelSentence,
     also=(SourceSentence,),

@@ -24,8 +24,6 @@ from babelscope.testsets.items import ParallelSentence, SourceSentence
 class QualitySettings(Settings):
     """By which metrics translations are measured, and how they are made."""
 
-    signed_where_used = frozenset({"tokenize"})
-
     metric: Annotated[tuple[str, ...], Field(min_length=1)] = ("chrf", "bleu")
     """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
     tokenize: str = ""

@@ -120,7 +120,6 @@ COMMAND = JudgingCommand(
     ),
     changed={
         "tests": {"help": "Sentences with references."},
-        "rejudge": {"old_names": ("from",)},
         "beams": {"kind": str, "metavar": "SIZES", "minimum": None},
         "tokenize": {"metavar": "TOKENISER", "role": "read"},
         "metric": {

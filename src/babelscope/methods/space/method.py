@@ -60,7 +60,6 @@ def check_system(system: System, _items: object, settings: SpaceSettings) -> Non
 
 METHOD = Method(
     name="space",
-    version=7,
     summary="the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors",
     kind=ParallelSentence,
     also=(SourceSentence,),

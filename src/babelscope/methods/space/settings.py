@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -23,12 +23,6 @@ from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 
 class SpaceSettings(Settings):
-    old_names: ClassVar[Mapping[str, str]] = {"mbr": "mbr_samples", "quality": "metric"}
-    newly_signed = frozenset({"metric"})
-    signed_where_used = frozenset(
-        {"gains", "ties", "temperature", "top_p", "epsilon", "beams", "tokenize", "confidence"}
-    )
-
     k: int = Field(default=10, ge=0)
     """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
     samples: int = Field(default=200, ge=0)
@@ -72,8 +66,6 @@ class SpaceSettings(Settings):
     """Figures for smaller k and fewer samples too."""
     confidence: bool = False
     """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
-    resamples: int = Field(default=1000, ge=100, le=1_000_000)
-    """Understood for one version, and without effect: intervals need no resamples."""
 
     @property
     def drawing(self) -> Drawing:

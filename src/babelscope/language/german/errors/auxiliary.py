@@ -130,6 +130,5 @@ ERROR = ErrorType(
     "The perfect is formed with haben where it needs sein, or with sein where it needs haben.",
     variants,
     overlap=BY_CLAUSE,
-    version=2,
     label="‘haben’ and ‘sein’ confused",
 )

@@ -192,6 +192,5 @@ ERROR = ErrorType(
     looks_for=boundaries,
     modes=("strict", "clean", "as-released"),
     overlap=Overlap(by_count=True, wrong_places=_omitted),
-    version=3,
     label="a clause left out",
 )

@@ -74,6 +74,5 @@ ERROR = ErrorType(
     variants,
     detect,
     reads_source=True,
-    version=3,
     label="a compound written as two words",
 )

@@ -144,7 +144,6 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     plausible=False,
-    version=3,
     overlap=BY_PREPOSITION,
     label="a genitive where the dative belongs",
 )

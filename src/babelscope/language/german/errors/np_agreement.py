@@ -195,6 +195,5 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_NOUN,
-    version=3,
     label="an article of the wrong gender",
 )

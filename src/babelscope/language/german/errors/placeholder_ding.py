@@ -67,7 +67,6 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     plausible=False,
-    version=2,
     overlap=Overlap(wrong_places=_places),
     label="‘Ding’ (thing) in place of a noun",
 )

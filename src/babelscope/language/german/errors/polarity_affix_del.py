@@ -126,7 +126,6 @@ ERROR = ErrorType(
     looks_for=source_has_affix,
     modes=("strict", "as-released"),
     reads_source=True,
-    version=4,
     overlap=NEGATION_DELETED,
     label="the negation ‘un-’ left out",
 )

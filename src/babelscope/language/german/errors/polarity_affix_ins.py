@@ -89,6 +89,5 @@ ERROR = ErrorType(
     "de",
     "The negating prefix un- is added, so that the word means the opposite.",
     variants,
-    version=3,
     label="the negation ‘un-’ added",
 )

@@ -85,6 +85,5 @@ ERROR = ErrorType(
     modes=("strict", "as-released"),
     reads_source=True,
     overlap=KEIN_DELETED,
-    version=4,
     label="‘kein’ (no) turned into ‘ein’ (a)",
 )

@@ -60,6 +60,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_KEIN,
-    version=3,
     label="‘ein’ (a) turned into ‘kein’ (no)",
 )

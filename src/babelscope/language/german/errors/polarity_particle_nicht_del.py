@@ -53,6 +53,5 @@ ERROR = ErrorType(
     looks_for=source_has_particle,
     modes=("strict", "as-released"),
     overlap=NICHT_DELETED,
-    version=4,
     label="‘nicht’ (not) left out",
 )

@@ -107,6 +107,5 @@ ERROR = ErrorType(
     detect,
     looks_for=source_is_positive,
     overlap=BY_CLAUSE,
-    version=4,
     label="‘nicht’ (not) added",
 )

@@ -178,6 +178,5 @@ ERROR = ErrorType(
     variants,
     overlap=BY_SUBJECT,
     reads_source=True,
-    version=4,
     label="a verb of the wrong number after ‘sie’",
 )

@@ -141,6 +141,5 @@ ERROR = ErrorType(
     detect,
     modes=("strict", "as-released"),
     overlap=BY_SUBJECT,
-    version=3,
     label="a verb that does not agree",
 )

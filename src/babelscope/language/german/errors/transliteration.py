@@ -55,6 +55,5 @@ ERROR = ErrorType(
     variants,
     detect,
     reads_source=True,
-    version=3,
     label="letters of a name swapped",
 )

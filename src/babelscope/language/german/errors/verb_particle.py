@@ -49,6 +49,5 @@ ERROR = ErrorType(
     "The particle of a separable verb is another one, which makes another verb or none.",
     variants,
     overlap=BY_CLAUSE,
-    version=3,
     label="a wrong verb particle",
 )

@@ -13,7 +13,6 @@ from babelscope.testsets.mucow import NO_CATEGORY
 
 METHOD = Method(
     name="patterns_mucow",
-    version=3,  # intervals of differences stay between -1 and 1
     summary="sense of translated words, by known words and lemmas",
     kind=AmbiguousSource,
     settings=MucowSettings,

@@ -15,8 +15,6 @@ from babelscope.methods.patterns.settings import PatternSettings, identity_of
 class MucowSettings(PatternSettings):
     """Where lemmas come from, and how words are told apart and compared."""
 
-    old_names: ClassVar[Mapping[str, str]] = {"rules": "word_matching"}
-
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {"paper": {"word_matching": "conditioning"}}
     }

@@ -12,7 +12,6 @@ from babelscope.testsets.items import AmbiguousSource
 
 METHOD = Method(
     name="patterns_winomt",
-    version=3,  # intervals of differences stay between -1 and 1
     summary="gender of translated occupations, by word alignment and morphology",
     kind=AmbiguousSource,
     settings=WinomtSettings,

@@ -18,13 +18,6 @@ Rounding = Literal["exact", "published"]
 class WinomtSettings(PatternSettings):
     """The language, and how translations are aligned, judged and counted."""
 
-    old_names: ClassVar[Mapping[str, str]] = {
-        "pro": "stereotypical",
-        "anti": "anti_stereotypical",
-        "rules": "gender_rules",
-        "rounding": "intermediate_rounding",
-    }
-
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {"paper": {"gender_rules": "published", "intermediate_rounding": "published"}}
     }
