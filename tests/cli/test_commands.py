@@ -140,7 +140,7 @@ def test_options_fill_settings(babelscope: Babelscope, tmp_path: Path) -> None:
 
     asked = ["--system", "toy:1", "--tests", "tsv:t.tsv"]
     for arguments, shown in (
-        ([], "[('references', 'all')] []"),
+        ([], "[] []"),
         (["--quick"], "[('references', 'first')] ['references']"),
         (["--scored", "first"], "[('references', 'first')] ['references']"),
     ):

@@ -73,6 +73,10 @@ def test_what_is_not_chosen_is_part_of_the_signature_and_stays_as_it_is() -> Non
         "length_tolerance": 1,
         "length_corpora": 1000,
         "length_sizes": [1000, 100, 10],
+        "tokenize": "",
+        "source_tokenize": "",
+        "target_parser": None,
+        "target_language": None,
     }
 
 

@@ -104,4 +104,12 @@ def test_what_is_not_chosen_is_part_of_the_signature_and_stays_as_it_is() -> Non
         "budget_seconds": None,
         "budget_bytes": None,
         "curves": False,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "epsilon": 0.0,
+        "tokenize": "",
+        "gains": "linear",
+        "ties": "shared",
+        "beams": [],
+        "confidence": False,
     }
