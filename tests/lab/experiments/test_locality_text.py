@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import babelscope as bs
-from babelscope.lab.experiments.locality import Plan, Trial
+from babelscope.lab.experiments.locality import Trial
 from babelscope.lab.experiments.locality_text import plan_for, read_own_text
 from babelscope.lab.experiments.locality_training import Best, train_trial
 from babelscope.metrics.corpus import corpus_estimate
@@ -132,10 +132,6 @@ def test_a_changed_description_is_refused(tmp_path: Path, change: dict[str, Any]
     path.write_text(json.dumps({**told, **change}), encoding="utf-8")
     with pytest.raises(BabelscopeError, match="no network of `lab locality`"):
         bs.open_system(f"lab:{tmp_path / 'kept'}")
-
-
-def test_a_plan_of_the_lab_s_own_text_is_stored_as_before() -> None:
-    assert not {"text", "pieces", "dev"} & Plan().as_json().keys()
 
 
 @pytest.mark.parametrize(

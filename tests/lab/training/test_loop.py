@@ -248,15 +248,3 @@ def test_a_stopped_run_with_averages_goes_on(tmp_path: Path) -> None:
 def test_what_cannot_be_set_is_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(BabelscopeError, match=told):
         quick(**given)
-
-
-def test_settings_at_their_defaults_change_no_older_configuration() -> None:
-    assert not quick().as_json().keys() & {
-        "precision",
-        "accumulate",
-        "select",
-        "dev_beam",
-        "average",
-        "average_of",
-    }
-    assert quick(average=2).as_json()["average"] == 2
