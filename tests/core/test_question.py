@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from babelscope.core.question import Question, as_question, sources_of
+from babelscope.core.question import Question
 
 QUESTIONS = [
     Question("a"),
@@ -34,9 +34,3 @@ def test_questions_survive_json(question: Question) -> None:
 
 def test_questions_that_differ_in_anything_are_different() -> None:
     assert len(set(QUESTIONS)) == len({json.dumps(each.as_json()) for each in QUESTIONS}) == len(QUESTIONS)
-
-
-def test_a_source_alone_is_a_question() -> None:
-    assert as_question("a") == Question("a")
-    assert as_question(QUESTIONS[-1]) is QUESTIONS[-1]
-    assert sources_of(["b", *QUESTIONS[:2]]) == ["b", "a", ""]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, t, ttest_rel
 
-from babelscope.core.columns import rows_by_figure
 from babelscope.core.factors import Factor
 from babelscope.core.results import Row
 from babelscope.runs.comparing import group_runs, paired_differences
@@ -80,24 +77,6 @@ def make_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeRun:
 
 def _groups(*paths: Path, **options: Any) -> Any:
     return group_runs([read_run(path) for path in paths], **options)
-
-
-def test_figures_stand_side_by_side(make_run: MakeRun) -> None:
-    one = make_run("one", {"x": "toy:1"}, "condition")
-    two = make_run("two", {"y": "toy:2"}, "condition")
-    (group,) = _groups(one, two)
-    assert [column.name for column in group.columns] == ["x", "y"]
-    stored = [json.loads((path / "summary.json").read_text())["rows"] for path in (one, two)]
-    beside = rows_by_figure(group)
-    # Every figure of both, in one line each, whichever category is the lowest.
-    assert len(beside) == len(stored[0]) == len(stored[1])
-    for (name, _), rows in beside:
-        assert [row and row.name for row in rows] == [name, name]
-    for number, rows in enumerate(stored):
-        values = [row.estimate.value for _, found in beside if (row := found[number])]
-        assert values == [
-            each["value"] if each["n"] else pytest.approx(math.nan, nan_ok=True) for each in rows
-        ]
 
 
 def test_systems_are_compared_item_by_item(make_run: MakeRun) -> None:
@@ -208,29 +187,6 @@ def test_folders_that_cannot_be_compared(make_run: MakeRun, tmp_path: Path) -> N
     (one / "manifest.json").write_text('{"format": 2}')
     with pytest.raises(BabelscopeError, match=r"manifest.json is damaged"):
         cells_of_run(read_run(one))
-
-
-def test_methods_are_told_apart_by_their_items(tmp_path: Path, make_run: MakeRun) -> None:
-    """Labels do not say which method they are; test sets come in another order than methods."""
-    make_run("unused", {"x": "toy:1"}, "likelihood")
-    study = {
-        "systems": [{"name": "x", "spec": "toy:1"}],
-        "tests": [{"spec": "parallel.jsonl", "name": "p"}, {"spec": "ambiguous.jsonl", "name": "a"}],
-        "methods": [
-            {"name": "condition", "label": "mean", "evaluator": "toy:2"},
-            {"name": "likelihood", "label": "first"},
-            {"name": "condition", "label": "total", "evaluator": "toy:2", "likelihood": "total"},
-        ],
-    }
-    run_study(Study.model_validate(study), out=tmp_path / "run")
-    cells = cells_of_run(read_run(tmp_path / "run"))
-    assert [(cell.method, cell.kind, cell.settings.get("likelihood"), cell.tests) for cell in cells] == [
-        ("first", "likelihood", None, "p"),
-        ("mean", "condition", "mean", "a"),
-        ("total", "condition", "total", "a"),
-    ]
-    assert [len(cell.records) for cell in cells] == [8, 40, 40]
-    assert [cell.evaluator for cell in cells] == ["", "toy:2", "toy:2"]
 
 
 def test_seeds_are_found_by_their_names() -> None:

@@ -35,16 +35,6 @@ def test_a_finished_run_has_weights(babelscope: Babelscope) -> None:
     assert Path("run/records.jsonl").read_bytes() == first
 
 
-def test_a_cut_run_ends_in_the_same_records(babelscope: Babelscope) -> None:
-    assert babelscope(*ASKED, "--out", "run").code == 0
-    path = Path("run/records.jsonl")
-    whole = path.read_bytes()
-    path.write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
-    ran = babelscope(*ASKED, "--out", "run")
-    assert ran.code == 0, ran.err
-    assert path.read_bytes() == whole
-
-
 def test_judged_again_it_has_the_weights_of_the_protocol(babelscope: Babelscope) -> None:
     assert babelscope(*ASKED, "--out", "run").code == 0
     again = babelscope("condition", "--rejudge", "run", "--protocol", "released", "--out", "again")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.factors import check_factors, in_words, with_labels, without_labels
+from babelscope.core.factors import but, check_factors, told_apart, with_labels, without_labels
 from babelscope.core.page import Lines, View, percent
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.over_factors import factor_pictures
@@ -27,7 +27,6 @@ from babelscope.runs.study import read_study, run_study
 from babelscope.testsets.items import MinimalPair
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
-from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
 pytestmark = pytest.mark.usefixtures("toy_schemes")
@@ -102,6 +101,13 @@ def test_names_that_end_in_a_number_are_no_seeds_where_factors_differ() -> None:
     assert seed_groups(named) == {"x": ["x-2", "x-4"], "x, layers 1": ["x-3", "x-5"]}
 
 
+def test_words_are_only_of_what_differs() -> None:
+    groups = [but({"width": 1, "kind": "a", "smoothed": True}), but({"width": 2, "kind": "a"})]
+    assert told_apart(groups) == ["smoothed, width 1", "without smoothed, width 2"]
+    with pytest.raises(ValueError, match="may have 50 factors, not 51"):
+        check_factors({f"f{n}": n for n in range(51)})
+
+
 def test_two_systems_of_one_seed_are_no_group() -> None:
     assert seed_groups({"a": {"width": 1, "seed": 1}, "b": {"width": 1, "seed": 1}}) == {}
 
@@ -139,28 +145,6 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
     stored = json.loads((run / "summary.json").read_text())["sections"]
     titles = [picture["title"] for picture in stored[0]["section"]["pictures"]]
     assert {picture.title for picture in pictures} <= set(titles)
-
-
-def test_they_explain_figures_without_a_table(babelscope: Babelscope, run: Path, tmp_path: Path) -> None:
-    wanted = ("--covariate", "width", "--covariate", "distilled", "--figure", "all")
-    found = babelscope("compare", str(run), *wanted, "--json", "--svg", "p.svg").out
-    rows = [json.loads(line) for line in found.splitlines()]
-    own = {row["variable"]: row["value"] for row in rows if row["table"] == "regression"}
-    told = {row["system"]: row for row in rows if row["table"] == "figures" and row["name"] == "all"}
-    assert {name: {key: row[key] for key in FACTORS[name]} for name, row in told.items()} == FACTORS
-    values = {
-        row["system"]: 100 * row["value"]
-        for row in rows
-        if row["table"] == "figures" and row["name"] == "all"
-    }
-    columns = np.column_stack(
-        [np.ones(8), *([float(FACTORS[s][name]) for s in values] for name in ("width", "distilled"))]
-    )
-    right = np.linalg.lstsq(columns, np.array(list(values.values())), rcond=None)[0]
-    assert [own[name] for name in ("intercept", "width", "distilled")] == pytest.approx(list(right))
-    assert "width and all of 8 systems" in (tmp_path / "p.svg").read_text()
-    refused = babelscope("compare", str(run), "--covariate", "depth", "--figure", "all").err
-    assert "no column 'depth'; it has width, distilled, seed" in refused
 
 
 def test_they_can_be_said_after_a_run(run: Path, tmp_path: Path) -> None:
@@ -249,12 +233,6 @@ def test_space_draws_kqrg_over_size() -> None:
     ]
     # By COMET it is negative: no share, whose interval over seeds would end at 0.
     assert {each.unit for each in SPACE.over(own)} == {"plain"}
-
-
-def test_in_words() -> None:
-    assert in_words([("depth", 6), ("distilled", True), ("smoothed", False), ("rate", 0.5)]) == (
-        "depth 6, distilled, not smoothed, rate 0.5"
-    )
 
 
 def test_the_report_has_means_over_seeds(run: Path) -> None:

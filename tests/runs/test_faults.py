@@ -167,21 +167,6 @@ def test_a_server(folder: Path, server: Server, fault: str, told: str) -> None:
     assert error.exit_code == 1
 
 
-def test_scores_that_are_no_numbers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = ToySystem._scored
-
-    def wrong(self: ToySystem, source: str, text: str, tokens: tuple[str, ...]) -> Scored:
-        made = right(self, source, text, tokens)
-        return Scored(text, tokens, (float("nan"),) * len(tokens)) if "4" in source else made
-
-    monkeypatch.setattr(ToySystem, "_scored", wrong)
-    fails_and_goes_on(
-        study(folder, "toy:1"),
-        "nan as the log-probability",
-        lambda: monkeypatch.setattr(ToySystem, "_scored", right),
-    )
-
-
 def test_a_model_out_of_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
@@ -265,26 +250,6 @@ def test_a_cache_that_another_process_holds(folder: Path, monkeypatch: pytest.Mo
 
 
 # -- disks -------------------------------------------------------------------------------------------
-
-
-def test_a_disk_that_is_full_in_the_middle_of_a_chunk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right, written = os.write, []
-
-    def full(descriptor: int, data: bytes) -> int:
-        written.append(1)
-        if len(written) <= BAD // CHUNK:
-            return right(descriptor, data)
-        if len(written) % 2:
-            return right(descriptor, data[: len(data) // 2])  # as the system does, which writes what it can
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "write", full)
-    error = fails_and_goes_on(
-        study(folder, "toy:1"),
-        "records.jsonl cannot be written: No space left on device; what was answered before is safe",
-        lambda: monkeypatch.setattr(os, "write", right),
-    )
-    assert error.exit_code == 1
 
 
 def test_a_disk_that_is_full_at_the_summary(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,16 +359,6 @@ def test_a_corpus_on_a_disk_that_is_full_goes_on_to_the_same_bytes(
     assert written("out") == written("right")
 
 
-def test_an_output_file_is_whole_or_as_it_was(folder: Path, babelscope: Babelscope) -> None:
-    (folder / "a.en").write_text("a\n" * 200)
-    (folder / "out").write_text("as it was")
-    with _files_up_to(100):
-        ran = babelscope("translate", "--system", "toy:1", "a.en", "--to", "out")
-    assert (ran.code, ran.err) == (1, "babelscope: error: out cannot be written: File too large\n")
-    assert (folder / "out").read_text() == "as it was"
-    assert not list(folder.glob(".*.part"))
-
-
 def test_an_answer_that_does_not_fit_is_not_confirmed_and_the_next_one_is(tmp_path: Path) -> None:
     items = tmp_path / "q.jsonl"
     items.write_text(
@@ -440,35 +395,3 @@ def test_folders_that_cannot_be_written_to(folder: Path, babelscope: Babelscope)
 
 
 # -- the torture itself ----------------------------------------------------------------------------------
-
-
-def test_the_torture_notices_what_goes_wrong(tmp_path: Path) -> None:
-    import random
-
-    from tests import torture
-
-    lines = [
-        json.dumps({"method": "m", "system": "one", "tests": "t", "item": n, "source": f"a{n}"}) + "\n"
-        for n in range(6)
-    ]
-    (tmp_path / "whole").mkdir()
-    (tmp_path / "whole" / "records.jsonl").write_text("".join(lines))
-    (tmp_path / "whole" / "summary.json").write_text("{}")
-
-    def counts(wrong: Sequence[str], summary: str = "{}") -> tuple[int, int, int]:
-        def run(study: Path, _seconds: float | None) -> bool:
-            out = study.with_suffix("")
-            out.mkdir(exist_ok=True)
-            (out / "records.jsonl").write_text("".join(wrong))
-            (out / "summary.json").write_text(summary)
-            return True
-
-        found = torture.Counts()
-        torture.torture(tmp_path / "s.toml", tmp_path / "whole", run, found, "fake", 0.1, 1, random.Random(0))
-        return found.lost, found.doubled, found.different
-
-    assert counts(lines) == (0, 0, 0)
-    assert counts(lines[:-1])[0] == 1
-    assert counts([*lines, lines[2]])[1] == 1
-    assert counts([*lines[:2], *lines[2:][::-1]])[2] > 0
-    assert counts(lines, '{"other": 1}')[2] == 1

@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.runs.shards import merge
 from babelscope.runs.study import run_study
 from babelscope.systems.clusters import connect, disconnect
-from tests.runs.test_shards import run_shards
 from tests.support.killing import Killer
 from tests.support.same_runs import assert_same
 
@@ -56,11 +54,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     run_study(folder / "study.toml", out=folder / "plain")
     yield folder
     torch.set_num_threads(threads)
-
-
-def test_in_shards(plain: Path, tmp_path: Path) -> None:
-    merge(run_shards(plain / "study.toml", 3), tmp_path / "merged")
-    assert_same(tmp_path / "merged", plain / "plain")
 
 
 @pytest.mark.slow

@@ -91,35 +91,13 @@ def test_what_was_asked_cannot_be_changed(tmp_path: Path) -> None:
         rejudge(folder, {"ties": "often"})
 
 
-def test_figures_by_a_field_are_those_of_its_items_alone(tmp_path: Path) -> None:
-    folder = run("contrast", tmp_path / "run")
-    rows = rejudge(folder, {}, by=["reference", "length"]).rows
-    whole = {
-        row.labels["system"]: row
-        for row in rows
-        if row.name == "all" and not {"reference", "length"} & row.labels.keys()
-    }
-    for field in ("length", "reference"):
-        for system, row in whole.items():
-            parts = [
-                each
-                for each in rows
-                if each.name == "all" and field in each.labels and each.labels["system"] == system
-            ]
-            assert sum(each.estimate.n for each in parts) == row.estimate.n
-            assert sum(each.counts["correct"] for each in parts) == row.counts["correct"]
-    assert len({row.labels["length"] for row in rows if "length" in row.labels}) == 4
-    with pytest.raises(BabelscopeError, match="items have no field 'colour'; fields are length, phenomenon"):
-        rejudge(folder, {}, by=["colour"])
-
-
 def test_the_manifest_says_what_each_cell_is_and_what_it_cost(tmp_path: Path) -> None:
     manifest = read_run(run("condition", tmp_path / "run")).manifest
     assert (manifest.format, manifest.status) == (2, "finished")
     (part,) = manifest.methods.values()
     assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 1, "mean")
-    assert [each["by"] for each in part.comparable] == [[], [], ["category"]]
-    assert [each.get("worst_of") for each in part.comparable] == ["category", None, None]
+    assert [each.by for each in part.comparable] == [(), (), ("category",)]
+    assert [each.worst_of for each in part.comparable] == ["category", "", ""]
     assert {"babelscope", "python", "platform"} == manifest.software.keys()
     assert manifest.cost.seconds > 0
     assert manifest.cost.tokens > 12

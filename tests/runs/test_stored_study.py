@@ -10,7 +10,6 @@ import pytest
 
 from babelscope.core.results import Row
 from babelscope.report.building import write_report
-from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, read_study, run_study
 from babelscope.runs.trust import reach_of
 from babelscope.util.errors import BabelscopeError
@@ -85,18 +84,6 @@ def test_a_system_is_asked_the_test_sets_that_it_has_answers_for(study: Path, tm
     write_report([tmp_path / "run"], tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
     assert all(text in page for text in ("law only", "(empty)"))
-
-
-def test_merged_shards_are_the_plain_run(study: Path, tmp_path: Path) -> None:
-    plain = run_study(study, out=tmp_path / "plain")
-    shards = [tmp_path / f"shard{number}" for number in (1, 2, 3)]
-    for number, folder in enumerate(shards, 1):
-        run_study(study, out=folder, shard=f"{number}/3")
-    merged = merge(shards, tmp_path / "merged")
-    assert merged.to_json() == plain.to_json()
-    assert (tmp_path / "merged" / "records.jsonl").read_bytes() == (
-        tmp_path / "plain" / "records.jsonl"
-    ).read_bytes()
 
 
 def test_another_part_is_another_study(study: Path, tmp_path: Path) -> None:

@@ -333,13 +333,6 @@ def test_files_inside_of_the_folder_are_not_listed(tmp_path: Path) -> None:
     assert reach_of(Study.model_validate(study), tmp_path).outside == ()
 
 
-def test_the_hub_is_named_and_not_asked_about(tmp_path: Path) -> None:
-    study = {"systems": [{"spec": "hf:a/b"}], "tests": [{"spec": "/t"}], "methods": [{"name": "m"}]}
-    found = reach_of(Study.model_validate(study), tmp_path)
-    assert found.contacts == ("the Hugging Face hub",)
-    assert found.runs == found.servers == found.outside == ()
-
-
 def test_a_cluster_named_on_the_command_line_is_not_asked_about(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text("")
     study = Study.model_validate(

@@ -154,15 +154,6 @@ def test_what_an_annotator_finds_right(task: Task, label: str, gold: str, right:
     assert is_right(Judgement("1", label, gold=gold), task) is right
 
 
-def test_every_two_annotators_are_compared() -> None:
-    three = {"a": annotator(CORRECT, WRONG), "b": annotator(CORRECT, BOTH, WRONG), "c": annotator("", WRONG)}
-    rows = compare(three, "mucow")
-    assert [row.labels["annotators"] for row in rows[::4]] == ["a, b", "a, c", "b, c"]
-    agreed = [row for row in rows if row.name == "agreement" and row.labels["annotators"] == "a, b"]
-    assert [(row.labels["labels"], row.estimate.value) for row in agreed] == [("raw", 0.5), ("binary", 0.5)]
-    assert agreed[0].counts == {"only_first": 0, "only_second": 1, "skipped": 0, "agreed": 1}
-
-
 def test_weighted_agreement_on_winomt() -> None:
     two = [annotator(MALE, FEMALE, BOTH, gold=FEMALE), annotator(MALE, MALE, FEMALE, gold=FEMALE)]
     verdicts = [

@@ -46,10 +46,6 @@ class JudgedCell(Protocol):
         """What the study calls the method."""
 
     @property
-    def label(self) -> str:
-        """What its records call the method."""
-
-    @property
     def kind(self) -> str:
         """The method's own name."""
 

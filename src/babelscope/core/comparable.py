@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.results import Record
-from babelscope.util.errors import BabelscopeError
 
 PartLabels = tuple[tuple[str, str], ...]
 """The labels of the items that are compared (category, phenomenon, measure); empty for all items."""
 
 _SHARE = "share of items"
-_OPTIONAL = ("worst_of", "weight", "unranked", "of")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +77,4 @@ class Comparable:
         found = self.of
         for name, value in part.items():
             found = found.replace(f"{{{name}}}", value)
-        return found
-
-    def as_json(self) -> dict[str, Any]:
-        """Its fields; those that are seldom used only where it has them."""
-        stored = asdict(self)
-        return {name: value for name, value in stored.items() if value or name not in _OPTIONAL}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Comparable:
-        """Read what `as_json` wrote; anything else is an error, since a run folder may come from a stranger."""
-        try:
-            path = stored["field"]
-            found = cls(
-                **{
-                    **stored,
-                    "field": tuple(path) if isinstance(path, list) else path,
-                    "by": tuple(stored.get("by", ())),
-                    "unranked": tuple(stored.get("unranked", ())),
-                }
-            )
-        except (TypeError, KeyError) as error:
-            raise BabelscopeError(f"a run has a comparable field that is none: {error!r}") from None
-        texts = (*found._path, found.unit, found.measure, found.of, found.cluster, *found.by)
-        texts += (found.worst_of, found.weight, *found.unranked)
-        worth = found.worth if found.worth is not None else {}
-        numbers = isinstance(worth, Mapping) and all(isinstance(each, int | float) for each in worth.values())
-        if not numbers or not all(isinstance(each, str) for each in texts):
-            raise BabelscopeError("a run has a comparable field that is none")
         return found

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Final
 
 from babelscope.core.results import Record, differences, record_line
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
@@ -31,14 +31,12 @@ from babelscope.util.text import (
 )
 from babelscope.util.version import __version__
 
-FORMAT = 2
+FORMAT: Final = 2
 """The format of a run folder, in its manifest: raised when manifest, records or summary change their form."""
 # Fields of a manifest that must be equal for a run to be resumed.
 _MUST_MATCH = ("config", "cells", "shard")
 # Names of the files that a killed `replacing` leaves behind.
 _TEMPORARY_FILE = re.compile(r"\.(?:manifest|summary)\.json\..*\.part")
-# Most items of a cell; a manifest with more is not ours.
-_MOST_ITEMS = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,6 @@ def _chunk_starts(
     before = number - 1  # chunks to skip before the next one of this shard
     for cell, described in enumerate(cells):
         items = described["items"]
-        if type(items) is not int or not 0 <= items <= _MOST_ITEMS:
-            raise ValueError(f"a cell cannot have {items!r} items")
         yield cell, range(before * size, items, of * size), items
         before = (before + items // -size) % of  # minus the number of chunks of this cell
 

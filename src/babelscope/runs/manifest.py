@@ -45,7 +45,7 @@ class MethodPart(_ManifestModel):
     """What some of them resolved to: versions of analysers, digests of programs."""
     roles: dict[str, Json] = {}
     """Fingerprints of its other systems, such as an evaluator."""
-    comparable: list[Json] = []
+    comparable: list[Comparable] = []
     """Which fields of its records can be compared between systems."""
 
 
@@ -255,7 +255,7 @@ def describe_method(setup: Setup, tests: Mapping[str, TestSet]) -> MethodPart:
         settings=settings.model_dump(mode="json"),
         identity=setup.identity(tests),
         roles={role: system.fingerprint.as_json() for role, system in setup.roles.items()},
-        comparable=[each.as_json() for each in method.comparable(settings)],
+        comparable=list(method.comparable(settings)),
     )
 
 
@@ -279,7 +279,4 @@ def parse_manifest(found: Json, path: Path) -> Manifest:
             known = getattr(manifest, table if table == "tests" else f"{table}s")
             if getattr(cell, table) not in known:
                 raise BabelscopeError(f"{path} is damaged: cells[{number}] has a {table} that is not there")
-    for part in manifest.methods.values():
-        for each in part.comparable:
-            Comparable.from_json(each)
     return manifest

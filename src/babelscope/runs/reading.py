@@ -203,7 +203,7 @@ def cells_of_run(run: Run) -> list[StoredCell]:
             manifest.systems[cell.system].fingerprint,
             cell.tests,
             manifest.tests[cell.tests].digest,
-            tuple(Comparable.from_json(each) for each in method.comparable),
+            tuple(method.comparable),
         )
         for cell in manifest.cells
         for method in [manifest.methods[cell.method]]

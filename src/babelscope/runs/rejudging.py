@@ -147,7 +147,7 @@ def _updated_manifest(
                 "version": method.version,
                 "settings": settings.model_dump(mode="json"),
                 "identity": _updated_identity(method, settings, part, languages[label]),
-                "comparable": [each.as_json() for each in method.comparable(settings)],
+                "comparable": list(method.comparable(settings)),
             }
         )
         # Not the signature of a run that was asked with these settings: it would have figures that this one lacks.

@@ -30,12 +30,12 @@ from babelscope.methods.cells import check_kinds, config_of, make_cells
 from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.opening import errors_located, opener_of
-from babelscope.runs.prompts import by_prompt
 from babelscope.runs.shards import Shard
 from babelscope.systems.answers import forget_unfinished
 from babelscope.systems.by_tests import ByTests
 from babelscope.systems.cached import remembering
-from babelscope.systems.opening import require
+from babelscope.systems.opening import require, with_prompt
+from babelscope.systems.prompts import find_prompt
 from babelscope.testsets import TestSet, load
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_folder
@@ -111,10 +111,21 @@ class SystemEntry(_Table):
         """An entry for each of its prompts; itself if it has none."""
         if self.prompt and not isinstance(self.spec, str):
             raise BabelscopeError("a system with a spec for each test set names its prompts there (?prompt=)")
+        digests: dict[str, str] = {}
         found = []
-        for spec, name, prompt in by_prompt(self.text, self.name, self.prompt):
-            # A factor, so that systems under two prompts are no group of seeds.
-            own = {"spec": spec, "name": name, "factors": {**self.factors, "prompt": prompt}, "prompt": []}
+        for said in self.prompt:
+            prompt = find_prompt(said)
+            if other := digests.get(prompt.digest):
+                raise BabelscopeError(f"two prompts are the same, {other} and {said}: leave one of them out")
+            digests[prompt.digest] = said
+            called = prompt.name or prompt.digest[:8]
+            own = {
+                "spec": with_prompt(self.text, said),
+                "name": self.name and f"{self.name} [{called}]",
+                # A factor, so that systems under two prompts are no group of seeds.
+                "factors": {**self.factors, "prompt": called},
+                "prompt": [],
+            }
             found.append(self.model_copy(update=own))
         return found or [self]
 
