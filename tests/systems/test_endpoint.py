@@ -184,11 +184,6 @@ def test_a_retry_is_told_once_on_a_terminal(serve, capsys, monkeypatch, terminal
     assert capsys.readouterr().err == (told if terminal else "")
 
 
-def test_nobody_listens():
-    with pytest.raises(SystemFailure, match=r"^http://127.0.0.1:9/x did not answer: .*\(tried 2 times\)"):
-        open_system(f"http://127.0.0.1:9/x?retries=1&{QUICK}").translate(["a"])
-
-
 def test_the_first_failure_ends_the_rest(serve):
     server = serve(lambda request: (403, {}, b"no") if request.number == 3 else translating(request))
     with pytest.raises(SystemFailure, match="answered 403"):
@@ -218,15 +213,6 @@ def test_answers_that_are_not_translations(serve, answer, fault):
         open_system(f"{server.url}?{QUICK}").translate(["x", "y"])
     str(raised.value).encode()  # can be printed, whatever the server said
     assert len(server.seen) == 1
-
-
-def test_line_breaks_become_spaces_only_if_asked_for(serve):
-    server = serve(
-        lambda request: {"translations": ["\r\n".join(s.split()) + "\n" for s in request.body["sources"]]}
-    )
-    system = open_system(f"{server.url}?newlines=space")
-    assert texts(system.translate(["a b c"])) == [["a b c"]]
-    assert system.fingerprint.digest != open_system(server.url).fingerprint.digest
 
 
 def test_the_token_is_sent_and_never_shown(serve, monkeypatch):
@@ -474,14 +460,6 @@ def test_a_token_across_the_border_is_refused(serve, how, across):
         r"a token covers both .* the target 'the'; let the prompt end in another way than with a line break"
     )
     with pytest.raises(BabelscopeError, match=told):
-        system.score([("das", "the")])
-
-
-@pytest.mark.parametrize("how", ["echo", "vllm"])
-def test_a_line_break_is_advised_where_there_is_none(serve, how):
-    url = serve(ToyModel(tokens=r":\w|(?s:.)")).url
-    system = open_system(f"openai:{url}/v1#toy?prompt={{text}}&logprobs={how}&score_prompt={{text}}:")
-    with pytest.raises(BabelscopeError, match="let the prompt end with a line break"):
         system.score([("das", "the")])
 
 
