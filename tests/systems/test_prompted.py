@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from babelscope.core.replies import Reply
 from babelscope.methods.answers.questions import BETTER, fill, letter_of
 from babelscope.systems.opening import open_system
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
+from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import CHAT, SOURCES, TARGETS, build_causal
+from tests.support.toy_fixtures import Babelscope
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
@@ -194,6 +197,17 @@ def test_a_question_that_is_too_long_gets_no_answer(replying: Any) -> None:
 def test_without_a_prompt_nothing_is_answered(tmp_path: Path) -> None:
     folder = build_causal(tmp_path / "m")
     assert "reply" not in open_system(f"llm:{folder}?prompt=none").capabilities
+
+
+def test_condition_by_answer_counts_what_is_no_answer(babelscope: Babelscope, tmp_path: Path) -> None:
+    senses = [AmbiguousSource(each, each, ("e",), ("g",), "c", translation="a") for each in "abcd"]
+    TestSet("items", tuple(senses)).write(tmp_path / "senses.jsonl")
+    untaught = f"llm:{build_causal(tmp_path / 'random')}?source=English&target=German&max_length=5"
+    asked = ("condition", "--by-answer", "--evaluator", untaught, "--tests", "senses.jsonl", "--json")
+    rows = [json.loads(line) for line in babelscope(*asked).out.splitlines()]
+    given = next(row for row in rows if row["name"] == "answer_given")
+    assert given["value"] == 0
+    assert given["neither"] + given["cut"] + given["refused"] == 8
 
 
 def test_lab_llm_answers_nothing_usable() -> None:
