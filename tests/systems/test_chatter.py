@@ -135,26 +135,10 @@ def test_long_and_empty_answers_are_left_alone() -> None:
         assert Chatter("yes", "German").read(SOURCE, text) == (text, ())
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "\n",
-        " ",
-        "\n ",
-        "a: ",
-        ". ",
-        "(",
-        "()",
-        "*",
-        '"',
-        "<think>",
-        "Note",
-        "Note\n",
-        ".  Note ",
-        " - ",
-        "\n(*",
-    ],
-)
+UNITS = ["\n ", "a: ", ". ", "()", '"', "<think>", "Note\n", ".  Note ", " - ", "\n(*"]
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_no_answer_takes_long(unit: str) -> None:
     text = "a" + unit * (19_990 // len(unit)) + "b"
     start = time.process_time()

@@ -246,7 +246,6 @@ def test_the_token_is_sent_and_never_shown(serve, monkeypatch):
         ("openai:http://host/v1", "say URL#MODEL"),
         ("openai:host/v1#m", "'host/v1' is not a URL"),
         ("openai:http://host/v1#m?target=German", "say source=LANGUAGE, which the prompt needs"),
-        ("openai:http://host/v1#m?prompt={text}&prompt_file=x", "say prompt= or prompt_file=, not both"),
         ("openai:http://host/v1#m?prompt=Hello", "prompt has no {text}"),
         ("openai:http://host/v1#m?prompt={text}&eos=x", "unknown option 'eos'"),
         ("http://host/x?format=libretranslate", "needs target=LANGUAGE"),
@@ -399,12 +398,7 @@ def test_a_chat_answer_without_text_is_told(serve, path, value, fault):
         system.translate(["a"])
 
 
-def test_a_prompt_is_part_of_the_fingerprint_and_may_be_a_file(tmp_path, serve):
-    server = serve(ToyModel())
-    (tmp_path / "prompt").write_text("Say it in {target}:\n{text}")
-    system = open_system(f"openai:{server.url}/v1#toy?target=German&prompt_file={tmp_path / 'prompt'}")
-    assert texts(system.translate(["a b"])) == [["b a"]]
-    assert server.seen[0].body["messages"][0]["content"] == "Say it in German:\na b"
+def test_a_prompt_is_part_of_the_fingerprint():
     base = "openai:http://host/v1#toy?prompt={text}"
     names = [
         base,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from babelscope.core.answers import Budget, Drawing, capabilities
 from babelscope.systems.ensemble import Ensemble, log_mean
-from babelscope.systems.opened import each_once, in_parts
+from babelscope.systems.open_model import each_once, in_parts
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.models import SOURCES, TARGETS, build_causal, spec

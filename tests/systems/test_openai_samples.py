@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from scipy.stats import chisquare
 
-from babelscope.core.answers import Drawing, Scored, capabilities
+from babelscope.core.answers import Drawing, capabilities
 from babelscope.systems.asking import ask_sample
 from babelscope.systems.opening import open_system
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence
@@ -218,14 +218,6 @@ def test_one_sentence_that_fails_leaves_the_others(serve: Serve) -> None:
     with pytest.raises(Unanswered) as raised:
         ask_sample(opened(serve(app)), ["good", "bad"], n=2, seed=1)
     assert [question.source for question, _ in raised.value.reasons] == ["bad"]
-
-
-def test_tokens_without_an_end_have_no_total() -> None:
-    endless = Scored("a", ("a",), (-1.0,), ("without_eos",))
-    assert not endless.has_total
-    with pytest.raises(BabelscopeError, match="does not tell that of its end"):
-        _ = endless.total
-    assert Scored("a", ("a",), (-1.0,)).has_total
 
 
 PAIRS = [

@@ -86,17 +86,14 @@ class Command:
         return found
 
 
-def _format(options: Options) -> str:
-    return options.choice("format", ("plain", "tsv", "moses"), "plain") if options.text("format") else UNSAID
-
-
 def open_command(rest: str, options: Options) -> Command:
     """`cmd:COMMAND?shell=yes|no&batch=N&timeout=SECONDS&format=plain|tsv|moses`."""
+    said = bool(options.text("format"))
     return Command(
         rest,
         shell=options.flag("shell"),
         batch=options.integer("batch", _BATCH),
         timeout=options.seconds("timeout", 3600.0),
-        form=_format(options),
+        form=options.choice("format", ("plain", "tsv", "moses"), "plain") if said else UNSAID,
         name=options.spec,
     )

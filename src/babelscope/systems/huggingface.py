@@ -5,9 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
-
-import torch
+from typing import Any
 
 from babelscope.core.answers import Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
@@ -37,8 +35,6 @@ from babelscope.util.text import check_texts, shorten
 _BUDGET = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 # A translation this long has run away, where the model's own limit is further or absent (T5).
 _LONGEST = 512
-
-_Answer = TypeVar("_Answer")
 
 
 class HuggingFace(OpenSystem):
@@ -81,15 +77,13 @@ class HuggingFace(OpenSystem):
             marian = read_marian(model, device=usual_device(device))
         if marian:
             self.config, self.generation = marian.config, marian.generation
-            size = len(marian.weights.tensors["model.shared.weight"])
-            self._source_size, self._target_size = size, size
-            self.device: torch.device = marian.weights.tensors["model.shared.weight"].device
+            embeddings = outputs = marian.weights.tensors["model.shared.weight"]
         else:
             network = self.network
             self.config, self.generation = network.config, network.generation_config
-            self._source_size = network.get_input_embeddings().weight.shape[0]
-            self._target_size = network.get_output_embeddings().weight.shape[0]
-            self.device = network.device
+            embeddings = network.get_input_embeddings().weight
+            outputs = network.get_output_embeddings().weight
+        self._source_size = len(embeddings)
         self.prefix = prefix.replace("{source}", source).replace("{target}", target)
         if (source or target) and self.tokens.target_language_id is None and self.prefix == prefix:
             raise BabelscopeError(f"{name}: this model has no language tokens; leave source= and target= out")
@@ -99,8 +93,8 @@ class HuggingFace(OpenSystem):
         self._settings |= {"budget": budget} if budget else {}
         self._settings |= {} if lean else {"forward": "transformers"}
         self._dtype = dtype
-        self._budget = budget or _BUDGET.get(self.device.type, 1024)
-        self.vocabulary = self._vocabulary(max_length)
+        self._budget = budget or _BUDGET.get(embeddings.device.type, 1024)
+        self.vocabulary = self._vocabulary(len(outputs), max_length)
         self._settings["max_length"] = self.vocabulary.target_limit
         self.length_penalty = self._penalty(length_penalty)
         self.model = self._open_model(marian, lean)
@@ -110,8 +104,8 @@ class HuggingFace(OpenSystem):
         """The network of transformers, loaded again where the lean pass works without it."""
         return self._load_network()
 
-    def _vocabulary(self, max_length: int) -> Vocabulary:
-        config, generation, size = self.config, self.generation, self._target_size
+    def _vocabulary(self, size: int, max_length: int) -> Vocabulary:
+        config, generation = self.config, self.generation
 
         def stated(name: str, *places: Any) -> int | None:
             found = (token_id(getattr(place, name, None), size, name, self.folder) for place in places)
@@ -169,25 +163,11 @@ class HuggingFace(OpenSystem):
         """The most tokens that a generated translation may have."""
         return min(filter(None, (asked, self.vocabulary.target_limit, _LONGEST)))
 
-    def _written(
-        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
-    ) -> list[Scored]:
-        """Generated ids and their log-probabilities as answers; each different text is made once."""
-        distinct = list(dict.fromkeys(tuple(ids) for ids, _ in rows))
-        texts = self.tokens.decode(distinct)
-        again = self.tokens.encode_targets(texts, eos=self.vocabulary.eos)
-        known: dict[tuple[int, ...], tuple[str, tuple[str, ...], tuple[Note, ...]]] = {}
-        for ids, text, retokenised in zip(distinct, texts, again, strict=True):
-            unfinished = ids[-1] != self.vocabulary.eos
-            changed = not unfinished and list(ids) != retokenised
-            unnamed = _noted(self.tokens.has_unnamed(ids), "unnamed")
-            notes = {*noted, *unnamed, *_noted(unfinished, "unfinished"), *_noted(changed, "changed")}
-            known[ids] = (text, self.tokens.tokens(ids), tuple(sorted(notes)))
-        answers = []
-        for row, logprobs in rows:
-            text, tokens, all_notes = known[tuple(row)]
-            answers.append(Scored(text, tokens, tuple(logprobs), all_notes))
-        return answers
+    def _texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        return self.tokens.decode(rows)
+
+    def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return self.tokens.encode_targets(texts, eos=self.vocabulary.eos)
 
     def _source_ids(self, asked: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
         sources = sources_of(asked)
@@ -217,7 +197,7 @@ class HuggingFace(OpenSystem):
         for target, cut_note in zip(targets, cut, strict=True):
             kept_notes = target.notes if isinstance(target, Scored) else ()
             changed = isinstance(target, str) and next(back) != target
-            notes.append((*cut_note, *kept_notes, *_noted(changed, "changed")))
+            notes.append((*cut_note, *kept_notes, *(("changed",) if changed else ())))
         return kept, notes
 
     def _cut(
@@ -237,10 +217,6 @@ class HuggingFace(OpenSystem):
             kept.append((*row[: limit - 1], row[-1]))
             notes.append(("truncated",))
         return kept, notes
-
-
-def _noted(is_so: bool, note: Note) -> tuple[Note, ...]:
-    return (note,) if is_so else ()
 
 
 def read_options(options: Options) -> dict[str, Any]:

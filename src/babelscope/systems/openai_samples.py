@@ -63,15 +63,10 @@ class Sampler:
     @property
     def settings(self) -> dict[str, Any]:
         """What is part of the fingerprint: options that are not as usual."""
-        usual = Sampler(self.name, self.newlines)
-        names = {
-            "per_request": "per_request",
-            "sample_logprobs": "logprobs",
-            "send_seed": "send_seed",
-            "server": "server",
-        }
-        said = {option: getattr(self, field) for option, field in names.items()}
-        return {option: value for option, value in said.items() if value != getattr(usual, names[option])}
+        said = {"per_request": self.per_request, "sample_logprobs": self.logprobs}
+        said |= {"send_seed": self.send_seed, "server": self.server}
+        usual = {"per_request": _PER_REQUEST, "sample_logprobs": True, "send_seed": True, "server": "openai"}
+        return {option: value for option, value in said.items() if value != usual[option]}
 
     def draw(
         self,
@@ -108,16 +103,13 @@ class Sampler:
         answers = {asked: [next(found) for _ in own] for asked, own in requests.items()}
 
         def read(asked: tuple[Question, None], raw: Sequence[Any]) -> list[Scored]:
-            """An answer that breaks the contract is not kept: a server that was mended is asked again."""
-            try:
-                parts = zip(raw, requests[asked], strict=True)
-                return [each for answer, sent in parts for each in self._samples(url, asked[0], answer, sent)]
-            except BabelscopeError:
-                client.forget(url, requests[asked])
-                raise
+            parts = zip(raw, requests[asked], strict=True)
+            return [each for answer, sent in parts for each in self._samples(url, asked[0], answer, sent)]
 
         return each_or_unanswered(
-            [(key, answers[key]) for key in ((as_question(a), None) for a, _ in asked)], read
+            [(key, answers[key]) for key in ((as_question(a), None) for a, _ in asked)],
+            read,
+            lambda asked: client.forget(url, requests[asked]),
         )
 
     def _requests(

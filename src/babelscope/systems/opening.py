@@ -169,16 +169,6 @@ def load_schemes() -> tuple[dict[str, Scheme], list[BabelscopeError]]:
     return SCHEMES.load_all()
 
 
-def scheme_names() -> list[str]:
-    """The names of all schemes; no plug-in is imported."""
-    return SCHEMES.names()
-
-
-def named_scheme(name: str) -> Scheme:
-    """A scheme by its name; of all plug-ins, only the one that offers it is imported."""
-    return SCHEMES.find(name)
-
-
 def open_system(spec: str) -> Any:
     """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
     scheme = find_scheme(spec)
@@ -207,7 +197,7 @@ def open_system(spec: str) -> Any:
 def find_scheme(spec: str) -> Scheme:
     """The scheme that a system's name begins with; nothing is opened."""
     name, colon, rest = check_name(spec).partition(":")
-    known = scheme_names()
+    known = SCHEMES.names()
     if not colon or name not in known:
         otherwise = "" if colon else f"did you mean hf:{spec}?"
         hint = did_you_mean(name, [f"{each}:" for each in known], otherwise, cutoff=0.5)
@@ -215,7 +205,7 @@ def find_scheme(spec: str) -> Scheme:
             f"{spec!r} names no system: it must begin with one of "
             f"{', '.join(f'{each}:' for each in known)}{f'; {hint}' if hint else ''}"
         )
-    scheme = named_scheme(name)
+    scheme = SCHEMES.find(name)
     if not rest:
         raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {scheme.example}")
     return scheme

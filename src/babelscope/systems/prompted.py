@@ -31,8 +31,7 @@ from babelscope.systems.checkpoints import (
 )
 from babelscope.systems.line_ends import find_line_ends
 from babelscope.systems.networks import load_network
-from babelscope.systems.open_model import OpenSystem
-from babelscope.systems.opened import SourceIds, in_parts
+from babelscope.systems.open_model import OpenSystem, SourceIds, in_parts
 from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.util.digests import digest_json
@@ -229,21 +228,8 @@ class Prompted(OpenSystem):
         text = self.tokens.decode([ids])[0]
         return (text.partition("\n")[0] if self._closing else text).strip()
 
-    def _written(
-        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
-    ) -> list[Scored]:
-        """Generated ids and their log-probabilities as answers."""
-        answers = []
-        for ids, logprobs in rows:
-            finished = ids[-1] == self._end_id
-            text = self._text_of(ids[:-1] if finished else ids)
-            notes: set[Note] = {*noted, *(() if finished else ("unfinished",))}
-            if finished and self._text_ids([text])[0] != ids:
-                notes.add("changed")
-            if self.tokens.has_unnamed(ids):
-                notes.add("unnamed")
-            answers.append(Scored(text, self.tokens.tokens(ids), tuple(logprobs), tuple(sorted(notes))))
-        return answers
+    def _texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        return [self._text_of(row[:-1] if row[-1] == self._end_id else row) for row in rows]
 
     def _longest(self, asked: int = 0) -> int:
         return min(asked or self._limit, self._limit)
