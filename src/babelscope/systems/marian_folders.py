@@ -265,7 +265,7 @@ def _is_plain_tokenizer(settings: Mapping[str, Any], vocabulary: Mapping[str, An
     numbers = list(vocabulary.values())
     if not known or not all(type(number) is int and number >= 0 for number in numbers):
         return False
-    added = {str(vocabulary[token]): {**_ADDED_TOKEN, "content": token} for token in special}
+    added = {str(vocabulary[str(token)]): {**_ADDED_TOKEN, "content": token} for token in special}
     fixed = {**_TOKENIZER_FIXED, "added_tokens_decoder": added}
     return (
         set(settings) <= {*_SPECIAL, *_TOKENIZER_OTHERS, *fixed}

@@ -63,7 +63,7 @@ class Sampler:
     @property
     def settings(self) -> dict[str, Any]:
         """What is part of the fingerprint: options that are not as usual."""
-        said = {"per_request": self.per_request, "sample_logprobs": self.logprobs}
+        said: dict[str, Any] = {"per_request": self.per_request, "sample_logprobs": self.logprobs}
         said |= {"send_seed": self.send_seed, "server": self.server}
         usual = {"per_request": _PER_REQUEST, "sample_logprobs": True, "send_seed": True, "server": "openai"}
         return {option: value for option, value in said.items() if value != usual[option]}
