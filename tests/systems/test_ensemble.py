@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from babelscope.core.answers import Budget, Drawing, capabilities
 from babelscope.systems.ensemble import Ensemble, log_mean
-from babelscope.systems.open_model import each_once, in_parts
+from babelscope.systems.open_model import in_parts
 from babelscope.systems.opening import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.models import SOURCES, TARGETS, build_causal, spec
@@ -78,27 +78,6 @@ SENTENCES = ["the dog sees the cat .", "a woman sings ."]
 def lab() -> Ensemble:
     found: Ensemble = open_system(LAB)
     return found
-
-
-def test_the_lab_translates_and_scores_its_own_words(lab: Ensemble) -> None:
-    found = lab.translate(SENTENCES, beam=4, n_best=3)
-    assert [len(group) for group in found] == [3, 3]
-    for sentence, group in zip(SENTENCES, found, strict=True):
-        again = lab.score([(sentence, each) for each in group])
-        assert [each.total for each in again] == pytest.approx([each.total for each in group], abs=1e-5)
-        assert [each.mean for each in group] == sorted((each.mean for each in group), reverse=True)
-
-
-def test_exact_search_of_the_lab_is_no_worse_than_its_beam(lab: Ensemble) -> None:
-    beam = lab.translate(SENTENCES, beam=5)
-    exact = lab.top_k(SENTENCES, k=2)
-    for sentence, [translated], top in zip(SENTENCES, beam, exact, strict=True):
-        assert top.exact
-        assert top.found[0].total >= translated.total - 1e-4
-        again = lab.score([(sentence, each) for each in top.found])
-        assert [each.total for each in again] == pytest.approx([each.total for each in top.found], abs=1e-4)
-    [cut] = lab.top_k(SENTENCES[:1], k=2, budget=Budget(expansions=1))
-    assert cut.exact is False
 
 
 def test_samples_of_the_lab_have_its_scores_and_follow_the_seed(lab: Ensemble) -> None:
@@ -209,23 +188,7 @@ def test_a_used_ensemble_can_be_sent_to_another_process(lab: Ensemble) -> None:
     assert sent.translate(SENTENCES[:1], beam=2) == before
 
 
-def test_more_translations_than_the_beam_has_are_refused(lab: Ensemble) -> None:
-    with pytest.raises(BabelscopeError, match="cannot give 3 translations"):
-        lab.translate(SENTENCES, beam=2, n_best=3)
-
-
 IDS = [(1, 2), (3,), (1, 2), (4, 5, 6)]
-
-
-def test_each_source_is_asked_once_and_answered_in_its_place() -> None:
-    asked: list[list[tuple[int, ...]]] = []
-
-    def run(sources: list[tuple[int, ...]]) -> list[int]:
-        asked.append(sources)
-        return [sum(each) for each in sources]
-
-    assert each_once("model", run, IDS) == [3, 3, 3, 15]
-    assert asked == [[(1, 2), (3,), (4, 5, 6)]]
 
 
 def test_what_does_not_fit_into_memory_is_halved_until_it_does() -> None:

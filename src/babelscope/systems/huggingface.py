@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.answers import Fingerprint, Note, Scored, Target
+from babelscope.core.answers import Fingerprint, Note, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.model import OpenModel, Vocabulary
-from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
     check_ids,
     fetch,
@@ -26,7 +25,7 @@ from babelscope.systems.checkpoints import (
 )
 from babelscope.systems.marian_folders import MarianFolder, read_marian
 from babelscope.systems.model_folders import ModelFolder
-from babelscope.systems.open_model import OpenSystem
+from babelscope.systems.open_model import OpenSystem, SourceIds
 from babelscope.systems.tokenizers import Tokens
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.text import check_texts, shorten
@@ -169,7 +168,7 @@ class HuggingFace(OpenSystem):
     def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
         return self.tokens.encode_targets(texts, eos=self.vocabulary.eos)
 
-    def _source_ids(self, asked: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+    def _source_ids(self, asked: Sequence[Asked]) -> SourceIds:
         sources = sources_of(asked)
         check_texts(sources, what="source")
         distinct = list(dict.fromkeys(sources))
@@ -180,29 +179,11 @@ class HuggingFace(OpenSystem):
             [encoded[source] for source in sources], sources, self.vocabulary.source_limit, "source"
         )
 
-    def _target_ids(self, targets: Sequence[Target]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
-        texts = [target for target in targets if isinstance(target, str)]
-        check_targets(targets)
-        eos = self.vocabulary.eos
-        encoded = iter(self.tokens.encode_targets(texts, eos=eos))
-        rows = [next(encoded) if isinstance(t, str) else self.tokens.ids_of(t) for t in targets]
-        check_ids(rows, self.vocabulary.size, self.name)
-        kept, cut = self._cut(
-            rows, [str(target) for target in targets], self.vocabulary.target_limit, "target"
-        )
-        back = iter(
-            self.tokens.decode([row for row, t in zip(rows, targets, strict=True) if isinstance(t, str)])
-        )
-        notes: list[tuple[Note, ...]] = []
-        for target, cut_note in zip(targets, cut, strict=True):
-            kept_notes = target.notes if isinstance(target, Scored) else ()
-            changed = isinstance(target, str) and next(back) != target
-            notes.append((*cut_note, *kept_notes, *(("changed",) if changed else ())))
-        return kept, notes
+    def _limited(self, rows: list[list[int]], targets: Sequence[Target]) -> SourceIds:
+        texts = [target if isinstance(target, str) else target.text for target in targets]
+        return self._cut(rows, texts, self.vocabulary.target_limit, "target")
 
-    def _cut(
-        self, rows: list[list[int]], texts: Sequence[str], limit: int | None, what: Side
-    ) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+    def _cut(self, rows: list[list[int]], texts: Sequence[str], limit: int | None, what: Side) -> SourceIds:
         """Refuse rows over `limit`, or cut them, keeping the end of sentence, where that was asked for."""
         kept: list[tuple[int, ...]] = []
         notes: list[tuple[Note, ...]] = []

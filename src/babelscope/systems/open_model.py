@@ -15,7 +15,8 @@ from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
-from babelscope.systems.checkpoints import ModelSystem, checked
+from babelscope.systems.asking import check_targets
+from babelscope.systems.checkpoints import ModelSystem, check_ids, checked
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 if TYPE_CHECKING:
@@ -41,6 +42,23 @@ class OpenSystem(ModelSystem):
 
     def _target_ids(self, targets: Sequence[Target]) -> SourceIds:
         """For each target its ids, EOS included, and notes on it."""
+        check_targets(targets)
+        texts = [target for target in targets if isinstance(target, str)]
+        encoded = iter(self._text_ids(texts))
+        rows = [next(encoded) if isinstance(t, str) else self.tokens.ids_of(t) for t in targets]
+        check_ids(rows, self.vocabulary.size, self.name)
+        kept, cut = self._limited(rows, targets)
+        back = iter(self._texts([row for row, t in zip(rows, targets, strict=True) if isinstance(t, str)]))
+        notes: list[tuple[Note, ...]] = []
+        for target, cut_note in zip(targets, cut, strict=True):
+            if isinstance(target, Scored):
+                notes.append((*cut_note, *target.notes))
+            else:
+                notes.append(cut_note if next(back) == target else (*cut_note, "changed"))
+        return kept, notes
+
+    def _limited(self, rows: list[list[int]], targets: Sequence[Target]) -> SourceIds:
+        """Target ids that the network takes, and notes on what was cut; refuses others."""
         raise NotImplementedError
 
     def _written(

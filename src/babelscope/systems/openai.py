@@ -43,11 +43,16 @@ class OpenAIServer:
     watches_itself = True
     """It looks for chatter in its answers, as the option `clean` says."""
 
-    def __init__(self, url: str, model: str, client: Client, options: Options) -> None:
+    def __init__(self, rest: str, options: Options) -> None:
+        """`openai:URL#MODEL?source=LANGUAGE&target=LANGUAGE&logprobs=none|echo|vllm...`."""
         self.name = options.spec
-        self._url = url
-        self._model = model
-        self._client = client
+        address, _, self._model = rest.partition("#")
+        self._url = checked_url(address, options).rstrip("/")
+        if not self._model:
+            raise BabelscopeError(
+                f"{options.spec}: say URL#MODEL, e.g. openai:http://localhost:8000/v1#my-model"
+            )
+        self._client = Client(options)
         languages = {"source": options.text("source"), "target": options.text("target")}
         prompt = find_prompt(options.text("prompt") or PROMPT)
         self._prompt = prompt.filled(languages, options.spec)
@@ -64,7 +69,7 @@ class OpenAIServer:
             "temperature": 0,
             **self._chatter.settings,
         }
-        self._sampler = Sampler.from_options(options, self._newlines)
+        self._sampler = Sampler(options, self._newlines)
         settings |= self._sampler.settings
         self.capabilities: frozenset[Capability] = frozenset({"translate", "sample", "reply"})
         self._eos = ""
@@ -79,7 +84,7 @@ class OpenAIServer:
             self._score_prompt = Prompt(self._score_prompt).filled(languages, options.spec).template
             self._eos = options.text("eos")
             settings |= {"score_prompt": self._score_prompt, "eos": self._eos}
-        self.fingerprint = Fingerprint("openai", f"{url}#{model}", settings=settings)
+        self.fingerprint = Fingerprint("openai", f"{self._url}#{self._model}", settings=settings)
 
     def translate(
         self,
@@ -295,12 +300,3 @@ class OpenAIServer:
         return Scored(
             target, tuple(t for t, _ in rows), tuple(logprobs), () if self._eos else ("end_unscored",)
         )
-
-
-def open_openai(rest: str, options: Options) -> OpenAIServer:
-    """`openai:URL#MODEL?source=LANGUAGE&target=LANGUAGE&logprobs=none|echo|vllm...`."""
-    address, _, model = rest.partition("#")
-    url = checked_url(address, options).rstrip("/")
-    if not model:
-        raise BabelscopeError(f"{options.spec}: say URL#MODEL, e.g. openai:http://localhost:8000/v1#my-model")
-    return OpenAIServer(url, model, Client(options), options)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.answers import Drawing, Note, Scored
@@ -36,29 +35,16 @@ _WITHOUT_OWN_CUTS: Mapping[str, Mapping[str, float]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Sampler:
     """How samples are asked of a server."""
 
-    name: str
-    newlines: str
-    per_request: int = _PER_REQUEST
-    """Choices of one request (`n`)."""
-    logprobs: bool = True
-    send_seed: bool = True
-    server: str = "openai"
-
-    @classmethod
-    def from_options(cls, options: Options, newlines: str) -> Sampler:
+    def __init__(self, options: Options, newlines: str) -> None:
         """`per_request=N&sample_logprobs=yes|no&send_seed=yes|no&server=openai|vllm|llamacpp`."""
-        return cls(
-            options.spec,
-            newlines,
-            options.integer("per_request", _PER_REQUEST),
-            options.choice("sample_logprobs", ("yes", "no"), "yes") == "yes",
-            options.choice("send_seed", ("yes", "no"), "yes") == "yes",
-            options.choice("server", tuple(_WITHOUT_OWN_CUTS), "openai"),
-        )
+        self.name, self.newlines = options.spec, newlines
+        self.per_request = options.integer("per_request", _PER_REQUEST)
+        self.logprobs = options.choice("sample_logprobs", ("yes", "no"), "yes") == "yes"
+        self.send_seed = options.choice("send_seed", ("yes", "no"), "yes") == "yes"
+        self.server = options.choice("server", tuple(_WITHOUT_OWN_CUTS), "openai")
 
     @property
     def settings(self) -> dict[str, Any]:

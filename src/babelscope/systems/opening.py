@@ -58,7 +58,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "llm",
-        "babelscope.systems.prompted:open_prompted",
+        "babelscope.systems.prompted:Prompted",
         "a decoder-only model that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING | {"reply"},
@@ -67,7 +67,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "ct2",
-        "babelscope.systems.ctranslate2:open_ctranslate2",
+        "babelscope.systems.ctranslate2:CTranslate2",
         "a CTranslate2 folder with its tokenizer beside it",
         "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
         frozenset({"translate", "score", "sample"}),
@@ -112,7 +112,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "cmd",
-        "babelscope.systems.blackbox:open_command",
+        "babelscope.systems.blackbox:Command",
         "a command that reads source lines and writes translation lines",
         "cmd:marian-decoder -c model.yml",
         frozenset({"translate"}),
@@ -121,7 +121,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "http",
-        "babelscope.systems.endpoint:open_http",
+        "babelscope.systems.endpoint:JsonEndpoint",
         "an HTTP endpoint: POST a JSON object with sources, get one with translations",
         "http://localhost:8080/translate",
         frozenset({"translate"}),
@@ -129,7 +129,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "https",
-        "babelscope.systems.endpoint:open_https",
+        "babelscope.systems.endpoint:JsonEndpoint",
         "the same over TLS",
         "https://mt.example.org/translate",
         frozenset({"translate"}),
@@ -137,7 +137,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "openai",
-        "babelscope.systems.openai:open_openai",
+        "babelscope.systems.openai:OpenAIServer",
         "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM...)",
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
         frozenset({"translate", "score", "sample", "reply"}),
