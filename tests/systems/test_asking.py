@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -18,14 +17,10 @@ from babelscope.systems.asking import (
     ask_score,
     ask_translate,
     check_targets,
-    relocate_errors,
-    renumber_errors,
-    scored_as_json,
-    scored_from_json,
 )
 from babelscope.systems.cached import cached
 from babelscope.systems.kept import Kept
-from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
+from babelscope.util.errors import BabelscopeError, RefusedText
 from tests.support.toys import ToySystem
 
 
@@ -49,39 +44,6 @@ def test_answers_that_are_missing_are_noticed() -> None:
         ask_score(Careless(), [("a", "b"), ("a", "c")])
     with pytest.raises(BabelscopeError, match="toy gave 2 answers to 3 questions"):
         ask_sample(cast(Any, Careless()), ["a"], n=3, seed=0)
-
-
-def test_answers_survive_json() -> None:
-    for answer in (Scored("a"), Scored("a\u2028", ("a", "z"), (-0.1, -math.inf), ("changed", "truncated"))):
-        assert scored_from_json(scored_as_json(answer)) == answer
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (RefusedText("source", 3, "is empty"), "source line 13 is empty"),
-        (RefusedText("target", 12, "is long: source 1"), "target line 22 is long: source 1"),
-        (BabelscopeError("source 3 is empty"), "source 3 is empty"),
-        (SystemFailure("source 3 timed out"), "source 3 timed out"),
-    ],
-)
-def test_only_the_place_of_a_refused_text_is_changed(error: BabelscopeError, told: str) -> None:
-    with (
-        pytest.raises(BabelscopeError) as caught,
-        relocate_errors(lambda side, number: f"{side} line {number + 10}"),
-    ):
-        raise error
-    assert str(caught.value) == told
-    assert not isinstance(caught.value, RefusedText)
-    assert isinstance(caught.value, SystemFailure) == isinstance(error, SystemFailure)
-
-
-def test_a_refused_text_crosses_processes_and_is_renumbered() -> None:
-    refused = pickle.loads(pickle.dumps(RefusedText("target", 2, "is long")))
-    assert (str(refused), refused.side, refused.number) == ("target 2 is long", "target", 2)
-    with pytest.raises(RefusedText, match=r"^target 7 is long$") as caught, renumber_errors([5, 7]):
-        raise refused
-    assert (caught.value.side, caught.value.number, caught.value.reason) == ("target", 7, "is long")
 
 
 def test_a_refused_target_is_numbered_among_all_of_them() -> None:
