@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import pickle
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -17,12 +17,10 @@ from babelscope.systems.asking import (
     ask_score,
     ask_translate,
     check_targets,
-    relocate_errors,
-    renumber_errors,
-    scored_as_json,
-    scored_from_json,
 )
-from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
+from babelscope.systems.cached import cached
+from babelscope.systems.kept import Kept
+from babelscope.util.errors import BabelscopeError, RefusedText
 from tests.support.toys import ToySystem
 
 
@@ -46,46 +44,6 @@ def test_answers_that_are_missing_are_noticed() -> None:
         ask_score(Careless(), [("a", "b"), ("a", "c")])
     with pytest.raises(BabelscopeError, match="toy gave 2 answers to 3 questions"):
         ask_sample(cast(Any, Careless()), ["a"], n=3, seed=0)
-
-
-def test_good_answers_pass_as_they_are() -> None:
-    toy = ToySystem()
-    assert ask_translate(toy, ["a", "b"], n_best=2) == toy.translate(["a", "b"], n_best=2)
-    assert ask_score(toy, [("a", "")]) == toy.score([("a", "")])
-    assert ask_sample(cast(Any, toy), ["a"], n=3, seed=1) == toy.sample(["a"], n=3, seed=1)
-
-
-def test_answers_survive_json() -> None:
-    for answer in (Scored("a"), Scored("a\u2028", ("a", "z"), (-0.1, -math.inf), ("changed", "truncated"))):
-        assert scored_from_json(scored_as_json(answer)) == answer
-
-
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (RefusedText("source", 3, "is empty"), "source line 13 is empty"),
-        (RefusedText("target", 12, "is long: source 1"), "target line 22 is long: source 1"),
-        (BabelscopeError("source 3 is empty"), "source 3 is empty"),
-        (SystemFailure("source 3 timed out"), "source 3 timed out"),
-    ],
-)
-def test_only_the_place_of_a_refused_text_is_changed(error: BabelscopeError, told: str) -> None:
-    with (
-        pytest.raises(BabelscopeError) as caught,
-        relocate_errors(lambda side, number: f"{side} line {number + 10}"),
-    ):
-        raise error
-    assert str(caught.value) == told
-    assert not isinstance(caught.value, RefusedText)
-    assert isinstance(caught.value, SystemFailure) == isinstance(error, SystemFailure)
-
-
-def test_a_refused_text_crosses_processes_and_is_renumbered() -> None:
-    refused = pickle.loads(pickle.dumps(RefusedText("target", 2, "is long")))
-    assert (str(refused), refused.side, refused.number) == ("target 2 is long", "target", 2)
-    with pytest.raises(RefusedText, match=r"^target 7 is long$") as caught, renumber_errors([5, 7]):
-        raise refused
-    assert (caught.value.side, caught.value.number, caught.value.reason) == ("target", 7, "is long")
 
 
 def test_a_refused_target_is_numbered_among_all_of_them() -> None:
@@ -125,10 +83,54 @@ def test_a_reason_stands_for_its_own_question_only() -> None:
     assert again.reasons == {(Question("a"), None): "no"}
 
 
-def test_more_translations_than_were_asked_are_refused() -> None:
-    class Generous(ToySystem):
-        def translate(self, questions: Sequence[Asked], **_: int) -> list[list[Scored]]:
-            return [[Scored("a"), Scored("b")] for _ in questions]
+class Penalised(ToySystem):
+    """A toy whose answer tells the penalty it was asked with."""
 
-    with pytest.raises(BabelscopeError, match="toy gave 2 translations where 1 were asked"):
-        ask_translate(Generous(), ["a"])
+    length_penalty = 1.0
+
+    def translate(
+        self,
+        questions: Sequence[Asked],
+        *,
+        beam: int = 5,  # noqa: ARG002
+        n_best: int = 1,  # noqa: ARG002
+        length_penalty: float | None = None,
+    ) -> list[list[Scored]]:
+        return [[Scored(f"{length_penalty}")] for _ in questions]
+
+
+def wrapped(tmp_path: Path) -> dict[str, Callable[[Any], Any]]:
+    stored: dict[str, Any] = {}
+
+    def keep(place: str, make: Callable[[], Any]) -> Any:
+        if place not in stored:
+            stored[place] = make()
+        return stored[place]
+
+    return {
+        "itself": lambda system: system,
+        "cached": lambda system: cached(system, tmp_path / "answers.sqlite"),
+        "kept": lambda system: Kept(system, keep),
+    }
+
+
+@pytest.mark.parametrize("how", ["itself", "cached", "kept"])
+def test_the_penalty_of_a_call_is_passed_on(how: str, tmp_path: Path) -> None:
+    system = wrapped(tmp_path)[how](Penalised())
+    assert properties(system).length_penalty == 1
+
+    def said(penalty: float | None) -> str:
+        return ask_translate(system, ["a"], length_penalty=penalty)[0][0].text
+
+    # Twice: what is stored is found by its penalty. The system's own is not said to it again.
+    for _ in range(2):
+        assert [said(None), said(1.0), said(0.0), said(0.5)] == ["None", "None", "0.0", "0.5"]
+
+
+@pytest.mark.parametrize("how", ["itself", "cached", "kept"])
+def test_a_system_without_a_beam_to_set_refuses_it(how: str, tmp_path: Path) -> None:
+    system = wrapped(tmp_path)[how](ToySystem())
+    assert properties(system).length_penalty is None
+    assert ask_translate(system, ["a"])
+    with pytest.raises(BabelscopeError, match="toy has no beam search whose length penalty could be set"):
+        ask_translate(system, ["a"], length_penalty=0.0)

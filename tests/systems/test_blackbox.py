@@ -74,32 +74,6 @@ def test_without_sources_the_file_is_asked_whole_and_empty_lines_are_translation
         system.translate(["one", "", "three"])
 
 
-def test_a_source_translated_in_two_ways_is_ambiguous_unless_asked_in_the_file_s_order(tmp_path):
-    source = write(tmp_path / "src", "yes", "bank", "yes", "bank")
-    output = write(tmp_path / "out", "ja", "Bank", "ja", "Ufer")
-    system = open_system(f"file:{output}?source={source}")
-    assert texts(system.translate(["yes", "bank", "yes", "bank"])) == [["ja"], ["Bank"], ["ja"], ["Ufer"]]
-    assert texts(system.translate(["yes"])) == [["ja"]]
-    with pytest.raises(BabelscopeError, match=r"'bank' in lines 2 and 4, which .* translates differently"):
-        system.translate(["bank"])
-    with pytest.raises(BabelscopeError, match="src has no line 'no'"):
-        system.translate(["no"])
-
-
-def test_moses_n_best_lists_are_grouped_and_their_scores_left_out(tmp_path):
-    output = write(
-        tmp_path / "out",
-        "0 ||| das Haus  ||| LM= -3.1 ||| -2.5",
-        "0 ||| ein Haus ||| LM= -3.3 ||| -2.9",
-        "1 |||  ||| LM= 0 ||| 0.7",
-    )
-    system = open_system(f"file:{output}?format=moses")
-    assert texts(system.translate(["the house", "mm"])) == [["das Haus"], [""]]
-    assert not system.translate(["the house", "mm"])[1][0].has_scores
-    with pytest.raises(BabelscopeError, match="has 1 translation of 'mm', but n_best=2"):
-        system.translate(["the house", "mm"], n_best=2)
-
-
 @pytest.mark.parametrize(
     ("lines", "form", "fault"),
     [
@@ -229,10 +203,6 @@ def test_a_time_out_ends_the_command_s_children_too(tmp_path):
 def test_names_that_cannot_be_opened(spec, fault):
     with pytest.raises(BabelscopeError, match=fault):
         open_system(spec)
-
-
-def test_no_time_limit_is_too_long():
-    assert texts(open_system("cmd:cat?timeout=inf").translate(["a"])) == [["a"]]
 
 
 def test_a_command_s_fingerprint_has_its_words_and_its_files(tmp_path, monkeypatch):

@@ -85,16 +85,6 @@ def test_a_program_that_is_only_touched_goes_on(tmp_path: Path) -> None:
     assert system.fingerprint == before
 
 
-def test_settings_that_make_other_batches_are_of_the_fingerprint(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text("")
-    spec = f"cmd:{PYTHON} {program}"
-    plain, same, other = (
-        open_system(f"{spec}{more}").fingerprint for more in ("", "?batch=1024", "?batch=7")
-    )
-    assert plain == same != other
-
-
 def test_a_resume_with_another_budget_is_refused(study: Path, tmp_path: Path) -> None:
     text = study.read_text().replace(f"cmd:{PYTHON} program.py", "SYSTEM")
     pytest.importorskip("torch")
@@ -150,10 +140,8 @@ def last_is(value: object) -> Callable[[list[Any]], None]:
     ("change", "told"),
     [
         (spell("dog"), "gave tokens that read 'dog' for the target 'cat': its prompt_logprobs are of another text"),
-        (lambda listed: listed.pop(), "gave tokens that read 'ca' for the target 'cat'"),
         (lambda listed: listed.append(listed[-1]), "gave tokens that read 'catt' for the target 'cat'"),
         (last_is(False), "gave False as the log-probability of token 't'"),
-        (last_is(True), "gave True as the log-probability"),
         (last_is("-1"), "gave '-1' as the log-probability"),
         (last_is(0.5), "natural log of at most 0"),
     ],

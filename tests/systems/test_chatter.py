@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import time
 from collections import Counter
 from pathlib import Path
@@ -136,26 +135,10 @@ def test_long_and_empty_answers_are_left_alone() -> None:
         assert Chatter("yes", "German").read(SOURCE, text) == (text, ())
 
 
-@pytest.mark.parametrize(
-    "unit",
-    [
-        "\n",
-        " ",
-        "\n ",
-        "a: ",
-        ". ",
-        "(",
-        "()",
-        "*",
-        '"',
-        "<think>",
-        "Note",
-        "Note\n",
-        ".  Note ",
-        " - ",
-        "\n(*",
-    ],
-)
+UNITS = ["\n ", "a: ", ". ", "()", '"', "<think>", "Note\n", ".  Note ", " - ", "\n(*"]
+
+
+@pytest.mark.parametrize("unit", UNITS)
 def test_no_answer_takes_long(unit: str) -> None:
     text = "a" + unit * (19_990 // len(unit)) + "b"
     start = time.process_time()
@@ -266,22 +249,6 @@ def test_references_of_multi30k_have_no_chatter(target: str, shared: Path) -> No
 def multi30k(folder: Path, split: str, language: str) -> list[str]:
     data = gzip.decompress((folder / f"{split}.{language}.gz").read_bytes())
     return data.decode().split("\n")[:-1][:8000]
-
-
-@pytest.mark.slow
-def test_one_reference_of_multi30k_is_noted_in_three_directions(shared: Path) -> None:
-    """The figure in docs/prompts.md: a German sentence that stands in quotation marks, from three languages."""
-    folder = shared / "data" / "multi30k"
-    if not folder.is_dir():
-        pytest.skip(f"no multi30k at {folder}")
-    total, n = Counter[str](), 0
-    for split in ("test_2016_flickr", "val", "train"):
-        texts = {name: multi30k(folder, split, name) for name in NAMES}
-        for source, target in itertools.permutations(NAMES, 2):
-            pairs = list(zip(texts[source], texts[target], strict=True))
-            total += noted(pairs, NAMES[target])
-            n += sum(bool(text.strip()) for _, text in pairs)
-    assert (n, total) == (120_168, Counter(quoted=3))
 
 
 def test_the_tables_are_whole() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.systems.ensemble import log_mean
+from babelscope.core.answers import Budget, Drawing, capabilities
+from babelscope.systems.ensemble import Ensemble, log_mean
+from babelscope.systems.open_model import in_parts
 from babelscope.systems.opening import open_system
-from babelscope.util.errors import BabelscopeError
-from tests.support.models import SOURCES, TARGETS
+from babelscope.util.errors import BabelscopeError, SystemFailure
+from tests.support.models import SOURCES, TARGETS, build_causal, spec
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
@@ -63,3 +68,149 @@ def test_log_mean(logs: list[float]) -> None:
 def test_impossible_tokens_stay_possible_if_one_member_allows_them() -> None:
     assert log_mean([-math.inf, 0.0]) == pytest.approx(math.log(0.5))
     assert log_mean([-math.inf, -math.inf]) == -math.inf
+
+
+LAB = "ensemble:lab:teacher,lab:student"
+SENTENCES = ["the dog sees the cat .", "a woman sings ."]
+
+
+@pytest.fixture(scope="module")
+def lab() -> Ensemble:
+    found: Ensemble = open_system(LAB)
+    return found
+
+
+def test_samples_of_the_lab_have_its_scores_and_follow_the_seed(lab: Ensemble) -> None:
+    drawn = lab.sample(SENTENCES, n=20, seed=3)
+    assert drawn == lab.sample(SENTENCES, n=20, seed=3)
+    assert drawn != lab.sample(SENTENCES, n=20, seed=4)
+    for sentence, group in zip(SENTENCES, drawn, strict=True):
+        finished = [each for each in group if "unfinished" not in each.notes]
+        again = lab.score([(sentence, each) for each in finished])
+        assert [each.total for each in again] == pytest.approx([each.total for each in finished], abs=1e-4)
+    cold = lab.sample(SENTENCES[:1], n=5, seed=3, drawing=Drawing(temperature=0.01, max_length=2))
+    assert {len(each.tokens) for each in cold[0]} <= {1, 2}
+
+
+def test_the_order_of_members_changes_no_sample(lab: Ensemble) -> None:
+    turned = open_system("ensemble:lab:student,lab:teacher")
+    assert turned.sample(SENTENCES, n=10, seed=3) == lab.sample(SENTENCES, n=10, seed=3)
+
+
+@pytest.mark.parametrize("family", ["marian", "fsmt", "m2m100", "nllb", "mbart50", "t5"])
+def test_families_with_one_vocabulary_decode_together(family: str, checkpoint: Callable[..., Path]) -> None:
+    """The best of an exact search scores what members' mean says, and no beam hypothesis beats it."""
+    one, two = (spec(family, checkpoint(family, seed=seed), max_length=4) for seed in (1, 2))
+    both = open_system(f"ensemble:{one},{two}")
+    assert capabilities(both) >= {"translate", "score", "sample", "top_k"}
+    asked = SOURCES[:2]
+    beams = both.translate(asked, beam=3, n_best=2)
+    for question, group, top in zip(asked, beams, both.top_k(asked, k=3), strict=True):
+        assert top.exact
+        singles = [open_system(each).score([(question, top.found[0])])[0] for each in (one, two)]
+        expected = [
+            math.log((math.exp(a) + math.exp(b)) / 2)
+            for a, b in zip(singles[0].logprobs, singles[1].logprobs, strict=True)
+        ]
+        assert top.found[0].logprobs == pytest.approx(expected, abs=1e-4)
+        finished = [each.total for each in group if "unfinished" not in each.notes]
+        assert all(total <= top.found[0].total + 1e-4 for total in finished)
+    drawn = both.sample(asked, n=3, seed=1)
+    assert [len(group) for group in drawn] == [3, 3]
+
+
+@pytest.mark.parametrize("chat", [False, True])
+def test_language_models_with_one_vocabulary_decode_together(chat: bool, tmp_path: Path) -> None:
+    """Of two prompts, or two models: each reads its own prompt, the answer is one."""
+    folder = build_causal(tmp_path / "model", chat=chat)
+    options = "source=English&target=German&max_length=3"
+    members = [f"llm:{folder}?{options}", f"llm:{folder}?{options}&prompt=Say {{text}}:"]
+    both = open_system(f"ensemble:{','.join(members)}")
+    asked = SOURCES[:2]
+    for question, top in zip(asked, both.top_k(asked, k=2), strict=True):
+        assert top.exact
+        singles = [open_system(each).score([(question, top.found[0])])[0] for each in members]
+        assert singles[0].logprobs != pytest.approx(singles[1].logprobs, abs=1e-3)
+        expected = [
+            math.log((math.exp(a) + math.exp(b)) / 2)
+            for a, b in zip(singles[0].logprobs, singles[1].logprobs, strict=True)
+        ]
+        assert top.found[0].logprobs == pytest.approx(expected, abs=1e-4)
+    translated = both.translate(asked, beam=2)
+    assert all(len(group[0].tokens) <= 3 for group in translated)
+    assert len(both.sample(asked[:1], n=4, seed=1)[0]) == 4
+
+
+def test_closed_members_score_only(checkpoint: Callable[..., Path]) -> None:
+    class Closed:
+        name = "closed"
+
+        def __init__(self, inner: object) -> None:
+            self.score = inner.score  # type: ignore[attr-defined]
+            self.fingerprint = inner.fingerprint  # type: ignore[attr-defined]
+
+    open_one = open_system(f"hf:{checkpoint('marian')}")
+    mixed = Ensemble("mixed", [open_one, Closed(open_one)])
+    assert capabilities(mixed) == {"score"}
+    with pytest.raises(BabelscopeError, match="closed does not give next-token distributions"):
+        mixed.translate(SOURCES[:1])
+
+
+def test_other_vocabularies_are_refused(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    """Same size, same pieces, two of them swapped: ids would mean something else."""
+    one = checkpoint("marian")
+    other = tmp_path / "swapped"
+    shutil.copytree(one, other)
+    vocabulary = json.loads((other / "vocab.json").read_text())
+    first, second = [piece for piece, number in vocabulary.items() if number in (5, 6)]
+    vocabulary[first], vocabulary[second] = vocabulary[second], vocabulary[first]
+    (other / "vocab.json").write_text(json.dumps(vocabulary))
+    mixed = open_system(f"ensemble:hf:{one},hf:{other}")
+    with pytest.raises(BabelscopeError, match="members must share a vocabulary, but token 5 is"):
+        mixed.translate(SOURCES[:1])
+
+
+def test_different_length_penalties_are_refused(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+    one = checkpoint("marian")
+    other = tmp_path / "shorter"
+    shutil.copytree(one, other)
+    settings = json.loads((other / "generation_config.json").read_text())
+    (other / "generation_config.json").write_text(json.dumps({**settings, "length_penalty": 0.0}))
+    mixed = open_system(f"ensemble:hf:{one},hf:{other}")
+    with pytest.raises(BabelscopeError, match=r"different length penalties \(0.0, 1.0\)"):
+        mixed.translate(SOURCES[:1])
+    assert mixed.top_k(SOURCES[:1], k=1, budget=Budget(expansions=5))
+
+
+def test_a_used_ensemble_can_be_sent_to_another_process(lab: Ensemble) -> None:
+    before = lab.translate(SENTENCES[:1], beam=2)
+    sent = pickle.loads(pickle.dumps(lab))
+    assert sent.translate(SENTENCES[:1], beam=2) == before
+
+
+IDS = [(1, 2), (3,), (1, 2), (4, 5, 6)]
+
+
+def test_what_does_not_fit_into_memory_is_halved_until_it_does() -> None:
+    asked: list[int] = []
+
+    def run(sources: list[tuple[int, ...]]) -> list[int]:
+        asked.append(len(sources))
+        if len(sources) > 1:
+            raise MemoryError
+        return [sum(each) for each in sources]
+
+    assert in_parts("model", run, IDS) == [3, 3, 3, 15]
+    assert asked == [4, 2, 1, 1, 2, 1, 1]
+
+    def never(_: list[tuple[int, ...]]) -> list[int]:
+        raise MemoryError
+
+    with pytest.raises(SystemFailure, match=r"^model: out of memory on a single sentence; try a shorter one"):
+        in_parts("model", never, IDS)
+
+    def wrong(_: list[tuple[int, ...]]) -> list[int]:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        in_parts("model", wrong, IDS)

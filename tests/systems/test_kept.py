@@ -131,16 +131,6 @@ def test_an_option_that_cleans_answers_does_not_ask_again(serve, tmp_path):
     assert len(server.seen) == 3
 
 
-def test_scores_of_one_prompt_ask_for_it_once(serve):
-    server = serve(scoring)
-    system = open_system(llm(server, "logprobs=vllm"))
-    pairs = [("abc", "x"), ("abc", "y"), ("abc", "x")]
-    assert [each.total for each in system.score(pairs)] == [-1.0] * 3
-    assert [each.total for each in system.score(pairs)] == [-1.0] * 3
-    assert max(asked(server).values()) == 1
-    assert len(server.seen) == 3  # the prompt, and two targets after it
-
-
 # One bad answer ends nothing.
 
 
@@ -171,17 +161,6 @@ def test_a_server_that_refuses_all_it_is_asked_has_failed(serve):
     with pytest.raises(SystemFailure, match=r"no such model' \(so were all \d+ questions\)") as caught:
         system.translate([f"s {n}" for n in range(40)])
     assert not isinstance(caught.value, Unanswered)
-
-
-def test_a_last_chunk_of_one_refused_item_does_not_end_a_run(serve, tmp_path):
-    def app(request):
-        refused = request.path.endswith("chat/completions") and said(request) == "source 8"
-        return (400, {}, b"not that one") if refused else scoring(request)
-
-    pairs_file(tmp_path, 9)  # chunks of eight
-    result = run_study(contrast_study(tmp_path, serve(app), "last"))
-    assert [record["id"] for record in result.unanswered] == ["item 8"]
-    assert len(result.records) == 8
 
 
 def test_reasons_to_end_are_notes(serve):

@@ -17,27 +17,13 @@ from safetensors.torch import load_file, save_file
 from babelscope.decoding.families.bart import weights_of
 from babelscope.systems.checkpoints import load_model
 from babelscope.systems.huggingface import HuggingFace
-from babelscope.systems.marian_folders import position_table, read_marian, read_marian_pieces
+from babelscope.systems.marian_folders import read_marian, read_marian_pieces
 from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
 from babelscope.systems.opening import open_system
 from babelscope.systems.tokenizers import Tokens, load_tokenizer
 
 Build = Callable[..., Path]
 LAB = Path(__file__).parents[2] / "src" / "babelscope" / "lab" / "models"
-# As older published checkpoints state them.
-OLD_KEYS = {
-    "_name_or_path": "somewhere",
-    "add_bias_logits": False,
-    "add_final_layer_norm": False,
-    "classifier_dropout": 0.0,
-    "id2label": {"0": "LABEL_0"},
-    "label2id": {"LABEL_0": 0},
-    "normalize_before": False,
-    "normalize_embedding": False,
-    "num_hidden_layers": 2,
-    "static_position_embeddings": True,
-    "torch_dtype": "float16",
-}
 
 
 @pytest.fixture
@@ -94,11 +80,8 @@ def test_the_labs_models_are_read_as_transformers_reads_them(name: str) -> None:
 @pytest.mark.parametrize(
     ("config", "generation"),
     [
-        ({}, {}),
         ({"activation_function": "relu", "scale_embedding": False}, {"length_penalty": 0.6}),
-        (OLD_KEYS, {"num_beams": 4, "max_length": 512, "bad_words_ids": [[3]], "renormalize_logits": True}),
         ({"tie_word_embeddings": None, "decoder_vocab_size": None}, {"length_penalty": 2}),
-        ({}, {"length_penalty": 0.0}),
     ],
 )
 def test_settings_are_read_as_transformers_reads_them(
@@ -117,34 +100,16 @@ def test_half_precision_is_widened(dtype: torch.dtype, folder: Path) -> None:
     assert_same(folder)
 
 
-@settings(max_examples=15, deadline=None)
-@given(positions=st.integers(1, 40), width=st.integers(1, 70))
-def test_positions_are_those_of_transformers(positions: int, width: int) -> None:
-    from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding
-
-    expected = MarianSinusoidalPositionalEmbedding(positions, width).create_weight()
-    assert torch.equal(torch.from_numpy(position_table(positions, width)), expected)
-
-
 @pytest.mark.parametrize(
     "values",
     [
         {"quantization_config": {}},
-        {"something_new": 1},
-        {"d_model": 16.0},
-        {"scale_embedding": 1},
         {"encoder_layers": 3},
         {"encoder_ffn_dim": 25},
         {"activation_function": "gelu"},
         {"share_encoder_decoder_embeddings": False},
-        {"tie_word_embeddings": False},
-        {"model_type": "bart"},
-        {"pad_token_id": 10**6},
-        {"eos_token_id": [0, 1]},
-        {"dropout": "much"},
-        {"encoder_attention_heads": 3},
         {"max_position_embeddings": 10**9},
-        {"vocab_size": None},
+        {"pad_token_id": None},
     ],
     ids=str,
 )
@@ -153,27 +118,18 @@ def test_an_unusual_configuration_is_left_to_transformers(values: dict[str, Any]
     assert read_marian(ModelFolder(folder), device="cpu") is None
 
 
-@pytest.mark.parametrize("how", ["more", "fewer", "reshaped", "integers", "other format", "positions"])
+@pytest.mark.parametrize("how", ["more", "reshaped", "integers", "other format"])
 def test_unusual_weights_are_left_to_transformers(how: str, folder: Path) -> None:
     path = folder / "model.safetensors"
     tensors = load_file(path)
     name = "model.encoder.layers.0.fc1.bias"
     if how == "more":
         tensors["lm_head.weight"] = tensors["model.shared.weight"].clone()
-    elif how == "fewer":
-        del tensors[name]
     elif how == "reshaped":
         tensors[name] = tensors[name][None]
     elif how == "integers":
         tensors[name] = tensors[name].to(torch.int8)
-    elif how == "positions":
-        tensors["model.encoder.embed_positions.weight"] = torch.zeros(64, 16)
     save_file(tensors, path, metadata={"format": "tf" if how == "other format" else "pt"})
-    assert read_marian(ModelFolder(folder), device="cpu") is None
-
-
-def test_a_folder_without_generation_settings_is_left_to_transformers(folder: Path) -> None:
-    (folder / "generation_config.json").unlink()
     assert read_marian(ModelFolder(folder), device="cpu") is None
 
 
@@ -203,12 +159,6 @@ def test_answers_are_the_same_either_way(name: str, folder: Path, monkeypatch: p
     assert direct.tokens.tokens(everything) == loaded.tokens.tokens(everything)
 
 
-def test_the_backend_is_named_by_the_installed_version(folder: Path) -> None:
-    import transformers
-
-    assert open_system(f"hf:{folder}").fingerprint.backend == f"transformers {transformers.__version__}"
-
-
 @settings(max_examples=100, deadline=None)
 @given(text=st.text(max_size=30))
 def test_tokenizers_agree(text: str) -> None:
@@ -226,13 +176,9 @@ def test_tokenizers_agree(text: str) -> None:
     [
         {"additional_special_tokens": ["<a>"]},
         {"tokenizer_class": "T5Tokenizer"},
-        {"tokenizer_class": None},
         {"separate_vocabs": True},
-        {"sp_model_kwargs": {"enable_sampling": True}},
         {"eos_token": "<nowhere>"},
-        {"unk_token": {"content": "<unk>"}},
         {"added_tokens_decoder": {"7": {"content": "</s>"}}},
-        {"added_tokens_decoder": []},
     ],
     ids=str,
 )
@@ -240,19 +186,6 @@ def test_an_unusual_tokenizer_is_left_to_transformers(values: dict[str, Any], fo
     add_tokenizer(folder)
     assert read_marian_pieces(TokenizerFolder(folder)) is not None
     change(folder, "tokenizer_config.json", **values)
-    assert read_marian_pieces(TokenizerFolder(folder)) is None
-
-
-def test_another_models_tokenizer_is_left_to_transformers(folder: Path) -> None:
-    add_tokenizer(folder)
-    change(folder, "config.json", model_type="t5")
-    assert read_marian_pieces(TokenizerFolder(folder)) is None
-
-
-@pytest.mark.parametrize("vocabulary", ['{"a": -1}', '{"a": true}', "[]", "{"])
-def test_a_broken_vocabulary_is_left_to_transformers(vocabulary: str, folder: Path) -> None:
-    add_tokenizer(folder)
-    (folder / "vocab.json").write_text(vocabulary, encoding="utf-8")
     assert read_marian_pieces(TokenizerFolder(folder)) is None
 
 

@@ -17,7 +17,6 @@ from safetensors.torch import load_file, save_file
 from babelscope.systems.cached import cached
 from babelscope.systems.ensemble import Ensemble
 from babelscope.systems.opening import open_system
-from babelscope.util.digests import digest_files
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.sealed_files import SealedFiles
 from tests.support.models import SOURCES, TARGETS, build_causal, spec
@@ -43,16 +42,6 @@ def shard(folder: Path, weights: dict[str, torch.Tensor], *names: str) -> None:
         save_file(part, folder / name, metadata={"format": "pt"})
     index = {"metadata": {}, "weight_map": {key: name for name, part in parts.items() for key in part}}
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
-def test_a_plain_folder_keeps_the_fingerprint_it_always_had(checkpoint: Build) -> None:
-    """Runs that are stored can be resumed."""
-    folder = checkpoint("marian")
-    found = opened(folder).fingerprint
-    weights = ("model.safetensors", "config.json", "generation_config.json")
-    tokenizer = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
-    assert found.model == digest_files(folder / name for name in weights)
-    assert found.tokenizer == digest_files(folder / name for name in tokenizer)
 
 
 def test_pickled_weights_beside_other_safetensors(checkpoint: Build, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from babelscope.cli.systems import systems
 from babelscope.runs.study import Study
 from babelscope.runs.trust import reach_of
-from babelscope.systems.opening import load_schemes, open_system, require, scheme_names
+from babelscope.systems.opening import SCHEMES, load_schemes, open_system, require
 from babelscope.testsets.loading import load
 from babelscope.util.errors import BabelscopeError
 
@@ -48,7 +48,7 @@ def test_a_broken_plug_in_is_told_when_it_is_asked_for() -> None:
 @pytest.mark.usefixtures("torn")
 def test_a_broken_plug_in_is_told_where_systems_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     known, (fault,) = load_schemes()
-    assert "torn" in scheme_names()
+    assert "torn" in SCHEMES.names()
     assert "torn" not in known
     assert str(fault) == FAULT
     systems()

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+import babelscope as bs
+from babelscope.core.answers import Budget
+from babelscope.core.replies import Reply
+from babelscope.methods.answers.questions import BETTER, fill, letter_of
 from babelscope.systems.opening import open_system
+from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
+from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import CHAT, SOURCES, TARGETS, build_causal
+from tests.support.toy_fixtures import Babelscope
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
@@ -80,3 +89,129 @@ def test_bad_input(tmp_path: Path) -> None:
         system.score([("dog", "Hund " * 100)])
     with pytest.raises(BabelscopeError, match="source 1 is empty"):
         system.score([("", "Hund")])
+
+
+CATS = ["the cat sleeps", "a dog", "the cat sees a dog"]
+SETTINGS = "source=English&target=German"
+
+
+@pytest.fixture(scope="module", params=["plain", "chat"])
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_causal(tmp_path_factory.mktemp("llm") / "model", chat=request.param == "chat")
+
+
+def opened(folder: Path, more: str = "", *, longest: int = 12) -> Any:
+    return bs.open_system(f"llm:{folder}?{SETTINGS}&max_length={longest}{more}")
+
+
+def test_both_forward_passes_say_the_same(folder: Path) -> None:
+    lean, plain = opened(folder), opened(folder, "&forward=transformers")
+    assert lean.fingerprint != plain.fingerprint
+    pairs = [(source, target) for source in CATS for target in ("die Katze", "die Katzen", "")]
+    for ours, theirs in zip(lean.score(pairs), plain.score(pairs), strict=True):
+        assert ours.tokens == theirs.tokens
+        assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-4)
+    ours, theirs = (system.translate(CATS, beam=3, n_best=3) for system in (lean, plain))
+    assert [[each.text for each in group] for group in ours] == [
+        [each.text for each in group] for group in theirs
+    ]
+    ours, theirs = (system.sample(CATS, n=5, seed=3) for system in (lean, plain))
+    assert [[each.tokens for each in group] for group in ours] == [
+        [each.tokens for each in group] for group in theirs
+    ]
+
+
+def test_what_is_sampled_and_found_has_the_score_that_it_is_given(folder: Path) -> None:
+    system = opened(folder)
+    drawn = system.sample(CATS, n=4, seed=1)
+    found = [answer.found for answer in system.top_k(CATS, k=2, budget=Budget(expansions=20))]
+    for source, group in zip(CATS * 2, [*drawn, *found], strict=True):
+        ended = [each for each in group if "unfinished" not in each.notes]
+        again = system.score([(source, each) for each in ended])
+        for one, other in zip(ended, again, strict=True):
+            assert one.logprobs == pytest.approx(other.logprobs, abs=1e-4)
+            assert one.total <= 0
+
+
+def test_the_mode_is_more_probable_than_beam_and_samples(folder: Path) -> None:
+    system = opened(folder, "&end=eos", longest=6)
+    for source, answer in zip(CATS, system.top_k(CATS, k=1), strict=True):
+        assert answer.exact
+        rivals = [*system.translate([source], beam=4)[0], *system.sample([source], n=20, seed=1)[0]]
+        ended = [each.total for each in rivals if "unfinished" not in each.notes]
+        assert answer.found[0].total >= max(ended, default=-math.inf) - 1e-4
+
+
+def test_every_method_works_on_it(folder: Path) -> None:
+    system = opened(folder)
+    parallel = [ParallelSentence(str(n), source, ("die Katze",)) for n, source in enumerate(CATS)]
+    found = bs.space(system, parallel, k=2, samples=3, mbr_samples=3, budget_expansions=30)
+    assert {"empty_mode", "krg", "kqrg"} <= {row.name for row in found.rows}
+    pairs = [MinimalPair("1", "the cat", "die Katze", ("das Katze",), "np_agreement", "human")]
+    assert bs.contrast(system, pairs, detect_in_output="no").records[0]["verdict"] in ("correct", "wrong")
+    cued = AmbiguousSource("1", "the cat", ("the young cat",), ("the old cat",), "c", translation="die Katze")
+    result = bs.condition(None, system, [cued])
+    assert result.records[0]["under_correct"][0]["total"] < 0
+    assert bs.likelihood(system, parallel).rows[0].estimate.value < 0
+
+
+QUESTIONS = ["which?", "A or B?\n\nSay it."]
+
+
+@pytest.fixture(scope="module", params=["llama", "llama-chat", "gpt2"])
+def replying(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    kind, _, chat = request.param.partition("-")
+    folder = build_causal(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
+    return open_system(f"llm:{folder}?source=English&target=German&max_length=9")
+
+
+def greedy(replying: Any, text: str) -> tuple[list[int], bool]:
+    """The most probable token after another, by the network alone; and whether it came to an end."""
+    ids = replying.tokens.tokenizer(text, add_special_tokens=False)["input_ids"]
+    start, ends = len(ids), {replying._end_id, *replying._ends}
+    for _ in range(9):
+        with torch.inference_mode():
+            probabilities = replying.network(input_ids=torch.tensor([ids])).logits[0, -1].double().softmax(-1)
+            probabilities[replying._end_id] = probabilities[list(ends)].sum()
+        ids.append(int(probabilities.argmax()))
+        if ids[-1] in ends:
+            return ids[start:-1], True
+    return ids[start:], False
+
+
+def test_replies_are_greedy(replying: Any) -> None:
+    assert "reply" in replying.capabilities
+    for question, reply in zip(QUESTIONS, replying.reply(QUESTIONS), strict=True):
+        shown = f"<|user|>{question}</s><|assistant|>" if replying._chat else f"{question}\nAnswer:"
+        ids, whole = greedy(replying, shown)
+        assert reply == Reply(replying.tokens.decode([ids])[0].strip(), "whole" if whole else "cut")
+
+
+def test_a_question_that_is_too_long_gets_no_answer(replying: Any) -> None:
+    first, long, last = replying.reply([QUESTIONS[0], "dog " * 10_000, QUESTIONS[0]])
+    assert long == Reply("", "refused")
+    assert first == last == replying.reply(QUESTIONS[:1])[0]
+    assert replying.reply([]) == []
+
+
+def test_without_a_prompt_nothing_is_answered(tmp_path: Path) -> None:
+    folder = build_causal(tmp_path / "m")
+    assert "reply" not in open_system(f"llm:{folder}?prompt=none").capabilities
+
+
+def test_condition_by_answer_counts_what_is_no_answer(babelscope: Babelscope, tmp_path: Path) -> None:
+    senses = [AmbiguousSource(each, each, ("e",), ("g",), "c", translation="a") for each in "abcd"]
+    TestSet("items", tuple(senses)).write(tmp_path / "senses.jsonl")
+    untaught = f"llm:{build_causal(tmp_path / 'random')}?source=English&target=German&max_length=5"
+    asked = ("condition", "--by-answer", "--evaluator", untaught, "--tests", "senses.jsonl", "--json")
+    rows = [json.loads(line) for line in babelscope(*asked).out.splitlines()]
+    given = next(row for row in rows if row["name"] == "answer_given")
+    assert given["value"] == 0
+    assert given["neither"] + given["cut"] + given["refused"] == 8
+
+
+def test_lab_llm_answers_nothing_usable() -> None:
+    replies = open_system("lab:llm").reply(
+        [fill(BETTER, {"source": "A dog.", "first": "Hund", "second": "Ein"})]
+    )
+    assert all(letter_of({"text": each.text, "ended": each.ended}) is None for each in replies)

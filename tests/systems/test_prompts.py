@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.systems.opening import open_system
-from babelscope.systems.prompts import LARGEST, Prompt, find_prompt, read_prompt, shipped_names
+from babelscope.systems.prompts import LARGEST, find_prompt, read_prompt, shipped_names
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import SOURCES, TARGETS, build_causal
 from tests.support.serving import Server
@@ -63,16 +63,12 @@ def test_the_digest_is_of_what_is_said_not_of_its_name_or_place(tmp_path: Path) 
     [
         ('name = "a"\ntemplat = "{text}"', r"mine.toml:2: .*did you mean template\?"),
         ('name = "a"\n\ntemplate = "hello"', r"mine.toml:3: .*needs a template with \{text\}"),
-        ('name = "a"', r"mine.toml:1: .*needs a template"),
         ('template = "{text}"\nkind = "chatty"', r"mine.toml:2: .*one of auto, plain, chat"),
         ('template = "{text} {sorce}"', r"mine.toml:1: .*\{sorce\}.*did you mean source\?"),
         ('template = "{text}"\nsystem = "{text}"', r"mine.toml:2: the system has \{text\}"),
         ('template = "{text}"\nsystem = 3', r"mine.toml:2: system must be a text, not '3'"),
-        ('template = "{text}"\nsystem.a = "b"', r"mine.toml:2: system must be a text"),
         ('template = "{text}"\nexamples = "../x.tsv"', r"mine.toml:2: .*own folder"),
-        ('template = "{text}"\nexamples = "/etc/hostname"', r"mine.toml:2: .*own folder"),
         ('template = "{text}"\nexamples = "pairs.tsv"', r"pairs.tsv:2: an example is a source, a tab"),
-        ('template = "{text}"\nexamples = "none.tsv"', r"none.tsv"),
         ('template = "{text}"\nbetween = ""', r"mine.toml:2: between stands after"),
         ('template = "{text}"\nname = "a/b"', r"mine.toml:2: a name is"),
         ('template = "{text}\\u0000"', r"mine.toml:1: template has a NUL"),
@@ -153,11 +149,6 @@ def test_a_system_message_that_the_chat_template_drops_is_refused(tmp_path: Path
     system.tokens.tokenizer.chat_template = "{{ messages[-1]['content'] }}"
     with pytest.raises(BabelscopeError, match="drops the system message"):
         system.score([("a", "b")])
-
-
-def test_an_answer_follows_white_space_without_another_space() -> None:
-    assert Prompt("{text}\n").joint == ""
-    assert Prompt("{text} =").joint == " "
 
 
 def test_a_server_is_sent_the_same_prompt(tmp_path: Path) -> None:

@@ -83,18 +83,6 @@ def test_some_tensors(original, tmp_path):
             assert name in refused(family, folder, operate(weights, name), tmp_path / str(number))
 
 
-@pytest.mark.slow
-def test_every_tensor(original, tmp_path):
-    family, folder, weights = original
-    for number, (operate, name) in enumerate(cases(weights)):
-        assert name in refused(family, folder, operate(weights, name), tmp_path / str(number))
-
-
-def test_the_model_itself_opens(original):
-    family, folder, _ = original
-    open_system(spec(family, folder))
-
-
 def test_a_model_of_the_other_kind_is_sent_to_the_right_scheme(original):
     family, folder, _ = original
     wrong, right = (f"hf:{folder}", "llm") if family == "llama" else (f"llm:{folder}?{LANGUAGES}", "hf")

@@ -18,7 +18,8 @@ from babelscope.core.specs import parse_options, split_options
 from babelscope.language.parsers import UDPIPE_MODELS
 from babelscope.language.published_models import MODELS
 from babelscope.runs.study import Study, parse_study
-from babelscope.systems.opening import Scheme, named_scheme, scheme_names
+from babelscope.systems import opening
+from babelscope.systems.opening import Scheme
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.private_folder import private_folder
 from babelscope.util.text import LARGEST_TOML, LONGEST_NAME, read_bytes
@@ -79,13 +80,13 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
 
     Every text in its tables is searched, so that nothing is missed; a text that only looks like a program counts.
     """
-    names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, scheme_names()))}):")
+    names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, opening.SCHEMES.names()))}):")
     runs: list[str] = []
     contacts: list[str] = []
     servers: list[str] = []
     for place, text in _texts_of_study(study):
         for each in _percent_decodings(text):
-            named = [(named_scheme(found[1]), each[found.end() :]) for found in names.finditer(each)]
+            named = [(opening.SCHEMES.find(found[1]), each[found.end() :]) for found in names.finditer(each)]
             for scheme, rest in named:
                 found = list(_contacts(scheme, rest, folder))
                 contacts += found

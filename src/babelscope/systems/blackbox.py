@@ -34,20 +34,14 @@ def best(found: Sequence[_Translation], n_best: int, *, source: str, where: str)
 class Command:
     """A command that reads source lines on its standard input and writes translation lines."""
 
-    def __init__(
-        self,
-        command: str,
-        *,
-        shell: bool = False,
-        batch: int = _BATCH,
-        timeout: float = 3600.0,
-        form: str = UNSAID,
-        name: str = "",
-    ) -> None:
-        self.name = name or f"cmd:{command}"
+    def __init__(self, command: str, options: Options) -> None:
+        """`cmd:COMMAND?shell=yes|no&batch=N&timeout=SECONDS&format=plain|tsv|moses`."""
+        self.name = options.spec
+        shell, timeout = options.flag("shell"), options.seconds("timeout", 3600.0)
+        self._batch = options.integer("batch", _BATCH)
+        said = bool(options.text("format"))
+        self._form = options.choice("format", ("plain", "tsv", "moses"), "plain") if said else UNSAID
         self._program = Program(self.name, command, shell=shell, timeout=timeout)
-        self._batch = batch
-        self._form = form
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -84,19 +78,3 @@ class Command:
                 f"{self.name} was given {len(sources)} lines but wrote translations of {len(found)}{stderr}"
             )
         return found
-
-
-def _format(options: Options) -> str:
-    return options.choice("format", ("plain", "tsv", "moses"), "plain") if options.text("format") else UNSAID
-
-
-def open_command(rest: str, options: Options) -> Command:
-    """`cmd:COMMAND?shell=yes|no&batch=N&timeout=SECONDS&format=plain|tsv|moses`."""
-    return Command(
-        rest,
-        shell=options.flag("shell"),
-        batch=options.integer("batch", _BATCH),
-        timeout=options.seconds("timeout", 3600.0),
-        form=_format(options),
-        name=options.spec,
-    )

@@ -359,10 +359,12 @@ def checked_url(url: str, options: Options) -> str:
 def each_or_unanswered(
     asked: Sequence[tuple[tuple[Question, Target], Any]],
     read: Callable[[tuple[Question, Target], Any], Answer],
+    forget: Callable[[tuple[Question, Target]], None] = lambda _: None,
 ) -> list[Answer]:
     """Read each answer; unreadable ones are reported together, after all have arrived.
 
-    What was asked is a question with the target to be scored, or None.
+    What was asked is a question with the target to be scored, or None. `forget` is called with a question whose
+    answer breaks the contract, so that a server that was fixed is asked again.
     """
     answers: list[Answer] = []
     reasons: dict[tuple[Asked, str | None], str] = {}
@@ -372,6 +374,7 @@ def each_or_unanswered(
                 raise SystemFailure(raw.reason)
             answers.append(read(question, raw))
         except BabelscopeError as error:
+            forget(question)
             reasons[question] = str(error)
     if reasons:
         raise Unanswered(reasons)

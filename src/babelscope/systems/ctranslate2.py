@@ -34,22 +34,21 @@ _NO_LIMIT = 0
 class CTranslate2(ModelSystem):
     """A converted encoder-decoder model; its scores are the converted weights' own, in `compute_type`."""
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        tokenizer: Path,
-        *,
-        source: str = "",
-        target: str = "",
-        device: str = "auto",
-        compute_type: str = "float32",
-        batch: int = _BATCH,
-        max_length: int = 512,
-        length_penalty: float | None = None,
-    ) -> None:
-        self.name = name
-        self.folder = folder
+    def __init__(self, rest: str, options: Options) -> None:
+        """`ct2:FOLDER?tokenizer=HF_NAME_OR_FOLDER`; without the option the tokenizer lies in the folder itself."""
+        self.name = options.spec
+        self.folder = folder = Path(rest).expanduser()
+        if not (folder / "model.bin").is_file():
+            raise BabelscopeError(f"{rest}: no CTranslate2 model here (no model.bin)")
+        source, target = options.text("source"), options.text("target")
+        self._device = options.text("device", "auto")
+        self._compute_type = options.text("compute_type", "float32")
+        self._batch = options.integer("batch", _BATCH)
+        self._limit = options.integer("max_length", 512)
+        penalty = read_length_penalty(options)
+        named = options.text("tokenizer")
+        tokenizer = fetch(named, tokenizer_only=True) if named else folder
+        options.refuse_unused()
         names = {
             path.name
             for pattern in (*_FILES, *TOKENIZER_FILES)
@@ -60,18 +59,14 @@ class CTranslate2(ModelSystem):
         with library_errors(f"{folder} cannot be opened by CTranslate2"):
             check_ctranslate2(self.files.paths["model.bin"])
         self.tokens = Tokens(tokenizer, source=source, target=target, beside_model=tokenizer == folder)
-        self._settings: dict[str, Any] = {"source": source, "target": target, "max_length": max_length}
+        self._settings: dict[str, Any] = {"source": source, "target": target, "max_length": self._limit}
         # Batches can change the last bits of scores: a run must not go on with others than it began with.
-        self._settings |= {} if batch == _BATCH else {"batch": batch}
-        self.length_penalty = 1.0 if length_penalty is None else length_penalty
+        self._settings |= {} if self._batch == _BATCH else {"batch": self._batch}
+        self.length_penalty = 1.0 if penalty is None else penalty
         self._settings |= {} if self.length_penalty == 1 else {"length_penalty": self.length_penalty}
-        self._compute_type = compute_type
-        self._device = device
-        self._batch = batch
-        self._limit = max_length
         with library_errors(f"{folder} cannot be opened by CTranslate2"), self.files.view() as view:
             self._translator: Any = ctranslate2.Translator(
-                str(view), device=device, compute_type=compute_type
+                str(view), device=self._device, compute_type=self._compute_type
             )
         self._eos = str(self.tokens.tokenizer.eos_token)
         language = self.tokens.target_language_id
@@ -244,23 +239,3 @@ class CTranslate2(ModelSystem):
                 f"has {len(row)} tokens, but {self.name} takes {self._limit} (max_length): {shorten(text)}"
             )
             raise RefusedText(side, number, reason)
-
-
-def open_ctranslate2(rest: str, options: Options) -> CTranslate2:
-    """Open `ct2:FOLDER?tokenizer=HF_NAME_OR_FOLDER`; without the option the tokenizer lies in the folder itself."""
-    folder = Path(rest).expanduser()
-    if not (folder / "model.bin").is_file():
-        raise BabelscopeError(f"{rest}: no CTranslate2 model here (no model.bin)")
-    tokenizer = options.text("tokenizer")
-    arguments: dict[str, Any] = {
-        "source": options.text("source"),
-        "target": options.text("target"),
-        "device": options.text("device", "auto"),
-        "compute_type": options.text("compute_type", "float32"),
-        "batch": options.integer("batch", _BATCH),
-        "max_length": options.integer("max_length", 512),
-        "length_penalty": read_length_penalty(options),
-    }
-    where = fetch(tokenizer, tokenizer_only=True) if tokenizer else folder
-    options.refuse_unused()
-    return CTranslate2(options.spec, folder, where, **arguments)

@@ -22,24 +22,21 @@ class JsonEndpoint:
     costly = True
     reproducible = False
 
-    def __init__(
-        self,
-        url: str,
-        client: Client,
-        *,
-        batch: int,
-        newlines: str,
-        languages: tuple[str, str] | None,
-        name: str,
-    ) -> None:
-        self.name = name
-        self._url = url
-        self._client = client
-        self._batch = batch
-        self._newlines = newlines
-        self._languages = languages
-        settings = {"newlines": newlines, "languages": languages}
-        self.fingerprint = Fingerprint("libretranslate" if languages else "http", url, settings=settings)
+    def __init__(self, rest: str, options: Options) -> None:
+        """`http://HOST:PORT/PATH?batch=N&concurrency=N&timeout=SECONDS&retries=N&token_env=NAME...`."""
+        self.name = options.spec
+        self._url = checked_url(f"{options.spec.partition(':')[0]}:{rest}", options)
+        self._languages: tuple[str, str] | None = None
+        if options.choice("format", ("babelscope", "libretranslate"), "babelscope") == "libretranslate":
+            self._languages = options.text("source", "auto"), options.text("target")
+            if not self._languages[1]:
+                raise BabelscopeError(f"{options.spec}: format=libretranslate needs target=LANGUAGE")
+        self._client = Client(options)
+        self._batch = options.integer("batch", 32)
+        self._newlines = options.choice("newlines", ("error", "space"), "error")
+        settings = {"newlines": self._newlines, "languages": self._languages}
+        backend = "libretranslate" if self._languages else "http"
+        self.fingerprint = Fingerprint(backend, self._url, settings=settings)
 
     def remember(self, store: Callable[[str], AnswerStore]) -> None:
         self._client.remember(store)
@@ -93,30 +90,3 @@ class JsonEndpoint:
         texts = [line_of(text, what=what, newlines=self._newlines) for text in several[:n_best]]
         found = best(texts, n_best, source=source, where=f"the answer of {self._url}")
         return [Scored(text, notes=() if text else ("empty",)) for text in found]
-
-
-def _open_json(url: str, options: Options) -> JsonEndpoint:
-    url = checked_url(url, options)
-    languages = None
-    if options.choice("format", ("babelscope", "libretranslate"), "babelscope") == "libretranslate":
-        languages = options.text("source", "auto"), options.text("target")
-        if not languages[1]:
-            raise BabelscopeError(f"{options.spec}: format=libretranslate needs target=LANGUAGE")
-    return JsonEndpoint(
-        url,
-        Client(options),
-        batch=options.integer("batch", 32),
-        newlines=options.choice("newlines", ("error", "space"), "error"),
-        languages=languages,
-        name=options.spec,
-    )
-
-
-def open_http(rest: str, options: Options) -> JsonEndpoint:
-    """`http://HOST:PORT/PATH?batch=N&concurrency=N&timeout=SECONDS&retries=N&token_env=NAME...`."""
-    return _open_json(f"http:{rest}", options)
-
-
-def open_https(rest: str, options: Options) -> JsonEndpoint:
-    """The same over TLS."""
-    return _open_json(f"https:{rest}", options)

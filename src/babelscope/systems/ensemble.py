@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from babelscope.core.answers import (
     Budget,
     Capability,
     Drawing,
     Fingerprint,
-    Note,
     Scored,
     Scores,
     System,
@@ -28,10 +26,7 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 if TYPE_CHECKING:
-    from babelscope.decoding.mixture import Mixture
-    from babelscope.systems.opened import Opened, Writer
-
-_Answer = TypeVar("_Answer")
+    from babelscope.systems.open_model import Joint, OpenSystem
 
 
 class Ensemble:
@@ -48,7 +43,7 @@ class Ensemble:
     @property
     def capabilities(self) -> frozenset[Capability]:
         """It scores; it decodes if the network of every member is open."""
-        opens = all(callable(getattr(member, "opened", None)) for member in self.members)
+        opens = all(hasattr(member, "opened") for member in self.members)
         return frozenset({"score", "translate", "sample", "top_k"} if opens else {"score"})
 
     @property
@@ -79,123 +74,41 @@ class Ensemble:
 
     def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """Beam search over the mean probabilities, each hypothesis rescored by `score`."""
-        from babelscope.decoding.beam import beam_search
-
-        if n_best > beam:
-            raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
-        joint = self._joint
-        search = functools.partial(
-            beam_search,
-            joint.model,
-            beam=beam,
-            n_best=n_best,
-            max_length=joint.longest,
-            length_penalty=joint.length_penalty(self.name),
-        )
-        groups = self._decode(questions, search)
-        written = [
-            joint.written([(ids, [0.0] * len(ids)) for ids in found], noted) for found, noted in groups
-        ]
-        pairs = [(asked, each) for asked, group in zip(questions, written, strict=True) for each in group]
-        rescored = iter(self.score(pairs))
-        return [[next(rescored) for _ in group] for group in written]
+        penalty = self._joint.common_penalty()
+        return self._joint.translate(questions, beam=beam, n_best=n_best, length_penalty=penalty)
 
     def sample(
         self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
     ) -> list[list[Scored]]:
         """Ancestral samples of the mean probabilities, in the order drawn, with the ensemble's log-probabilities."""
-        from babelscope.decoding.sampling import draw_samples
-
-        drawing, joint = drawing or Drawing(), self._joint
-        limit = min(filter(None, (drawing.max_length, joint.longest)))
-        draw = functools.partial(draw_samples, joint.model, n=n, seed=seed, limit=limit, drawing=drawing)
-        groups = self._decode(questions, draw)
-        return [
-            joint.written([(each.ids, each.logprobs) for each in found], noted) for found, noted in groups
-        ]
+        return self._joint.sample(questions, n=n, seed=seed, drawing=drawing)
 
     def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
         """Exact search over the mean probabilities, within the shortest limit of the members, if there is one."""
-        from babelscope.decoding.exact import exact_search
-        from babelscope.systems.opened import as_top_k
-
-        joint = self._joint
-        groups = self._decode(questions, functools.partial(exact_search, joint.model, k=k, budget=budget))
-        return [as_top_k(found, joint.written, noted) for found, noted in groups]
-
-    def _decode(
-        self,
-        questions: Sequence[Asked],
-        run: Callable[[list[tuple[int, ...]]], list[_Answer]],
-    ) -> list[tuple[_Answer, tuple[Note, ...]]]:
-        """What `run` finds for each question, each different source once, with the members' notes on the source."""
-        from babelscope.systems.opened import each_once
-
-        joint = self._joint
-        rows, notes = joint.sources(questions)
-        found = each_once(self.name, run, rows)
-        for member in joint.members:
-            member.check_files()
-        return list(zip(found, notes, strict=True))
+        return self._joint.top_k(questions, k=k, budget=budget)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is sent to another process: the members, of which the mixture is made there."""
         return {key: value for key, value in self.__dict__.items() if key != "_joint"}
 
     @functools.cached_property
-    def _joint(self) -> _Joint:
+    def _joint(self) -> Joint:
         """The members as one open model."""
-        from babelscope.decoding.mixture import Mixture
-        from babelscope.systems.opened import Opens
+        from babelscope.systems.open_model import Joint
 
-        closed = [member.name for member in self.members if not isinstance(member, Opens)]
+        closed = [member.name for member in self.members if not hasattr(member, "opened")]
         if closed:
             raise BabelscopeError(
                 f"{self.name} scores, but cannot decode: {', '.join(closed)} does not give next-token distributions"
             )
         # In the order of the fingerprint, so that samples do not depend on the order of members either.
         ordered = sorted(self.members, key=lambda member: member.fingerprint.digest)
-        opened = [cast(Opens, member).opened() for member in ordered]
+        opened = [cast(Any, member).opened() for member in ordered]
         _require_same_names(self.name, [member.name for member in ordered], opened)
-        return _Joint(tuple(opened), Mixture([each.model for each in opened]))
+        return Joint(self.name, opened, self.score)
 
 
-@dataclass(frozen=True, slots=True)
-class _Joint:
-    """The open members of an ensemble, and the mixture of their networks."""
-
-    members: tuple[Opened, ...]
-    model: Mixture
-
-    @property
-    def longest(self) -> int:
-        return min(member.longest for member in self.members)
-
-    def length_penalty(self, name: str) -> float:
-        """The members' length penalty, which must be one."""
-        found = sorted({member.length_penalty for member in self.members})
-        if len(found) > 1:
-            raise BabelscopeError(
-                f"{name}: its members have different length penalties ({', '.join(map(str, found))}), and a beam "
-                "search has one; give all members the same one"
-            )
-        return found[0]
-
-    def sources(self, questions: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
-        """All members' source ids of a question in one row, and their notes on it."""
-        from babelscope.decoding.mixture import join_sources
-
-        rows, notes = zip(*(member.sources(questions) for member in self.members), strict=True)
-        joined = [join_sources(each) for each in zip(*rows, strict=True)]
-        noted = [tuple(sorted({note for own in each for note in own})) for each in zip(*notes, strict=True)]
-        return joined, noted
-
-    @property
-    def written(self) -> Writer:
-        return self.members[0].written
-
-
-def _require_same_names(name: str, names: Sequence[str], opened: Sequence[Opened]) -> None:
+def _require_same_names(name: str, names: Sequence[str], opened: Sequence[OpenSystem]) -> None:
     """Raise unless an id stands for the same token in all members."""
     first = opened[0]
     for other_name, other in zip(names[1:], opened[1:], strict=True):

@@ -5,16 +5,13 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import torch
-
-from babelscope.core.answers import Fingerprint, Note, Scored, Target
+from babelscope.core.answers import Fingerprint, Note, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.specs import Options
 from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.model import OpenModel, Vocabulary
-from babelscope.systems.asking import check_targets
 from babelscope.systems.checkpoints import (
     check_ids,
     fetch,
@@ -28,7 +25,7 @@ from babelscope.systems.checkpoints import (
 )
 from babelscope.systems.marian_folders import MarianFolder, read_marian
 from babelscope.systems.model_folders import ModelFolder
-from babelscope.systems.open_model import OpenSystem
+from babelscope.systems.open_model import OpenSystem, SourceIds
 from babelscope.systems.tokenizers import Tokens
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.text import check_texts, shorten
@@ -37,8 +34,6 @@ from babelscope.util.text import check_texts, shorten
 _BUDGET = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 # A translation this long has run away, where the model's own limit is further or absent (T5).
 _LONGEST = 512
-
-_Answer = TypeVar("_Answer")
 
 
 class HuggingFace(OpenSystem):
@@ -81,15 +76,13 @@ class HuggingFace(OpenSystem):
             marian = read_marian(model, device=usual_device(device))
         if marian:
             self.config, self.generation = marian.config, marian.generation
-            size = len(marian.weights.tensors["model.shared.weight"])
-            self._source_size, self._target_size = size, size
-            self.device: torch.device = marian.weights.tensors["model.shared.weight"].device
+            embeddings = outputs = marian.weights.tensors["model.shared.weight"]
         else:
             network = self.network
             self.config, self.generation = network.config, network.generation_config
-            self._source_size = network.get_input_embeddings().weight.shape[0]
-            self._target_size = network.get_output_embeddings().weight.shape[0]
-            self.device = network.device
+            embeddings = network.get_input_embeddings().weight
+            outputs = network.get_output_embeddings().weight
+        self._source_size = len(embeddings)
         self.prefix = prefix.replace("{source}", source).replace("{target}", target)
         if (source or target) and self.tokens.target_language_id is None and self.prefix == prefix:
             raise BabelscopeError(f"{name}: this model has no language tokens; leave source= and target= out")
@@ -99,8 +92,8 @@ class HuggingFace(OpenSystem):
         self._settings |= {"budget": budget} if budget else {}
         self._settings |= {} if lean else {"forward": "transformers"}
         self._dtype = dtype
-        self._budget = budget or _BUDGET.get(self.device.type, 1024)
-        self.vocabulary = self._vocabulary(max_length)
+        self._budget = budget or _BUDGET.get(embeddings.device.type, 1024)
+        self.vocabulary = self._vocabulary(len(outputs), max_length)
         self._settings["max_length"] = self.vocabulary.target_limit
         self.length_penalty = self._penalty(length_penalty)
         self.model = self._open_model(marian, lean)
@@ -110,8 +103,8 @@ class HuggingFace(OpenSystem):
         """The network of transformers, loaded again where the lean pass works without it."""
         return self._load_network()
 
-    def _vocabulary(self, max_length: int) -> Vocabulary:
-        config, generation, size = self.config, self.generation, self._target_size
+    def _vocabulary(self, size: int, max_length: int) -> Vocabulary:
+        config, generation = self.config, self.generation
 
         def stated(name: str, *places: Any) -> int | None:
             found = (token_id(getattr(place, name, None), size, name, self.folder) for place in places)
@@ -168,27 +161,13 @@ class HuggingFace(OpenSystem):
         """The most tokens that a generated translation may have."""
         return min(filter(None, (asked, self.vocabulary.target_limit, _LONGEST)))
 
-    def _written(
-        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
-    ) -> list[Scored]:
-        """Generated ids and their log-probabilities as answers; each different text is made once."""
-        distinct = list(dict.fromkeys(tuple(ids) for ids, _ in rows))
-        texts = self.tokens.decode(distinct)
-        again = self.tokens.encode_targets(texts, eos=self.vocabulary.eos)
-        known: dict[tuple[int, ...], tuple[str, tuple[str, ...], tuple[Note, ...]]] = {}
-        for ids, text, retokenised in zip(distinct, texts, again, strict=True):
-            unfinished = ids[-1] != self.vocabulary.eos
-            changed = not unfinished and list(ids) != retokenised
-            unnamed = _noted(self.tokens.has_unnamed(ids), "unnamed")
-            notes = {*noted, *unnamed, *_noted(unfinished, "unfinished"), *_noted(changed, "changed")}
-            known[ids] = (text, self.tokens.tokens(ids), tuple(sorted(notes)))
-        answers = []
-        for row, logprobs in rows:
-            text, tokens, all_notes = known[tuple(row)]
-            answers.append(Scored(text, tokens, tuple(logprobs), all_notes))
-        return answers
+    def _texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        return self.tokens.decode(rows)
 
-    def _source_ids(self, asked: Sequence[Asked]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+    def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        return self.tokens.encode_targets(texts, eos=self.vocabulary.eos)
+
+    def _source_ids(self, asked: Sequence[Asked]) -> SourceIds:
         sources = sources_of(asked)
         check_texts(sources, what="source")
         distinct = list(dict.fromkeys(sources))
@@ -199,29 +178,11 @@ class HuggingFace(OpenSystem):
             [encoded[source] for source in sources], sources, self.vocabulary.source_limit, "source"
         )
 
-    def _target_ids(self, targets: Sequence[Target]) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
-        texts = [target for target in targets if isinstance(target, str)]
-        check_targets(targets)
-        eos = self.vocabulary.eos
-        encoded = iter(self.tokens.encode_targets(texts, eos=eos))
-        rows = [next(encoded) if isinstance(t, str) else self.tokens.ids_of(t) for t in targets]
-        check_ids(rows, self.vocabulary.size, self.name)
-        kept, cut = self._cut(
-            rows, [str(target) for target in targets], self.vocabulary.target_limit, "target"
-        )
-        back = iter(
-            self.tokens.decode([row for row, t in zip(rows, targets, strict=True) if isinstance(t, str)])
-        )
-        notes: list[tuple[Note, ...]] = []
-        for target, cut_note in zip(targets, cut, strict=True):
-            kept_notes = target.notes if isinstance(target, Scored) else ()
-            changed = isinstance(target, str) and next(back) != target
-            notes.append((*cut_note, *kept_notes, *_noted(changed, "changed")))
-        return kept, notes
+    def _limited(self, rows: list[list[int]], targets: Sequence[Target]) -> SourceIds:
+        texts = [target if isinstance(target, str) else target.text for target in targets]
+        return self._cut(rows, texts, self.vocabulary.target_limit, "target")
 
-    def _cut(
-        self, rows: list[list[int]], texts: Sequence[str], limit: int | None, what: Side
-    ) -> tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]:
+    def _cut(self, rows: list[list[int]], texts: Sequence[str], limit: int | None, what: Side) -> SourceIds:
         """Refuse rows over `limit`, or cut them, keeping the end of sentence, where that was asked for."""
         kept: list[tuple[int, ...]] = []
         notes: list[tuple[Note, ...]] = []
@@ -236,10 +197,6 @@ class HuggingFace(OpenSystem):
             kept.append((*row[: limit - 1], row[-1]))
             notes.append(("truncated",))
         return kept, notes
-
-
-def _noted(is_so: bool, note: Note) -> tuple[Note, ...]:
-    return (note,) if is_so else ()
 
 
 def read_options(options: Options) -> dict[str, Any]:

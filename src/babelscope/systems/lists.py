@@ -75,16 +75,12 @@ class RegionLists:
         nothing: list[tuple[Scored, ...] | None] = [None] * len(ids)
         return [
             Regions(
-                top=None if top is None else tuple(_most_probable(top)[:k]),
+                top=None if top is None else tuple(sorted(top, key=lambda each: -each.total)[:k]),
                 exact=self._exact and top is not None,
                 beam=beam,
             )
             for top, beam in zip(found.get("top", nothing), found.get("beam", nothing), strict=True)
         ]
-
-
-def _most_probable(hypotheses: Sequence[Scored]) -> list[Scored]:
-    return sorted(hypotheses, key=lambda each: -each.total)
 
 
 def open_regions(options: Options) -> RegionLists:
@@ -119,8 +115,11 @@ def _read_region(path: str, options: Options) -> Hypotheses:
         last_begins = max(last_begins, begins)
         for entry in read_entries(file, form, scores):
             number = whole_number(entry.identity)
-            if number is not None and per_file:
-                _check_within(entry, number, per_file)
+            if number is not None and per_file and number >= per_file:
+                raise BabelscopeError(
+                    f"{entry.place} has id {number}, but with per_file={per_file} ids end at {per_file - 1} in "
+                    "each file"
+                )
             key = entry.identity if number is None else begins + number
             if came_from.setdefault(key, file) is not file:
                 raise BabelscopeError(
@@ -151,13 +150,6 @@ def _number_of(file: ListFile) -> int:
             f"{file.place}: with per_file=, the name of a file ends in its number, counted from 0, as in out.3"
         )
     return int(found[1])
-
-
-def _check_within(entry: Entry, number: int, per_file: int) -> None:
-    if number >= per_file:
-        raise BabelscopeError(
-            f"{entry.place} has id {number}, but with per_file={per_file} ids end at {per_file - 1} in each file"
-        )
 
 
 def _hypothesis(entry: Entry, readable: Callable[[str], str]) -> Scored:

@@ -23,52 +23,36 @@ if TYPE_CHECKING:
     from babelscope.decoding.families.bart import Weights
 
 _WEIGHTS = "model.safetensors"
-_COUNTS = frozenset(
-    (
-        "d_model",
-        "decoder_attention_heads",
-        "decoder_ffn_dim",
-        "decoder_layers",
-        "encoder_attention_heads",
-        "encoder_ffn_dim",
-        "encoder_layers",
-        "max_position_embeddings",
-        "vocab_size",
-    )
-)
-_IDS = frozenset({"decoder_start_token_id", "eos_token_id", "pad_token_id"})
-# Settings of any value: of training, of other classes, or of the file itself.
-_RATES = frozenset(
-    (
-        "activation_dropout",
-        "attention_dropout",
-        "classif_dropout",
-        "classifier_dropout",
-        "decoder_layerdrop",
-        "dropout",
-        "encoder_layerdrop",
-        "init_std",
-    )
-)
-_ANY = frozenset(
-    (
-        "_name_or_path",
-        "add_bias_logits",
-        "add_final_layer_norm",
-        "bos_token_id",
-        "dtype",
-        "forced_eos_token_id",
-        "gradient_checkpointing",
-        "id2label",
-        "label2id",
-        "normalize_before",
-        "normalize_embedding",
-        "static_position_embeddings",
-        "torch_dtype",
-        "transformers_version",
-    )
-)
-# What each of these must be; those that may be absent have this value then.
+_SIZES = {
+    "d_model",
+    "decoder_attention_heads",
+    "decoder_ffn_dim",
+    "decoder_layers",
+    "encoder_attention_heads",
+    "encoder_ffn_dim",
+    "encoder_layers",
+    "max_position_embeddings",
+    "vocab_size",
+}
+# Checked where they are used; where absent, transformers would put numbers of its own.
+_IDS = {"decoder_start_token_id", "eos_token_id", "pad_token_id"}
+# Of training, or of the file itself.
+_OTHERS = {
+    "activation_dropout",
+    "activation_function",
+    "attention_dropout",
+    "bos_token_id",
+    "decoder_layerdrop",
+    "decoder_vocab_size",
+    "dropout",
+    "dtype",
+    "encoder_layerdrop",
+    "forced_eos_token_id",
+    "init_std",
+    "scale_embedding",
+    "transformers_version",
+    "use_cache",
+}
 _FIXED: dict[str, Any] = {
     "model_type": "marian",
     "architectures": ["MarianMTModel"],
@@ -76,36 +60,14 @@ _FIXED: dict[str, Any] = {
     "tie_word_embeddings": True,
     "is_encoder_decoder": True,
     "is_decoder": False,
-    "use_cache": True,
 }
-_MAY_BE_ABSENT = frozenset({"tie_word_embeddings", "is_decoder", "use_cache"})
-_ACTIVATIONS = ("swish", "relu")
-_GENERATION_IDS = frozenset({"decoder_start_token_id", "eos_token_id", "forced_bos_token_id"})
-_GENERATION_ANY = frozenset(
-    (
-        "_from_model_config",
-        "bad_words_ids",
-        "bos_token_id",
-        "forced_eos_token_id",
-        "max_length",
-        "num_beams",
-        "output_attentions",
-        "output_hidden_states",
-        "pad_token_id",
-        "renormalize_logits",
-        "transformers_version",
-        "use_cache",
-    )
-)
 # Positions times width that are computed; more is left to the check that `load_model` makes.
 _MOST_POSITIONS = 10_000_000
 _DTYPES = ("F32", "F16", "BF16")
-# Of one layer.
-_ENCODER_TENSORS, _DECODER_TENSORS = 16, 26
 
 _TOKENIZER_FILES = {"source.spm", "target.spm", "vocab.json", "tokenizer_config.json"}
 _SPECIAL = ("eos_token", "unk_token", "pad_token")
-_TOKENIZER_ANY = frozenset({"backend", "model_max_length", "source_lang", "target_lang"})
+_TOKENIZER_OTHERS = {"backend", "model_max_length", "source_lang", "target_lang"}
 _TOKENIZER_FIXED: dict[str, Any] = {
     "tokenizer_class": "MarianTokenizer",
     "separate_vocabs": False,
@@ -126,19 +88,18 @@ class MarianFolder:
 
 def read_marian(model: ModelFolder, *, device: str) -> MarianFolder | None:
     """A model as its folder has it, its weights in float32 on `device`; None if transformers must load it."""
+    from safetensors import SafetensorError
+
+    from babelscope.decoding.families.bart import Weights
+
     files = model.files
     if "generation_config.json" not in files.paths or model.weights != [_WEIGHTS]:
         return None
     config = files.read_json("config.json", most=_MOST_JSON)
     generation = files.read_json("generation_config.json", most=_MOST_JSON)
-    if not (_is_plain(config) and _is_plain_generation(generation)):
+    if not _is_plain(config):
         return None
-    # Counted first, so that a configuration of many layers is not written out as names.
-    layers = config["encoder_layers"], config["decoder_layers"]
-    if model.held().tensors != 2 + _ENCODER_TENSORS * layers[0] + _DECODER_TENSORS * layers[1]:
-        return None
-    from safetensors import SafetensorError
-
+    model.held()  # refuses a file whose header is false
     try:
         tensors = _read_tensors(str(files.paths[_WEIGHTS]), config, device)
     except (SafetensorError, OSError, RuntimeError, ValueError):
@@ -146,52 +107,28 @@ def read_marian(model: ModelFolder, *, device: str) -> MarianFolder | None:
     files.check()
     if tensors is None:
         return None
-    from babelscope.decoding.families.bart import Weights
-
     weights = Weights(
         tensors,
-        layers,
+        (config["encoder_layers"], config["decoder_layers"]),
         (config["encoder_attention_heads"], config["decoder_attention_heads"]),
         config["scale_embedding"],
         config["activation_function"],
     )
-    stated = {"length_penalty": None, **dict.fromkeys(_GENERATION_IDS), **generation}
-    return MarianFolder(weights, SimpleNamespace(**config), SimpleNamespace(**stated))
+    return MarianFolder(weights, SimpleNamespace(**config), SimpleNamespace(**generation))
 
 
 def _is_plain(config: Mapping[str, Any]) -> bool:
-    """True of a config.json that has all that a network is made of, and nothing that is not known here."""
-    known = _COUNTS | _IDS | _RATES | _ANY | set(_FIXED)
-    others = {"activation_function", "scale_embedding", "decoder_vocab_size", "num_hidden_layers"}
+    """Whether a config.json has all that a network is made of, and nothing that is not known here."""
     return (
-        set(config) <= known | others
-        and all(type(config.get(key)) is int and config[key] > 0 for key in _COUNTS)
-        and all(type(config.get(key)) is int and 0 <= config[key] < config["vocab_size"] for key in _IDS)
-        and all(type(config[key]) in (int, float) for key in _RATES & set(config))
-        and all(_is_fixed(config, key, value, key in _MAY_BE_ABSENT) for key, value in _FIXED.items())
-        and config.get("activation_function") in _ACTIVATIONS
+        _IDS | {"model_type"} <= set(config) <= _SIZES | _IDS | _OTHERS | set(_FIXED)
+        and all(type(config.get(key)) is int and config[key] > 0 for key in _SIZES)
+        and all(config.get(key, value) == value for key, value in _FIXED.items())
+        and config.get("activation_function") in ("swish", "relu")
         and type(config.get("scale_embedding")) is bool
         and config.get("decoder_vocab_size", config["vocab_size"]) == config["vocab_size"]
-        and config.get("num_hidden_layers", config["encoder_layers"]) == config["encoder_layers"]
         and not any(config["d_model"] % config[f"{side}_attention_heads"] for side in ("encoder", "decoder"))
         and config["d_model"] * config["max_position_embeddings"] <= _MOST_POSITIONS
     )
-
-
-def _is_plain_generation(generation: Mapping[str, Any]) -> bool:
-    penalty = generation.get("length_penalty", 1.0)
-    return (
-        set(generation) <= _GENERATION_IDS | _GENERATION_ANY | {"length_penalty"}
-        and all(generation.get(key) is None or type(generation[key]) is int for key in _GENERATION_IDS)
-        and type(penalty) in (int, float)
-    )
-
-
-def _is_fixed(settings: Mapping[str, Any], key: str, value: Any, may_be_absent: bool) -> bool:
-    """1 is not True here, since transformers checks types."""
-    if key not in settings:
-        return may_be_absent
-    return type(settings[key]) is type(value) and bool(settings[key] == value)
 
 
 def _read_tensors(path: str, config: Mapping[str, Any], device: str) -> dict[str, Tensor] | None:
@@ -199,9 +136,12 @@ def _read_tensors(path: str, config: Mapping[str, Any], device: str) -> dict[str
     import torch
     from safetensors import safe_open
 
-    expected = dict(_shapes(config))
     with safe_open(path, framework="pt") as file:
-        if set(file.keys()) != set(expected) or (file.metadata() or {}).get("format") != "pt":
+        names = set(file.keys())
+        if config["encoder_layers"] + config["decoder_layers"] > len(names):
+            return None
+        expected = dict(_shapes(config))
+        if names != set(expected) or (file.metadata() or {}).get("format") != "pt":
             return None
         stored = {name: file.get_slice(name) for name in expected}
         if any(
@@ -290,19 +230,21 @@ def read_marian_pieces(folder: TokenizerFolder) -> MarianPieces | None:
         return None
     from sentencepiece import SentencePieceProcessor
 
+    settings = files.read_json("tokenizer_config.json", most=_MOST_JSON)
+    model = files.read_json("config.json", most=_MOST_JSON) if "config.json" in files.paths else {}
+    if model.get("model_type", "marian") != "marian":
+        return None
     try:
-        settings = files.read_json("tokenizer_config.json", most=_MOST_JSON)
         vocabulary = files.read_json("vocab.json", most=_MOST_JSON)
-        model = files.read_json("config.json", most=_MOST_JSON) if "config.json" in files.paths else {}
-        if model.get("model_type", "marian") != "marian" or not _is_plain_tokenizer(settings, vocabulary):
-            return None
         source, target = (
             SentencePieceProcessor(model_file=str(files.paths[f"{side}.spm"]))
             for side in ("source", "target")
         )
     except (BabelscopeError, OSError, RuntimeError):
-        return None
+        return None  # transformers says what is wrong
     files.check()
+    if not _is_plain_tokenizer(settings, vocabulary):
+        return None
     special = [settings[key] for key in _SPECIAL]
     return MarianPieces(
         source,
@@ -318,27 +260,17 @@ def read_marian_pieces(folder: TokenizerFolder) -> MarianPieces | None:
 
 
 def _is_plain_tokenizer(settings: Mapping[str, Any], vocabulary: Mapping[str, Any]) -> bool:
-    if not set(settings) <= {*_SPECIAL, *_TOKENIZER_ANY, *_TOKENIZER_FIXED, "added_tokens_decoder"}:
-        return False
     special = [settings.get(key) for key in _SPECIAL]
-    if not all(isinstance(token, str) and token.strip() == token != "" for token in special):
+    known = all(isinstance(token, str) and token in vocabulary for token in special)
+    numbers = list(vocabulary.values())
+    if not known or not all(type(number) is int and number >= 0 for number in numbers):
         return False
-    added = settings.get("added_tokens_decoder", {})
+    added = {str(vocabulary[str(token)]): {**_ADDED_TOKEN, "content": token} for token in special}
+    fixed = {**_TOKENIZER_FIXED, "added_tokens_decoder": added}
     return (
-        len(set(special)) == len(special)
-        and set(special) <= set(vocabulary)
-        and all(type(number) is int and number >= 0 for number in vocabulary.values())
-        and len(set(vocabulary.values())) == len(vocabulary)
-        and all(
-            _is_fixed(settings, key, value, key != "tokenizer_class")
-            for key, value in _TOKENIZER_FIXED.items()
-        )
-        and isinstance(added, dict)
-        and all(
-            isinstance(token, dict)
-            and token.get("content") in special
-            and str(vocabulary[token["content"]]) == number
-            and token == {**_ADDED_TOKEN, "content": token["content"]}
-            for number, token in added.items()
-        )
+        set(settings) <= {*_SPECIAL, *_TOKENIZER_OTHERS, *fixed}
+        and "tokenizer_class" in settings
+        and all(settings.get(key, value) == value for key, value in fixed.items())
+        and len(set(special)) == len(special)
+        and len(set(numbers)) == len(numbers)
     )

@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from torch import Tensor
 
 from babelscope.core.answers import Budget, Drawing, LengthRule, Note, Scored, Target, TopK
 from babelscope.core.question import Asked
 from babelscope.decoding.beam import beam_search
+from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
-from babelscope.systems.checkpoints import ModelSystem, checked
-from babelscope.systems.opened import Opened, SourceIds, as_top_k, each_once, in_parts, no_memory
+from babelscope.systems.asking import check_targets
+from babelscope.systems.checkpoints import ModelSystem, check_ids, checked
+from babelscope.util.errors import BabelscopeError, SystemFailure
+
+if TYPE_CHECKING:
+    from babelscope.decoding.exact import ExactResult
+
+_Answer = TypeVar("_Answer")
+_Ids = tuple[int, ...]
+
+SourceIds = tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]
+"""For each question its source ids, and notes on it."""
 
 
 class OpenSystem(ModelSystem):
@@ -30,12 +42,51 @@ class OpenSystem(ModelSystem):
 
     def _target_ids(self, targets: Sequence[Target]) -> SourceIds:
         """For each target its ids, EOS included, and notes on it."""
+        check_targets(targets)
+        texts = [target for target in targets if isinstance(target, str)]
+        encoded = iter(self._text_ids(texts))
+        rows = [next(encoded) if isinstance(t, str) else self.tokens.ids_of(t) for t in targets]
+        check_ids(rows, self.vocabulary.size, self.name)
+        kept, cut = self._limited(rows, targets)
+        back = iter(self._texts([row for row, t in zip(rows, targets, strict=True) if isinstance(t, str)]))
+        notes: list[tuple[Note, ...]] = []
+        for target, cut_note in zip(targets, cut, strict=True):
+            if isinstance(target, Scored):
+                notes.append((*cut_note, *target.notes))
+            else:
+                notes.append(cut_note if next(back) == target else (*cut_note, "changed"))
+        return kept, notes
+
+    def _limited(self, rows: list[list[int]], targets: Sequence[Target]) -> SourceIds:
+        """Target ids that the network takes, and notes on what was cut; refuses others."""
         raise NotImplementedError
 
     def _written(
         self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
     ) -> list[Scored]:
-        """Generated ids and their log-probabilities as answers."""
+        """Generated ids and their log-probabilities as answers; each different text is made once."""
+        distinct = list(dict.fromkeys(tuple(ids) for ids, _ in rows))
+        texts = self._texts(distinct)
+        known: dict[_Ids, tuple[str, tuple[str, ...], tuple[Note, ...]]] = {}
+        for ids, text, retokenized in zip(distinct, texts, self._text_ids(texts), strict=True):
+            notes: set[Note] = {*noted, *(("unnamed",) if self.tokens.has_unnamed(ids) else ())}
+            if ids[-1] != self.vocabulary.eos:
+                notes.add("unfinished")
+            elif list(ids) != retokenized:
+                notes.add("changed")
+            known[ids] = (text, self.tokens.tokens(ids), tuple(sorted(notes)))
+        answers = []
+        for row, logprobs in rows:
+            text, tokens, all_notes = known[tuple(row)]
+            answers.append(Scored(text, tokens, tuple(logprobs), all_notes))
+        return answers
+
+    def _texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Texts of generated ids."""
+        raise NotImplementedError
+
+    def _text_ids(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of target texts, ending in the end token."""
         raise NotImplementedError
 
     def _longest(self, asked: int = 0) -> int:
@@ -123,8 +174,13 @@ class OpenSystem(ModelSystem):
         ids, notes = self._source_ids(questions)
         search = functools.partial(exact_search, self.model, k=k, budget=budget, lengths=lengths)
         found = each_once(self.name, search, ids)
-        answers = [as_top_k(each, self._written, noted) for each, noted in zip(found, notes, strict=True)]
+        answers = [self._top_k(each, noted) for each, noted in zip(found, notes, strict=True)]
         return self._watched(questions, answers)
+
+    def _top_k(self, found: ExactResult, noted: tuple[Note, ...]) -> TopK:
+        hypotheses = self._written(list(zip(found.ids, found.logprobs, strict=True)), noted)
+        certificate = (found.exact, found.bound, found.mass, found.expansions, found.minimum, found.seconds)
+        return TopK(tuple(hypotheses), *certificate)
 
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
@@ -149,14 +205,78 @@ class OpenSystem(ModelSystem):
         """Feed tokens after prefixes: log-probabilities of the next token [prefixes, vocabulary]."""
         return self.model.step(memory, parents, tokens)
 
-    def opened(self) -> Opened:
-        """The network with the texts around it, for an ensemble."""
-        return Opened(
-            self.model,
-            self.tokens,
-            sources=self._source_ids,
-            written=self._written,
-            longest=self._longest(),
-            length_penalty=self.length_penalty,
-            check_files=self.check_files,
-        )
+    def opened(self) -> OpenSystem:
+        """Itself, for an ensemble, which decodes only with systems that have this."""
+        return self
+
+
+class Joint(OpenSystem):
+    """Open models as one: decodes the mean of their next-token probabilities, and scores as `scores` does."""
+
+    def __init__(
+        self,
+        name: str,
+        members: Sequence[OpenSystem],
+        scores: Callable[[Sequence[tuple[Asked, Target]]], list[Scored]],
+    ) -> None:
+        self.name = name
+        self._members, self._scores = members, scores
+        self.model = Mixture([each.model for each in members])
+
+    def check_files(self) -> None:
+        for member in self._members:
+            member.check_files()
+
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+        return self._scores(pairs)
+
+    def common_penalty(self) -> float:
+        """The members' length penalty, which must be one."""
+        found = sorted({member.length_penalty for member in self._members})
+        if len(found) > 1:
+            raise BabelscopeError(
+                f"{self.name}: its members have different length penalties ({', '.join(map(str, found))}), and a "
+                "beam search has one; give all members the same one"
+            )
+        return found[0]
+
+    def _source_ids(self, asked: Sequence[Asked]) -> SourceIds:
+        """All members' source ids of a question in one row, and their notes on it."""
+        rows, notes = zip(*(member._source_ids(asked) for member in self._members), strict=True)
+        joined = [join_sources(each) for each in zip(*rows, strict=True)]
+        noted = [tuple(sorted({note for own in each for note in own})) for each in zip(*notes, strict=True)]
+        return joined, noted
+
+    def _written(
+        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
+    ) -> list[Scored]:
+        return self._members[0]._written(rows, noted)
+
+    def _longest(self, asked: int = 0) -> int:
+        return min(filter(None, (asked, *(member._longest() for member in self._members))))
+
+
+def each_once(
+    name: str, run: Callable[[list[_Ids]], list[_Answer]], sources: Sequence[_Ids]
+) -> list[_Answer]:
+    """What `run` finds for each source, each different one asked once."""
+    distinct = list(dict.fromkeys(sources))
+    found = dict(zip(distinct, in_parts(name, run, distinct), strict=True))
+    return [found[source] for source in sources]
+
+
+def in_parts(name: str, run: Callable[[list[_Ids]], list[_Answer]], sources: list[_Ids]) -> list[_Answer]:
+    """`run` of all sources, in as many parts as memory asks for."""
+    try:
+        return run(sources)
+    except Exception as error:
+        if not out_of_memory(error):
+            raise
+        if len(sources) == 1:
+            raise no_memory(name) from error
+    middle = len(sources) // 2
+    return [*in_parts(name, run, sources[:middle]), *in_parts(name, run, sources[middle:])]
+
+
+def no_memory(name: str) -> SystemFailure:
+    return SystemFailure(f"{name}: out of memory on a single sentence; try a shorter one or another device")

@@ -17,7 +17,7 @@ from babelscope.systems.prompts import Prompt, find_prompt
 from babelscope.systems.spelling import reads_as, without_spaces
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.json_lines import json_number
-from babelscope.util.text import check_texts, read_bytes, shorten
+from babelscope.util.text import check_texts, shorten
 
 PROMPT = "Translate this text from {source} into {target}. Answer with the translation only.\n\n{text}"
 
@@ -43,13 +43,18 @@ class OpenAIServer:
     watches_itself = True
     """It looks for chatter in its answers, as the option `clean` says."""
 
-    def __init__(self, url: str, model: str, client: Client, options: Options) -> None:
+    def __init__(self, rest: str, options: Options) -> None:
+        """`openai:URL#MODEL?source=LANGUAGE&target=LANGUAGE&logprobs=none|echo|vllm...`."""
         self.name = options.spec
-        self._url = url
-        self._model = model
-        self._client = client
+        address, _, self._model = rest.partition("#")
+        self._url = checked_url(address, options).rstrip("/")
+        if not self._model:
+            raise BabelscopeError(
+                f"{options.spec}: say URL#MODEL, e.g. openai:http://localhost:8000/v1#my-model"
+            )
+        self._client = Client(options)
         languages = {"source": options.text("source"), "target": options.text("target")}
-        prompt = _prompt_of(options)
+        prompt = find_prompt(options.text("prompt") or PROMPT)
         self._prompt = prompt.filled(languages, options.spec)
         self._chatter = Chatter.of(options, "count", languages["target"])
         self._newlines = options.choice("newlines", ("error", "space"), "error")
@@ -64,19 +69,22 @@ class OpenAIServer:
             "temperature": 0,
             **self._chatter.settings,
         }
-        self._sampler = Sampler.from_options(options, self._newlines)
+        self._sampler = Sampler(options, self._newlines)
         settings |= self._sampler.settings
         self.capabilities: frozenset[Capability] = frozenset({"translate", "sample", "reply"})
         self._eos = ""
         if self._logprobs != "none":
             self.capabilities |= {"score"}
             # A line break keeps the prompt's last token apart from the target's first.
-            self._score_prompt = _template(
-                options, "score_prompt", self._prompt.text("{text}") + "\n", languages
-            )
+            self._score_prompt = options.text("score_prompt") or self._prompt.text("{text}") + "\n"
+            if "{text}" not in self._score_prompt:
+                raise BabelscopeError(
+                    f"{options.spec}: the score_prompt has no {{text}} where the source goes"
+                )
+            self._score_prompt = Prompt(self._score_prompt).filled(languages, options.spec).template
             self._eos = options.text("eos")
             settings |= {"score_prompt": self._score_prompt, "eos": self._eos}
-        self.fingerprint = Fingerprint("openai", f"{url}#{model}", settings=settings)
+        self.fingerprint = Fingerprint("openai", f"{self._url}#{self._model}", settings=settings)
 
     def translate(
         self,
@@ -199,15 +207,10 @@ class OpenAIServer:
             def read(pair: tuple[Question, str], answer: Any) -> Scored:
                 return self._continued(pair[1], known[pair], answer)
 
-        def read_or_forget(pair: tuple[Question, str], answer: Any) -> Scored:
-            """An answer that breaks the contract is not kept: a server that was mended is asked again."""
-            try:
-                return read(pair, answer)
-            except BabelscopeError:
-                self._client.forget(f"{self._url}/completions", sent[pair])
-                raise
+        def forget(pair: tuple[Question, str]) -> None:
+            self._client.forget(f"{self._url}/completions", sent[pair])
 
-        return each_or_unanswered(list(zip(asked, found, strict=True)), read_or_forget)
+        return each_or_unanswered(list(zip(asked, found, strict=True)), read, forget)
 
     def _body(self, text: str, **how: object) -> dict[str, Any]:
         # Some servers take max_tokens=0 for "no limit"; the one token generated is left out later.
@@ -297,39 +300,3 @@ class OpenAIServer:
         return Scored(
             target, tuple(t for t, _ in rows), tuple(logprobs), () if self._eos else ("end_unscored",)
         )
-
-
-def _prompt_of(options: Options) -> Prompt:
-    """The option `prompt` (a template, a TOML file or a name), or the template in the file `prompt_file`."""
-    if options.text("prompt_file"):
-        return Prompt(_template(options, "prompt", "", {}))
-    return find_prompt(options.text("prompt") or PROMPT)
-
-
-def _template(options: Options, name: str, default: str, languages: dict[str, str]) -> str:
-    """The option `name`, or the file that `name_file` says, with its languages filled in."""
-    path = options.text(f"{name}_file")
-    text = options.text(name) or default
-    if path:
-        if options.text(name):
-            raise BabelscopeError(f"{options.spec}: say {name}= or {name}_file=, not both")
-        try:
-            text = read_bytes(path).decode()
-        except UnicodeDecodeError:
-            raise BabelscopeError(f"{path}: not UTF-8") from None
-    if "{text}" not in text:
-        raise BabelscopeError(f"{options.spec}: the {name} has no {{text}} where the source goes")
-    for place, language in languages.items():
-        if f"{{{place}}}" in text and not language:
-            raise BabelscopeError(f"{options.spec}: say {place}=LANGUAGE, which the {name} needs")
-        text = text.replace(f"{{{place}}}", language)
-    return text
-
-
-def open_openai(rest: str, options: Options) -> OpenAIServer:
-    """`openai:URL#MODEL?source=LANGUAGE&target=LANGUAGE&logprobs=none|echo|vllm...`."""
-    address, _, model = rest.partition("#")
-    url = checked_url(address, options).rstrip("/")
-    if not model:
-        raise BabelscopeError(f"{options.spec}: say URL#MODEL, e.g. openai:http://localhost:8000/v1#my-model")
-    return OpenAIServer(url, model, Client(options), options)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from babelscope.core.answers import Drawing, Note, Scored
@@ -36,42 +35,24 @@ _WITHOUT_OWN_CUTS: Mapping[str, Mapping[str, float]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
 class Sampler:
     """How samples are asked of a server."""
 
-    name: str
-    newlines: str
-    per_request: int = _PER_REQUEST
-    """Choices of one request (`n`)."""
-    logprobs: bool = True
-    send_seed: bool = True
-    server: str = "openai"
-
-    @classmethod
-    def from_options(cls, options: Options, newlines: str) -> Sampler:
+    def __init__(self, options: Options, newlines: str) -> None:
         """`per_request=N&sample_logprobs=yes|no&send_seed=yes|no&server=openai|vllm|llamacpp`."""
-        return cls(
-            options.spec,
-            newlines,
-            options.integer("per_request", _PER_REQUEST),
-            options.choice("sample_logprobs", ("yes", "no"), "yes") == "yes",
-            options.choice("send_seed", ("yes", "no"), "yes") == "yes",
-            options.choice("server", tuple(_WITHOUT_OWN_CUTS), "openai"),
-        )
+        self.name, self.newlines = options.spec, newlines
+        self.per_request = options.integer("per_request", _PER_REQUEST)
+        self.logprobs = options.choice("sample_logprobs", ("yes", "no"), "yes") == "yes"
+        self.send_seed = options.choice("send_seed", ("yes", "no"), "yes") == "yes"
+        self.server = options.choice("server", tuple(_WITHOUT_OWN_CUTS), "openai")
 
     @property
     def settings(self) -> dict[str, Any]:
         """What is part of the fingerprint: options that are not as usual."""
-        usual = Sampler(self.name, self.newlines)
-        names = {
-            "per_request": "per_request",
-            "sample_logprobs": "logprobs",
-            "send_seed": "send_seed",
-            "server": "server",
-        }
-        said = {option: getattr(self, field) for option, field in names.items()}
-        return {option: value for option, value in said.items() if value != getattr(usual, names[option])}
+        said: dict[str, Any] = {"per_request": self.per_request, "sample_logprobs": self.logprobs}
+        said |= {"send_seed": self.send_seed, "server": self.server}
+        usual = {"per_request": _PER_REQUEST, "sample_logprobs": True, "send_seed": True, "server": "openai"}
+        return {option: value for option, value in said.items() if value != usual[option]}
 
     def draw(
         self,
@@ -108,16 +89,13 @@ class Sampler:
         answers = {asked: [next(found) for _ in own] for asked, own in requests.items()}
 
         def read(asked: tuple[Question, None], raw: Sequence[Any]) -> list[Scored]:
-            """An answer that breaks the contract is not kept: a server that was mended is asked again."""
-            try:
-                parts = zip(raw, requests[asked], strict=True)
-                return [each for answer, sent in parts for each in self._samples(url, asked[0], answer, sent)]
-            except BabelscopeError:
-                client.forget(url, requests[asked])
-                raise
+            parts = zip(raw, requests[asked], strict=True)
+            return [each for answer, sent in parts for each in self._samples(url, asked[0], answer, sent)]
 
         return each_or_unanswered(
-            [(key, answers[key]) for key in ((as_question(a), None) for a, _ in asked)], read
+            [(key, answers[key]) for key in ((as_question(a), None) for a, _ in asked)],
+            read,
+            lambda asked: client.forget(url, requests[asked]),
         )
 
     def _requests(

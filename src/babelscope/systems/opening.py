@@ -58,7 +58,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "llm",
-        "babelscope.systems.prompted:open_prompted",
+        "babelscope.systems.prompted:Prompted",
         "a decoder-only model that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING | {"reply"},
@@ -67,7 +67,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "ct2",
-        "babelscope.systems.ctranslate2:open_ctranslate2",
+        "babelscope.systems.ctranslate2:CTranslate2",
         "a CTranslate2 folder with its tokenizer beside it",
         "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
         frozenset({"translate", "score", "sample"}),
@@ -112,7 +112,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "cmd",
-        "babelscope.systems.blackbox:open_command",
+        "babelscope.systems.blackbox:Command",
         "a command that reads source lines and writes translation lines",
         "cmd:marian-decoder -c model.yml",
         frozenset({"translate"}),
@@ -121,7 +121,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "http",
-        "babelscope.systems.endpoint:open_http",
+        "babelscope.systems.endpoint:JsonEndpoint",
         "an HTTP endpoint: POST a JSON object with sources, get one with translations",
         "http://localhost:8080/translate",
         frozenset({"translate"}),
@@ -129,7 +129,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "https",
-        "babelscope.systems.endpoint:open_https",
+        "babelscope.systems.endpoint:JsonEndpoint",
         "the same over TLS",
         "https://mt.example.org/translate",
         frozenset({"translate"}),
@@ -137,7 +137,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "openai",
-        "babelscope.systems.openai:open_openai",
+        "babelscope.systems.openai:OpenAIServer",
         "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM...)",
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
         frozenset({"translate", "score", "sample", "reply"}),
@@ -169,16 +169,6 @@ def load_schemes() -> tuple[dict[str, Scheme], list[BabelscopeError]]:
     return SCHEMES.load_all()
 
 
-def scheme_names() -> list[str]:
-    """The names of all schemes; no plug-in is imported."""
-    return SCHEMES.names()
-
-
-def named_scheme(name: str) -> Scheme:
-    """A scheme by its name; of all plug-ins, only the one that offers it is imported."""
-    return SCHEMES.find(name)
-
-
 def open_system(spec: str) -> Any:
     """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
     scheme = find_scheme(spec)
@@ -207,7 +197,7 @@ def open_system(spec: str) -> Any:
 def find_scheme(spec: str) -> Scheme:
     """The scheme that a system's name begins with; nothing is opened."""
     name, colon, rest = check_name(spec).partition(":")
-    known = scheme_names()
+    known = SCHEMES.names()
     if not colon or name not in known:
         otherwise = "" if colon else f"did you mean hf:{spec}?"
         hint = did_you_mean(name, [f"{each}:" for each in known], otherwise, cutoff=0.5)
@@ -215,7 +205,7 @@ def find_scheme(spec: str) -> Scheme:
             f"{spec!r} names no system: it must begin with one of "
             f"{', '.join(f'{each}:' for each in known)}{f'; {hint}' if hint else ''}"
         )
-    scheme = named_scheme(name)
+    scheme = SCHEMES.find(name)
     if not rest:
         raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {scheme.example}")
     return scheme

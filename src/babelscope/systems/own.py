@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-from types import SimpleNamespace
 from typing import Any
 
 import torch
@@ -48,15 +47,12 @@ class OwnSystem(HuggingFace):
         self.model = model
         self.tokens = tokens
         self.vocabulary = model.vocabulary
-        self.device = model.device
         self.prefix = ""
         self.truncate = truncate
         self.length_penalty = length_penalty
-        self.generation = SimpleNamespace(length_penalty=length_penalty)
         self._digest = digest
         self._sealed = files
         self._source_size = source_size or model.vocabulary.size
-        self._target_size = model.vocabulary.size
         self._budget = _BUDGET
         self._settings = {"truncate": truncate, "length_penalty": length_penalty, **(settings or {})}
         self._check()

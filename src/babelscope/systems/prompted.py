@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
 from babelscope.core.question import Asked, sources_of
@@ -17,7 +16,6 @@ from babelscope.decoding.closing import Closing
 from babelscope.decoding.families.decoder import Decoder
 from babelscope.decoding.families.description import why_not_lean
 from babelscope.decoding.model import OpenModel, Vocabulary
-from babelscope.systems.asking import check_targets
 from babelscope.systems.chatter import Chatter
 from babelscope.systems.checkpoints import (
     check_ids,
@@ -31,8 +29,7 @@ from babelscope.systems.checkpoints import (
 )
 from babelscope.systems.line_ends import find_line_ends
 from babelscope.systems.networks import load_network
-from babelscope.systems.open_model import OpenSystem
-from babelscope.systems.opened import SourceIds, in_parts
+from babelscope.systems.open_model import OpenSystem, SourceIds, in_parts
 from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.util.digests import digest_json
@@ -44,7 +41,6 @@ _INSTRUCTION = Prompt(
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"
 )
 _BUDGET = 2048
-_UNWATCHED = Chatter()
 _ASKED_PLAINLY = "{question}\nAnswer:"
 """A question to a model without a chat template."""
 _Answer = TypeVar("_Answer")
@@ -59,38 +55,35 @@ class Prompted(OpenSystem):
     watches_itself = True
     """It looks for chatter in its answers, as the option `clean` says."""
 
-    def __init__(
-        self,
-        name: str,
-        folder: Path,
-        *,
-        source: str,
-        target: str,
-        prompt: Prompt | None = None,
-        reads_source: bool = True,
-        chat: str = "auto",
-        end: str = "",
-        device: str = "auto",
-        dtype: str = "float32",
-        budget: int = _BUDGET,
-        max_length: int = 256,
-        length_penalty: float | None = None,
-        remote_code: bool = False,
-        lean: bool = True,
-        chatter: Chatter = _UNWATCHED,
-        trained: Sequence[Prompt] = (),
-    ) -> None:
-        """`trained`: the only prompts that the model was trained with, with its languages, where they are known."""
-        self.name = name
-        self._chatter = chatter
-        self.folder = folder
-        self._loaded = load_network(folder, device=device, dtype=dtype, remote_code=remote_code)
+    def __init__(self, rest: str, options: Options, *, trained: Sequence[Prompt] = ()) -> None:
+        """`llm:NAME_OR_FOLDER?source=English&target=German`.
+
+        `trained`: the only prompts that the model was trained with, with its languages, where they are known.
+        """
+        self.name = name = options.spec
+        remote_code = options.flag("remote_code")
+        said = options.text("prompt")
+        self.languages = {"source": options.text("source"), "target": options.text("target")}
+        prompt = find_prompt(said) if said not in ("", NO_PROMPT) else None
+        self.reads_source = said != NO_PROMPT
+        chat = options.choice("chat", ("auto", "yes", "no"), "auto")
+        end = options.choice("end", ("", "eos", "newline"), "")
+        device = options.text("device", "auto")
+        self._dtype = options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32")
+        self._stated_budget = self._budget = options.integer("budget", _BUDGET)
+        self._limit = options.integer("max_length", 256)
+        self._stated_penalty = read_length_penalty(options)
+        self._chatter = Chatter.of(options, "count", options.text("target"))
+        self._lean = options.choice("forward", ("lean", "transformers"), "lean") == "lean"
+        if not said and not all(self.languages.values()):
+            raise BabelscopeError(f"{name}: say ?source=LANGUAGE&target=LANGUAGE, or a prompt of your own")
+        self.folder = folder = fetch(rest, revision=options.text("revision"), remote_code=remote_code)
+        options.refuse_unused()
+        self._loaded = load_network(folder, device=device, dtype=self._dtype, remote_code=remote_code)
         self.files, self.network = self._loaded.files, self._loaded.network
         self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
-        self.languages = {"source": source, "target": target}
-        self.reads_source = reads_source
         has_template = bool(self.tokens.tokenizer.chat_template) and self.reads_source
         if prompt is not None and prompt.kind != "auto":
             chat = _agreed_kind(name, prompt, chat)
@@ -106,13 +99,8 @@ class Prompted(OpenSystem):
         told = self._filled.text("{text}") if self.reads_source and not self._chat else ""
         unknown = trained and told not in {each.text("{text}") for each in trained}
         self._said: tuple[Note, ...] = ("other_prompt",) if unknown else ()
-        self._dtype = dtype
-        self._stated_budget = self._budget = budget
-        self._limit = max_length
-        self._stated_penalty = length_penalty
-        self.length_penalty = stated_penalty(length_penalty, self.network.generation_config, folder)
-        self._lean = lean
-        self.model = self._open_model(lean=lean)
+        self.length_penalty = stated_penalty(self._stated_penalty, self.network.generation_config, folder)
+        self.model = self._open_model()
         self.vocabulary = self.model.vocabulary
 
     def _find_ends(self) -> None:
@@ -149,13 +137,13 @@ class Prompted(OpenSystem):
         """Whether prefixes can be continued here; otherwise transformers generates."""
         return self.model.decodes
 
-    def _open_model(self, *, lean: bool) -> OpenModel:
+    def _open_model(self) -> OpenModel:
         # No token begins an answer: what is fed first stands for the prompt's last token.
         vocabulary = Vocabulary(self._size, (0,), self._end_id, (), None, self._limit)
         groups = self._lines.closing if self._lines else ()
         model: OpenModel = (
             Decoder(self._loaded.weights, vocabulary, self._ends, groups)
-            if lean and not why_not_lean(self.network)
+            if self._lean and not why_not_lean(self.network)
             else Causal(self.network, vocabulary, self._ends, groups)
         )
         return Closing(model, set(self._closing.values())) if self._closing else model
@@ -229,21 +217,8 @@ class Prompted(OpenSystem):
         text = self.tokens.decode([ids])[0]
         return (text.partition("\n")[0] if self._closing else text).strip()
 
-    def _written(
-        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
-    ) -> list[Scored]:
-        """Generated ids and their log-probabilities as answers."""
-        answers = []
-        for ids, logprobs in rows:
-            finished = ids[-1] == self._end_id
-            text = self._text_of(ids[:-1] if finished else ids)
-            notes: set[Note] = {*noted, *(() if finished else ("unfinished",))}
-            if finished and self._text_ids([text])[0] != ids:
-                notes.add("changed")
-            if self.tokens.has_unnamed(ids):
-                notes.add("unnamed")
-            answers.append(Scored(text, self.tokens.tokens(ids), tuple(logprobs), tuple(sorted(notes))))
-        return answers
+    def _texts(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        return [self._text_of(row[:-1] if row[-1] == self._end_id else row) for row in rows]
 
     def _longest(self, asked: int = 0) -> int:
         return min(asked or self._limit, self._limit)
@@ -332,25 +307,15 @@ class Prompted(OpenSystem):
         lines = self.tokens.encode_targets([f"{row}\n" if row else row for row in rows], eos=self._end_id)
         return [self._cut_at_end(line) for line in lines]
 
-    def _target_ids(self, targets: Sequence[Target]) -> SourceIds:
-        check_targets(targets)
-        rows: list[list[int]] = []
-        notes: list[tuple[Note, ...]] = []
-        for number, target in enumerate(targets, 1):
-            if isinstance(target, Scored):
-                rows.append(self.tokens.ids_of(target))
-                notes.append(target.notes)
-            else:
-                ids = self._text_ids([target])[0]
-                rows.append(ids)
-                same = self._text_of(ids[:-1]) == target
-                notes.append(() if same else ("changed",))
-            if len(rows[-1]) > self._limit:
+    def _limited(self, rows: list[list[int]], targets: Sequence[Target]) -> SourceIds:
+        for number, (row, target) in enumerate(zip(rows, targets, strict=True), 1):
+            if len(row) > self._limit:
                 text = target if isinstance(target, str) else target.text
-                reason = f"has {len(rows[-1])} tokens, but {self.name} takes {self._limit} (say a larger max_length)"
+                reason = (
+                    f"has {len(row)} tokens, but {self.name} takes {self._limit} (say a larger max_length)"
+                )
                 raise RefusedText("target", number, f"{reason}: {shorten(text)}")
-        check_ids(rows, self._size, self.name)
-        return [tuple(row) for row in rows], notes
+        return [tuple(row) for row in rows], [()] * len(rows)
 
 
 def _agreed_kind(name: str, prompt: Prompt, chat: str) -> str:
@@ -361,31 +326,3 @@ def _agreed_kind(name: str, prompt: Prompt, chat: str) -> str:
             f"{name}: the prompt {prompt.name} is of the kind {prompt.kind}; leave chat={chat} out"
         )
     return own
-
-
-def open_prompted(rest: str, options: Options, *, trained: Sequence[Prompt] = ()) -> Prompted:
-    """Open `llm:NAME_OR_FOLDER?source=English&target=German`; `trained`: the only prompts that it knows."""
-    remote_code = options.flag("remote_code")
-    said = options.text("prompt")
-    arguments: dict[str, Any] = {
-        "source": options.text("source"),
-        "target": options.text("target"),
-        "prompt": find_prompt(said) if said not in ("", NO_PROMPT) else None,
-        "reads_source": said != NO_PROMPT,
-        "chat": options.choice("chat", ("auto", "yes", "no"), "auto"),
-        "end": options.choice("end", ("", "eos", "newline"), ""),
-        "device": options.text("device", "auto"),
-        "dtype": options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32"),
-        "budget": options.integer("budget", _BUDGET),
-        "max_length": options.integer("max_length", 256),
-        "length_penalty": read_length_penalty(options),
-        "chatter": Chatter.of(options, "count", options.text("target")),
-        "lean": options.choice("forward", ("lean", "transformers"), "lean") == "lean",
-    }
-    if not said and not (arguments["source"] and arguments["target"]):
-        raise BabelscopeError(
-            f"{options.spec}: say ?source=LANGUAGE&target=LANGUAGE, or a prompt of your own"
-        )
-    folder = fetch(rest, revision=options.text("revision"), remote_code=remote_code)
-    options.refuse_unused()
-    return Prompted(options.spec, folder, remote_code=remote_code, trained=trained, **arguments)

@@ -42,7 +42,7 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
 def open_prompts(folder: Path, options: Options) -> Any:
     """A decoder-only model with the options of `llm:`; languages and prompt are those it was trained with."""
-    from babelscope.systems.prompted import PLAIN, open_prompted
+    from babelscope.systems.prompted import PLAIN, Prompted
     from babelscope.systems.prompts import find_prompt, shipped_names
 
     card = read_json(folder / CARD)
@@ -65,7 +65,7 @@ def open_prompts(folder: Path, options: Options) -> Any:
     prompts = [] if own else [find_prompt(each) for each in named] or [PLAIN]
     trained = [each.filled(languages, str(folder)) for each in prompts]
     first = {"prompt": named[0]} if named and not own else {}
-    return open_prompted(str(folder), options.with_defaults(**languages, **first), trained=trained)
+    return Prompted(str(folder), options.with_defaults(**languages, **first), trained=trained)
 
 
 def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:
