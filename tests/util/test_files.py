@@ -126,14 +126,6 @@ def test_what_is_open_for_reading_only_or_not_at_all_is_refused(tmp_path: Path) 
         check_writable(Path(f"/dev/fd/{descriptor}"))
 
 
-def test_a_terminal_named_as_a_file_is_not_steered() -> None:
-    leader, follower = os.openpty()
-    write(Path(os.ttyname(follower)), "a\x1b[2J\u202e\n".encode())
-    assert os.read(leader, 100) == b"a\\x1b[2J\\u202e\r\n"
-    os.close(leader)
-    os.close(follower)
-
-
 @pytest.mark.parametrize("name", ["", ".", "folder", "folder/.."])
 def test_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.chdir(tmp_path)

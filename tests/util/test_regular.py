@@ -70,17 +70,6 @@ def test_what_is_no_regular_file_is_refused_at_once(
                 open_regular(path, **how)
 
 
-def test_a_file_with_two_names_is_read_but_not_written(tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
-    one.write_bytes(b"x")
-    two.hardlink_to(one)
-    with open_regular(two) as file:
-        assert file.read() == b"x"
-    for how in WAYS[1:]:
-        with pytest.raises(BabelscopeError, match="2 names"):
-            open_regular(two, **how)
-
-
 def test_what_is_missing_or_forbidden_is_told(tmp_path: Path) -> None:
     with pytest.raises(BabelscopeError, match="missing: no such file"):
         open_regular(tmp_path / "missing", append=True)
