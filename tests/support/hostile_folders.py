@@ -24,7 +24,7 @@ OUTSIDE = "outside"
 class Case:
     """How a folder is changed, what kind it is, and what is said of it; "" if it is opened all the same."""
 
-    spoil: Callable[[Path], None]
+    spoil: Callable[[Path], object]
     kind: str
     said: str
 
@@ -41,6 +41,11 @@ def case(kind: str, said: str) -> Callable[[Callable[[Path], None]], None]:
 def change(path: Path, **settings: Any) -> None:
     found = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     path.write_text(json.dumps({**found, **settings}), encoding="utf-8")
+
+
+def written(name: str, kind: str, said: str, file: str, content: str | bytes) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    CASES[name] = Case(lambda folder: (folder / file).write_bytes(data), kind, said)
 
 
 def configured(name: str, kind: str, said: str, **settings: Any) -> None:
@@ -73,24 +78,34 @@ configured(
 )
 
 
-@case("hf", "levels of lists|cannot be read as JSON")
-def nested_configuration(folder: Path) -> None:
-    (folder / "config.json").write_text('{"a":' + "[" * 100_000 + "]" * 100_000 + "}")
-
-
-@case("hf", "has 20,000,002 bytes")
-def huge_configuration(folder: Path) -> None:
-    (folder / "config.json").write_text("{" + " " * 20_000_000 + "}")
-
-
-@case("hf", "not a JSON object")
-def configuration_of_another_kind(folder: Path) -> None:
-    (folder / "config.json").write_text("[1, 2]")
-
-
-@case("llm", "not a JSON object")
-def generation_configuration_of_another_kind(folder: Path) -> None:
-    (folder / "generation_config.json").write_text("[]")
+written(
+    "nested_configuration",
+    "hf",
+    "levels of lists|cannot be read as JSON",
+    "config.json",
+    '{"a":' + "[" * 100_000 + "]" * 100_000 + "}",
+)
+written("huge_configuration", "hf", "has 20,000,002 bytes", "config.json", "{" + " " * 20_000_000 + "}")
+written("configuration_of_another_kind", "hf", "not a JSON object", "config.json", "[1, 2]")
+written(
+    "generation_configuration_of_another_kind", "llm", "not a JSON object", "generation_config.json", "[]"
+)
+written(
+    "chat_template_that_raises",
+    "llm",
+    "its chat template fails",
+    "chat_template.jinja",
+    "{{ ''.__class__.__mro__[1].__subclasses__() }}{{ 1 // 0 }}",
+)
+written("sentencepiece_of_noise", "hf", "tokenizer cannot be loaded", "source.spm", bytes(range(256)) * 40)
+written("converted_of_noise", "ct2", "do not fit into it", "model.bin", b"\xff" * 4000)
+written(
+    "converted_configuration_of_noise",
+    "ct2",
+    "cannot be opened by CTranslate2|cannot be read as JSON",
+    "config.json",
+    "{{{{",
+)
 
 
 @case("hf", "header does not fit")
@@ -175,26 +190,18 @@ def _index(folder: Path, shard: object) -> None:
     )
 
 
-@case("hf", "outside of its folder")
-def shard_above(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    _index(folder, f"../{outside.name}/model.safetensors")
-
-
-@case("hf", "outside of its folder")
-def shard_by_its_path(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    _index(folder, str(outside / "model.safetensors"))
-
-
-@case("hf", "is missing")
-def shard_that_is_not_there(folder: Path) -> None:
-    _index(folder, "model-00001-of-00002.safetensors")
-
-
-@case("hf", "outside of its folder")
-def shards_that_are_no_names(folder: Path) -> None:
-    _index(folder, 7)
+CASES |= {
+    "shard_above": Case(
+        lambda f: _index(f, f"../{OUTSIDE}/model.safetensors"), "hf", "outside of its folder"
+    ),
+    "shard_by_its_path": Case(
+        lambda f: _index(f, str(f.parent / OUTSIDE / "model.safetensors")), "hf", "outside of its folder"
+    ),
+    "shard_that_is_not_there": Case(
+        lambda f: _index(f, "model-00001-of-00002.safetensors"), "hf", "is missing"
+    ),
+    "shards_that_are_no_names": Case(lambda f: _index(f, 7), "hf", "outside of its folder"),
+}
 
 
 @case("hf", "names no weights")
@@ -208,40 +215,25 @@ def _link(path: Path, to: Path | str) -> None:
     path.symlink_to(to)
 
 
-@case("hf", "leads out of its folder")
-def linked_weights(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    _link(folder / "model.safetensors", outside / "model.safetensors")
-
-
-@case("hf", "leads out of its folder")
-def weights_without_end(folder: Path) -> None:
-    _link(folder / "model.safetensors", "/dev/zero")
-
-
-@case("hf", "leads out of its folder")
-def tokenizer_without_end(folder: Path) -> None:
-    _link(folder / "source.spm", "/dev/zero")
-
-
 def _fifo(path: Path) -> None:
     path.unlink()
     os.mkfifo(path)
 
 
-@case("hf", "not a regular file")
-def weights_as_a_pipe(folder: Path) -> None:
-    _fifo(folder / "model.safetensors")
-
-
-@case("hf", "not a regular file")
-def configuration_as_a_pipe(folder: Path) -> None:
-    _fifo(folder / "config.json")
-
-
-@case("hf", "not a regular file")
-def vocabulary_as_a_pipe(folder: Path) -> None:
-    _fifo(folder / "vocab.json")
+_AWAY, _PIPE = "leads out of its folder", "not a regular file"
+CASES |= {
+    "linked_weights": Case(
+        lambda f: _link(f / "model.safetensors", f.parent / OUTSIDE / "model.safetensors"), "hf", _AWAY
+    ),
+    "weights_without_end": Case(lambda f: _link(f / "model.safetensors", "/dev/zero"), "hf", _AWAY),
+    "tokenizer_without_end": Case(lambda f: _link(f / "source.spm", "/dev/zero"), "hf", _AWAY),
+    "weights_as_a_pipe": Case(lambda f: _fifo(f / "model.safetensors"), "hf", _PIPE),
+    "configuration_as_a_pipe": Case(lambda f: _fifo(f / "config.json"), "hf", _PIPE),
+    "vocabulary_as_a_pipe": Case(lambda f: _fifo(f / "vocab.json"), "hf", _PIPE),
+    "converted_as_a_pipe": Case(
+        lambda f: _fifo(f / "model.bin"), "ct2", f"no CTranslate2 model here|{_PIPE}"
+    ),
+}
 
 
 @case("hf", "not a regular file")
@@ -313,16 +305,6 @@ def tokenizer_beyond_the_network(folder: Path) -> None:
     change(path, model={**model, "vocab": more})
 
 
-@case("llm", "its chat template fails")
-def chat_template_that_raises(folder: Path) -> None:
-    (folder / "chat_template.jinja").write_text("{{ ''.__class__.__mro__[1].__subclasses__() }}{{ 1 // 0 }}")
-
-
-@case("hf", "tokenizer cannot be loaded")
-def sentencepiece_of_noise(folder: Path) -> None:
-    (folder / "source.spm").write_bytes(bytes(range(256)) * 40)
-
-
 @case("hf", "tokenizer cannot be loaded")
 def sentencepiece_cut_off(folder: Path) -> None:
     path = folder / "source.spm"
@@ -385,16 +367,6 @@ def converted_without_heads(folder: Path) -> None:
     (folder / "model.bin").write_bytes(data)
 
 
-@case("ct2", "do not fit into it")
-def converted_of_noise(folder: Path) -> None:
-    (folder / "model.bin").write_bytes(b"\xff" * 4000)
-
-
-@case("ct2", "no CTranslate2 model here|not a regular file")
-def converted_as_a_pipe(folder: Path) -> None:
-    _fifo(folder / "model.bin")
-
-
 @case("ct2", "leads out of its folder")
 def converted_elsewhere(folder: Path) -> None:
     outside = folder.parent / OUTSIDE
@@ -406,8 +378,3 @@ def converted_elsewhere(folder: Path) -> None:
 def converted_vocabulary_of_numbers(folder: Path) -> None:
     for path in folder.glob("*vocabulary.json"):
         path.write_text(json.dumps(list(range(90))))
-
-
-@case("ct2", "cannot be opened by CTranslate2|cannot be read as JSON")
-def converted_configuration_of_noise(folder: Path) -> None:
-    (folder / "config.json").write_text("{{{{")

@@ -50,16 +50,17 @@ def test_a_stop_before_the_first_part_leaves_nothing(tmp_path: Path) -> None:
 
 def test_a_torn_line_is_made_again_wherever_it_was_cut(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    with Journal(path, ASKED, lasting=True) as journal:
+    with Journal(path, ASKED) as journal:
         whole = work(journal.part, [])
-    stored = path.read_bytes()
+        stored = path.read_bytes()
     for cut in range(len(stored)):
         path.write_bytes(stored[:cut])
         made: list[int] = []
-        with Journal(path, ASKED, lasting=True) as journal:
+        with Journal(path, ASKED) as journal:
             assert work(journal.part, made) == whole
+            again = path.read_bytes()
         assert made == list(range(max(0, stored[:cut].count(b"\n") - 1), 5))
-        assert path.read_bytes() == stored
+        assert again == stored
 
 
 def test_work_of_another_command_is_refused_and_stays(tmp_path: Path) -> None:
@@ -78,8 +79,8 @@ def test_work_of_another_command_is_refused_and_stays(tmp_path: Path) -> None:
 
 def test_a_part_of_another_place_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "journal"
-    with Journal(path, ASKED, lasting=True) as journal:
-        work(journal.part, [])
+    with pytest.raises(SystemFailure), Journal(path, ASKED) as journal:
+        work(journal.part, [], until=2)
     with pytest.raises(BabelscopeError, match=r"journal:2 is not the part that belongs there \(other\)"):
         Journal(path, ASKED).part("other", lambda: 1)
 
