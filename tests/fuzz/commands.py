@@ -24,6 +24,13 @@ from tests.fuzz.fuzzing import Files, Target, sentence_fault
 from tests.fuzz.targets import CONLLU, CUED, PAIR, SENTENCE, lines, text
 
 _SENTENCES = text("a cat", "a b c")
+_JUDGED = {
+    "label": ["Male"],
+    "Index": "3",
+    "Gold Gender": "male",
+    "Source Sentence": "A nurse.",
+    "Word": "nurse",
+}
 _FILES: Files = {
     "a.en": _SENTENCES,
     "a.de": _SENTENCES,
@@ -38,6 +45,8 @@ _FILES: Files = {
     "best.tsv": text("-1\t-2", "-3\t-4"),
     "human.jsonl": lines(*({"system": s, "id": i, "score": i * 0.2} for s in "ab" for i in (1, 2))),
     "q.jsonl": lines({"task": "assessment", "id": 1, "source": "A cat.", "translation": "Katze."}),
+    "judged.jsonl": lines(*({**_JUDGED, "Sample ID": number} for number in "78")),
+    "earlier.csv": b'Index,Find entity? [Y/N],Gender? [M/F/N]\r\n3,Y,M\r\n4,N,\r\n5,Y,"F"\r\n',
     "words.json": b'{"cat": {"src_forms": ["cat"], "tgt_forms_male": ["cat"], "tgt_forms_female": ["c"]}}',
     "study.toml": (
         b'[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "tests.jsonl"\n[[methods]]\nname = "likelihood"\n'
@@ -61,7 +70,8 @@ compare . --summary --markdown
 compare --table best.tsv --covariate bleu --figure all
 report r -o o
 correlate human.jsonl --human human.jsonl --field score --json
-agreement q.jsonl --task mucow
+agreement judged.jsonl --task winomt
+agreement earlier.csv --task winomt
 annotate q.jsonl --annotator me --task assessment --port 0 --no-open --json
 make challenge --parses a.conllu --source parsed.en --reference a.de --alignments links --parsed-side source --to o
 make challenge --parses a.conllu --count --language de --exact

@@ -13,7 +13,6 @@ from unittest import mock
 from babelscope.annotate import answers as given
 from babelscope.annotate.agreement import agreement_between_people, agreement_with_method
 from babelscope.annotate.items import read_tasks
-from babelscope.cli.agreement import _table as csv_table
 from babelscope.core.answers import ItemChoice, Unanswered
 from babelscope.language.align import read_pharaoh
 from babelscope.language.cues import read_candidates, read_cues
@@ -27,14 +26,12 @@ from babelscope.making.audit import count_audit
 from babelscope.making.challenge.reading import Corpus
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.challenge.annotation import answers
-from babelscope.methods.patterns.flow import read_queries
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.tokenisers import MTEVAL_13A
 from babelscope.runs.covariates import read_column, read_table
 from babelscope.runs.study import read_study
-from babelscope.stats.agreement import parse_earlier, parse_judgements, parse_verdicts
-from babelscope.stats.correlation import human_correlations, parse_scores
+from babelscope.stats.agreement import parse_verdicts
 from babelscope.systems.opening import open_system
 from babelscope.systems.scores import ScoresFile
 from babelscope.systems.translation_files import read_translations
@@ -347,7 +344,6 @@ _GERMAN = {
 }
 _TRANSLATED = {"a.out": text("Der Hund ist da.", "a b a c"), "a.ref": text("Ein Hund war da.", "a a b")}
 _CANDIDATES = b'{"bank": {"Bank": ["park", "old"], "Ufer": ["river"]}, "tap": {}}'
-_QUERIES = b'{"cook": {"src_forms": ["cook"], "tgt_forms_male": ["Koch"], "tgt_forms_female": ["x"]}}'
 
 LANGUAGE = (
     Target("conllu", _conllu, [{"a.conllu": CONLLU}, {"a.conllu": _GLUED}]),
@@ -359,7 +355,6 @@ LANGUAGE = (
     Target("rules", _rules, [{"a.toml": _RULES, "a.conllu": CONLLU}]),
     _counted("cues", read_cues, _CUES),
     Target("candidates", lambda folder: read_candidates(folder / "a"), [{"a": _CANDIDATES}]),
-    Target("queries", lambda folder: read_queries(str(folder / "a")), [{"a": _QUERIES}]),
     Target("study", lambda folder: read_study(folder / "a.toml"), [{"a.toml": _STUDY}]),
 )
 
@@ -485,12 +480,7 @@ _ANSWERS = [
         ("machine-reference", {"label": "Wrong", "correction": "Der Hund"}),
     )
 ]
-_JUDGED = json.loads(
-    '{"label": ["Male"], "Sample ID": "7", "Index": "3", "Gold Gender": "male", "Source Sentence": "A", "Word": "a"}'
-)
-_EARLIER = b'Index,Find entity? [Y/N],Gender? [M/F/N]\r\n3,Y,M\r\n4,N,\r\n5,Y,"F"\r\n'
 _VERDICT = {"id": 3, "correct": True, "weight": 0.5, "sentence": "A", "predicted": "male"}
-_HUMAN = lines(*({"system": system, "id": id, "score": 0.1 * id} for system in "ab" for id in (1, 2, 3)))
 _QUEUES = {
     "a.jsonl": lines({"id": "1", "answer": "Not real"}, {"id": "2", "answer": None}),
     "q.answers.me.jsonl": lines(_ANSWERS[3]),
@@ -515,17 +505,6 @@ def _agreement(folder: Path) -> None:
 
 def _answer_file(folder: Path) -> None:
     given.AnswerFile(folder / "q.jsonl", "a", read_tasks(folder / "q.jsonl", "mucow")).close()
-
-
-def _earlier(folder: Path) -> None:
-    parse_earlier(csv_table(folder / "a.csv"), str(folder / "a.csv"))
-
-
-def _human_scores(folder: Path) -> None:
-    human, metric = (
-        parse_scores(read_json_lines(folder / name), average=True) for name in ("a.jsonl", "b.jsonl")
-    )
-    human_correlations(human, {"m": metric})
 
 
 def _queue(folder: Path) -> None:
@@ -560,17 +539,10 @@ PEOPLE = (
         share=0.5,
     ),
     _counted(
-        "released annotations",
-        lambda path: parse_judgements(read_json_lines(path), "winomt"),
-        lines(_JUDGED, {**_JUDGED, "Sample ID": "8"}),
-    ),
-    Target("WinoMT's annotations", _earlier, [{"a.csv": _EARLIER}]),
-    _counted(
         "verdicts",
         lambda path: parse_verdicts(pattern_files.read_verdicts(path), "winomt"),
         lines(_VERDICT),
     ),
-    Target("human scores", _human_scores, [{"a.jsonl": _HUMAN, "b.jsonl": _HUMAN}], share=0.3),
     Target("queues", _queue, [_QUEUES]),
 )
 
