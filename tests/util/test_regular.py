@@ -23,7 +23,7 @@ def test_a_file_is_read_and_written_unbuffered_and_keeps_its_bytes_when_opened(t
         file.seek(0)
         file.write(b"two\n")
         assert path.read_bytes() == b"one\ntwo\n", "unbuffered, at the end"
-    with open_regular(path, write=True) as file:
+    with open_regular(path, create=True) as file:
         file.write(b"ONE")
         assert not os.get_inheritable(file.fileno())
     assert path.read_bytes() == b"ONE\ntwo\n"
@@ -39,7 +39,7 @@ def test_a_file_that_is_made(tmp_path: Path, private: bool, mode: int) -> None:
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == mode
 
 
-WAYS = [{}, {"write": True}, {"append": True}, {"append": True, "create": True}]
+WAYS = [{}, {"create": True}, {"append": True}]
 
 
 @pytest.mark.parametrize("how", WAYS)

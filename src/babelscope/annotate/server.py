@@ -199,7 +199,8 @@ def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
             sent = await _read_json(request)
             desk.save(request.scope["annotator"], sent["item"], sent["answer"])
         except BabelscopeError as error:
-            return _error_response(error)
+            code = 500 if isinstance(error, SystemFailure) else 400
+            return JSONResponse({"error": str(error)}, status_code=code)
         return JSONResponse({"saved": True})
 
     app = Starlette(
@@ -214,10 +215,6 @@ def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
     )
     app.router.redirect_slashes = False
     return Guard(app, tokens=tokens, port=port)
-
-
-def _error_response(error: BabelscopeError) -> Response:
-    return JSONResponse({"error": str(error)}, status_code=500 if isinstance(error, SystemFailure) else 400)
 
 
 async def _read_json(request: Request) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from babelscope.util.errors import BabelscopeError
 def open_regular(
     path: str | Path,
     *,
-    write: bool = False,
     create: bool = False,
     append: bool = False,
     private: bool = False,
@@ -24,7 +23,7 @@ def open_regular(
     `append` makes every write go to the end of the file; `create` makes a missing file, with mode 0600 if
     `private`.
     """
-    writing = write or append or create
+    writing = append or create
 
     def opened(name: str, _: int) -> int:
         flags = os.O_RDWR if writing else os.O_RDONLY
