@@ -45,8 +45,10 @@ fuzz: $(READY)  ## a million broken inputs to every reader and the command line:
 torture: $(READY)  ## a study killed a thousand times at random moments, and continued
 	$(BIN)/python -m tests.torture --kills 1000
 
+# MUTANTS='babelscope.stats.intervals.*' tries those alone; `mutmut results` and `mutmut browse` show what survived.
 mutants: $(READY)  ## small mistakes put into the maths, one at a time: do the tests notice?
-	$(BIN)/python -m tests.mutants
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt 'mutmut>=3.8,<4'
+	BABELSCOPE_SHARED=/nonexistent $(BIN)/mutmut run $(MUTANTS)
 
 lab-models: $(READY)  ## train the models of the package again from nothing
 	$(BIN)/babelscope lab make-models --seeds 3 --out build/lab --models src/babelscope/lab/models

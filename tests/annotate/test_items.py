@@ -11,6 +11,7 @@ import pytest
 from babelscope.annotate import items
 from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import Task, make_tasks, read_tasks
+from babelscope.annotate.marking import spans_marked
 from babelscope.util import json_lines
 from babelscope.util.errors import BabelscopeError
 from tests.annotate.annotating import ITEMS, item, write_items
@@ -79,6 +80,18 @@ def test_marks_lie_on_whole_words_and_right_tokens() -> None:
     assert (numbers["Words"], numbers["Source"]) == ("words … token 6", "Er nahm das Angebot gestern an.")
     target = item("challenge", side="target", head="accepted", dependent="yesterday", tokens=None)
     assert shown(made(target))["Human reference"] == "He [accepted] the offer [yesterday]."
+
+
+def test_head_and_dependent_are_marked_where_they_stand() -> None:
+    record = item("challenge", source="Er gab ab und gab es ab.", tokens=None, head="gab", dependent="ab")
+    places = {"head_at": [14, 17], "dependent_at": [21, 23]}
+    assert shown(made({**record, **places}))["Source"] == "Er gab ab und [gab] es [ab]."
+    # Places that are none: every such word.
+    odd: dict[str, Any]
+    for odd in ({}, {"head_at": [14, 170]}, {"head_at": [14]}, {"head_at": "14"}, {"head_at": [17, 14]}):
+        task = made({**record, **places, **odd} if odd else record)
+        assert shown(task)["Source"] == "Er [gab] [ab] und [gab] es [ab]."
+    assert spans_marked("zum Haus", [[0, 3], [0, 3]]) == [("zum", True), (" Haus", False)]
 
 
 def test_an_extraction_alone_can_be_judged() -> None:

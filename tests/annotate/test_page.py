@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from babelscope.annotate.marking import UNMARKED
 from babelscope.util.characters import mark_hidden
 from tests.annotate.annotating import HOSTILE, ITEMS, Server, item, lines, write_items
 from tests.support.browser import NewPage, accessibility_faults
@@ -276,22 +275,21 @@ LEFT_OF = """(element, letters) => {
 }"""
 
 
-def test_large_items_are_shown(tmp_path: Path, new_page: NewPage, serve: Serve) -> None:
-    large = ("x y " * 50_000)[
-        :-1
-    ]  # a browser takes seconds over more; test_items.py has a million characters
-    records = [
-        item("machine-reference", 1, correct=large, contrastive=f"not {large}", translation=large),
-        item("assessment", 2, translation="a\u202e" * 20_000),
-    ]
-    server = serve(write_items(tmp_path / "queue.jsonl", records))
+def test_own_guidelines_are_shown_and_never_as_html(tmp_path: Path, new_page: NewPage, serve: Serve) -> None:
+    items = write_items(tmp_path / "queue.jsonl", [item("winomt", n) for n in range(2)])
+    (tmp_path / "queue.guidelines.md").write_text(
+        f"# Our **rules**\n\n- look at one word\n- {HOSTILE}\n\n[a link](javascript:alert(1))\n\n> quoted\n",
+        encoding="utf-8",
+    )
     page = new_page()
-    page.goto(server.url)
-    seen = set()
-    for place in range(len(records)):
-        until(page, "n => document.getElementById('number').textContent.startsWith(`Item ${n} `)", place + 1)
-        hints = page.locator(".block .hint").all_text_contents()
-        text = page.evaluate("document.querySelector('.block.judged p').textContent")
-        seen.add((len(text), tuple(hints)))
-        page.keyboard.press("ArrowRight")
-    assert seen == {(len(large), (UNMARKED, UNMARKED)), (20_000 * len("a⟦U+202E⟧"), ())}
+    page.goto(serve(items).url)
+    page.wait_for_selector(".choice")
+    assert page.inner_text("#guidelines-text h3") == "Our rules"
+    assert page.inner_text("#guidelines-text h3 b") == "rules"
+    assert page.inner_text("#guidelines-text .bullet") == "• look at one word"
+    assert page.inner_text("#guidelines-text blockquote") == "quoted"
+    assert "<script>" in page.inner_text("#guidelines-text")
+    assert "[a link](javascript:" in page.inner_text("#guidelines-text")
+    assert page.locator("#guidelines-text").locator("a, script, img").count() == 0
+    assert page.title() == "Babelscope: annotate"
+    assert accessibility_faults(page) == []

@@ -22,7 +22,16 @@ BOTH, BAD, TOO_BAD = (
     "Bad sample / Ill-defined senses",
     "Translation too bad to tell / Third sense",
 )
-Answers = dict[tuple[str, str], str]
+EVALUATED = [
+    "--system",
+    "file:out.de",
+    "--evaluator",
+    "lab:teacher",
+    "--protocol",
+    "paper",
+    "--preflight",
+    "0",
+]
 
 
 def rows_of(text: str) -> list[dict[str, Any]]:
@@ -55,17 +64,7 @@ def study(babelscope: Babelscope) -> list[Case]:
     Path("tests.jsonl").write_text("".join(f"{line}\n" for line in items))
     asked = ("--tests", "tests.jsonl")
     ran(babelscope, "patterns", "mucow", *asked, "--translations", "out.de", "--out", "matched")
-    system = (
-        "--system",
-        "file:out.de",
-        "--evaluator",
-        "lab:teacher",
-        "--protocol",
-        "paper",
-        "--preflight",
-        "0",
-    )
-    ran(babelscope, "condition", *asked, *system, "--out", "conditioned")
+    ran(babelscope, "condition", *asked, *EVALUATED, "--out", "conditioned")
     return made
 
 
@@ -172,18 +171,8 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
 def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None:
     made = study(babelscope)
     texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
-    ran(
-        babelscope,
-        "annotate",
-        "sample",
-        "conditioned",
-        "--patterns",
-        "matched",
-        "--protocol",
-        "paper",
-        "--to",
-        "q.jsonl",
-    )
+    drawn = "annotate sample conditioned --patterns matched --protocol paper --to q.jsonl"
+    ran(babelscope, *drawn.split())
     matched = {
         each["id"]: each["correct"] for each in rows_of(Path("matched/records.jsonl").read_text("utf-8"))
     }
@@ -263,17 +252,7 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
 
 def test_records_of_a_command_are_sampled_and_judged_as_they_are(babelscope: Babelscope) -> None:
     study(babelscope)
-    system = (
-        "--system",
-        "file:out.de",
-        "--evaluator",
-        "lab:teacher",
-        "--protocol",
-        "paper",
-        "--preflight",
-        "0",
-    )
-    ran(babelscope, "condition", "--tests", "tests.jsonl", *system, "--records", "records.jsonl")
+    ran(babelscope, "condition", "--tests", "tests.jsonl", *EVALUATED, "--records", "records.jsonl")
     (told,) = ran(babelscope, "annotate", "sample", "records.jsonl", "--n", "10", "--to", "queue.jsonl")
     assert (told["drawn"], told["of"]) == (10, {"decided": N}), "the paper's protocol decides all"
     tasks = read_tasks("records.jsonl", "mucow")
@@ -292,16 +271,9 @@ def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None
     Path("wino.de").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     Path("links").write_text("0-0 1-1\n0-0 1-1\n\n")
     asked = (
-        "--tests",
-        "winomt:wino.tsv",
-        "--translations",
-        "wino.de",
-        "--alignments",
-        "links",
-        "--target",
-        "de",
+        "--tests winomt:wino.tsv --translations wino.de --alignments links --target de --gender-rules sound"
     )
-    ran(babelscope, "patterns", "winomt", *asked, "--gender-rules", "sound", "--out", "matched")
+    ran(babelscope, "patterns", "winomt", *asked.split(), "--out", "matched")
     ran(babelscope, "annotate", "sample", "matched", "--to", "queue.jsonl")
     answered("queue.jsonl", "anna", dict(zip(("1", "2", "3"), ("Male", "Female", "Female"), strict=True)))
     found = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched")

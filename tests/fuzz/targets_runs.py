@@ -21,7 +21,7 @@ from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
 from tests.fuzz.fuzzing import Files, Target
-from tests.fuzz.targets import CUED, PAIR, SENTENCE, done, lines
+from tests.fuzz.targets import CUED, PAIR, SENTENCE, lines
 from tests.support.toys import ToySystem
 
 _PAIRS: list[tuple[str, Answer]] = [(f"a{number}", "abc") for number in range(3)]
@@ -57,22 +57,20 @@ def _finished(settings: dict[str, Any], item: dict[str, Any], shard: str | None 
         return _folder(Path(made) / "run")
 
 
-def _resume(manifest: dict[str, Any]) -> Target:
-    def read(folder: Path) -> None:
-        with RunFolder(folder, manifest) as run:
-            assert len(run.records) <= run.total
-            run.missing()
+_CELL = {"method": "m", "system": "s", "tests": "t"}
+_MANIFEST = {"config": {"chunk": 2}, "cells": [{**_CELL, "items": 5}]}
 
-    record = {"method": "m", "system": "s", "tests": "t"}
-    stored = lines(*({**record, "item": item} for item in range(5)))
-    files = {"manifest.json": json.dumps(manifest).encode(), "records.jsonl": stored}
-    return Target("run folder, resumed", read, [files], changes_files=True)
+
+def _resume(folder: Path) -> None:
+    with RunFolder(folder, _MANIFEST) as run:
+        assert len(run.records) <= run.total
+        run.missing()
 
 
 def _show(folder: Path) -> None:
     run = read_run(folder)
     for cell in cells_of_run(run):
-        done((cell.rows, cell.records, cell.asked, cell.evaluator))
+        _ = (cell.rows, cell.records, cell.asked, cell.evaluator)
     for group in group_runs([run]):
         rows_by_figure(group)
 
@@ -157,57 +155,41 @@ def _samples(folder: Path) -> None:
     assert len(system.reply(["A or B?"])) == 1
 
 
-_CHAT = {"choices": [{"message": {"content": "eins"}, "finish_reason": "stop", "text": "eins"}]}
+def _chat(prompt_logprobs: object = None, **more: Any) -> bytes:
+    choice = {"message": {"content": "eins"}, "finish_reason": "stop", "text": "eins", **more}
+    return json.dumps({"choices": [choice], "prompt_logprobs": prompt_logprobs}).encode()
+
+
+_PROMPT = [None, {"7": {"logprob": -1, "decoded_token": "eins"}}]
 _PROBABILITIES = {"tokens": ["ab", "eins"], "token_logprobs": [None, -1.5], "text_offset": [0, 2]}
 
 
 def targets(runs: Sequence[Files]) -> Sequence[Target]:
     """The targets; `runs` are good run folders."""
-    cells = [{"method": "m", "system": "s", "tests": "t", "items": 5}]
+    stored = lines(*({**_CELL, "item": item} for item in range(5)))
+    unfinished = {"manifest.json": json.dumps(_MANIFEST).encode(), "records.jsonl": stored}
+    flows = b'[["doctor_data_male", "doctor_student_other", 3.5]]'
+    pairs = (b'{"translations": ["eins", ["zwei", "zwo"]]}', b'{"translations": ["a", "b"]}')
     return (
-        _resume({"config": {"chunk": 2}, "cells": cells}),
+        Target("run folder, resumed", _resume, [unfinished]),
         Target("run folder, shown", _show, runs, share=0.05),
-        Target(
-            "flows",
-            _flows,
-            [{"flows.json": b'[["doctor_data_male", "doctor_student_other", 3.5]]'}],
-            share=0.3,
-        ),
-        Target("cache", _cache, [_cache_file()], changes_files=True, share=0.1),
+        Target("flows", _flows, [{"flows.json": flows}], share=0.3),
+        Target("cache", _cache, [_cache_file()], share=0.1),
         Target(
             "shards",
             _merge,
             [_shards()],
             broken=("s1/manifest.json", "s2/manifest.json", "s1/records.jsonl"),
-            changes_files=True,
             share=0.1,
         ),
-        Target(
-            "HTTP answers",
-            _http,
-            [
-                {"answer": b'{"translations": ["eins", ["zwei", "zwo"]]}'},
-                {"answer": b'{"translations": ["a", "b"]}'},
-            ],
-            share=0.2,
-        ),
+        Target("HTTP answers", _http, [{"answer": answer} for answer in pairs], share=0.2),
         Target(
             "OpenAI answers",
             _openai,
             [
-                {"answer": json.dumps(_CHAT).encode(), "how": b"none"},
-                {
-                    "answer": json.dumps(
-                        {"choices": [{**_CHAT["choices"][0], "logprobs": _PROBABILITIES}]}
-                    ).encode(),
-                    "how": b"echo",
-                },
-                {
-                    "answer": json.dumps(
-                        {**_CHAT, "prompt_logprobs": [None, {"7": {"logprob": -1, "decoded_token": "eins"}}]}
-                    ).encode(),
-                    "how": b"vllm",
-                },
+                {"answer": _chat(), "how": b"none"},
+                {"answer": _chat(logprobs=_PROBABILITIES), "how": b"echo"},
+                {"answer": _chat(prompt_logprobs=_PROMPT), "how": b"vllm"},
             ],
             share=0.2,
         ),
@@ -215,11 +197,7 @@ def targets(runs: Sequence[Files]) -> Sequence[Target]:
             "OpenAI samples",
             _samples,
             [
-                {
-                    "answer": json.dumps(
-                        {"choices": [{**_CHAT["choices"][0], "logprobs": {"content": tokens}}]}
-                    ).encode()
-                }
+                {"answer": _chat(logprobs={"content": tokens})}
                 for tokens in (
                     [{"token": "eins", "logprob": -1.5, "bytes": [101, 105, 110, 115]}],
                     [{"token": "eins", "logprob": -1.5}, {"token": "</s>", "logprob": -0.5, "bytes": None}],

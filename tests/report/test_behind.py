@@ -18,11 +18,10 @@ from babelscope.core.page import Finding, Section
 from babelscope.core.results import Record, Row
 from babelscope.methods.base import Settings, find_method, method_names
 from babelscope.methods.view import find_view, section_of
-from babelscope.report.building import collect, write_report
+from babelscope.report.building import collect
 from babelscope.report.items import count_shown, items_of
 from babelscope.runs.reading import read_run
 from tests.report.synthetic import contrast_run
-from tests.support.browser import NewPage
 
 WORDS = ("ein", "Haus", "steht", "", "nicht", "hier")
 
@@ -277,18 +276,3 @@ def test_a_capped_page_says_how_many_of_the_items_it_holds(tmp_path: Path) -> No
     capped = [each for each in some if each.on_page != each.behind]
     assert capped
     assert all(each.link[1] == f"{each.on_page} of {each.behind} items" for each in capped if each.behind > 1)
-
-
-def test_in_a_browser_a_link_shows_as_many_items_as_it_says(new_page: NewPage, tmp_path: Path) -> None:
-    folder = contrast_run(tmp_path / "run", 60, phenomena=("np_agreement", "placeholder_ding"))
-    page = new_page(offline=True)
-    page.goto(f"file://{write_report([folder], tmp_path / 'report.html')}")
-    links = page.locator("article:not(.wide) .finding a")
-    assert links.count()
-    for number in range(links.count()):
-        said = links.nth(number).inner_text().removeprefix("→ ").split(" ")[0]
-        links.nth(number).click()
-        box = page.locator("#items-contrast")
-        box.locator(".item").first.wait_for()
-        shown = box.locator(".count").inner_text().split(" ")[0]
-        assert said in (shown, "all")

@@ -28,8 +28,11 @@ from babelscope.core.page import (
     Point,
     Scatter,
 )
+from babelscope.report.against import Mark, draw_against
 from babelscope.report.charts import draw
-from babelscope.report.pictures import Scale, extent, ticks
+from babelscope.report.pictures import extent
+from babelscope.report.sankey import sankey
+from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import HOSTILE
 
 numbers = st.floats(-1e6, 1e6, allow_nan=False)
@@ -69,23 +72,11 @@ def test_names_are_text_and_the_picture_is_told_in_words(name: str) -> None:
     for svg in every_kind(name).values():
         picture = parsed(svg)
         assert not {each.tag for each in picture.iter()} & {"script", "img", "b"}
+        assert not re.search(r"[\s\"(]-?(nan|inf)", re.sub(r"<(title|desc|text).*?</\1>", "", svg))
         assert picture.find("title").text == name  # type: ignore[union-attr]
         assert picture.find("desc").text  # type: ignore[union-attr]
         ids = {each.get("id") for each in picture.iter()}
         assert set(str(picture.get("aria-labelledby")).split()) <= ids
-
-
-def test_no_place_is_nan() -> None:
-    for svg in every_kind("name").values():
-        assert not re.search(r"nan|inf", re.sub(r"<(title|desc).*?</\1>", "", svg))
-
-
-@given(low=numbers, span=st.floats(1e-6, 1e6), count=st.integers(2, 8))
-def test_ticks_are_round_inside_and_about_as_many_as_wanted(low: float, span: float, count: int) -> None:
-    found = ticks(low, low + span, count)
-    assert all(low - 1e-6 * span <= tick <= low + span * (1 + 1e-6) for tick in found)
-    assert found == sorted(set(found))
-    assert count / 3 <= len(found) <= 2 * count + 1
 
 
 @given(
@@ -107,12 +98,6 @@ def test_an_axis_of_nothing_is_still_an_axis() -> None:
     assert low < 0 < high
 
 
-@given(ends=st.tuples(st.floats(-10, 10), st.floats(0.1, 10)), value=numbers)
-def test_what_is_outside_a_scale_is_drawn_at_its_edge(ends: tuple[float, float], value: float) -> None:
-    scale = Scale(ends[0], ends[0] + ends[1], 10, 110)
-    assert 10 <= scale(value) <= 110
-
-
 def test_marks_and_whiskers_stand_where_the_numbers_are() -> None:
     bars = [Bar("s", Point(value, value - 0.1, value + 0.1)) for value in (0.2, 0.5, 0.8)]
     picture = parsed(drawn(Forest([("name", bars)], "l", domain=(0.0, 1.0))))
@@ -124,15 +109,6 @@ def test_marks_and_whiskers_stand_where_the_numbers_are() -> None:
         start, _, end, _ = (float(each) for each in re.findall(r"[-\d.]+", str(whisker.get("d"))))
         assert (start + end) / 2 == pytest.approx(x, abs=0.2)
         assert (end - start) / (across[2] - across[0]) == pytest.approx(0.2 / 0.6, abs=0.01)
-
-
-def test_bars_of_a_histogram_are_as_high_as_their_counts() -> None:
-    picture = parsed(drawn(Histogram("s", [("0-1", 10, 8), ("1-2", 5, 0)], "l")))
-    bars = [each for each in picture.iter("rect") if each.find("title") is not None]
-    heights = [float(str(each.get("height"))) for each in bars]
-    assert heights[0] / heights[2] == pytest.approx(2, rel=0.02)
-    assert heights[1] / heights[0] == pytest.approx(0.2, abs=0.01)
-    assert heights[3] == heights[2]  # all five are wrong
 
 
 def test_items_that_are_neither_right_nor_wrong_stand_on_top_of_the_others() -> None:
@@ -177,17 +153,6 @@ def test_the_seventh_system_has_a_colour_and_a_shape_of_its_own() -> None:
     assert len(set(marks)) == len(systems)
 
 
-def test_a_curve_may_have_a_number_of_its_own() -> None:
-    """A line through several systems is not of the colour of one: two such systems may share it."""
-    systems = tuple(f"s{number}" for number in range(7))
-    points = [(1.0, Point(0.5)), (2.0, Point(0.6))]
-    found = drawn(
-        Lines([Curve("s0", "a", points, series=0), Curve("s6", "b", points, series=1)], "x", "y"),
-        systems=systems,
-    )
-    assert re.findall(r'class="line (s\d)"', found) == ["s0", "s1"]
-
-
 def test_values_of_x_are_written_whole_and_do_not_touch() -> None:
     points = [(1000000.0 + number, Point(0.5, 0.4, 0.6, 12)) for number in range(40)]
     found = drawn(Lines([Curve("s", "s", points)], "parameters", "y"))
@@ -219,3 +184,99 @@ def test_marks_stay_between_the_axis_and_the_edge_however_many_lines_there_are(n
         float(each) for each in re.findall(r'<text x="([\d.]+)" [^>]*text-anchor="middle">[12]<', found)
     ]
     assert [sum(places[0::2]) / number, sum(places[1::2]) / number] == pytest.approx(middle, abs=0.1)
+
+
+def test_more_groups_than_colours_differ_in_shape() -> None:
+    marks = [Mark(f"s{each}", Point(each), Point(each), f"s{each}") for each in range(9)]
+    found = draw_against(marks, title="t", x_label="x", y_label="y")
+    shapes = re.findall(r'<path d="([^"]*)" transform="[^"]*" fill="([^"]*)"><title>(s\d)<', found)
+    assert len({(shape, colour) for shape, colour, _ in shapes}) == 9
+
+
+# -- Sankey diagrams -----------------------------------------------------------------------------------
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn_flows(flows: list[tuple[str, str, float]]) -> ElementTree.Element:
+    return ElementTree.fromstring(sankey(flows, title="t", description="d"))
+
+
+def thickness(path: ElementTree.Element) -> tuple[float, float]:
+    """How thick a ribbon is where it starts and where it ends."""
+    numbers = [float(each) for each in re.findall(r"-?[\d.]+", str(path.get("d")))]
+    start, end, below_end, below_start = numbers[1], numbers[7], numbers[8], numbers[14]
+    return below_start - start, below_end - end
+
+
+counts = st.integers(0, 50)
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), counts), min_size=1, max_size=9))
+def test_ribbons_are_as_thick_as_what_flows(flows: list[tuple[str, str, float]]) -> None:
+    once = [(a, b, c) for (a, b), c in {(a, b): c for a, b, c in flows}.items()]
+    if not sum(c for *_, c in once):
+        return
+    picture = drawn_flows(once)
+    paths = picture.findall(f"{SVG}path")
+    positive = [flow for flow in once if flow[2]]
+    assert len(paths) == len(positive)
+    scales = []
+    for path, (_, _, count) in zip(paths, positive, strict=True):
+        start, end = thickness(path)
+        assert start == pytest.approx(end, abs=0.03)
+        scales.append(start / count)
+    assert max(scales) == pytest.approx(min(scales), abs=0.05)
+    height = float(str(picture.get("height")))
+    for rect in picture.findall(f"{SVG}rect"):
+        assert 0 <= float(str(rect.get("y"))) <= height
+        assert float(str(rect.get("y"))) + float(str(rect.get("height"))) <= height
+
+
+def test_columns_follow_the_longest_way() -> None:
+    picture = drawn_flows([("a", "b", 2), ("b", "c", 1), ("a", "c", 1)])
+    xs = [float(str(rect.get("x"))) for rect in picture.findall(f"{SVG}rect")]
+    assert xs == sorted(xs)
+    assert len(set(xs)) == 3
+    with pytest.raises(BabelscopeError, match="cannot have flows in a circle"):
+        drawn_flows([("a", "b", 2), ("b", "a", 1)])
+
+
+def test_it_can_be_read_aloud_and_in_the_dark() -> None:
+    made = sankey([("a", "b", 1234)], title="Genders", description="All stay.", headings=["data", "student"])
+    picture = ElementTree.fromstring(made)
+    title, desc = picture.find(f"{SVG}title"), picture.find(f"{SVG}desc")
+    assert title is not None
+    assert desc is not None
+    assert (title.text, desc.text) == ("Genders", "All stay.")
+    assert picture.get("role") == "img"
+    assert picture.get("aria-labelledby") == f"{title.get('id')} {desc.get('id')}"
+    assert picture.get("fill") == "currentColor"
+    assert "style=" not in made, "a strict content security policy forbids it"
+    texts = [each.text for each in picture.findall(f"{SVG}text")]
+    assert texts == ["data", "student", "a 1,234", "b 1,234"]
+    (ribbon,) = picture.findall(f"{SVG}path/{SVG}title")
+    assert ribbon.text == "a → b: 1,234"
+
+
+@pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a\"b'c & <d>", "\x00\x1b[31m\u202e", "]]>"])
+def test_hostile_text_stays_text(text: str) -> None:
+    made = sankey(
+        [(text, "b", 1)],
+        title=text,
+        description=text,
+        labels={"b": text},
+        colours={text: text},
+        headings=[text],
+    )
+    picture = ElementTree.fromstring(made)
+    known = ("svg", "title", "desc", "text", "path", "rect")
+    assert {each.tag for each in picture.iter()} <= {f"{SVG}{tag}" for tag in known}
+    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    assert str(picture.findtext(f"{SVG}title")) == shown
+
+
+def test_what_cannot_be_drawn() -> None:
+    for flows in ([], [("a", "b", -1.0)], [("a", "b", float("nan"))], [("a", "b", 0.0)]):
+        with pytest.raises(BabelscopeError, match="needs flows, none of them negative"):
+            drawn_flows(flows)

@@ -167,8 +167,6 @@ def _odd(path: Path, what: str) -> bytes:
         path.symlink_to(other)
     elif what == "dangling link":
         path.symlink_to(path.parent.parent / "nothing")
-    elif what == "hard link":
-        path.hardlink_to(other)
     elif what == "pipe":
         os.mkfifo(path)
     else:
@@ -176,7 +174,7 @@ def _odd(path: Path, what: str) -> bytes:
     return other.read_bytes()
 
 
-@pytest.mark.parametrize("what", ["link", "dangling link", "hard link", "pipe", "folder"])
+@pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder"])
 @pytest.mark.parametrize("name", ["records.jsonl", "manifest.json"])
 def test_what_is_no_file_of_its_own_is_refused_and_left(tmp_path: Path, name: str, what: str) -> None:
     path = tmp_path / "run"
@@ -187,7 +185,7 @@ def test_what_is_no_file_of_its_own_is_refused_and_left(tmp_path: Path, name: st
         fill(path)
     assert (tmp_path / "thesis.tex").read_bytes() == before
     assert not (tmp_path / "nothing").exists()
-    assert (path / name).is_symlink() == ("link" in what and what != "hard link")
+    assert (path / name).is_symlink() == ("link" in what)
     if name != "records.jsonl":
         assert (path / "records.jsonl").read_bytes() == records
 

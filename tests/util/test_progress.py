@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import re
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
-from babelscope.util import progress as progress_module
-from babelscope.util.progress import progress
+from babelscope.util import progress as bars
+from babelscope.util.progress import progress, working
 from tests.support.toy_fixtures import Babelscope
 
 
@@ -20,33 +21,29 @@ class Terminal(io.StringIO):
         return True
 
 
-def show(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO, *, patience: float) -> str:
+def on_terminal(monkeypatch: pytest.MonkeyPatch, patience: float = 0.01) -> Terminal:
+    """From here on, stderr is a terminal. No fixture: pytest's own stderr comes back after the setup of a test."""
+    stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(progress_module, "PATIENCE_SECONDS", patience)
+    monkeypatch.setattr(bars, "PATIENCE_SECONDS", patience)
     monkeypatch.setenv("TERM", "xterm")
-    with progress("counting [bold]sheep", 3) as advance:
-        for _ in range(3):
-            time.sleep(0.05)
-            advance(1)
-    return stream.getvalue()
+    monkeypatch.setenv("COLUMNS", "80")
+    return stream
 
 
-def test_it_is_shown_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = show(monkeypatch, Terminal(), patience=0.01)
-    assert "counting [bold]sheep" in shown
-    assert "3/3" in shown
-
-
-def test_what_is_done_soon_needs_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert show(monkeypatch, Terminal(), patience=5).strip() == ""
-
-
-def test_elsewhere_no_bar_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert show(monkeypatch, io.StringIO(), patience=0.01) == ""
+def test_it_is_shown_on_a_terminal_unless_it_is_done_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    for patience, shown in ((0.01, True), (5, False)):
+        terminal = on_terminal(monkeypatch, patience)
+        with progress("counting [bold]sheep", 3) as advance:
+            for _ in range(3):
+                time.sleep(0.05)
+                advance(1)
+        assert ("counting [bold]sheep" in terminal.getvalue()) == shown
+        assert ("3/3" in terminal.getvalue()) == shown
 
 
 def test_elsewhere_a_line_is_printed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress_module, "LINE_SECONDS", 0.02)
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.02)
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
     with progress("counting", 3) as advance, progress("within", 9):
@@ -67,8 +64,60 @@ def test_elsewhere_a_line_is_printed_now_and_then(monkeypatch: pytest.MonkeyPatc
 def test_a_command_without_a_terminal_says_how_far_it_is(
     monkeypatch: pytest.MonkeyPatch, babelscope: Babelscope, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(progress_module, "LINE_SECONDS", 0.005)
+    monkeypatch.setattr(bars, "LINE_SECONDS", 0.005)
     (tmp_path / "in.txt").write_text("".join(f"a b {number}\n" for number in range(40)))
     ran = babelscope("translate", "--system", "toy:1?alphabet=abcdef&limit=9", "in.txt", "--beam", "6")
     assert ran.code == 0
     assert re.search(r"^\w+: \d+ of 40, 0 s$", ran.err, re.MULTILINE), ran.err
+
+
+def test_work_within_other_work_is_a_line_below_it_and_goes_when_done(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = on_terminal(monkeypatch)
+    with progress("outer", 2) as outer:
+        with progress("inner", 7) as inner:
+            inner(3)
+            time.sleep(0.3)
+        during = terminal.getvalue()
+        outer(1)
+        time.sleep(0.3)
+        after = terminal.getvalue()[len(during) :]
+    assert "outer" in during
+    assert "3/7" in during
+    assert "1/2" in after
+    *_, last = after.split("outer")
+    assert "inner" not in last
+    terminal = on_terminal(monkeypatch)
+    with pytest.raises(KeyboardInterrupt), working("outer"), working("inner"):
+        raise KeyboardInterrupt
+    assert bars._shown == []
+    assert terminal.getvalue().strip() == "", "an error takes the bars away"
+
+
+def test_how_long_it_will_take_is_shown_even_if_steps_are_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    bar = bars._bars()
+    monkeypatch.setattr(bar, "get_time", lambda: now[0])
+    task = bar.add_task("work", total=100, of_bytes=False)
+    bar.advance(task, 0)
+    now[0] = 60.0
+    bar.advance(task, 10)
+    assert bar.tasks[0].time_remaining == 540
+
+
+def test_another_thread_has_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = on_terminal(monkeypatch)
+
+    def work() -> None:
+        with progress("elsewhere", 3) as advance:
+            time.sleep(0.2)
+            advance(1)
+
+    with working("loading hf:x[y]"):
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert "loading hf:x[y]" in terminal.getvalue()
+    assert "0:00:00" in terminal.getvalue(), "of unknown length: since when"
+    assert "elsewhere" not in terminal.getvalue()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -145,12 +145,8 @@ def _numbers(own: Mapping[str, Answered], field: str) -> dict[tuple[str, int], f
     return {
         (item, place): float(number)
         for item, each in own.items()
-        for place, number in enumerate(_as_list(each.answer[field]))
+        for place, number in enumerate(each.answer[field] if field == "scores" else [each.answer[field]])
     }
-
-
-def _as_list(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def require_same_list(answered: Answered, length: int | None, place: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import io
 import json
 import os
@@ -18,7 +17,9 @@ from typing import Any
 from babelscope.annotate.guidelines import GUIDES
 from babelscope.annotate.items import LARGEST_FILE, Task, read_tasks
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
+from babelscope.util.files import append_synced
 from babelscope.util.json_lines import parse_json, read_json_lines
+from babelscope.util.locks import is_at, open_locked
 from babelscope.util.regular import open_regular
 from babelscope.util.text import shorten, text_fault
 
@@ -137,7 +138,8 @@ class AnswerFile:
     def __init__(self, items: Path, annotator: str, tasks: Sequence[Task]) -> None:
         self.path = answer_path(items, annotator)
         self.annotator = annotator
-        self._file = self._open()
+        other = f"go on there: {annotator} is already judging these items on another page"
+        self._file = open_locked(self.path, instead=other)
         try:
             data = _read_all(self._file, self.path)
             # Understood before anything is changed: what is no file of answers stays as it is.
@@ -175,65 +177,18 @@ class AnswerFile:
         self.answers[task.digest] = answer
 
     def _append(self, data: bytes) -> None:
-        """One write, synced; all of it is there afterwards, or nothing and an error."""
-        file = self._file.fileno()
-        try:
-            if not _is_at(self._file, self.path) or os.fstat(file).st_size != self._end:
-                raise OSError(0, "the file was changed or moved by somebody else; start again")
-            try:
-                if os.write(file, data) != len(data):
-                    raise OSError(0, "only part of a line was written")
-                os.fsync(file)
-            except OSError:
-                os.ftruncate(file, self._end)
-                raise
-            if self._end == 0:
-                _sync_folder(self.path.parent)
-        except OSError as error:
-            raise SystemFailure(f"{self.path} cannot be written: {error.strerror}") from error
+        if not is_at(self._file, self.path) or os.fstat(self._file.fileno()).st_size != self._end:
+            raise SystemFailure(
+                f"{self.path} cannot be written: it was changed or moved by somebody else; start again"
+            )
+        append_synced(self._file, data, self._end)
         self._end += len(data)
 
     def close(self) -> None:
         """Release the file; one without answers is not left behind."""
-        if os.fstat(self._file.fileno()).st_size == 0 and _is_at(self._file, self.path):
+        if os.fstat(self._file.fileno()).st_size == 0 and is_at(self._file, self.path):
             self.path.unlink(missing_ok=True)
         self._file.close()
-
-    def _open(self) -> io.FileIO:
-        """The file with its lock, which the system releases however this process ends."""
-        while True:
-            file = open_regular(self.path, append=True, create=True)
-            try:
-                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if _is_at(file, self.path):
-                    return file
-            except BlockingIOError:
-                file.close()
-                raise BabelscopeError(
-                    f"{self.path} is in use: {self.annotator} is already judging these items on another page"
-                ) from None
-            except OSError as error:
-                file.close()
-                raise BabelscopeError(f"{self.path} is on a disk without locks: {error.strerror}") from error
-            file.close()  # between our opening and locking it, its last holder has removed it, being empty
-
-
-def _is_at(file: io.FileIO, path: Path) -> bool:
-    """Whether the open file is what stands under that name."""
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
-    except FileNotFoundError:
-        return False
-
-
-def _sync_folder(folder: Path) -> None:
-    """A new file's name is on disk only when its folder is; not every disk can be asked for that."""
-    with contextlib.suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
 
 
 def _read_all(file: io.FileIO, path: Path) -> bytes:

@@ -64,10 +64,9 @@ def records_of(path: Path, *, method: str = "", tests: str = "", systems: Sequen
     return found
 
 
-def records_of_translations(tests: str, translations: Path, data_dir: Path | None = None) -> list[Record]:
+def records_of_translations(tests: str, translations: Path) -> list[Record]:
     """One's own translations of a test set of ambiguous sources, as records that nothing has judged yet."""
-    found = load(tests, data_dir=data_dir)
-    items = found.items_of(AmbiguousSource, what_for="sampling translations")
+    items = load(tests).items_of(AmbiguousSource, what_for="sampling translations")
     given = read_translations(translations)
     matched = match_translations(items, given, what=str(translations), skip_missing=True)
     return [

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from babelscope.core.page import Point
-from babelscope.report.pictures import SHAPES, Scale, extent, n, ticks
+from babelscope.report.pictures import SHAPES, Scale, extent, n, printable, ticks
 from babelscope.util.errors import BabelscopeError
 
 WIDTH, HEIGHT = 720.0, 440.0
@@ -49,7 +49,7 @@ def draw_against(
             '<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {0} {1}" width="{0}" height="{1}" '
             'fill="currentColor" font-family="system-ui, sans-serif" font-size="12">'
             "<title>{2}</title><desc>{3}</desc>"
-        ).format(n(WIDTH), n(HEIGHT), _printable(title), _printable(f"{x_label}, {y_label}. {told}")),
+        ).format(n(WIDTH), n(HEIGHT), printable(title), printable(f"{x_label}, {y_label}. {told}")),
         *_axes(x, y, x_label, y_label),
         *_lines(marks, x, y),
     ]
@@ -80,7 +80,7 @@ def _lines(marks: Sequence[Mark], x: Scale, y: Scale) -> list[Markup]:
         places = "L".join(f"{n(x(mark.x.value))} {n(y(mark.y.value))}" for mark in own)
         if len(own) > 1:
             drawn = '<path d="M{}" fill="none" stroke="currentColor" stroke-opacity="0.45"><title>{}</title></path>'
-            parts.append(Markup(drawn).format(places, _printable(name)))
+            parts.append(Markup(drawn).format(places, printable(name)))
     return parts
 
 
@@ -136,7 +136,7 @@ def _shape(x: float, y: float, series: int, told: str, *, hollow: bool = False) 
         n(y),
         size,
         Markup(paint),
-        _printable(told),
+        printable(told),
     )
 
 
@@ -150,14 +150,9 @@ def _rule(
 
 def _text(x: float, y: float, words: str, anchor: str) -> Markup:
     return Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(
-        n(x), n(y), anchor, _printable(words)
+        n(x), n(y), anchor, printable(words)
     )
 
 
 def _shortened(name: str) -> str:
     return name if len(name) <= 24 else f"{name[:23]}…"
-
-
-def _printable(text: str) -> Markup:
-    """Text with unprintable characters, which XML forbids or which steer text, as U+FFFD."""
-    return escape("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))

@@ -188,11 +188,6 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
     return Report(runs, series, chapters, flow_pictures(runs), apart, ordered)
 
 
-def _is_unclear(finding: Finding, group: Group, contents: Sequence[_Content]) -> bool:
-    """Whether a finding does not say which of several test sets it is of."""
-    return len(contents) > 1 and group.tests not in finding.claim
-
-
 def _describe(groups: Sequence[Group]) -> str:
     """The method of some groups and the folders they are from, for error messages."""
     paths = dict.fromkeys(str(column.cell.run.path) for group in groups for column in group.columns)
@@ -255,7 +250,10 @@ def _chapter(
             each,
             section=key,
             on_page=count_shown(items, each.query),
-            claim=f"{each.claim} ({group.tests})" if _is_unclear(each, group, contents) else each.claim,
+            # It must be clear which of several test sets it is of.
+            claim=each.claim
+            if len(contents) == 1 or group.tests in each.claim
+            else f"{each.claim} ({group.tests})",
         )
         for group, section, _ in contents
         for each in section.findings

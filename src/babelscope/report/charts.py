@@ -314,10 +314,10 @@ def cloud(chart: Cloud, title: str, series: Series) -> Markup:
     return svg(title, "; ".join(told), WIDTH, y.start + 42, parts)
 
 
-def _medians(points: Sequence[tuple[float, float]], parts: int = 10) -> list[tuple[float, float]]:
+def _medians(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
     """Medians of x and y in slices of equally many points along x."""
     ordered = sorted(points)
-    parts = min(parts, len(ordered) // 8)
+    parts = min(10, len(ordered) // 8)
     edges = [round(number * len(ordered) / parts) for number in range(parts + 1)] if parts else []
     slices = [ordered[a:b] for a, b in itertools.pairwise(edges)]
     return [

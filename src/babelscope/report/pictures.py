@@ -68,6 +68,11 @@ def svg(title: str, description: str, width: float, height: float, parts: Sequen
     ).format(name, n(width), n(height), title, description, Markup("").join(map(Markup, parts)))
 
 
+def printable(text: str) -> str:
+    """Replace unprintable characters, which XML forbids or which steer text, by U+FFFD."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 def n(number: float) -> str:
     return f"{number:.1f}".removesuffix(".0")
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
+from babelscope.report.pictures import printable
 from babelscope.util.errors import BabelscopeError
 
 Flow = tuple[str, str, float]
@@ -62,7 +63,7 @@ def sankey(
     for place, heading in enumerate(headings[: last + 1]):
         parts.append(f'<text x="{_n(place * step)}" y="14" font-weight="600">{_text(heading)}</text>')
     for path, name, told in _ribbons(flows, nodes, called, step):
-        colour = quoteattr(_printable((colours or {}).get(name, "currentColor")))
+        colour = quoteattr(printable((colours or {}).get(name, "currentColor")))
         parts.append(
             f'<path d="{path}" fill={colour} fill-opacity="0.35"><title>{_text(told)}</title></path>'
         )
@@ -152,9 +153,4 @@ def _n(number: float) -> str:
 
 
 def _text(text: str) -> str:
-    return escape(_printable(text))
-
-
-def _printable(text: str) -> str:
-    """Replace unprintable characters, which XML forbids or which steer text, by U+FFFD."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return escape(printable(text))

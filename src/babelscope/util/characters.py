@@ -36,20 +36,15 @@ HIDDEN = re.compile(PATTERN)
 # The pages have the same table in visible.js; tests compare the two.
 
 
-def name_of(character: str) -> str:
-    """A hidden character as it is shown: `U+202E`."""
-    return f"U+{ord(character):04X}"
-
-
-def mark_hidden(text: str, most: int = 4) -> str:
-    """The text with hidden characters as `⟦U+202E⟧`; of a longer run, the first `most` and the number of others."""
-    return _RUN.sub(lambda found: placeholder(found[0], most), text)
+def mark_hidden(text: str) -> str:
+    """The text with hidden characters as `⟦U+202E⟧`; of a longer run, the first four and the number of others."""
+    return _RUN.sub(_placeholder, text)
 
 
 _RUN = re.compile(f"{PATTERN}+")
 
 
-def placeholder(run: str, most: int = 4) -> str:
-    """What is shown for a run of hidden characters."""
-    shown = "".join(f"⟦{name_of(each)}⟧" for each in run[:most])
-    return shown if len(run) <= most else f"{shown}⟦{len(run) - most:,} more⟧"
+def _placeholder(found: re.Match[str]) -> str:
+    run = found[0]
+    shown = "".join(f"⟦U+{ord(each):04X}⟧" for each in run[:4])
+    return shown if len(run) <= 4 else f"{shown}⟦{len(run) - 4:,} more⟧"

@@ -11,14 +11,13 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.locks import missing_folders, remove_empty
-from babelscope.util.terminal import visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,24 +204,7 @@ def _stream(place: OutputTarget) -> Iterator[BinaryIO]:
             sys.stdout.flush()
         opened = os.dup(place.descriptor)
     with open(opened, "wb") as file:
-        yield _VisibleTerminal(file) if file.isatty() else file
-
-
-class _VisibleTerminal(io.BytesIO):
-    """A terminal that was named as an output file: control characters are escaped, as on stdout."""
-
-    def __init__(self, terminal: BinaryIO) -> None:
-        super().__init__()
-        self._terminal = terminal
-
-    def write(self, data: Any) -> int:
-        text = bytes(data).decode("utf-8", "surrogateescape")
-        self._terminal.write(visible(text, keep="\n\t").encode("utf-8"))
-        return len(data)
-
-    def writelines(self, lines: Iterable[Any]) -> None:
-        for line in lines:
-            self.write(line)
+        yield file
 
 
 def _open_descriptor(path: Path) -> int | None:

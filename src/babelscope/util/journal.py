@@ -20,8 +20,7 @@ from typing import Any, Protocol, TypeVar
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import append_synced
-from babelscope.util.locks import lock, missing_folders, remove_empty
-from babelscope.util.regular import open_regular
+from babelscope.util.locks import missing_folders, open_locked, remove_empty
 
 _Value = TypeVar("_Value")
 
@@ -72,7 +71,7 @@ class Journal:
         self._made_folders = missing_folders(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._open(private)
+            self._file = open_locked(path, instead="write to another file", private=private)
         except OSError as error:
             remove_empty(self._made_folders)
             raise SystemFailure(f"{path} cannot be written: {error.strerror or error}") from error
@@ -112,21 +111,6 @@ class Journal:
         self._lines.close()
         if kind is not None:
             remove_empty(self._made_folders)
-
-    def _open(self, private: bool) -> io.FileIO:
-        while True:
-            file = open_regular(self.path, create=True, append=True, private=private)
-            try:
-                lock(file.fileno(), self.path, instead="write to another file")
-                # A process that held the lock before may have finished and removed this file.
-                if os.path.samestat(os.fstat(file.fileno()), os.stat(self.path, follow_symlinks=False)):
-                    return file
-            except FileNotFoundError:
-                pass
-            except BaseException:
-                file.close()
-                raise
-            file.close()
 
     def _begin(self, header: Mapping[str, Any]) -> None:
         """Cut off an incomplete last line, check that the journal is of the same work, and count its parts."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import io
 import os
 from collections.abc import Iterator
 from pathlib import Path
 
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.regular import open_regular
 
 
 def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
@@ -19,6 +21,29 @@ def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
         raise BabelscopeError(f"{name} is in use by another process; wait for it, or {instead}") from None
     except OSError as error:
         raise BabelscopeError(f"{name} is on a disk without locks: {error.strerror}") from error
+
+
+def open_locked(path: Path, *, instead: str, private: bool = False) -> io.FileIO:
+    """Open a file to append to, made if missing, and lock it, as `lock` does."""
+    while True:
+        file = open_regular(path, create=True, append=True, private=private)
+        try:
+            lock(file.fileno(), path, instead=instead)
+            # A process that held the lock before may have finished and removed this file.
+            if is_at(file, path):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def is_at(file: io.FileIO, path: Path) -> bool:
+    """Whether an open file is what stands under that name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ from functools import cached_property
 
 from babelscope.util.digests import digest_file
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.sealed_files import stamp
 from babelscope.util.text import parse_lines, shorten
 
 # `NAME=value` where a shell or env takes it for a variable, before the program's own name.
@@ -75,10 +76,10 @@ class Program:
         return files
 
     @cached_property
-    def _first_seen(self) -> dict[str, tuple[_Stamp, str]]:
+    def _first_seen(self) -> dict[str, tuple[tuple[int, ...], str]]:
         """Stamp and digest of each file when it was first looked at."""
         # The stamp is taken first: a file that changes while it is read is then found changed.
-        return {word: (_stamp(path), digest_file(path)) for word, path in self._files.items()}
+        return {word: (stamp(path), digest_file(path)) for word, path in self._files.items()}
 
     def file_digests(self) -> dict[str, str]:
         """SHA-256 of the program and of every file that the command line names, by the word that names it."""
@@ -86,11 +87,11 @@ class Program:
 
     def check_unchanged(self) -> None:
         """Raise if the program, or a file that its command line names, is another one than when first looked at."""
-        for word, (stamp, digest) in self._first_seen.items():
+        for word, (first, digest) in self._first_seen.items():
             path = self._files[word]
             try:
                 # A large model is read again only if its stamp differs.
-                changed = _stamp(path) != stamp and digest_file(path) != digest
+                changed = stamp(path) != first and digest_file(path) != digest
             except OSError:
                 changed = True
             if changed:
@@ -140,21 +141,12 @@ class Program:
         return parse_lines(output, f"the output of {self.name}", keep_separators=True), _tail(stderr)
 
 
-_Stamp = tuple[int, int, int, int]
-
-
 def peak_memory() -> int:
     """The greatest resident memory of this process so far, in bytes."""
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024  # elsewhere in kibibytes
-
-
-def _stamp(path: str) -> _Stamp:
-    """Inode, size in bytes, modification and change time in ns."""
-    found = os.stat(path)
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -14,18 +14,16 @@ from babelscope.util.errors import BabelscopeError
 def open_regular(
     path: str | Path,
     *,
-    write: bool = False,
     create: bool = False,
     append: bool = False,
     private: bool = False,
 ) -> io.FileIO:
     """Open a regular file, unbuffered, to read and, if asked for, to write; nothing is truncated.
 
-    To write, a file with several hard links is refused, since it would change under its other names too.
     `append` makes every write go to the end of the file; `create` makes a missing file, with mode 0600 if
     `private`.
     """
-    writing = write or append or create
+    writing = append or create
 
     def opened(name: str, _: int) -> int:
         flags = os.O_RDWR if writing else os.O_RDONLY
@@ -34,7 +32,8 @@ def open_regular(
         flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
         descriptor = os.open(name, flags, 0o600 if private else 0o666)
         try:
-            _check(name, os.fstat(descriptor), writing)
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise BabelscopeError(f"{name} is not a regular file")
         except BaseException:
             os.close(descriptor)
             raise
@@ -56,13 +55,3 @@ def open_regular(
             raise BabelscopeError(f"{name}: no such file") from None
         done = "written" if writing else "read"
         raise BabelscopeError(f"{name} cannot be {done}: {error.strerror or error}") from error
-
-
-def _check(name: str, found: os.stat_result, writing: bool) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise BabelscopeError(f"{name} is not a regular file")
-    if writing and found.st_nlink > 1:
-        raise BabelscopeError(
-            f"{name} has {found.st_nlink} names (hard links), and all would change with it; "
-            "put a copy in its place"
-        )

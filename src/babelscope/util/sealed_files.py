@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import stat
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +27,7 @@ class SealedFiles:
         self.folder = folder
         places = (folder.resolve(), *also_inside)
         self.paths = {name: _regular_file(folder, name, places) for name in sorted(set(names))}
-        self._stamps = {name: _stamp(path) for name, path in self.paths.items()}
+        self._stamps = {name: stamp(path) for name, path in self.paths.items()}
         self._contents: dict[str, str] = {}
 
     def size(self, name: str) -> int:
@@ -68,7 +69,7 @@ class SealedFiles:
         """Raise if a file is gone or has changed since this was made."""
         for name, was in self._stamps.items():
             try:
-                now = _stamp(self.paths[name])
+                now = stamp(self.paths[name])
             except OSError:
                 raise SystemFailure(
                     f"{self.folder / name} is gone, although it was in use; put it back and start again"
@@ -121,7 +122,7 @@ def _regular_file(folder: Path, name: str, places: Iterable[Path]) -> Path:
     return real
 
 
-def _stamp(path: Path) -> tuple[int, int, int, int]:
+def stamp(path: str | Path) -> tuple[int, int, int, int]:
     """Inode, size in bytes, modification and change time in ns."""
-    found = path.stat()
+    found = os.stat(path)
     return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

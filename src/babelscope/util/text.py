@@ -198,11 +198,6 @@ def open_to_read(path: str | Path) -> Iterator[IO[bytes]]:
         raise BabelscopeError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
-    return parse_toml(read_bytes(path, most=LARGEST_TOML), path)
-
-
 def parse_toml(data: bytes, path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file, given what was read of it."""
     try:
