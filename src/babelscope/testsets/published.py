@@ -15,13 +15,16 @@ def _read_sets() -> dict[str, NamedSet]:
         name: Project(**{**fields, "languages": tuple(fields["languages"])})
         for name, fields in known["projects"].items()
     }
-    parts = {
-        name: SetPart(name, **{**fields, "files": tuple(PublishedFile(**file) for file in fields["files"])})
+    parts = [
+        SetPart(name, **{**fields, "files": tuple(PublishedFile(**file) for file in fields["files"])})
         for name, fields in known["parts"].items()
-    }
+    ]
     return {
         name: NamedSet(
-            name, own["description"], projects[own["project"]], tuple(parts[part] for part in own["parts"])
+            name,
+            own["description"],
+            projects[own["project"]],
+            tuple(part for part in parts if part.name.startswith(name)),
         )
         for name, own in known["sets"].items()
     }
