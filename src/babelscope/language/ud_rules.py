@@ -18,6 +18,8 @@ RESERVED = ("all", "reordering", "reordering_normalised", "reordering_crossing")
 class Pattern:
     """What a word must match: one of the values of each field that is given, and all of `features`."""
 
+    __pydantic_config__ = {"extra": "forbid"}
+
     relation: tuple[str, ...] = ()
     """Relation to its head; `obl` also matches its subtypes (`obl:arg`)."""
     upos: tuple[str, ...] = ()
@@ -68,6 +70,8 @@ LONGEST = 1000
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A phenomenon: a dependent and its head that match two patterns. Several rules may share a name."""
+
+    __pydantic_config__ = {"extra": "forbid"}
 
     name: str
     definition: str
