@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostile.commands import files
 from tests.support.serving import App, Request, Server
 from tests.support.toy_fixtures import Babelscope
 

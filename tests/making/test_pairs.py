@@ -9,7 +9,7 @@ pytest.importorskip("german_nouns.config")
 
 from babelscope.language.german.analysis import default_analyser
 from babelscope.language.registry import PAPER_TYPES, controls, error_type, error_types
-from babelscope.making.audit import count_audit, measure_detector, sample_for_audit
+from babelscope.making.audit import measure_detector, sample_for_audit
 from babelscope.making.pairs import make_pairs
 from babelscope.util.errors import BabelscopeError
 
@@ -203,15 +203,11 @@ def test_mistakes_are_told() -> None:
         list(make_pairs("np_agreement", [], [], choose="some"))  # type: ignore[arg-type]
 
 
-def test_audit_samples_and_counts() -> None:
+def test_audit_samples() -> None:
     rows = sample_for_audit("np_agreement", SOURCES * 5, REFERENCES * 5, n=4, seed=1)
     assert rows == sample_for_audit("np_agreement", SOURCES * 5, REFERENCES * 5, n=4, seed=1)
     assert len(rows) == 4
-    for row, answer in zip(rows, ("yes", "yes", "no", None), strict=True):
-        row["really_wrong"] = answer
-    assert count_audit(rows) == [{"name": "np_agreement", "value": 2 / 3, "wrong": 2, "n": 3}]
-    with pytest.raises(BabelscopeError, match="must be yes or no"):
-        count_audit([{"type": "x", "really_wrong": "maybe"}])
+    assert all(row["really_wrong"] is None for row in rows)
 
 
 def test_detectors_are_measured() -> None:

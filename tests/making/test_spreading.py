@@ -52,7 +52,7 @@ def pairs_of(folder: Path, **options: Any) -> PairsOfFiles:
 def in_parts(search: Search, size: int, **how: bool) -> bytes:
     """What `--ray` does, in this process."""
     written = b""
-    for part in search.parts(size):
+    for part in map(search.of_part, search.split(size)):
         lines, done = run_search(part, **{"write": True, **how})
         written += lines
         search.absorb(done)
@@ -114,10 +114,10 @@ def test_bad_sentences_are_told_and_counted_as_without_parts(folder: Path, tmp_p
 
 def test_what_cannot_be_split_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BabelscopeError, match="learnt from the whole corpus"):
-        next(Search(corpus(folder, alignments=None)).parts(10))
+        Search(corpus(folder, alignments=None)).split(10)
     (tmp_path / "short").write_text("0-0\n")
     with pytest.raises(BabelscopeError, match=rf"c\.en has {N}, .*short has 1"):
-        next(Search(corpus(folder, alignments=tmp_path / "short")).parts(10))
+        Search(corpus(folder, alignments=tmp_path / "short")).split(10)
     (tmp_path / "nothing").write_text("")
     empty = tmp_path / "nothing"
     nothing = Corpus(empty, empty, empty, alignments=empty)
@@ -229,7 +229,7 @@ def test_ray_tells_errors_as_themselves(folder: Path, tmp_path: Path) -> None:
         list(
             ray_map(
                 functools.partial(run_search, write=True),
-                Search(corpus(folder, alignments=tmp_path / "bad")).parts(50),
+                [Search(corpus(folder, alignments=tmp_path / "bad"))],
             )
         )
     with pytest.raises(ZeroDivisionError):

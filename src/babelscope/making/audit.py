@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.language.base import Analyser
 from babelscope.language.detecting import can_detect
 from babelscope.language.fitness import other_language
 from babelscope.language.registry import error_type, language
@@ -48,26 +46,6 @@ def sample_for_audit(
     ]
 
 
-def count_audit(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For each type the share of judged rows that are really wrong, with counts; unjudged rows are left out."""
-    judged: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
-    for number, row in enumerate(rows, 1):
-        answer = row.get("really_wrong")
-        if answer is None:
-            continue
-        if answer not in (True, False, "yes", "no"):
-            raise BabelscopeError(f"row {number}: 'really_wrong' must be yes or no, not {answer!r}")
-        if not isinstance(name := row.get("type"), str):
-            raise BabelscopeError(f"row {number}: 'type' must be text")
-        judged[name] += 1
-        wrong[name] += answer in (True, "yes")
-    return [
-        {"name": name, "value": wrong[name] / judged[name], "wrong": wrong[name], "n": judged[name]}
-        for name in sorted(judged)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class DetectorCounts:
     """Alarms of a detector on translations of the sources for which it can raise any."""
@@ -86,13 +64,12 @@ def measure_detector(
     references: Iterable[str],
     *,
     seed: int = 0,
-    analyser: Analyser | None = None,
 ) -> DetectorCounts:
     """Run the detector of `type` on each reference, and on one variant of each that has the phenomenon."""
     made = error_type(type)
     if (detect := made.detect) is None:
         raise BabelscopeError(f"error type {type} has no detector")
-    analyser = analyser or language(made.language).analyser()
+    analyser = language(made.language).analyser()
     alarms = asked = found = variants = 0
     for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
         if not source.strip() or not reference.strip() or not can_detect(type, source):
@@ -101,7 +78,7 @@ def measure_detector(
             continue
         asked += 1
         alarms += detect(source, analyser.analyse(reference))
-        for pair in make_pairs(type, [source], [reference], seed=seed + number, analyser=analyser):
+        for pair in make_pairs(type, [source], [reference], seed=seed + number):
             variants += 1
             found += detect(source, analyser.analyse(pair.contrastive[0]))
     return DetectorCounts(alarms, asked, found, variants)

@@ -37,7 +37,7 @@ def test_words_are_those_of_both_sides(corpus: Corpus) -> None:
     assert found["memory_mb"].value == pytest.approx(peak_memory() / 2**20, rel=0.2)
     # What parts count adds up to the same.
     whole = Search(corpus)
-    for part in whole.parts(7):
+    for part in map(whole.of_part, whole.split(7)):
         part.count()
         whole.absorb(part.counted())
     assert whole.tally.words == words
