@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from babelscope.systems.translation_files import Given, read_translations
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet, load
+from babelscope.testsets.pattern_files import match_translations, read_lemmas
 from babelscope.util.errors import BabelscopeError
 
 WINOMT = "male\t1\tThe doctor, who helped her, said he was tired.\tdoctor\tpro\n"
@@ -214,24 +216,6 @@ def test_the_published_mucow_scoring(shared_data: Path, pair: str) -> None:
     assert right == expected["correct_strict"]
 
 
-def test_the_published_winomt(shared_data: Path) -> None:
-    path = shared_data / "winomt" / "test.tsv"
-    made = load(f"winomt:{path}")
-    assert (len(made), made.skipped) == (3648, {"neutral gender": 240})
-    everything = load(f"winomt:{path}?neutral=yes").items_of(AmbiguousSource, what_for="this test")
-    assert Counter(item.category for item in everything) == {"male": 1826, "female": 1822, "neutral": 240}
-    assert Counter(item.extra["stereotype"] for item in everything) == {
-        "pro": 1582,
-        "anti": 1586,
-        "none": 720,
-    }
-    for item in made.items_of(AmbiguousSource, what_for="this test"):
-        (right,), (wrong,) = item.correct_sources, item.incorrect_sources
-        assert right.replace(f"[{item.gold}] ", "") == wrong.replace("[female] ", "").replace("[male] ", "")
-        assert right.replace(f"[{item.gold}] ", "") == item.source
-        assert right != wrong
-
-
 def test_the_published_sets_survive_our_own_format(shared_data: Path, tmp_path: Path) -> None:
     for spec in (
         f"distil-lingeval:{shared_data / 'distil-lingeval' / 'clause_omission.mt'}",
@@ -241,3 +225,114 @@ def test_the_published_sets_survive_our_own_format(shared_data: Path, tmp_path: 
         made: TestSet = load(spec)
         made.write(tmp_path / "set.jsonl")
         assert load(tmp_path / "set.jsonl").digest == made.digest
+
+
+ROWS = [
+    "female\t1\tThe doctor, who slept, woke.\tdoctor\tpro",
+    "male\t1\tThe construction worker slept.\tconstruction worker\tanti",
+    "neutral\t0\tSomeone slept, they snored.\tsomeone\tnone",
+]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "test.tsv"
+    path.write_text("".join(f"{row}\n" for row in ROWS))
+    return path
+
+
+def items(tests: TestSet) -> tuple[AmbiguousSource, ...]:
+    return tests.items_of(AmbiguousSource, what_for="this test")
+
+
+def test_cues_as_released_replace_the_token(table: Path) -> None:
+    first, second = items(load(f"winomt:{table}?paper_cues=yes"))
+    assert first.correct_sources == ("The [female] doctor who slept, woke.",)
+    assert first.incorrect_sources == ("The [male] doctor who slept, woke.",)
+    assert second.correct_sources == ("The [male] construction worker worker slept.",)
+    assert items(load(f"winomt:{table}"))[1].correct_sources == ("The [male] construction worker slept.",)
+
+
+def test_three_genders_are_held_against_each_other(table: Path) -> None:
+    tests = load(f"winomt:{table}?genders=three&neutral_cue=nonbinary")
+    assert not tests.skipped
+    first, _, third = items(tests)
+    assert first.incorrect_sources == (
+        "The [male] doctor, who slept, woke.",
+        "The [nonbinary] doctor, who slept, woke.",
+    )
+    assert third.correct_sources == ("[nonbinary] Someone slept, they snored.",)
+    assert third.incorrect_sources == (
+        "[male] Someone slept, they snored.",
+        "[female] Someone slept, they snored.",
+    )
+    assert third.extra["cued"] == {
+        "male": "[male] Someone slept, they snored.",
+        "female": "[female] Someone slept, they snored.",
+        "neutral": "[nonbinary] Someone slept, they snored.",
+    }
+    # Two genders: neutral rows have no cue, and are left out unless asked for.
+    assert load(f"winomt:{table}").skipped == {"neutral gender": 1}
+    assert items(load(f"winomt:{table}?neutral=yes"))[2].correct_sources == ()
+
+
+def test_a_tag_stands_before_the_source_and_changes_nothing_in_it(table: Path) -> None:
+    for item in items(load(f"winomt:{table}?tag=<2{{}}>")):
+        for source in (*item.correct_sources, *item.incorrect_sources):
+            assert source.endswith(item.source)
+        assert item.correct_sources == (f"<2{item.gold}> {item.source}",)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("genders=four", "genders=four is not one of two, three"),
+        ("tag=<female>", "tag=<female> has no {}, where the gender is put"),
+        ("tag=<{}>&paper_cues=yes", "tag and paper_cues are two ways of giving cues"),
+        ("genders=three&neutral_cue=", "neutral_cue is empty"),
+        ("gender=three", "unknown option 'gender'; did you mean genders"),
+    ],
+)
+def test_options_that_cannot_be(table: Path, options: str, told: str) -> None:
+    with pytest.raises(BabelscopeError, match=told):
+        load(f"winomt:{table}?{options}")
+
+
+def test_the_published_table_with_three_genders(shared_data: Path) -> None:
+    tests = load(f"winomt:{shared_data}/winomt/test.tsv?genders=three")
+    assert len(tests) == 3888
+    assert sum(item.category == "neutral" for item in items(tests)) == 240
+    released = items(load(f"winomt:{shared_data}/winomt/test.tsv?paper_cues=yes"))
+    ours = items(load(f"winomt:{shared_data}/winomt/test.tsv"))
+    differ = sum(a.correct_sources != b.correct_sources for a, b in zip(released, ours, strict=True))
+    assert (len(released), differ) == (3648, 131)
+
+
+def test_files_of_translations(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("Ein Stift.\n\n")
+    assert [each.translation for each in read_translations(path)] == ["Ein Stift.", ""]
+    path.write_text("A pen. ||| Ein Stift. ||| ja\nB. |||\n")
+    assert read_translations(path) == [
+        Given(f"{path}:1", "Ein Stift. ||| ja", "A pen."),
+        Given(f"{path}:2", "", "B."),
+    ]
+    path.write_text("A. ||| B.\nC.\n")
+    with pytest.raises(BabelscopeError, match=r"a\.txt:2 has no \|\|\| between source and translation"):
+        read_translations(path)
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"sentence": "A.", "translation": "B.", "translation_lemmatized": null}\n')
+    assert read_translations(path) == [Given(f"{path}:1", "B.", "A.", folded=True)]
+    path.write_text('{"source": "A.", "translation": "B.", "lemmas": "b ."}\n')
+    assert read_translations(path) == [Given(f"{path}:1", "B.", "A.", "b .")]
+    path.write_text('{"source": "A."}\n')
+    with pytest.raises(BabelscopeError, match=r"a\.jsonl:1: field 'translation' must be text"):
+        read_translations(path)
+    lemmas = tmp_path / "lemmas"
+    lemmas.write_text("ein stift\n")
+    assert read_lemmas(lemmas, [Given("f", "x")], parallel_to="a")[0].lemmas == "ein stift"
+    with pytest.raises(BabelscopeError, match=r"a has 2, .*lemmas has 1"):
+        read_lemmas(lemmas, [Given("f", "x")] * 2, parallel_to="a")
+    item = AmbiguousSource("1", "A pen.", ("r",), ("w",), "m")
+    with pytest.raises(BabelscopeError, match=r"a\.txt has no translations"):
+        match_translations([item], [], what="a.txt")
