@@ -18,7 +18,6 @@ import pytest
 from babelscope.metrics import comet
 from babelscope.metrics.base import allow_only, find_metric, is_allowed
 from babelscope.metrics.comet import COMET, KIWI, environment
-from babelscope.metrics.mbr import expected_utility, mbr_decode
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.stub_comet import build_source, build_wheel, write_requirements
 from tests.support.toy_fixtures import Babelscope
@@ -113,18 +112,6 @@ def test_a_model_that_was_changed_is_not_loaded(ready: Path, monkeypatch: pytest
         COMET.sentence(["a"], [["a"]], ["x"])
     path.write_bytes(was)
     assert COMET.sentence(["a"], [["a"]], ["x"]) == [1]
-
-
-def test_it_is_a_utility_as_by_brute_force(ready: Path) -> None:
-    assert ready
-    texts = ["a b", "a c", "a b", "d"]
-    right = [
-        sum(COMET.sentence([each], [[other]], ["x"])[0] for other in texts) / len(texts) for each in texts
-    ]
-    choice = mbr_decode(texts, expected_utility("comet", source="x"))
-    assert (choice.number, choice.utility) == (right.index(max(right)), pytest.approx(max(right)))
-    with pytest.raises(BabelscopeError, match="cometkiwi reads no reference"):
-        expected_utility("cometkiwi")
 
 
 def test_in_a_run_and_judged_again(ready: Path, babelscope: Babelscope) -> None:
