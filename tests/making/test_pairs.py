@@ -17,7 +17,7 @@ from babelscope.language.detecting import (
     detectors,
     looks_at_source,
 )
-from babelscope.language.german.analysis import default_analyser
+from babelscope.language.german.analysis import German, default_analyser
 from babelscope.language.registry import PAPER_TYPES, controls, error_type, error_types
 from babelscope.making.audit import DetectorCounts, measure_detector, sample_for_audit
 from babelscope.making.pairs import make_pairs
@@ -236,8 +236,15 @@ TWO_REFERENCES = ["Er kommt nicht.", "Sie singt das Lied."]
 TYPES = ["np_agreement", "polarity_particle_nicht_del", "compound"]
 
 
-def test_the_pairs_are_those_of_each_type_alone() -> None:
-    together = list(make_pairs(TYPES, TWO_SOURCES, TWO_REFERENCES, seed=3))
+def test_each_sentence_is_analysed_once_and_the_pairs_are_those_of_each_type_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    analysed: list[str] = []
+    analyse = German.analyse
+    with monkeypatch.context() as patch:
+        patch.setattr(German, "analyse", lambda self, text: analysed.append(text) or analyse(self, text))
+        together = list(make_pairs(TYPES, TWO_SOURCES, TWO_REFERENCES, seed=3))
+    assert analysed == TWO_REFERENCES
     alone = [pair for each in TYPES for pair in make_pairs(each, TWO_SOURCES, TWO_REFERENCES, seed=3)]
     assert sorted(together, key=lambda pair: pair.id) == sorted(alone, key=lambda pair: pair.id)
     assert len(together) >= 2

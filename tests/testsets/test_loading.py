@@ -387,6 +387,16 @@ def test_the_real_french_model_is_downloaded_and_parses(
     assert found.name == f"udpipe/{FRENCH}"
 
 
+def test_wrong_bytes_are_refused_and_not_kept(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = known(monkeypatch)
+    server.answers = [server.body(MODEL[:-1] + b"x")]
+    with pytest.raises(BabelscopeError, match=f"its git blob SHA-1 is {git_blob(MODEL[:-1] + b'x')}"):
+        fetch(model, tmp_path / "data")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_that_grows_without_end_is_given_up(
     tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
