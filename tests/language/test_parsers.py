@@ -13,10 +13,11 @@ from typing import Any
 
 import pytest
 
-from babelscope.language.parsers import Parser, open_parser, parser_language, train_udpipe
+from babelscope.language.parsers import Parser, open_parser, parser_language
 from babelscope.language.ud import Tree, read_trees
 from babelscope.making.challenge import RULES, Corpus, Finder, Search, SearchSettings
 from babelscope.util.errors import BabelscopeError
+from benchmarks.train_parsers import train_udpipe
 from tests.support.toy_fixtures import Babelscope
 
 try:

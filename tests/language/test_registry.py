@@ -19,13 +19,13 @@ from babelscope.language.registry import (
     error_types,
     language,
 )
-from babelscope.making.audit import measure_detector
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.detect import detect_in_pairs as detect_errors
 from babelscope.methods.patterns.morphology import open_morphology
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
+from benchmarks.pairs import measure_detector
 
 _CACHED = (
     registry.language,

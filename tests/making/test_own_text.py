@@ -217,8 +217,6 @@ def test_bad_counts_are_told() -> None:
         with pytest.raises(BabelscopeError, match="is no flow to <occupation>_<stage>_<gender>"):
             GenderCounts.from_flows([flow])
     counts = GenderCounts.from_flows([["a", "a_original_male", 1.0]])
-    with pytest.raises(BabelscopeError, match="the occupation 'b' was not counted"):
-        counts.shares("original", ["b"])
     with pytest.raises(BabelscopeError, match="nothing was counted at the stage 'student'"):
         counts.shares("student")
     with pytest.raises(BabelscopeError, match="at least 3 occupations in common, not 1"):
@@ -246,7 +244,8 @@ def test_the_published_occupations(shared: Path) -> None:
     assert sorted(counts.occupations) == sorted(
         json.loads((folder / "frequent_occupations.json").read_text())
     )
-    stages = {stage: counts.shares(stage, FIGURE_4) for stage in ("original", "teacher", "student")}
+    shown = GenderCounts({key: count for key, count in counts.counts.items() if key[0] in FIGURE_4})
+    stages = {stage: shown.shares(stage) for stage in ("original", "teacher", "student")}
     percent = {stage: [round(100 * row.estimate.value, 2) for row in rows] for stage, rows in stages.items()}
     assert percent["original"] == [39.40, 3.59, 57.01]
     assert {row.estimate.n for rows in stages.values() for row in rows} == {868663}

@@ -19,11 +19,11 @@ from babelscope.language.detecting import (
 )
 from babelscope.language.german.analysis import German, default_analyser
 from babelscope.language.registry import PAPER_TYPES, controls, error_type, error_types
-from babelscope.making.audit import DetectorCounts, measure_detector, sample_for_audit
+from babelscope.making.audit import sample_for_audit
 from babelscope.making.pairs import make_pairs
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError
-from benchmarks.pairs import folder_row
+from benchmarks.pairs import DetectorCounts, folder_row, measure_detector
 from benchmarks.pairs_ud import ud_rows
 from tests.support.toy_fixtures import Babelscope
 
