@@ -124,12 +124,10 @@ def _human_scores(folder: Path) -> None:
 
 
 def _queue(folder: Path) -> None:
-    from babelscope.making.audit import count_audit
     from babelscope.methods.challenge.annotation import answers
 
     answers(read_json_lines(folder / "a.jsonl"))
     answers(given.read_judged(folder / "q.answers.me.jsonl"))
-    count_audit(record for _, record in read_json_lines(folder / "audit.jsonl"))
 
 
 PEOPLE = (

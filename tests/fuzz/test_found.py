@@ -19,7 +19,6 @@ from babelscope.language.align import parse_links
 from babelscope.language.rule_files import read_rules
 from babelscope.language.ud import read_trees
 from babelscope.language.ud_rules import Finder, choose_rules
-from babelscope.making.audit import count_audit
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.manifest import Manifest
 from babelscope.runs.reading import Run, read_run
@@ -115,7 +114,6 @@ def test_files(tmp_path: Path, name: str, data: bytes, read: Callable[[Path], An
     [
         (lambda: parse_links(f"0-{NINES}", "a:1", 1, 1), "is no link"),
         (lambda: Options("s", {"n": NINES}).integer("n", 1), "is not a whole number"),
-        (lambda: count_audit([{"really_wrong": "yes"}]), "'type' must be text"),
         (
             lambda: parse_earlier(
                 [{"Index": "3", "Find entity? [Y/N]": "Y", "Gender? [M/F/N]": "M"}] * 2, "earlier.csv"
