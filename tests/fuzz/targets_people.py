@@ -188,9 +188,6 @@ PEOPLE = (
             {
                 "a.jsonl": lines({"id": "1", "answer": "Not real"}, {"id": "2", "answer": None}),
                 "q.answers.me.jsonl": lines({**_answer("challenge", label="Not real"), "id": "1"}),
-                "audit.jsonl": lines(
-                    {"type": "verb", "really_wrong": "yes"}, {"type": "verb", "really_wrong": None}
-                ),
             }
         ],
     ),

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from babelscope.lab.grammar import corpus as lab
 from babelscope.making import ray_tasks
-from babelscope.making.challenge import Corpus, Search, SearchSettings
+from babelscope.making.challenge import Corpus, Search
 from babelscope.making.challenge.search import run_search
 from babelscope.making.pairs import PairsOfFiles, make_lines
 from babelscope.making.ray_tasks import ray_map
@@ -78,19 +78,6 @@ def test_counts_alone_and_parses_alone(folder: Path, size: int) -> None:
         assert in_parts(split, size, write=False) == b""
         assert split.rows() == whole.rows()
         assert split.tally.instances > 10
-
-
-def test_a_named_parser_is_opened_where_it_is_needed(folder: Path) -> None:
-    pytest.importorskip("ufal.udpipe")
-    from babelscope.language.parsers import open_parser
-
-    wanted = SearchSettings(["particle", "reflexive"])
-    whole, named = (
-        Search(corpus(folder, parses=None, alignments=None, parser=parser), wanted)
-        for parser in (open_parser("udpipe:lab-en"), "udpipe:lab-en")
-    )
-    assert in_parts(named, 64) == b"".join(whole.lines())
-    assert named.rows() == whole.rows()
 
 
 def test_bad_sentences_are_told_and_counted_as_without_parts(folder: Path, tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -213,19 +212,6 @@ def test_killed_in_the_middle_and_made_again(
     assert environment().is_ready
     assert not (folder / "left-over").exists()
     assert COMET.sentence(["a b"], [["a c"]], ["x"]) == [0.5]
-
-
-def test_a_marker_of_something_else_is_no_environment(
-    tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _set(monkeypatch, made)
-    monkeypatch.setenv("BABELSCOPE_ENVIRONMENTS", str(tmp_path / "elsewhere"))
-    known = environment()
-    (known.folder / "bin").mkdir(parents=True)
-    (known.folder / "bin" / "python").write_text("")
-    for written in ("", "[]", json.dumps({"digest": "0" * 64}), "{"):
-        (known.folder / "ready.json").write_text(written)
-        assert not known.is_ready
 
 
 def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -219,13 +219,6 @@ def test_a_changed_local_file_is_told_and_kept(tmp_path: Path, server: Any) -> N
     assert changed.read_bytes() == CONTENT["src.en"]
 
 
-def test_a_file_in_the_way_is_told(tmp_path: Path, server: Any) -> None:
-    serve(server)
-    (tmp_path / "toy").write_text("a file, not a folder")
-    with pytest.raises(SystemFailure, match="cannot be written"):
-        load("toy.human", data_dir=tmp_path)
-
-
 def test_a_set_without_checksum_is_used_but_never_downloaded(tmp_path: Path, server: Any) -> None:
     serve(server)
     with pytest.raises(BabelscopeError, match="its checksum is not known to us; put its files in"):
@@ -259,7 +252,7 @@ def test_every_published_file_is_pinned() -> None:
     assert sum(not file.sha256 for file in seen.values()) == 4 * 3 + 1
 
 
-def test_the_published_sets_by_name(shared_data: Path, server: Any) -> None:
+def test_the_published_sets_by_name(shared: Path, server: Any) -> None:
     for name, size, skipped in (
         ("distil-lingeval/clause_omission", 1104 + 1025, 0),
         ("distil-lingeval/clause_omission.human", 1104, 0),
@@ -273,11 +266,11 @@ def test_the_published_sets_by_name(shared_data: Path, server: Any) -> None:
         ("winomt", 3648, 240),
         ("winomt?genders=three", 3888, 0),
     ):
-        made = load(name, data_dir=shared_data)
+        made = load(name, data_dir=shared / "data")
         assert (made.name, len(made), sum(made.skipped.values())) == (name.partition("?")[0], size, skipped)
     # Every other file that is there is the published one, too.
-    there = (named for named in SETS.values() if (shared_data / named.parts[0].path).exists())
-    assert {fetched.status for named in there for fetched in fetch(named, shared_data)} <= {
+    there = (named for named in SETS.values() if (shared / "data" / named.parts[0].path).exists())
+    assert {fetched.status for named in there for fetched in fetch(named, shared / "data")} <= {
         "present",
         "missing",
         "unchecked",

@@ -180,9 +180,9 @@ def test_faults_of_winomt(tmp_path: Path, row: str, sentence: str) -> None:
     assert fault(f"winomt:{path}").startswith(f"{path}:2{sentence}")
 
 
-def test_the_published_distil_lingeval(shared_data: Path) -> None:
-    expected = json.loads((shared_data / "distil-lingeval" / "expected.json").read_text())["test_sets"]
-    made = load(f"distil-lingeval:{shared_data / 'distil-lingeval'}")
+def test_the_published_distil_lingeval(shared: Path) -> None:
+    expected = json.loads((shared / "data" / "distil-lingeval" / "expected.json").read_text())["test_sets"]
+    made = load(f"distil-lingeval:{shared / 'data' / 'distil-lingeval'}")
     sizes = Counter(item.id.partition(":")[0] for item in made)
     sizes["hypercorrect_genitive.human"] += made.skipped["empty source"]
     assert sizes == {name: facts["pairs"] for name, facts in expected.items()}
@@ -198,8 +198,8 @@ def test_the_published_distil_lingeval(shared_data: Path) -> None:
 
 
 @pytest.mark.parametrize("pair", ["cs-en", "tr-en"])
-def test_the_published_mucow_scoring(shared_data: Path, pair: str) -> None:
-    folder = shared_data / "mucow-scoring"
+def test_the_published_mucow_scoring(shared: Path, pair: str) -> None:
+    folder = shared / "data" / "mucow-scoring"
     expected = json.loads((folder / "expected.json").read_text())[pair]
     spec = f"mucow-scoring:{folder / f'{pair}.json'}"
     made = load(f"{spec}?empty=yes").items_of(MinimalPair, what_for="this test")
@@ -216,11 +216,11 @@ def test_the_published_mucow_scoring(shared_data: Path, pair: str) -> None:
     assert right == expected["correct_strict"]
 
 
-def test_the_published_sets_survive_our_own_format(shared_data: Path, tmp_path: Path) -> None:
+def test_the_published_sets_survive_our_own_format(shared: Path, tmp_path: Path) -> None:
     for spec in (
-        f"distil-lingeval:{shared_data / 'distil-lingeval' / 'clause_omission.mt'}",
-        f"mucow-scoring:{shared_data / 'mucow-scoring' / 'tr-en.json'}",
-        f"winomt:{shared_data / 'winomt' / 'test.tsv'}",
+        f"distil-lingeval:{shared / 'data' / 'distil-lingeval' / 'clause_omission.mt'}",
+        f"mucow-scoring:{shared / 'data' / 'mucow-scoring' / 'tr-en.json'}",
+        f"winomt:{shared / 'data' / 'winomt' / 'test.tsv'}",
     ):
         made: TestSet = load(spec)
         made.write(tmp_path / "set.jsonl")
@@ -298,12 +298,12 @@ def test_options_that_cannot_be(table: Path, options: str, told: str) -> None:
         load(f"winomt:{table}?{options}")
 
 
-def test_the_published_table_with_three_genders(shared_data: Path) -> None:
-    tests = load(f"winomt:{shared_data}/winomt/test.tsv?genders=three")
+def test_the_published_table_with_three_genders(shared: Path) -> None:
+    tests = load(f"winomt:{shared}/data/winomt/test.tsv?genders=three")
     assert len(tests) == 3888
     assert sum(item.category == "neutral" for item in items(tests)) == 240
-    released = items(load(f"winomt:{shared_data}/winomt/test.tsv?paper_cues=yes"))
-    ours = items(load(f"winomt:{shared_data}/winomt/test.tsv"))
+    released = items(load(f"winomt:{shared}/data/winomt/test.tsv?paper_cues=yes"))
+    ours = items(load(f"winomt:{shared}/data/winomt/test.tsv"))
     differ = sum(a.correct_sources != b.correct_sources for a, b in zip(released, ours, strict=True))
     assert (len(released), differ) == (3648, 131)
 
