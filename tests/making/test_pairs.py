@@ -19,13 +19,11 @@ from babelscope.language.detecting import (
 )
 from babelscope.language.german.analysis import German, default_analyser
 from babelscope.language.registry import PAPER_TYPES, controls, error_type, error_types
-from babelscope.making.audit import sample_for_audit
 from babelscope.making.pairs import make_pairs
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError
 from benchmarks.pairs import DetectorCounts, folder_row, measure_detector
 from benchmarks.pairs_ud import ud_rows
-from tests.support.toy_fixtures import Babelscope
 
 
 def made(type: str, text: str, mode: str | None = None, source: str = "It is not so.") -> list[str]:
@@ -217,13 +215,6 @@ def test_mistakes_are_told() -> None:
         list(make_pairs("np_agreement", [], [], choose="some"))  # type: ignore[arg-type]
 
 
-def test_audit_samples() -> None:
-    rows = sample_for_audit("np_agreement", SOURCES * 5, REFERENCES * 5, n=4, seed=1)
-    assert rows == sample_for_audit("np_agreement", SOURCES * 5, REFERENCES * 5, n=4, seed=1)
-    assert len(rows) == 4
-    assert all(row["really_wrong"] is None for row in rows)
-
-
 def test_detectors_are_measured() -> None:
     counts = measure_detector("placeholder_ding", SOURCES, REFERENCES)
     assert (counts.alarms, counts.references, counts.found, counts.variants) == (0, 3, 2, 2)
@@ -254,20 +245,6 @@ def test_a_mode_must_be_one_of_some_type() -> None:
     assert list(make_pairs([*TYPES, "clause_omission"], TWO_SOURCES, TWO_REFERENCES, mode="clean"))
     with pytest.raises(BabelscopeError, match="has no mode 'clean'; it has strict, as-released"):
         list(make_pairs(TYPES, TWO_SOURCES, TWO_REFERENCES, mode="clean"))
-
-
-@pytest.mark.parametrize("to", [[], ["--to", "out"]])
-def test_the_command_says_what_each_type_gave(babelscope: Babelscope, tmp_path: Path, to: list[str]) -> None:
-    (tmp_path / "en").write_text("".join(f"{text}\n" for text in TWO_SOURCES))
-    (tmp_path / "de").write_text("".join(f"{text}\n" for text in TWO_REFERENCES))
-    files = ["--source", "en", "--reference", "de", *to]
-    ran = babelscope("make", "pairs", "--type", "all", "--language", "de", *files)
-    assert ran.code == 0, ran.err
-    counts = {line.split()[0]: int(line.split()[1]) for line in ran.err.splitlines()}
-    assert list(counts) == list(error_types("de"))
-    assert counts["compound"] == 0
-    written = (tmp_path / "out").read_text() if to else ran.out
-    assert sum(counts.values()) == len(written.splitlines()) >= 3
 
 
 GERMAN = [

@@ -243,32 +243,6 @@ def test_a_worker_that_dies_is_replaced_but_not_forever(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("ray")
-def test_the_commands_say_the_same_with_ray(
-    babelscope: Babelscope, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("babelscope.making.ray_tasks.SENTENCES", 50)
-    files = ["--source", str(folder / "c.en"), "--reference", str(folder / "c.de")]
-    marks = ["--parses", str(folder / "c.en.conllu"), "--alignments", str(folder / "c.align"), "--json"]
-    plain = babelscope("make", "challenge", *files, *marks, "--to", "plain.jsonl")
-    split = babelscope("make", "challenge", *files, *marks, "--ray", "--to", "split.jsonl")
-    assert (split.code, split.out) == (plain.code, plain.out) == (0, plain.out)
-    assert (tmp_path / "split.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
-    count = ["make", "challenge", *marks[:2], "--count", "--json"]
-    assert babelscope(*count, "--ray").out == babelscope(*count).out
-    pytest.importorskip("HanTa")
-    made = ["make", "pairs", *files, "--type", "np_agreement"]
-    plain = babelscope(*made)
-    assert plain.out.count("\n") > 10
-    assert babelscope(*made, "--ray").out == plain.out
-    short = tmp_path / "short"
-    short.write_text("Eins.\n")
-    ran = babelscope(*made[:4], "--reference", str(short), *made[6:], "--ray")
-    assert (ran.code, ran.out) == (2, "")
-    assert "equally many" in ran.err
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("ray")
 def test_workers_go_on_where_one_process_was_stopped(
     babelscope: Babelscope, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
