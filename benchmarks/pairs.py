@@ -7,13 +7,18 @@ import json
 import re
 import resource
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from babelscope.language.base import ErrorType, Variant
+from babelscope.language.detecting import can_detect
+from babelscope.language.fitness import other_language
 from babelscope.language.german.analysis import ABBREVIATIONS, Analysed, default_analyser
-from babelscope.language.registry import PAPER_TYPES, error_type, error_types
+from babelscope.language.registry import PAPER_TYPES, error_type, error_types, language
+from babelscope.making.pairs import make_pairs
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import read_lines
 from benchmarks.common import shared
 from benchmarks.pairs_ud import ud_rows
@@ -202,6 +207,44 @@ def _as_text(row: Row) -> str:
     shown = (f"{value:.4f}" if isinstance(value, float) else str(value) for value in row.values())
     figures = [f"{key} {text}" for key, text in zip(row, shown, strict=True) if key not in ("name", "type")]
     return f"{row['name']:<40} " + "  ".join(figures)
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorCounts:
+    """Alarms of a detector on translations of the sources for which it can raise any."""
+
+    alarms: int
+    """References, assumed to be right, that it reported as wrong."""
+    references: int
+    found: int
+    """Variants with the error that it reported."""
+    variants: int
+
+
+def measure_detector(
+    type: str,
+    sources: Iterable[str],
+    references: Iterable[str],
+    *,
+    seed: int = 0,
+) -> DetectorCounts:
+    """Run the detector of `type` on each reference, and on one variant of each that has the phenomenon."""
+    made = error_type(type)
+    if (detect := made.detect) is None:
+        raise BabelscopeError(f"error type {type} has no detector")
+    analyser = language(made.language).analyser()
+    alarms = asked = found = variants = 0
+    for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
+        if not source.strip() or not reference.strip() or not can_detect(type, source):
+            continue
+        if other_language(reference, made.language):
+            continue
+        asked += 1
+        alarms += detect(source, analyser.analyse(reference))
+        for pair in make_pairs(type, [source], [reference], seed=seed + number):
+            variants += 1
+            found += detect(source, analyser.analyse(pair.contrastive[0]))
+    return DetectorCounts(alarms, asked, found, variants)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,11 @@ from pathlib import Path
 
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.words import conllu
-from babelscope.language.parsers import train_udpipe
+from babelscope.language.parsers import import_udpipe, words_file
+from babelscope.language.ud import read_trees
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.files import replacing
+from babelscope.util.text import read_line_bytes
 
 # English particles are rarer and look like prepositions, so it needs more to learn from.
 SENTENCES = {"en": 5000, "de": 2500}
@@ -28,6 +32,34 @@ TRANSITIONS = {
     "en": "transition_system=projective;transition_oracle=static",
     "de": "transition_system=swap;transition_oracle=static_lazy",
 }
+
+
+def train_udpipe(
+    trees: str | Path, model: str | Path, *, tokenizer: str = "", tagger: str = "", parser: str = ""
+) -> None:
+    """Train a UDPipe model on a CoNLL-U file; options as in UDPipe's manual, such as `epochs=20;dimension=16`.
+
+    The words it was trained on are written beside it, since a UDPipe model cannot be asked which words it knows.
+    """
+    library = import_udpipe()
+    reader = library.InputFormat.newConlluInputFormat()
+    reader.setText(read_line_bytes(trees).decode("utf-8"))
+    error = library.ProcessingError()
+    sentences, sentence = library.Sentences(), library.Sentence()
+    while reader.nextSentence(sentence, error):
+        sentences.push_back(sentence)
+        sentence = library.Sentence()
+    if not error.occurred():
+        made = library.Trainer.train(
+            "morphodita_parsito", sentences, library.Sentences(), tokenizer, tagger, parser, error
+        )
+    if error.occurred():
+        raise BabelscopeError(f"UDPipe cannot learn from {trees}: {error.message}")
+    with replacing(Path(model)) as file:
+        file.write(made)
+    words = {word.form.lower() for tree in read_trees(trees) if tree is not None for word in tree.words}
+    with replacing(words_file(Path(model))) as file:
+        file.writelines(f"{word}\n".encode() for word in sorted(words) if any(map(str.isalpha, word)))
 
 
 def main() -> None:

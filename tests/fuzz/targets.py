@@ -22,7 +22,6 @@ from babelscope.language.registry import error_types
 from babelscope.language.rule_files import read_rules
 from babelscope.language.ud import read_trees
 from babelscope.language.ud_rules import Finder, choose_rules
-from babelscope.making.audit import count_audit
 from babelscope.making.challenge.reading import Corpus
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.challenge.annotation import answers
@@ -484,7 +483,6 @@ _VERDICT = {"id": 3, "correct": True, "weight": 0.5, "sentence": "A", "predicted
 _QUEUES = {
     "a.jsonl": lines({"id": "1", "answer": "Not real"}, {"id": "2", "answer": None}),
     "q.answers.me.jsonl": lines(_ANSWERS[3]),
-    "audit.jsonl": lines({"type": "verb", "really_wrong": "yes"}, {"type": "verb", "really_wrong": None}),
 }
 
 
@@ -510,7 +508,6 @@ def _answer_file(folder: Path) -> None:
 def _queue(folder: Path) -> None:
     answers(read_json_lines(folder / "a.jsonl"))
     answers(given.read_judged(folder / "q.answers.me.jsonl"))
-    count_audit(record for _, record in read_json_lines(folder / "audit.jsonl"))
 
 
 PEOPLE = (

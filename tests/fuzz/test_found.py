@@ -18,7 +18,6 @@ from babelscope.core.specs import Options
 from babelscope.language.rule_files import read_rules
 from babelscope.language.ud import read_trees
 from babelscope.language.ud_rules import Finder, choose_rules
-from babelscope.making.audit import count_audit
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.manifest import Manifest
 from babelscope.runs.reading import Run, read_run
@@ -94,7 +93,6 @@ def test_files(tmp_path: Path, name: str, data: bytes, read: Callable[[Path], An
     ("ask", "told"),
     [
         (lambda: Options("s", {"n": NINES}).integer("n", 1), "is not a whole number"),
-        (lambda: count_audit([{"really_wrong": "yes"}]), "'type' must be text"),
         # Names of files that no system has, and some that only a system can have.
         (lambda: read_lines("a\0b"), "no such file"),
         (lambda: read_mucow("."), "must be what the files of a language pair begin with"),

@@ -11,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.language.cues import (
-    CuedSources,
     Cues,
     find_form,
     insert_cue,
-    insert_cues,
     mark_gender,
     plural,
     read_candidates,
@@ -69,13 +67,6 @@ def test_only_whole_words_take_a_cue() -> None:
     assert insert_cue("a (b. c", "b.", r"\1") == r"a (\1 b. c"
 
 
-def test_every_cue_makes_a_source() -> None:
-    cues = Cues("pen", ("ink", "felt"), ("pig",))
-    assert insert_cues("My pen.", "pen", cues) == CuedSources(
-        ("My ink pen.", "My felt pen."), ("My pig pen.",)
-    )
-
-
 @pytest.mark.parametrize("mode", ["words", "paper"])
 def test_a_word_that_is_not_there_is_an_error(mode: str) -> None:
     with pytest.raises(BabelscopeError, match=r"the word 'pen' is not in the sentence 'My ink\.'"):
@@ -89,20 +80,6 @@ def test_the_two_modes_differ_where_the_form_is_inside_a_word(sentence: str, for
     differ = insert_cue(sentence, form, "X") != insert_cue(sentence, form, "X", "paper")
     assert differ == occurs_inside(sentence, form)
     assert insert_cue(sentence, form, "X").replace("X ", "") == sentence
-
-
-def test_gender_in_brackets() -> None:
-    sentence = "The doctor, who slept, woke."
-    assert mark_gender(sentence, 1, "female", "doctor") == "The [female] doctor, who slept, woke."
-    assert mark_gender(sentence, 1, "female", "doctor", "paper") == "The [female] doctor who slept, woke."
-    sentence = "The construction worker slept."
-    assert mark_gender(sentence, 1, "male", "construction worker").count("worker") == 1
-    assert "construction worker worker" in mark_gender(sentence, 1, "male", "construction worker", "paper")
-    assert mark_gender("The  cook slept.", 1, "male", "cook") == "The  [male] cook slept."
-    with pytest.raises(BabelscopeError, match=r"token 0 is 'The', not the occupation 'cook'"):
-        mark_gender("The cook.", 0, "male", "cook")
-    with pytest.raises(BabelscopeError, match="9 is no index of a token"):
-        mark_gender("The cook.", 9, "male", "cook")
 
 
 def test_cue_files(tmp_path: Path) -> None:
@@ -150,10 +127,3 @@ def test_published_occupations_are_not_doubled(shared: Path) -> None:
         assert "worker worker" not in item.correct_sources[0]
         doubled += "worker worker" in mark_gender(*where, "paper")
     assert doubled == 80
-
-
-def test_published_candidates(shared: Path) -> None:
-    folder = shared / "data" / "mucow" / "cues"
-    for pair, words, senses in (("en-de", 176, 362), ("en-ru", 99, 203)):
-        found = read_candidates(folder / f"{pair}.insertion_candidates.roberta-large.json")
-        assert (len(found), sum(len(each) for each in found.values())) == (words, senses)

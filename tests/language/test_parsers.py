@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import itertools
 import os
 import sys
@@ -12,10 +13,12 @@ from typing import Any
 
 import pytest
 
-from babelscope.language.parsers import Parser, open_parser, train_udpipe
+from babelscope.language.parsers import Parser, open_parser, parser_language
 from babelscope.language.ud import Tree, read_trees
 from babelscope.making.challenge import RULES, Corpus, Finder, Search, SearchSettings
 from babelscope.util.errors import BabelscopeError
+from benchmarks.train_parsers import train_udpipe
+from tests.support.toy_fixtures import Babelscope
 
 try:
     import ufal.udpipe as _  # noqa: F401
@@ -210,3 +213,87 @@ def test_a_known_name_is_no_file_of_the_working_folder(
     assert tree is not None
     with pytest.raises(BabelscopeError, match="is no UDPipe model"):
         open_parser("udpipe:./lab-en")
+
+
+FRENCH = "fr_core_news_sm"
+needs_model = pytest.mark.skipif(
+    importlib.util.find_spec("spacy") is None or importlib.util.find_spec(FRENCH) is None,
+    reason=f"spaCy and its model {FRENCH} are not installed",
+)
+
+
+@needs_model
+def test_the_french_model_gives_one_tree_a_line() -> None:
+    texts = ["Elle se lave les mains.", "", " Il dort.  Nous partons. ", "?!"]
+    trees = open_parser(f"spacy:{FRENCH}")(texts)
+    assert [tree is None for tree in trees] == [False, True, False, False]
+    first = trees[0]
+    assert first is not None
+    assert [word.form for word in first.words] == ["Elle", "se", "lave", "les", "mains", "."]
+    assert {word.form for word in first.words if "Reflex=Yes" in word.feats} == {"se"}
+    for tree, text in zip(trees, texts, strict=True):
+        if tree is not None:
+            assert tree.matches(text)
+            assert sum(word.deprel == "root" for word in tree.words) == 1
+    assert parser_language(f"spacy:{FRENCH}") == "fr"
+
+
+@needs_model
+def test_a_spacy_model_that_is_not_there_is_told() -> None:
+    with pytest.raises(BabelscopeError, match="there is no spaCy model 'xx_none': install its package"):
+        open_parser("spacy:xx_none")
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, labels: list[str]) -> None:
+    """spaCy's interface as far as it is used before anything is parsed."""
+    pipeline = SimpleNamespace(pipe_names=["parser"], get_pipe=lambda _: SimpleNamespace(labels=labels))
+    loaded: dict[str, Any] = {"load": lambda _name, exclude: pipeline if exclude else None}
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(**loaded))
+
+
+def test_relations_of_other_schemes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules for Universal Dependencies would find nothing, and the counts of 0 would mislead."""
+    pretend(monkeypatch, ["nsubj", "dobj", "pobj", "prep", "prt", "case"])
+    with pytest.raises(BabelscopeError, match=r"does not parse to Universal Dependencies: .* obj, obl"):
+        open_parser("spacy:en_like")
+    pretend(monkeypatch, ["nsubj:pass", "obj", "obl:mod", "case", "compound:prt"])
+    open_parser("spacy:fr_like")
+
+
+def test_the_language_is_in_the_description(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "meta.json").write_text('{"lang": "de", "name": "x"}')
+    assert parser_language(f"spacy:{tmp_path}") == "de"
+    (tmp_path / "meta.json").write_text("[1]")
+    assert parser_language(f"spacy:{tmp_path}") is None
+    assert parser_language("spacy:no_such_package") is None
+    monkeypatch.setitem(sys.modules, "spacy", None)
+    with pytest.raises(BabelscopeError, match="spaCy is not installed"):
+        open_parser("spacy:x")
+
+
+SHARED = Path(os.environ.get("BABELSCOPE_SHARED") or Path(__file__).parents[3] / "shared")
+FRENCH_MODEL = SHARED / "models" / "udpipe" / "french-partut-ud-2.5-191206.udpipe"
+
+
+def make_challenge(babelscope: Babelscope, parser: str) -> str:
+    Path("fr").write_text("Le chien que tu as vu dort.\n")
+    Path("en").write_text("The dog that you saw sleeps.\n")
+    ran = babelscope(
+        *("make", "challenge", "--source", "fr", "--reference", "en", "--source-language", "fr"),
+        *("--target-language", "en", "--parser", parser, "--to", f"out-{len(parser)}.jsonl"),
+    )
+    assert ran.code == 0, ran.err
+    return " ".join(ran.err.split())
+
+
+@needs_udpipe
+def test_a_model_that_is_not_for_commercial_use_is_named(babelscope: Babelscope) -> None:
+    if not FRENCH_MODEL.exists():
+        pytest.skip(f"needs a UDPipe model, which is not at {FRENCH_MODEL} (see BABELSCOPE_SHARED)")
+    Path("renamed.udpipe").write_bytes(FRENCH_MODEL.read_bytes())
+    told = make_challenge(babelscope, "udpipe:renamed.udpipe")
+    assert (
+        "the parser udpipe:renamed.udpipe has the licence CC BY-NC-SA 4.0: it is not for commercial use"
+        in told
+    )
+    assert told.count("CC BY-NC-SA") == 1

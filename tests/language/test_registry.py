@@ -10,14 +10,22 @@ import pytest
 from babelscope.language import base, detecting, registry
 from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, replace_word
 from babelscope.language.lemmas import lemmatise
-from babelscope.language.registry import ERROR_TYPES, LANGUAGES, controls, error_type, error_types, language
-from babelscope.making.audit import measure_detector
+from babelscope.language.registry import (
+    ERROR_TYPES,
+    LANGUAGES,
+    controls,
+    error_label,
+    error_type,
+    error_types,
+    language,
+)
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.detect import detect_in_pairs as detect_errors
 from babelscope.methods.patterns.morphology import open_morphology
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
+from benchmarks.pairs import measure_detector
 
 _CACHED = (
     registry.language,
@@ -61,6 +69,7 @@ ERROR = ErrorType(
     _hears_none,
     looks_for=lambda source: "!" in source,
     plausible=False,
+    label="shouts that are whispered",
 )
 
 
@@ -118,6 +127,7 @@ def test_an_analysis_says_what_is_missing() -> None:
 def test_a_language_of_a_plug_in_is_used_like_ours() -> None:
     assert error_types("xs") == {"whisper": ERROR}
     assert ERROR_TYPES.find("whisper") is ERROR
+    assert (error_label("whisper"), error_label("no_type")) == ("shouts that are whispered", "no type")
     pairs = list(make_pairs("whisper", ["a!", "b"], ["ein SHOUT", "nix"]))
     assert [pair.contrastive for pair in pairs] == [("ein Hush",)]
     assert measure_detector("whisper", ["a!", "b"], ["ein SHOUT", "nix"]).found == 1
@@ -153,3 +163,10 @@ def test_an_item_is_asked_about_in_the_language_of_its_type(monkeypatch: pytest.
 def _only_shoutish(self: Language) -> Shouting:
     assert self.code == "xs"
     return Shouting()
+
+
+def test_every_error_type_of_ours_has_a_label_of_its_own() -> None:
+    labels = [error_types()[name].label for name in ERROR_TYPES.built_in]
+    assert all(labels)
+    assert len(set(labels)) == len(labels)
+    assert error_label("polarity_particle_nicht_del") == "‘nicht’ (not) left out"

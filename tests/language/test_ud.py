@@ -169,16 +169,6 @@ def test_bad_bytes(tmp_path: Path, data: bytes, told: str) -> None:
     assert f"{path}{told}" in str(caught.value)
 
 
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(BabelscopeError, match="no such file"):
-        list(read_trees(tmp_path / "t"))
-    with pytest.raises(BabelscopeError, match="is a folder"):
-        list(read_trees(tmp_path))
-    (tmp_path / "t.gz").write_bytes(b"plain")
-    with pytest.raises(BabelscopeError, match="cannot be read"):
-        list(read_trees(tmp_path / "t.gz"))
-
-
 def test_a_word_glued_to_its_comment_is_kept_with_a_warning(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match=r"t\.conllu:1: sentence 1: a line break is missing") as told:
         trees = list(read_trees(written(tmp_path, GLUED)))

@@ -194,15 +194,6 @@ def test_a_sentence_is_on_one_side(sentences: list[str], share: float, seed: int
     assert split_examples(examples, share, seed) == (chosen, tested)
 
 
-def test_the_share_is_kept() -> None:
-    examples = [
-        Example(AmbiguousSource(str(n), f"sentence {n}", (), (), "x", gold="s"), "w", "w")
-        for n in range(2000)
-    ]
-    assert len(split_examples(examples, 0.3, 0)[0]) == pytest.approx(600, abs=80)
-    assert split_examples(examples, 0.3, 0) != split_examples(examples, 0.3, 1)
-
-
 @given(st.lists(st.lists(st.floats(0, 0.9), min_size=3, max_size=3), min_size=2, max_size=3))
 def test_a_candidate_is_in_some_example_and_in_no_counterexample(senses: list[list[float]]) -> None:
     """By all ways to fill the gaps, each by itself with the word or another."""

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("HanTa")
+pytest.importorskip("german_nouns.config")
+
 import json
 import math
 from collections import Counter
@@ -13,15 +18,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-pytest.importorskip("HanTa")
-pytest.importorskip("german_nouns.config")
-
 from babelscope.core.answers import Scored
 from babelscope.core.question import Asked, sources_of
 from babelscope.language.german.analysis import tokenise
 from babelscope.making.machine_bias import bias_rows
 from babelscope.making.machine_references import Outcome, assign_systems, machine_references
 from babelscope.making.overlap import changed_words
+from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -337,3 +340,99 @@ def test_bad_use_is_told(
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
     assert not (tmp_path / "out.jsonl").exists()
+
+
+N_SENTENCES = 60
+
+
+def write(path: str, lines: Sequence[str]) -> None:
+    Path(path).write_text("".join(f"{line}\n" for line in lines))
+
+
+def read(path: str) -> list[str]:
+    return Path(path).read_text().split("\n")[:-1]
+
+
+def counts_by_reason(babelscope: Babelscope, system: str) -> Counter[str]:
+    """Numbers of pairs of set.en and set.de by reason, those that were kept under `kept`."""
+    if not Path("pairs.jsonl").exists():
+        ran = babelscope(
+            *("make", "pairs", "--type", "placeholder_ding", "--source", "set.en", "--reference", "set.de"),
+            *("--to", "pairs.jsonl"),
+        )
+        assert ran.code == 0, ran.err
+    Path("out.jsonl").unlink(missing_ok=True)
+    ran = babelscope(
+        "make",
+        "machine-references",
+        "--tests",
+        "pairs.jsonl",
+        "--system",
+        system,
+        "--to",
+        "out.jsonl",
+        "--json",
+    )
+    assert ran.code == 0, ran.err
+    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    found = [row for row in rows if row["name"] in ("kept", "dropped") and row["phenomenon"] == "all"]
+    counts = Counter({row["reason"]: row["pairs"] for row in found if "reason" in row})
+    counts["kept"] = next(row["pairs"] for row in found if row["name"] == "kept" and "reason" not in row)
+    assert counts["kept"] == len(read("out.jsonl"))
+    return counts
+
+
+@pytest.fixture
+def lab_set(babelscope: Babelscope) -> tuple[list[str], list[str]]:
+    """English and German sentences of the lab, of which the first are the test set."""
+    ran = babelscope("lab", "corpus", "--n", "400", "--seed", "5", "--split", "test", "--out", "corpus")
+    assert ran.code == 0, ran.err
+    english, german = read("corpus/corpus.en"), read("corpus/corpus.de")
+    write("set.en", english[:N_SENTENCES])
+    write("set.de", german[:N_SENTENCES])
+    return english, german
+
+
+def test_sound_translations_are_accepted(babelscope: Babelscope, lab_set: object) -> None:  # noqa: ARG001
+    assert counts_by_reason(babelscope, "lab:student")["kept"] >= 0.9 * len(read("pairs.jsonl"))
+
+
+def test_translations_of_other_sentences_are_rejected(
+    babelscope: Babelscope, lab_set: tuple[list[str], list[str]]
+) -> None:
+    _, german = lab_set
+    write("shuffled.de", [*german[1:N_SENTENCES], german[0]])
+    found = counts_by_reason(babelscope, "file:shuffled.de?source=set.en")
+    assert found["kept"] <= 5, found
+    assert found["closer to another human reference"] >= 30, found
+
+
+def test_translations_of_similar_sentences_are_rejected(
+    babelscope: Babelscope, lab_set: tuple[list[str], list[str]]
+) -> None:
+    """As a badly trained model writes them: some words are right, and no sentence is."""
+    english, german = lab_set
+    closest = pairwise_chrf(english[:N_SENTENCES], english[N_SENTENCES:]).argmax(axis=1)
+    write("similar.de", [german[N_SENTENCES + int(place)] for place in closest])
+    found = counts_by_reason(babelscope, "file:similar.de?source=set.en")
+    assert found["kept"] <= 5, found
+    assert found["by a system too often closer to another human reference"] > 0, found
+
+
+def test_copies_and_wrong_lengths_are_counted_as_such(
+    babelscope: Babelscope, lab_set: tuple[list[str], list[str]]
+) -> None:
+    english, german = (side[:N_SENTENCES] for side in lab_set)
+    cut = [text[: len(text) // 3] for text in german[5:10]]
+    long = [f"{text} {text} {text}" for text in german[10:15]]
+    write("odd.de", [*english[:5], *cut, *long, *german[15:]])
+    found = counts_by_reason(babelscope, "file:odd.de?source=set.en")
+    assert found["copy of the source"] == 5
+    assert found["too short or too long"] >= 5, found
+    assert found["kept"] >= 40, found
+    ran = babelscope(
+        *("contrast", "--tests", "pairs.jsonl", "--machine-references", "file:odd.de?source=set.en"),
+        *("--system", "lab:student"),
+    )
+    assert ran.code == 0, ran.err
+    assert "5 copy of the source" in " ".join(ran.out.split())

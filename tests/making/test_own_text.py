@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
+from babelscope.making.occupations import (
+    FIGURE_4,
+    WOMEN_IN_PERCENT,
+    Forms,
+    GenderCounts,
+    flows_of,
+    occupation_correlation,
+    occurrences,
+)
 from babelscope.testsets.items import AmbiguousSource
+from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
 LEXICON = "pen\tstift füller\npen\tgehege\ncup\ttasse\ncup\tpokal\n"
@@ -147,16 +157,6 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
     assert stored.out == babelscope("make", "occupations", "--target", "work.de", *text).out
 
 
-def test_the_published_correlation(shared: Path, babelscope: Babelscope) -> None:
-    counts = str(shared / "data" / "occupations" / "counts_en-de.json")
-    done = babelscope("make", "occupations", "--counts", counts, "--labour", "zhao-2018", "--json")
-    rows = rows_of(done.out)
-    (found,) = (row for row in rows if row["name"] == "pearson" and row["stage"] == "original")
-    assert (round(found["value"], 6), found["n"]) == (0.68922, 19)
-    female = {row["occupation"] for row in rows if row["name"] == "female_ratio" and row["value"] > 0.5}
-    assert {"nurse", "cleaner"} <= female
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -184,3 +184,80 @@ def test_faults_are_told(babelscope: Babelscope, arguments: tuple[str, ...], tol
     done = babelscope(*arguments)
     assert (done.code, done.out) == (2, "")
     assert told in done.err
+
+
+COOK = Forms.from_json(
+    {"src_forms": ["cook", "cooks"], "tgt_forms_male": ["Koch", "Kochs"], "tgt_forms_female": ["Köchin"]}
+)
+
+
+def test_genders_move_from_stage_to_stage() -> None:
+    lines = [
+        ("The cook slept", ("Die Köchin schlief", "Der Koch schlief")),
+        ("Two cooks", ("Koch und Köchin", "Koch")),
+        ("A cooker", ("Ein Koch", "Ein Koch")),
+    ]
+    split = [(source.split(), [each.split() for each in versions]) for source, versions in lines]
+    flows = flows_of(occurrences(split, {"cook": COOK}), ["original", "student"])
+    assert sorted(flows) == [
+        ("cook", "cook_original_female", 1),
+        ("cook", "cook_original_other", 1),
+        ("cook_original_female", "cook_student_male", 1),
+        ("cook_original_other", "cook_student_male", 1),
+    ]
+    counts = GenderCounts.from_flows(flows)
+    assert [row.estimate.value for row in counts.shares("student")] == [1, 0, 0]
+    assert counts.female_ratios() == {"cook": 1}
+    with pytest.raises(BabelscopeError, match="a line has 1 translations for 2 stages"):
+        flows_of(occurrences([(["cook"], [["Koch"]])], {"cook": COOK}), ["original", "student"])
+
+
+def test_bad_counts_are_told() -> None:
+    for flow in (["a", "a_original", 1], ["a", "a_original_old", 1], ["a", "a_original_male", "1"], ["a"]):
+        with pytest.raises(BabelscopeError, match="is no flow to <occupation>_<stage>_<gender>"):
+            GenderCounts.from_flows([flow])
+    counts = GenderCounts.from_flows([["a", "a_original_male", 1.0]])
+    with pytest.raises(BabelscopeError, match="nothing was counted at the stage 'student'"):
+        counts.shares("student")
+    with pytest.raises(BabelscopeError, match="at least 3 occupations in common, not 1"):
+        occupation_correlation({"a": 1.0}, {"a": 2.0})
+    for query, told in (
+        ({"src_forms": []}, "a query needs src_forms, and tgt_forms_"),
+        (
+            {"src_forms": ["a"], "tgt_forms_x": ["b"], "tgt_forms_y": "c"},
+            "tgt_forms_y of a query must be a list",
+        ),
+        (
+            {"src_forms": ["a b"], "tgt_forms_x": [], "tgt_forms_y": []},
+            "'a b' in src_forms .* more than one word",
+        ),
+    ):
+        with pytest.raises(BabelscopeError, match=told):
+            Forms.from_json(query)
+
+
+def test_the_published_occupations(shared: Path) -> None:
+    folder = shared / "data" / "occupations"
+    queries = json.loads((folder / "queries_en-de.json").read_text())
+    assert Forms.from_json(queries["broker"]).class_of(["Der", "Makler"]) == "male"
+    counts = GenderCounts.from_flows(json.loads((folder / "counts_en-de.json").read_text()))
+    assert sorted(counts.occupations) == sorted(
+        json.loads((folder / "frequent_occupations.json").read_text())
+    )
+    shown = GenderCounts({key: count for key, count in counts.counts.items() if key[0] in FIGURE_4})
+    stages = {stage: shown.shares(stage) for stage in ("original", "teacher", "student")}
+    percent = {stage: [round(100 * row.estimate.value, 2) for row in rows] for stage, rows in stages.items()}
+    assert percent["original"] == [39.40, 3.59, 57.01]
+    assert {row.estimate.n for rows in stages.values() for row in rows} == {868663}
+    change = [
+        [round(b - a, 1) for a, b in zip(percent[one][:2], percent[other][:2], strict=True)]
+        for one, other in (("original", "teacher"), ("teacher", "student"))
+    ]
+    assert change == [[5.1, -0.2], [0.7, -0.1]]
+    everything = counts.shares("original")
+    assert [round(100 * row.estimate.value, 2) for row in everything] == [40.13, 3.19, 56.68]
+    assert everything[0].estimate.n == 1365155
+    ratios = counts.female_ratios()
+    assert [occupation for occupation, ratio in ratios.items() if ratio > 0.5] == ["nurse", "cleaner"]
+    found, p = occupation_correlation(ratios, {name: women / 100 for name, women in WOMEN_IN_PERCENT.items()})
+    assert (round(found.value, 6), found.n, round(p, 6)) == (0.689220, 19, 0.00071)

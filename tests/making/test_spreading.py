@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from babelscope.lab.grammar import corpus as lab
 from babelscope.making import ray_tasks
-from babelscope.making.challenge import Corpus, Search, SearchSettings
+from babelscope.making.challenge import Corpus, Search
 from babelscope.making.challenge.search import run_search
 from babelscope.making.pairs import PairsOfFiles, make_lines
 from babelscope.making.ray_tasks import ray_map
@@ -52,7 +52,7 @@ def pairs_of(folder: Path, **options: Any) -> PairsOfFiles:
 def in_parts(search: Search, size: int, **how: bool) -> bytes:
     """What `--ray` does, in this process."""
     written = b""
-    for part in search.parts(size):
+    for part in map(search.of_part, search.split(size)):
         lines, done = run_search(part, **{"write": True, **how})
         written += lines
         search.absorb(done)
@@ -80,19 +80,6 @@ def test_counts_alone_and_parses_alone(folder: Path, size: int) -> None:
         assert split.tally.instances > 10
 
 
-def test_a_named_parser_is_opened_where_it_is_needed(folder: Path) -> None:
-    pytest.importorskip("ufal.udpipe")
-    from babelscope.language.parsers import open_parser
-
-    wanted = SearchSettings(["particle", "reflexive"])
-    whole, named = (
-        Search(corpus(folder, parses=None, alignments=None, parser=parser), wanted)
-        for parser in (open_parser("udpipe:lab-en"), "udpipe:lab-en")
-    )
-    assert in_parts(named, 64) == b"".join(whole.lines())
-    assert named.rows() == whole.rows()
-
-
 def test_bad_sentences_are_told_and_counted_as_without_parts(folder: Path, tmp_path: Path) -> None:
     trees = (folder / "c.en.conllu").read_text().split("\n\n")
     trees[40] = trees[40].replace("\t0\troot", "\t99\troot")
@@ -114,10 +101,10 @@ def test_bad_sentences_are_told_and_counted_as_without_parts(folder: Path, tmp_p
 
 def test_what_cannot_be_split_is_told(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(BabelscopeError, match="learnt from the whole corpus"):
-        next(Search(corpus(folder, alignments=None)).parts(10))
+        Search(corpus(folder, alignments=None)).split(10)
     (tmp_path / "short").write_text("0-0\n")
     with pytest.raises(BabelscopeError, match=rf"c\.en has {N}, .*short has 1"):
-        next(Search(corpus(folder, alignments=tmp_path / "short")).parts(10))
+        Search(corpus(folder, alignments=tmp_path / "short")).split(10)
     (tmp_path / "nothing").write_text("")
     empty = tmp_path / "nothing"
     nothing = Corpus(empty, empty, empty, alignments=empty)
@@ -229,7 +216,7 @@ def test_ray_tells_errors_as_themselves(folder: Path, tmp_path: Path) -> None:
         list(
             ray_map(
                 functools.partial(run_search, write=True),
-                Search(corpus(folder, alignments=tmp_path / "bad")).parts(50),
+                [Search(corpus(folder, alignments=tmp_path / "bad"))],
             )
         )
     with pytest.raises(ZeroDivisionError):
@@ -252,32 +239,6 @@ def test_a_worker_that_dies_is_replaced_but_not_forever(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["1", "4"]
     with pytest.raises(SystemFailure, match="given up after 4 workers died"):
         list(ray_map(die, [0]))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("ray")
-def test_the_commands_say_the_same_with_ray(
-    babelscope: Babelscope, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("babelscope.making.ray_tasks.SENTENCES", 50)
-    files = ["--source", str(folder / "c.en"), "--reference", str(folder / "c.de")]
-    marks = ["--parses", str(folder / "c.en.conllu"), "--alignments", str(folder / "c.align"), "--json"]
-    plain = babelscope("make", "challenge", *files, *marks, "--to", "plain.jsonl")
-    split = babelscope("make", "challenge", *files, *marks, "--ray", "--to", "split.jsonl")
-    assert (split.code, split.out) == (plain.code, plain.out) == (0, plain.out)
-    assert (tmp_path / "split.jsonl").read_bytes() == (tmp_path / "plain.jsonl").read_bytes()
-    count = ["make", "challenge", *marks[:2], "--count", "--json"]
-    assert babelscope(*count, "--ray").out == babelscope(*count).out
-    pytest.importorskip("HanTa")
-    made = ["make", "pairs", *files, "--type", "np_agreement"]
-    plain = babelscope(*made)
-    assert plain.out.count("\n") > 10
-    assert babelscope(*made, "--ray").out == plain.out
-    short = tmp_path / "short"
-    short.write_text("Eins.\n")
-    ran = babelscope(*made[:4], "--reference", str(short), *made[6:], "--ray")
-    assert (ran.code, ran.out) == (2, "")
-    assert "equally many" in ran.err
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
@@ -18,7 +17,6 @@ import pytest
 from babelscope.metrics import comet
 from babelscope.metrics.base import allow_only, find_metric, is_allowed
 from babelscope.metrics.comet import COMET, KIWI, environment
-from babelscope.metrics.mbr import expected_utility, mbr_decode
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.stub_comet import build_source, build_wheel, write_requirements
 from tests.support.toy_fixtures import Babelscope
@@ -113,18 +111,6 @@ def test_a_model_that_was_changed_is_not_loaded(ready: Path, monkeypatch: pytest
         COMET.sentence(["a"], [["a"]], ["x"])
     path.write_bytes(was)
     assert COMET.sentence(["a"], [["a"]], ["x"]) == [1]
-
-
-def test_it_is_a_utility_as_by_brute_force(ready: Path) -> None:
-    assert ready
-    texts = ["a b", "a c", "a b", "d"]
-    right = [
-        sum(COMET.sentence([each], [[other]], ["x"])[0] for other in texts) / len(texts) for each in texts
-    ]
-    choice = mbr_decode(texts, expected_utility("comet", source="x"))
-    assert (choice.number, choice.utility) == (right.index(max(right)), pytest.approx(max(right)))
-    with pytest.raises(BabelscopeError, match="cometkiwi reads no reference"):
-        expected_utility("cometkiwi")
 
 
 def test_in_a_run_and_judged_again(ready: Path, babelscope: Babelscope) -> None:
@@ -226,19 +212,6 @@ def test_killed_in_the_middle_and_made_again(
     assert environment().is_ready
     assert not (folder / "left-over").exists()
     assert COMET.sentence(["a b"], [["a c"]], ["x"]) == [0.5]
-
-
-def test_a_marker_of_something_else_is_no_environment(
-    tmp_path: Path, made: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _set(monkeypatch, made)
-    monkeypatch.setenv("BABELSCOPE_ENVIRONMENTS", str(tmp_path / "elsewhere"))
-    known = environment()
-    (known.folder / "bin").mkdir(parents=True)
-    (known.folder / "bin" / "python").write_text("")
-    for written in ("", "[]", json.dumps({"digest": "0" * 64}), "{"):
-        (known.folder / "ready.json").write_text(written)
-        assert not known.is_ready
 
 
 def test_a_folder_that_others_can_write_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,6 @@ from tests.support.unspaced import (
     outputs,
     references,
     train_pieces,
-    write_lines,
 )
 
 GERMAN = (
@@ -245,11 +244,3 @@ def test_absent_packages_are_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch)
             BabelscopeError, match=rf"the tokeniser {name} needs .*\[{extra}\].* or say --tokenize char"
         ):
             find_tokeniser(name)
-
-
-def test_one_that_splits_nothing_stays_as_it_is(tmp_path: Path) -> None:
-    numbers = write_lines(tmp_path / "numbers", ["1"])
-    segments = write_lines(tmp_path / "segments", ["{}"])
-    for name in ("chrf", f"file:{numbers}?source={segments}"):
-        metric = find_metric(name)
-        assert metric.tokenised(find_tokeniser("zh")) is metric

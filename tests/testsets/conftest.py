@@ -1,24 +1,14 @@
-"""Where the shared data is, and a server of files on loopback."""
+"""A server of files on loopback."""
 
 from __future__ import annotations
 
 import http.server
-import os
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 Answer = Callable[[http.server.BaseHTTPRequestHandler], None]
-
-
-@pytest.fixture(scope="session")
-def shared_data() -> Path:
-    folder = Path(os.environ.get("BABELSCOPE_SHARED") or Path(__file__).parents[3] / "shared") / "data"
-    if not folder.is_dir():
-        pytest.skip(f"needs the shared data, which is not at {folder} (see BABELSCOPE_SHARED)")
-    return folder
 
 
 class Server:

@@ -160,3 +160,199 @@ def test_sizes_are_those_of_table_3(shared: Path, name: str, language: str) -> N
                 )
             ]
             assert len(own) == size, (phenomenon, least)
+
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*a line break is missing")
+
+NEWS_PARSE = """# text = Er gab ab und gab es ab
+1\tEr\ter\tPRON\t_\t_\t2\tnsubj\t_\t_
+2\tgab\tgeben\tVERB\t_\t_\t0\troot\t_\t_
+3\tab\tab\tADV\t_\t_\t2\tadvmod\t_\t_
+4\tund\tund\tCCONJ\t_\t_\t5\tcc\t_\t_
+5\tgab\tgeben\tVERB\t_\t_\t2\tconj\t_\t_
+6\tes\tes\tPRON\t_\t_\t5\tobj\t_\t_
+7\tab\tab\tADP\t_\t_\t5\tcompound:prt\t_\t_
+
+"""
+
+
+@pytest.fixture
+def cloned(tmp_path: Path) -> Path:
+    texts = {
+        "Books_de-en.de": "b1\nb2\nb3\nb4\n",
+        "Books_de-en.en": "B1\nB2\nB3\nB4\n",
+        "Books_de-en.unesc.de": "other\n",
+        "Books_de-en.unesc.en": "other\n",
+        "newstest2013.de": "n1\nEr  gab ab und gab es ab\nn3\n",
+        "newstest2013.en": "N1\nHe gave off and gave it off\nN3\n",
+        "newstest2013.unesc.de": "other\n",
+        "newstest2013.unesc.en": "other\n",
+        "de_particle0.ids": "1\n3\n4\n",
+        "de_particle.ids": "3\n4\n",
+        "de_particle2.ids": "4\n",
+        "de_particle_exactly2.ids": "1\n",
+        "de_particle_exactly.ids": "1\n",
+        "de_particle_news.ids": "2\n",
+        "de_particle_news.conllu": NEWS_PARSE,
+        "de_particle_news_exactly.ids": "3\n",
+        "Books_reorder5.ids": "2\n",
+        "newstest2013_reorder5.ids": "3\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def distances(found: TestSet) -> list[dict[str, int]]:
+    """Of each item, phenomenon -> greatest distance."""
+    made = []
+    for item in found:
+        own: dict[str, int] = {}
+        for each in item.extra["dependencies"]:
+            own[each["phenomenon"]] = max(own.get(each["phenomenon"], 0), each["distance"])
+        made.append(own)
+    return made
+
+
+def by_source(found: TestSet) -> dict[str, dict[str, int]]:
+    """Source -> phenomenon -> greatest distance."""
+    return {item.as_json()["source"]: own for item, own in zip(found, distances(found), strict=True)}
+
+
+BOOKS = {"b1": {"particle": 0}, "b2": {"reordering": 6}, "b3": {"particle": 1}, "b4": {"particle": 2}}
+
+
+def test_the_sets_of_one_corpus_are_read(cloned: Path) -> None:
+    assert by_source(load(f"ldd:{cloned},de?corpus=books")) == BOOKS
+    news = load(f"ldd:{cloned},de?corpus=news")
+    assert by_source(news) == {
+        "n1": {},
+        "Er  gab ab und gab es ab": {"particle": 1},
+        "n3": {"reordering": 6},
+    }
+
+
+def test_a_given_corpus_is_known_by_its_length(cloned: Path) -> None:
+    for name, lines in (("books", 4), ("news", 3)):
+        for ending in ("de", "en"):
+            (cloned / f"mine.{ending}").write_text("".join(f"{n}\n" for n in range(lines)))
+        given = load(f"ldd:{cloned},{cloned}/mine.de,{cloned}/mine.en")
+        assert distances(given) == distances(load(f"ldd:{cloned},de?corpus={name}"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("{f},de", r"sets of several corpora.*say which: \?corpus=books or \?corpus=news"),
+        ("{f},{f}/short.de,{f}/short.en", "sets of several corpora"),
+        ("{f},de?corpus=film", "has no sets of the corpus 'film' for de; it has books, news"),
+        ("{f},en?corpus=news", "has no sets of the corpus 'news' for en; it has none"),
+    ],
+)
+def test_what_is_not_clear_is_refused(cloned: Path, spec: str, said: str) -> None:
+    for ending in ("de", "en"):
+        (cloned / f"short.{ending}").write_text("x\n")
+    for name in ("newstest2013_reorder5.ids", "Books_reorder5.ids"):
+        (cloned / name).unlink()
+    with pytest.raises(BabelscopeError, match=said):
+        load(f"ldd:{spec.format(f=cloned)}")
+
+
+def test_the_words_are_found_by_their_places(cloned: Path) -> None:
+    """*gab* and *ab* stand there twice, with two spaces before the first."""
+    item = load(f"ldd:{cloned},de?corpus=news").items[1].as_json()
+    (found,) = item["dependencies"]
+    places = [found["head_at"], found["dependent_at"]]
+    assert [item["source"][start:end] for start, end in places] == ["gab", "ab"]
+    assert places == [[15, 18], [22, 24]]
+
+
+def test_the_release_as_cloned_has_the_sizes_of_table_3(shared: Path, tmp_path: Path) -> None:
+    """The stored copy put back into one cloned. The text of Books is not among the stored files: lines stand in."""
+    for name in ("books", "news"):
+        for path in (shared / "data" / "ldd" / name).iterdir():
+            (tmp_path / path.name).symlink_to(path)
+    for ending in ("de", "en"):
+        with open(tmp_path / f"Books_de-en.{ending}", "w", encoding="utf-8") as file:
+            file.writelines(f"line {n}\n" for n in range(51_467))
+
+    def sizes(spec: str) -> list[int]:
+        """Sentences with particles at least 0, 1, 2 and 3 words from their verb."""
+        found = [told_of.get("particle", -1) for told_of in distances(load(spec))]
+        return [sum(each >= least for each in found) for least in range(4)]
+
+    news = shared / "data" / "newstest" / "text" / "wmt13"
+    assert sizes(f"ldd:{tmp_path},de?corpus=books") == [8361, 7584, 6261, 4780]
+    assert sizes(f"ldd:{tmp_path},{news}.de,{news}.en") == [232, 232, 181, 158]
+
+
+@pytest.fixture
+def texts_only(tmp_path: Path) -> Path:
+    texts = {
+        "Books.de": "Eins , zwei .\nDrei .\nVier .\nFünf .\n",
+        "Books.en": "One , two .\nThree .\nFour .\nFive .\n",
+        "sets/de_particle0.ids": "2\n",
+        "sets/de_particle0.de": "Drei .\n",
+        "sets/de_particle0.en": "Three .\n",
+        # As released: other spaces, and no newline at the end.
+        "sets/Books_reorder5.de": "Eins, zwei. \nDrei. ",
+        "sets/Books_reorder5.en": " One, two. \n Three. ",
+        "sets/Books_reorder10.de": "Drei. ",
+        "sets/Books_reorder10.en": " Three. ",
+        "sets/news_reorder5.de": "Ganz anderes . ",
+        "sets/news_reorder5.en": "Quite another . ",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def distances_by_id(spec: str) -> dict[str, dict[str, float]]:
+    return {
+        item.id: {each["phenomenon"]: each["distance"] for each in item.as_json()["dependencies"]}
+        for item in load(spec)
+    }
+
+
+@pytest.mark.filterwarnings("error")
+def test_sentences_of_a_text_set_are_found_in_the_corpus(texts_only: Path) -> None:
+    assert distances_by_id(f"ldd:{texts_only}/sets,{texts_only}/Books.de,{texts_only}/Books.en") == {
+        "1": {"reordering": 6},
+        "2": {"particle": 0, "reordering": 11},
+        "3": {},
+        "4": {},
+    }
+
+
+def test_both_directions_have_them(texts_only: Path) -> None:
+    for name in ("ids", "de", "en"):
+        (texts_only / f"sets/de_particle0.{name}").unlink()
+    corpus = f"{texts_only}/Books.en,{texts_only}/Books.de"
+    assert distances_by_id(f"ldd:{texts_only}/sets,{corpus}")["1"] == {"reordering": 6}
+
+
+def test_without_a_corpus_they_are_items_of_their_own(texts_only: Path) -> None:
+    with pytest.warns(UserWarning, match="has no whole corpus"):
+        items = distances_by_id(f"ldd:{texts_only}/sets,de")
+    assert items == {
+        "2": {"particle": 0, "reordering": 11},
+        "Books_reorder5:1": {"reordering": 6},
+        "news_reorder5:1": {"reordering": 6},
+    }
+
+
+def test_a_set_that_the_corpus_has_in_part_is_told(texts_only: Path) -> None:
+    (texts_only / "sets/Books_reorder5.de").write_text("Eins, zwei.\nNeun.")
+    (texts_only / "sets/Books_reorder5.en").write_text("One, two.\nNine.")
+    with pytest.warns(
+        UserWarning, match=r"Books_reorder5.de has 2 sentence pairs, of which 1 are in the corpus"
+    ):
+        load(f"ldd:{texts_only}/sets,{texts_only}/Books.de,{texts_only}/Books.en")
+
+
+@pytest.mark.filterwarnings("ignore:.*(a line break is missing|has no whole corpus)")
+@pytest.mark.parametrize("language", ["de", "en"])
+def test_books_has_its_released_reordering_set(shared: Path, language: str) -> None:
+    items = distances_by_id(f"ldd:{shared}/data/ldd/books,{language}")
+    assert sum("reordering" in each for each in items.values()) == 6749

@@ -1,23 +1,42 @@
-"""Loading by name, and the named sets: found, downloaded, checked."""
+"""Loading by name, and the named sets and models: found, downloaded from a server on loopback, checked."""
 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import hashlib
+import http.server
+import json
+import re
 import subprocess
 import sys
 import threading
 import urllib.parse
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from babelscope.language import published_models
+from babelscope.language.parsers import open_parser, parser_language
+from babelscope.language.published_models import MODELS, find_model
 from babelscope.testsets import load, registry
 from babelscope.testsets.published import SETS
+from babelscope.util import download as downloading
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart, data_folder, fetch
+from babelscope.util.published import (
+    NamedSet,
+    Project,
+    PublishedFile,
+    SetPart,
+    data_folder,
+    fetch,
+    read_origin,
+)
+from tests.support.toy_fixtures import Babelscope
 
 CONTENT = {"src.en": b"a\nb\n", "tgt.correct.de": b"A\nB\n", "tgt.incorrect.de": b"1\n2\n"}
 PROJECT = Project("owner/toy", ("en", "de"), "CC0", "Nobody. 2025. Toy.")
@@ -107,13 +126,6 @@ def test_a_named_set_says_which_version_of_it_was_read(
     assert second.identity == {**first.identity, "version": 2}
 
 
-def test_local_files_are_used_as_they_are(tmp_path: Path, server: Any) -> None:
-    place(tmp_path, "toy.human")
-    made = load("toy.human", data_dir=tmp_path)
-    assert (made.name, len(made), dict(made.skipped)) == ("toy.human", 2, {})
-    assert server.asked == []
-
-
 def test_missing_files_are_downloaded_once(
     tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -153,18 +165,6 @@ def test_two_downloads_at_once_end_with_the_published_files(tmp_path: Path, serv
     assert files(tmp_path) == {f"toy/toy.human/{name}": content for name, content in CONTENT.items()}
 
 
-def test_passing_server_errors_are_tried_again(tmp_path: Path, server: Any) -> None:
-    serve(server)
-    server.answers = [
-        server.status(500),
-        server.status(429),
-        server.body(b"a\n", promised=4),
-        *server.answers,
-    ]
-    load("toy.human", data_dir=tmp_path)
-    assert len(server.asked) == 3 + 3
-
-
 @pytest.mark.parametrize(
     ("answer", "asked", "sentence"),
     [
@@ -183,16 +183,6 @@ def test_a_failing_server_leaves_nothing_behind(
     assert str(caught.value).startswith(f"{server.url}/owner/toy/revision/some%20data/src.en cannot be")
     assert len(server.asked) == asked
     assert list(tmp_path.iterdir()) == []
-
-
-def test_no_server_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: Any) -> None:
-    server.answers = [server.status(404)]
-    server.http.socket.close()
-    with pytest.raises(SystemFailure, match="cannot be downloaded"):
-        load("toy.human", data_dir=tmp_path)
-    monkeypatch.setenv("BABELSCOPE_MIRROR", "ftp://mirror")
-    with pytest.raises(BabelscopeError, match="BABELSCOPE_MIRROR must begin with http"):
-        load("toy.human", data_dir=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -229,13 +219,6 @@ def test_a_changed_local_file_is_told_and_kept(tmp_path: Path, server: Any) -> N
     assert changed.read_bytes() == CONTENT["src.en"]
 
 
-def test_a_file_in_the_way_is_told(tmp_path: Path, server: Any) -> None:
-    serve(server)
-    (tmp_path / "toy").write_text("a file, not a folder")
-    with pytest.raises(SystemFailure, match="cannot be written"):
-        load("toy.human", data_dir=tmp_path)
-
-
 def test_a_set_without_checksum_is_used_but_never_downloaded(tmp_path: Path, server: Any) -> None:
     serve(server)
     with pytest.raises(BabelscopeError, match="its checksum is not known to us; put its files in"):
@@ -269,7 +252,7 @@ def test_every_published_file_is_pinned() -> None:
     assert sum(not file.sha256 for file in seen.values()) == 4 * 3 + 1
 
 
-def test_the_published_sets_by_name(shared_data: Path, server: Any) -> None:
+def test_the_published_sets_by_name(shared: Path, server: Any) -> None:
     for name, size, skipped in (
         ("distil-lingeval/clause_omission", 1104 + 1025, 0),
         ("distil-lingeval/clause_omission.human", 1104, 0),
@@ -283,11 +266,11 @@ def test_the_published_sets_by_name(shared_data: Path, server: Any) -> None:
         ("winomt", 3648, 240),
         ("winomt?genders=three", 3888, 0),
     ):
-        made = load(name, data_dir=shared_data)
+        made = load(name, data_dir=shared / "data")
         assert (made.name, len(made), sum(made.skipped.values())) == (name.partition("?")[0], size, skipped)
     # Every other file that is there is the published one, too.
-    there = (named for named in SETS.values() if (shared_data / named.parts[0].path).exists())
-    assert {fetched.status for named in there for fetched in fetch(named, shared_data)} <= {
+    there = (named for named in SETS.values() if (shared / "data" / named.parts[0].path).exists())
+    assert {fetched.status for named in there for fetched in fetch(named, shared / "data")} <= {
         "present",
         "missing",
         "unchecked",
@@ -299,3 +282,183 @@ def test_loading_imports_nothing_heavy() -> None:
     code = "import sys, babelscope.testsets as t; t.formats(); print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert not {"httpx", "tenacity", "torch", "numpy", "pydantic", "rich"} & set(loaded.split())
+
+
+MODEL = bytes(range(256)) * 40
+TOY = "udpipe/toy-toy"
+FRENCH = "french-partut"
+Handler = http.server.BaseHTTPRequestHandler
+Answer = Callable[[Handler], None]
+
+
+def git_blob(content: bytes) -> str:
+    """What `git hash-object` prints."""
+    return hashlib.sha1(b"blob " + str(len(content)).encode() + b"\0" + content).hexdigest()
+
+
+def known(monkeypatch: pytest.MonkeyPatch, content: bytes = MODEL) -> NamedSet:
+    """A model that is published with the digest of these bytes."""
+    like = MODELS[f"udpipe/{FRENCH}"]
+    file = PublishedFile("udpipe/toy.udpipe", "owner/repository/commit/toy.udpipe", 0, "", git_blob(content))
+    made = replace(like, name=TOY, parts=(replace(like.parts[0], files=(file,), path=file.local),))
+    for module in (published_models, registry):
+        monkeypatch.setattr(module, "MODELS", {**MODELS, TOY: made})
+    return made
+
+
+def in_pieces(
+    content: bytes, first: int, asked: list[str], *, etag: str = '"one"', honours: bool = True
+) -> Answer:
+    """Breaks after `first` bytes of each answer, and sends the rest where asked for it by Range."""
+
+    def answer(handler: Handler) -> None:
+        wanted = handler.headers.get("Range", "")
+        asked.append(wanted)
+        found = re.fullmatch(r"bytes=(\d+)-", wanted)
+        begin = int(found[1]) if found and honours else 0
+        handler.send_response(206 if begin else 200)
+        handler.send_header("ETag", etag)
+        handler.send_header("Content-Length", str(len(content) - begin))
+        if begin:
+            handler.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
+        handler.end_headers()
+        end = len(content) if not honours and len(asked) > 1 else begin + first
+        handler.wfile.write(content[begin:end])
+
+    return answer
+
+
+def test_every_model_has_a_digest_and_a_language() -> None:
+    assert len(MODELS) == 94
+    files = [file for model in MODELS.values() for file in model.files]
+    assert len({file.git_blob for file in files}) == len({file.local for file in files}) == 94
+    assert all(re.fullmatch("[0-9a-f]{40}", file.digest) for file in files)
+    assert all(model.project.languages[0] for model in MODELS.values())
+    assert MODELS["udpipe/norwegian-bokmaal"].project.languages[0] == "nb"
+
+
+def test_they_are_the_listed_ones(shared: Path) -> None:
+    _, *lines = (shared / "models" / "udpipe" / "ud-2.5-models.tsv").read_text().splitlines()
+    ours = {
+        model.files[0].local.removeprefix("udpipe/"): model.files[0].git_blob for model in MODELS.values()
+    }
+    assert ours == dict(line.split("\t") for line in lines)
+
+
+def test_the_real_french_model_is_downloaded_and_parses(
+    shared: Path, tmp_path: Path, server: Any, babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("ufal.udpipe")
+    path = shared / "models" / "udpipe" / f"{FRENCH}-ud-2.5-191206.udpipe"
+    asked: list[str] = []
+    server.answers = [in_pieces(path.read_bytes(), 1_500_000, asked)]  # three pieces
+    monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path))
+    done = babelscope("data", "get", f"udpipe/{FRENCH}", "--json")
+    got = json.loads(done.out)
+    assert (got["status"], got["licence"]) == ("downloaded", "CC BY-NC-SA 4.0")
+    assert "licence: CC BY-NC-SA 4.0" in done.err
+    assert asked == ["", "bytes=1500000-", "bytes=3000000-"]
+    here = Path(got["path"])
+    assert here.read_bytes() == path.read_bytes()
+    origin = read_origin(here)
+    assert origin["licence"] == "CC BY-NC-SA 4.0"
+    assert origin["url"].startswith(server.url)
+    assert origin["digest"] == f"git blob SHA-1 {got['git_blob']}"
+    assert origin["url"] in babelscope("data", "show", f"udpipe/{FRENCH}").out
+    assert json.loads(babelscope("data", "get", f"udpipe/{FRENCH}", "--json").out)["status"] == "present"
+    assert len(asked) == 3
+    (tree,) = open_parser(f"udpipe:{FRENCH}")(["Elle se lave les mains au jardin."])
+    assert tree is not None
+    assert [(word.upos, word.lemma) for word in tree.words if word.form == "se"] == [("PRON", "se")]
+    assert any(token.form == "au" for token in tree.multiword)
+    # A copy under another name is still known by its bytes.
+    copy = tmp_path / "mine"
+    copy.write_bytes(path.read_bytes())
+    assert parser_language(f"udpipe:{copy}") == "fr"
+    found = find_model(copy)
+    assert found is not None
+    assert found.name == f"udpipe/{FRENCH}"
+
+
+def test_wrong_bytes_are_refused_and_not_kept(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = known(monkeypatch)
+    server.answers = [server.body(MODEL[:-1] + b"x")]
+    with pytest.raises(BabelscopeError, match=f"its git blob SHA-1 is {git_blob(MODEL[:-1] + b'x')}"):
+        fetch(model, tmp_path / "data")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_grows_without_end_is_given_up(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = known(monkeypatch)
+    monkeypatch.setattr(downloading, "LARGEST", 1000)
+    server.answers = [server.body(MODEL)]
+    with pytest.raises(BabelscopeError, match="it has more than 1000 bytes; nothing was kept"):
+        fetch(model, tmp_path / "data")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("honours", [True, False])
+def test_a_dropped_connection_is_gone_on_with(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch, honours: bool
+) -> None:
+    """Where the server knows no ranges, the file is begun again."""
+    model = known(monkeypatch)
+    asked: list[str] = []
+    server.answers = [in_pieces(MODEL, 4000, asked, honours=honours)]
+    (fetched,) = fetch(model, tmp_path)
+    assert fetched.path.read_bytes() == MODEL
+    assert asked == ["", "bytes=4000-", "bytes=8000-"][: 3 if honours else 2]
+
+
+def test_the_rest_is_asked_for_only_of_the_same_file(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = known(monkeypatch)
+    conditions: list[str | None] = []
+    pieces = in_pieces(MODEL, 6000, [])
+
+    def answer(handler: Handler) -> None:
+        conditions.append(handler.headers.get("If-Range"))
+        pieces(handler)
+
+    server.answers = [answer]
+    fetch(model, tmp_path)
+    assert conditions == [None, '"one"']
+
+
+def test_without_a_network_one_sentence_says_what_is_missing(
+    tmp_path: Path, server: Any, babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answers = [server.status(404)]
+    server.http.socket.close()
+    monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path / "data"))
+    done = babelscope("data", "get", "udpipe/german-gsd")
+    assert done.code == 1
+    licence, error = done.err.splitlines()
+    assert licence == "udpipe/german-gsd (jwijffels/udpipe.models.ud.2.5); licence: CC BY-NC-SA 4.0"
+    assert error.startswith(f"babelscope: error: {server.url}/jwijffels/udpipe.models.ud.2.5/17d6bbfb")
+    missing = tmp_path / "data" / "udpipe" / "german-gsd-ud-2.5-191206.udpipe"
+    assert error.endswith(f"put the file at {missing} yourself, or try again with a connection")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = known(monkeypatch)
+    server.answers = [server.body(MODEL)]
+
+    def full(_descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("babelscope.util.files.os.fsync", full)
+    with pytest.raises(SystemFailure) as caught:
+        fetch(model, tmp_path / "data")
+    path = tmp_path / "data" / "udpipe" / "toy.udpipe"
+    assert str(caught.value) == f"{path} cannot be written: No space left on device"
+    assert len(server.asked) == 1  # a full disk is not tried again
+    assert list(tmp_path.iterdir()) == []

@@ -28,9 +28,9 @@ DataDir = Annotated[
 def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """List the public test sets that can be loaded by name, and the parser models."""
     from babelscope.language.published_models import MODELS
-    from babelscope.testsets.registry import named_sets
+    from babelscope.testsets.registry import SETS
 
-    rows = [_overview(named, data_dir) for named in named_sets().values()]
+    rows = [_overview(named, data_dir) for named in SETS.values()]
     models = [_overview(named, data_dir) for named in MODELS.values()]
     if as_json:
         _print_json(*rows, *models)

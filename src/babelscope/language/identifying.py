@@ -38,8 +38,6 @@ class Identified:
     verdict: Verdict
     language: str | None
     """py3langid's code of the likeliest language; None where the texts say nothing."""
-    gap: float
-    """Nats by which that language is likelier than the expected one, at least 0."""
 
 
 def is_known(language: str) -> bool:
@@ -52,10 +50,10 @@ def identify(text: str, expected: str) -> Identified:
     import py3langid
 
     if sum(map(str.isalpha, text)) < _LETTERS:
-        return Identified("unknown", None, 0.0)
+        return Identified("unknown", None)
     best = str(py3langid.classify(text)[0])  # several times faster than all likelihoods
     if best in _codes(expected):
-        return Identified("yes", best, 0.0)
+        return Identified("yes", best)
     return _compare(_scores(text), expected)
 
 
@@ -70,7 +68,7 @@ def identify_all(texts: Sequence[str], expected: str) -> Identified:
     step = max(1, len(texts) // _SAMPLE)
     chosen = [text for text in texts[::step][:_SAMPLE] if any(map(str.isalpha, text))]
     if sum(map(str.isalpha, "".join(chosen))) < _LETTERS:
-        return Identified("unknown", None, 0.0)
+        return Identified("unknown", None)
     totals: dict[str, float] = {}
     for text in chosen:
         for language, score in _scores(text).items():
@@ -83,11 +81,10 @@ def _compare(scores: Mapping[str, float], expected: str) -> Identified:
     codes = _codes(expected)
     own = max((scores[code] for code in codes if code in scores), default=None)
     if own is None:
-        return Identified("unknown", best, 0.0)
+        return Identified("unknown", best)
     if best in codes:
-        return Identified("yes", best, 0.0)
-    gap = scores[best] - own
-    return Identified("no" if gap > CLEAR else "unknown", best, gap)
+        return Identified("yes", best)
+    return Identified("no" if scores[best] - own > CLEAR else "unknown", best)
 
 
 @functools.cache

@@ -13,11 +13,10 @@ from typing import Any
 
 from babelscope.core.registry import Registry, did_you_mean
 from babelscope.language.fitness import watch_words
-from babelscope.language.ud import Tree, parse_tree, read_trees
+from babelscope.language.ud import Tree, parse_tree
 from babelscope.metrics.base import is_allowed
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.extras import install_hint
-from babelscope.util.files import replacing
 from babelscope.util.text import read_line_bytes, read_lines, shorten
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
@@ -232,34 +231,6 @@ def _single_tree(sentences: Sequence[str], text: str, name: str) -> Tree | None:
         raise BabelscopeError(f"the parser {name} made {len(sentences)} sentences of a line: {shorten(text)}")
     tree = parse_tree(sentences[0].rstrip("\n").split("\n"), f"the parser {name} on {shorten(text)}")
     return replace(tree, sent_id="")  # the parser numbers every call from 1
-
-
-def train_udpipe(
-    trees: str | Path, model: str | Path, *, tokenizer: str = "", tagger: str = "", parser: str = ""
-) -> None:
-    """Train a UDPipe model on a CoNLL-U file; options as in UDPipe's manual, such as `epochs=20;dimension=16`.
-
-    The words it was trained on are written beside it, since a UDPipe model cannot be asked which words it knows.
-    """
-    library = import_udpipe()
-    reader = library.InputFormat.newConlluInputFormat()
-    reader.setText(read_line_bytes(trees).decode("utf-8"))
-    error = library.ProcessingError()
-    sentences, sentence = library.Sentences(), library.Sentence()
-    while reader.nextSentence(sentence, error):
-        sentences.push_back(sentence)
-        sentence = library.Sentence()
-    if not error.occurred():
-        made = library.Trainer.train(
-            "morphodita_parsito", sentences, library.Sentences(), tokenizer, tagger, parser, error
-        )
-    if error.occurred():
-        raise BabelscopeError(f"UDPipe cannot learn from {trees}: {error.message}")
-    with replacing(Path(model)) as file:
-        file.write(made)
-    words = {word.form.lower() for tree in read_trees(trees) if tree is not None for word in tree.words}
-    with replacing(words_file(Path(model))) as file:
-        file.writelines(f"{word}\n".encode() for word in sorted(words) if any(map(str.isalpha, word)))
 
 
 def words_file(model: Path) -> Path:

@@ -289,11 +289,5 @@ def _blocks(path: str | Path, part: FileRange = WHOLE) -> Iterator[tuple[int, in
 def _decoded(block: Sequence[bytes], path: str | Path, line: int, number: int) -> list[str]:
     try:
         return b"".join(block).decode("utf-8").removesuffix("\n").split("\n")
-    except UnicodeDecodeError:
-        for place, raw in enumerate(block, line):
-            try:
-                raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                message = f"not UTF-8 ({error.reason} at byte {error.start})"
-                raise BadSentence(at(path, place), number, "not UTF-8", message) from None
-        raise
+    except UnicodeDecodeError as error:
+        raise BadSentence(at(path, line), number, "not UTF-8", f"not UTF-8 ({error.reason})") from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from babelscope.core.registry import did_you_mean
 from babelscope.language.ud import Tree, Word
@@ -14,9 +14,14 @@ RESERVED = ("all", "reordering", "reordering_normalised", "reordering_crossing")
 """Names that no rule may have: the whole set, and phenomena that are found by alignment."""
 
 
+_STRICT = {"extra": "forbid"}  # of rule files: unknown keys are refused
+
+
 @dataclass(frozen=True, slots=True)
 class Pattern:
     """What a word must match: one of the values of each field that is given, and all of `features`."""
+
+    __pydantic_config__: ClassVar = _STRICT
 
     relation: tuple[str, ...] = ()
     """Relation to its head; `obl` also matches its subtypes (`obl:arg`)."""
@@ -68,6 +73,8 @@ LONGEST = 1000
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A phenomenon: a dependent and its head that match two patterns. Several rules may share a name."""
+
+    __pydantic_config__: ClassVar = _STRICT
 
     name: str
     definition: str

@@ -1,19 +1,12 @@
-"""Audits of error types: a sample of variants to be judged by hand, and error rates of detectors on references."""
+"""Audits of error types: a sample of variants to be judged by hand."""
 
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
-from babelscope.language.base import Analyser
-from babelscope.language.detecting import can_detect
-from babelscope.language.fitness import other_language
-from babelscope.language.registry import error_type, language
 from babelscope.making.pairs import make_pairs
-from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
 
@@ -46,62 +39,3 @@ def sample_for_audit(
         }
         for _, _, pair in sorted(chosen, key=lambda each: each[1])
     ]
-
-
-def count_audit(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """For each type the share of judged rows that are really wrong, with counts; unjudged rows are left out."""
-    judged: Counter[str] = Counter()
-    wrong: Counter[str] = Counter()
-    for number, row in enumerate(rows, 1):
-        answer = row.get("really_wrong")
-        if answer is None:
-            continue
-        if answer not in (True, False, "yes", "no"):
-            raise BabelscopeError(f"row {number}: 'really_wrong' must be yes or no, not {answer!r}")
-        if not isinstance(name := row.get("type"), str):
-            raise BabelscopeError(f"row {number}: 'type' must be text")
-        judged[name] += 1
-        wrong[name] += answer in (True, "yes")
-    return [
-        {"name": name, "value": wrong[name] / judged[name], "wrong": wrong[name], "n": judged[name]}
-        for name in sorted(judged)
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class DetectorCounts:
-    """Alarms of a detector on translations of the sources for which it can raise any."""
-
-    alarms: int
-    """References, assumed to be right, that it reported as wrong."""
-    references: int
-    found: int
-    """Variants with the error that it reported."""
-    variants: int
-
-
-def measure_detector(
-    type: str,
-    sources: Iterable[str],
-    references: Iterable[str],
-    *,
-    seed: int = 0,
-    analyser: Analyser | None = None,
-) -> DetectorCounts:
-    """Run the detector of `type` on each reference, and on one variant of each that has the phenomenon."""
-    made = error_type(type)
-    if (detect := made.detect) is None:
-        raise BabelscopeError(f"error type {type} has no detector")
-    analyser = analyser or language(made.language).analyser()
-    alarms = asked = found = variants = 0
-    for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
-        if not source.strip() or not reference.strip() or not can_detect(type, source):
-            continue
-        if other_language(reference, made.language):
-            continue
-        asked += 1
-        alarms += detect(source, analyser.analyse(reference))
-        for pair in make_pairs(type, [source], [reference], seed=seed + number, analyser=analyser):
-            variants += 1
-            found += detect(source, analyser.analyse(pair.contrastive[0]))
-    return DetectorCounts(alarms, asked, found, variants)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from babelscope.language.base import Analysed, Analyser, ErrorType, Variant, replace_word
+from babelscope.language.base import Analysed, ErrorType, Variant, replace_word
 from babelscope.language.detecting import can_detect
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import error_type, error_types, language
@@ -70,7 +70,6 @@ def machine_references(
     beam: int = 5,
     mode: str | None = None,
     answers: Sequence[Mapping[str, Any]] = (),
-    analyser: Analyser | None = None,
 ) -> Iterator[Outcome]:
     """Translate the source of each human pair again, and yield what becomes of the pair, in order.
 
@@ -78,7 +77,6 @@ def machine_references(
     has the phenomenon in the same words as the human reference is right, and one of its own variants makes the
     new pair, unless it does not seem to translate its source (`making.adequacy`). One that seems to have the error
     of the human variant is queued for a person; `answers` are the lines that came back. Any other is dropped.
-    By default, the `analyser` is that of the error type's language.
     Pairs whose source is a beginning (`testsets.items.BEGINNING`) are continued instead (`_continued`).
     """
     if any(BEGINNING in pair.extra for pair in pairs):
@@ -91,7 +89,7 @@ def machine_references(
     if strange := [name for name in answered if name.rpartition("/")[0] not in known]:
         raise BabelscopeError(f"the answer {min(strange)!r} belongs to no pair of the test set")
     _check_languages(human, [pair.correct for pair in human], "the human references")
-    maker = _Maker(seed, mode, answered, analyser)
+    maker = _Maker(seed, mode, answered)
     adequacy = Adequacy(human, seed)
     asked = [pair for pair in human if chosen[pair.source] is not None]
     for start in range(0, len(asked), _CHUNK):
@@ -244,6 +242,10 @@ def _difference(made: ErrorType, correct: str, contrastive: str) -> Variant:
     return changed_words(correct, contrastive, language(made.language).tokenise)
 
 
+def _analysed(made: ErrorType, text: str) -> Analysed[Any]:
+    return language(made.language).analyser().analyse(text)
+
+
 @dataclass(slots=True)
 class _Maker:
     """Makes a machine pair from a human pair and a translation, or gives the reason why not."""
@@ -251,7 +253,6 @@ class _Maker:
     seed: int
     mode: str | None
     answers: Mapping[str, Mapping[str, Any]]
-    analyser: Analyser | None
     made: set[tuple[str, ...]] = field(default_factory=set)
     """Phenomenon and texts of the pairs made so far."""
 
@@ -271,7 +272,7 @@ class _Maker:
         made = error_type(human.phenomenon)
         if other_language(translation, made.language):
             return dropped("another language")
-        read = self._analysed(made, translation)
+        read = _analysed(made, translation)
         own = self._variants(made, human, read)
         right = self._right(made, human, read, own)
         if right and rejected:
@@ -296,9 +297,6 @@ class _Maker:
         correction = replace_word(read, read.tokens[places[0]], changed.word).text if single else None
         return Outcome(human, system, translation, "queued", "contrastive word", correction=correction)
 
-    def _analysed(self, made: ErrorType, text: str) -> Analysed[Any]:
-        return (self.analyser or language(made.language).analyser()).analyse(text)
-
     def _variants(self, made: ErrorType, human: MinimalPair, read: Analysed[Any]) -> list[Variant]:
         return made.variants(read, self.mode if self.mode in made.modes else None, source=human.source)
 
@@ -309,7 +307,7 @@ class _Maker:
         overlap = made.overlap
         if overlap.wrong_places is not None and not overlap.by_count:
             return own if overlap.wrong_places(human.source, read) is None else []
-        reference = self._analysed(made, human.correct)
+        reference = _analysed(made, human.correct)
         if overlap.by_count:
             return own if len(own) >= len(self._variants(made, human, reference)) else []
         changed = _difference(made, human.correct, human.contrastive[0])
@@ -323,9 +321,9 @@ class _Maker:
             return made.overlap.wrong_places(human.source, read)
         changed = _difference(made, human.correct, human.contrastive[0])
         if not changed.changed:
-            lost = is_lost(made.overlap, read, self._analysed(made, human.correct), changed)
+            lost = is_lost(made.overlap, read, _analysed(made, human.correct), changed)
             return [] if lost and can_detect(made.name, human.source) else None
-        wrong = self._analysed(made, human.contrastive[0])
+        wrong = _analysed(made, human.contrastive[0])
         return find_same_error(made.overlap, read, wrong, changed) or None
 
     def _kept(

@@ -150,10 +150,9 @@ class GenderCounts:
         """The count of a gender at a stage, summed over occupations."""
         return sum(self.counts.get((each, stage, gender), 0.0) for each in occupations)
 
-    def shares(self, stage: str, occupations: Sequence[str] | None = None) -> list[Row]:
-        """The share of each gender at a stage, over some or all occupations."""
-        chosen = self._check(occupations)
-        totals = {gender: self.total(stage, gender, chosen) for gender in GENDERS}
+    def shares(self, stage: str) -> list[Row]:
+        """The share of each gender at a stage, over all occupations."""
+        totals = {gender: self.total(stage, gender, self.occupations) for gender in GENDERS}
         whole = sum(totals.values())
         if not whole:
             raise BabelscopeError(f"nothing was counted at the stage {stage!r}")
@@ -176,13 +175,6 @@ class GenderCounts:
             if female + male:
                 ratios[occupation] = female / (female + male)
         return ratios
-
-    def _check(self, occupations: Sequence[str] | None) -> Sequence[str]:
-        known = self.occupations
-        for occupation in occupations or ():
-            if occupation not in known:
-                raise BabelscopeError(f"the occupation {occupation!r} was not counted")
-        return known if occupations is None else occupations
 
 
 def occupation_correlation(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[Estimate, float]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babelscope.core.results import record_line
-from babelscope.language.base import LONGEST, Analyser, ErrorType, Variant
+from babelscope.language.base import LONGEST, ErrorType, Variant
 from babelscope.language.fitness import other_language, watch_language
 from babelscope.language.registry import error_type, language
 from babelscope.testsets.items import MinimalPair
@@ -36,7 +36,6 @@ def make_pairs(
     seed: int = 0,
     choose: Literal["one", "all"] = "one",
     mode: str | None = None,
-    analyser: Analyser | None = None,
     first: int = 1,
 ) -> Iterator[MinimalPair]:
     """Yield minimal pairs of the references that have the phenomenon: one variant drawn by the seed, or all.
@@ -45,7 +44,7 @@ def make_pairs(
     for the types that have it, and one of them must. Texts are streamed. Pairs with an empty text are left out and,
     with a warning, references of more than `LONGEST` characters. References in another language than that of the
     error types are refused as a set; where they are few, they are left out and counted in a warning. `first` is the
-    number of the first text in its file. By default, the `analyser` is that of the error types' language.
+    number of the first text in its file.
     """
     types = _types([type] if isinstance(type, str | ErrorType) else type)
     if choose not in ("one", "all"):
@@ -56,7 +55,7 @@ def make_pairs(
             f"error type {', '.join(made.name for made in types)} has no mode {mode!r}"
             + (f"; it has {', '.join(known)}" if known else "")
         )
-    analyser = analyser or language(types[0].language).analyser()
+    analyser = language(types[0].language).analyser()
     rules = f"the rules of {', '.join(each.name for each in types)}"
     code = types[0].language
     read = watch_language(references, code, what="the references", needed_by=rules, then="they are left out")

@@ -60,7 +60,9 @@ def pairwise_chrf(candidates: Sequence[str], references: Sequence[str], *, word_
     chrF++ with word_order=2. Each number equals sacreBLEU's for this candidate and this one reference.
     """
     orders = _count([*candidates, *references], word_order)
-    totals, n = _totals(orders), len(candidates)
+    n = len(candidates)
+    # N-grams of each text [texts, orders].
+    totals = np.stack([np.asarray(counts.sum(axis=1)).ravel() for counts in orders], axis=1)
     matches = []
     for counts in orders:
         levels = _levels(counts)
@@ -114,15 +116,6 @@ def _levels(counts: Any) -> Any:
     starts = np.concatenate([[0], ends])[counts.indptr]
     shape = (counts.shape[0], width * int(times.max(initial=1)))
     return csr_array((np.ones(len(indices)), indices, starts), shape=shape)
-
-
-def _totals(orders: Sequence[Any]) -> Array:
-    """Number of n-grams of each text [texts, orders]."""
-    return np.stack([_sums(counts) for counts in orders], axis=1)
-
-
-def _sums(counts: Any) -> Array:
-    return np.asarray(counts.sum(axis=1)).ravel()
 
 
 def f_scores(candidate: Array, reference: Array, match: Array) -> Array:

@@ -20,8 +20,6 @@ from babelscope.util.errors import BabelscopeError
 Normalise = Literal["bound", "ideal"]
 """What kQRG is divided by. bound: the upper bound of eq. 19, reached if all qualities are the highest. ideal: the
 gain of the same list in its best order."""
-
-
 Gains = Literal["linear", "exponential"]
 """What kRG gains by a hypothesis of relevance f. linear: f (eq. 13). exponential: 2^f - 1, the official code's."""
 Ties = Literal["shared", "random"]
@@ -30,10 +28,10 @@ relevance of its own, in random order (eq. 13 as printed); the value is the expe
 form."""
 
 
-def quality_bound(metric: Metric, named: float | None = None) -> float:
-    """The highest quality for kQRG: the one named, else that of the metric's scale; an error without either."""
-    bound = metric.scale.best_quality if named is None else named
-    if bound is None or not 0 < bound < math.inf:
+def quality_bound(metric: Metric) -> float:
+    """The highest quality for kQRG, that of the metric's scale; an error if it has none."""
+    bound = metric.scale.best_quality
+    if bound is None or bound <= 0:
         raise BabelscopeError(
             f"kQRG needs the highest quality that {metric.name} can give, a positive number: name it, as in "
             "cmd:COMMAND?bound=1, or divide by the ideal order"

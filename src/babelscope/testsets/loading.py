@@ -11,8 +11,10 @@ from typing import Literal, cast
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
 from babelscope.core.specs import split_options, split_spec
+from babelscope.testsets import registry
 from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.published import SetPart, data_folder, fetch
 from babelscope.util.text import check_name
 
 
@@ -135,8 +137,6 @@ def formats() -> dict[str, Format]:
 
 def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
     """Load a test set: a registered name (downloaded if need be), a JSON-lines file, or `format:path`."""
-    from babelscope.testsets import registry
-
     spec = check_name(str(spec))
     name, colon, rest = spec.partition(":")
     known = FORMATS.names()
@@ -146,18 +146,17 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
             raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {found.example}")
         return _read(found, spec, rest)
     base, query = split_options(spec)
-    if base in registry.named_sets():
-        parts = registry.named_sets()[base].parts
-        return registry.load_named(
-            base, data_dir, **(_options(FORMATS.find(parts[0].format), spec, base, query) if query else {})
-        )
+    if base in registry.SETS:
+        parts = registry.SETS[base].parts
+        options = _options(FORMATS.find(parts[0].format), spec, base, query) if query else {}
+        return _load_named(base, data_dir, options)
     if os.path.isdir(spec):
         raise BabelscopeError(
             f"{spec} is a folder; if it holds DistilLingEval sets, say distil-lingeval:{spec}"
         )
     if os.path.exists(spec) or (spec.endswith((".jsonl", ".json")) and not colon):
         return read_format("jsonl", spec)
-    choices = [*registry.named_sets(), *(f"{each}:" for each in known)]
+    choices = [*registry.SETS, *(f"{each}:" for each in known)]
     near = did_you_mean(f"{name}:" if colon else spec, choices, cutoff=0.5)
     hint = f"; {near}" if near else ""
     raise BabelscopeError(
@@ -166,16 +165,45 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
     )
 
 
+def _load_named(name: str, data_dir: str | Path | None, options: Mapping[str, bool | int | str]) -> TestSet:
+    """Load all parts of a named set, with options of their format.
+
+    Parts that are missing and cannot be downloaded are counted as skipped.
+    """
+    wanted = registry.find_set(name)
+    status = {fetched.file: fetched.status for fetched in fetch(wanted, data_dir)}
+    read: list[TestSet] = []
+    skipped: dict[str, int] = {}
+    for part in wanted.parts:
+        if all(status[file] == "missing" for file in part.files):
+            reason = f"{part.name} is not in the data folder, and its checksum is not known to us"
+            skipped[reason] = part.items
+            continue
+        made = read_format(part.format, data_folder(data_dir) / part.path, **options)
+        _check_count(part, made)
+        read.append(made)
+        for reason, count in made.skipped.items():
+            skipped[reason] = skipped.get(reason, 0) + count
+    return TestSet(name, tuple(item for made in read for item in made.items), skipped, wanted.version)
+
+
+def _check_count(part: SetPart, made: TestSet) -> None:
+    """Raise if a part has not as many items, skipped ones included, as were published."""
+    count = len(made) + sum(made.skipped.values())
+    if count != part.items:
+        raise BabelscopeError(
+            f"{part.name} has {count} items in the data folder, but {part.items} are published"
+        )
+
+
 def spec_for_scores(spec: str) -> tuple[str, str]:
     """The spec under which score files number the items, those with empty texts included; and the files' layout.
 
     The layout is the one that the publishers of the format define; "" where they define none.
     """
-    from babelscope.testsets import registry
-
     name, colon, rest = spec.partition(":")
     base, query = split_options(spec)
-    if named := registry.named_sets().get(base):
+    if named := registry.SETS.get(base):
         known = FORMATS.find(named.parts[0].format)
     elif not colon or name not in FORMATS.names() or not rest:
         return spec, ""

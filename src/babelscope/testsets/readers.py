@@ -40,28 +40,29 @@ def read_parallel(paths: str | Sequence[str | Path], *, skip_empty: bool = False
     paths = paths.split(",") if isinstance(paths, str) else paths
     if len(paths) < 2:
         raise BabelscopeError("parallel text needs a source and a reference file: parallel:SOURCE,REFERENCE")
-    columns = [read_lines(path) for path in paths]
-    require_equal_counts({str(path): len(lines) for path, lines in zip(paths, columns, strict=True)})
-    rows = enumerate(zip(*columns, strict=True), 1)
-    return _collect(
-        Path(paths[0]).name,
-        ((at(paths[0], n), _sentence(n, source, references)) for n, (source, *references) in rows),
-        skip_empty=skip_empty,
+    rows = (
+        (place, _sentence(n, source, references)) for n, place, (source, *references) in _side_by_side(paths)
     )
+    return _collect(Path(paths[0]).name, rows, skip_empty=skip_empty)
 
 
 def read_references(paths: str | Sequence[str | Path]) -> TestSet:
     """Read references whose sources are not known; a note stands in their place, which no system can be asked."""
     paths = paths.split(",") if isinstance(paths, str) else paths
-    columns = [read_lines(path) for path in paths]
-    require_equal_counts({str(path): len(lines) for path, lines in zip(paths, columns, strict=True)})
-    rows = enumerate(zip(*columns, strict=True), 1)
     # Sources tell sentences apart, in intervals too, so that each has a note of its own.
     records = (
-        (at(paths[0], n), {**_sentence(n, f"[source of sentence {n} not given]", list(own)), NO_SOURCE: True})
-        for n, own in rows
+        (place, {**_sentence(n, f"[source of sentence {n} not given]", own), NO_SOURCE: True})
+        for n, place, own in _side_by_side(paths)
     )
     return _collect(Path(paths[0]).name, records, skip_empty=False)
+
+
+def _side_by_side(paths: Sequence[str | Path]) -> Iterator[tuple[int, str, list[str]]]:
+    """Number, place and texts of each line of parallel files."""
+    columns = [read_lines(path) for path in paths]
+    require_equal_counts({str(path): len(lines) for path, lines in zip(paths, columns, strict=True)})
+    for number, texts in enumerate(zip(*columns, strict=True), 1):
+        yield number, at(paths[0], number), list(texts)
 
 
 def read_sources(path: str | Path, *, skip_empty: bool = False) -> TestSet:

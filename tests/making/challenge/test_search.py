@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import json
+import math
+import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kendalltau
 
 from babelscope.lab.grammar import corpus as lab
 from babelscope.lab.grammar.sentences import SentencePair
+from babelscope.language.align import longest_sentence
+from babelscope.language.ud import BadSentence
 from babelscope.language.ud_rules import RULES
-from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings
-from babelscope.making.challenge.reading import _MARKS, word_splitter
+from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, measure_order
+from babelscope.making.challenge.reading import _MARKS, TOO_LONG, word_splitter
+from babelscope.making.challenge.reordering import _crossings
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.process import peak_memory
+from tests.support.toy_fixtures import Babelscope
 
 N = 400
 NAMES = {rule.name for rule in RULES}
@@ -125,12 +135,6 @@ def test_minimum_and_exact_distances(world: tuple[Path, list[SentencePair]]) -> 
     least = Search(corpus(folder, "target"), SearchSettings(["particle"], least=2))
     kept = [one["distance"] for item in least.items() for one in item.extra["dependencies"]]
     assert sorted(kept) == sorted(distance for own in gold for distance in own if distance >= 2)
-
-
-def test_memory_does_not_grow_with_what_was_read(world: tuple[Path, list[SentencePair]]) -> None:
-    items: Iterator[object] = Search(corpus(world[0])).items()
-    next(items)
-    assert sum(1 for _ in items) == N - 1  # one at a time: the first was there before the last was read
 
 
 def changed(folder: Path, tmp_path: Path, **changes: tuple[int, str]) -> Corpus:
@@ -247,3 +251,192 @@ def test_parses_without_features_make_the_reflexive_rule_blind(tmp_path: Path) -
     search = Search(Corpus(parses=path))
     search.count()
     assert search.finder.blind_rules() == []
+
+
+@pytest.fixture
+def small_corpus(tmp_path: Path) -> Corpus:
+    from babelscope.lab.grammar.corpus import make_corpus
+
+    make_corpus(tmp_path, 60, seed=3, name="lab")
+    base = tmp_path / "lab"
+    return Corpus(
+        Path(f"{base}.en"), Path(f"{base}.de"), Path(f"{base}.en.conllu"), alignments=Path(f"{base}.align")
+    )
+
+
+def test_words_are_those_of_both_sides(small_corpus: Corpus) -> None:
+    search = Search(small_corpus)
+    words = sum(sum(item.extra["words"]) for item in search.items())
+    time.sleep(0.05)
+    rows = search.cost_rows()
+    found = {row.name: row.estimate for row in rows}
+    assert {row.counts["words"] for row in rows} == {words}
+    assert words > 500
+    assert {each.n for each in found.values()} == {60}
+    assert 0.05 <= found["seconds"].value < 600
+    assert found["memory_mb"].value == pytest.approx(peak_memory() / 2**20, rel=0.2)
+    # What parts count adds up to the same.
+    whole = Search(small_corpus)
+    for part in map(whole.of_part, whole.split(7)):
+        part.count()
+        whole.absorb(part.counted())
+    assert whole.tally.words == words
+
+
+def test_of_parses_alone_the_words_of_the_trees_count(small_corpus: Corpus) -> None:
+    assert small_corpus.parses is not None
+    lines = small_corpus.parses.read_text(encoding="utf-8").split("\n")
+    search = Search(Corpus(parses=small_corpus.parses))
+    search.count()
+    assert search.tally.words == sum(line.partition("\t")[0].isdigit() for line in lines)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux says it there")
+def test_memory_is_what_the_system_says() -> None:
+    held = b"x" * (50 * 2**20)
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    (said,) = (line.split()[1] for line in status.split("\n") if line.startswith("VmHWM:"))
+    assert peak_memory() == pytest.approx(int(said) * 1024, rel=0.05)
+    assert peak_memory() >= len(held)
+
+
+def test_the_command_prints_it_if_asked(small_corpus: Corpus, babelscope: Babelscope) -> None:
+    files = {
+        "--source": small_corpus.source,
+        "--reference": small_corpus.reference,
+        "--parses": small_corpus.parses,
+    }
+    files |= {"--alignments": small_corpus.alignments}
+    asked = [
+        "make",
+        "challenge",
+        *(str(each) for pair in files.items() for each in pair),
+        "--count",
+        "--json",
+    ]
+    rows = [json.loads(line) for line in babelscope(*asked, "--cost").out.splitlines()]
+    assert [row["name"] for row in rows[-2:]] == ["seconds", "memory_mb"]
+    assert all(row["cost"] == "extraction" and row["no_interval"] == "one run" for row in rows[-2:])
+    assert [json.loads(line) for line in babelscope(*asked).out.splitlines()] == rows[:-2]
+    assert "without --ray" in babelscope(*asked, "--cost", "--ray").err
+
+
+@pytest.fixture
+def long_corpus(tmp_path: Path) -> Corpus:
+    pytest.importorskip("thot")
+    long = " ".join(["a"] * (longest_sentence() + 1))
+    (tmp_path / "c.en").write_text(f"a b c\n{long}\nb c a\n")
+    (tmp_path / "c.de").write_text("x y z\nx\ny z x\n")
+    return Corpus(tmp_path / "c.en", tmp_path / "c.de")
+
+
+def test_it_is_named(long_corpus: Corpus) -> None:
+    with pytest.raises(BadSentence, match=r"c\.en.*2: sentence 2: 1,025 words are too many to align"):
+        list(Search(long_corpus, SearchSettings(["reordering"])).items())
+
+
+def test_it_is_skipped_and_counted(long_corpus: Corpus) -> None:
+    search = Search(long_corpus, SearchSettings(["reordering"]), skip_bad=True)
+    assert [item.source for item in search.items()] == ["a b c", "b c a"]
+    assert search.skipped == {TOO_LONG: 1}
+
+
+POINTS = st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=14).map(
+    lambda found: tuple(sorted(found))
+)
+PERMUTATIONS = st.integers(2, 9).flatmap(lambda n: st.permutations(range(n)))
+
+
+def crosses(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return (one[0] - other[0]) * (one[1] - other[1]) < 0
+
+
+@given(POINTS)
+def test_crossings_as_counted_one_by_one(points: tuple[tuple[int, int], ...]) -> None:
+    crossed, pairs = _crossings(points)
+    assert crossed == [sum(crosses(one, other) for other in points) for one in points]
+    assert 2 * pairs == sum(crossed)
+
+
+@given(POINTS)
+def test_tau_is_kendalls_tau_b(points: tuple[tuple[int, int], ...]) -> None:
+    order = measure_order(points, 8, 8)
+    wanted = kendalltau(*zip(*points, strict=True)).statistic if len(points) > 1 else math.nan
+    if order.tau is None:
+        assert math.isnan(wanted)
+    else:
+        assert order.tau == pytest.approx(wanted)
+
+
+@given(POINTS.filter(bool), st.integers(8, 20), st.integers(8, 20))
+def test_the_farthest_links(points: tuple[tuple[int, int], ...], source: int, target: int) -> None:
+    order = measure_order(points, source, target)
+    assert order.difference is not None
+    assert order.difference.measure == max(abs(i - j) for i, j in points)
+    assert order.normalised is not None
+    mean = (source + target - 2) / 2
+    lines = [abs(i / (source - 1) - j / (target - 1)) * mean for i, j in points]
+    assert order.normalised.measure == pytest.approx(max(lines))
+    for point in (order.difference, order.normalised, order.crossing):
+        assert point is not None
+        assert (point.source, point.target) in points
+
+
+@given(PERMUTATIONS)
+def test_turning_a_pair_round_changes_nothing(permutation: list[int]) -> None:
+    n = len(permutation)
+    links = tuple(enumerate(permutation))
+    order, back = measure_order(links, n, n), measure_order(tuple((j, i) for i, j in links), n, n)
+    assert order.tau == pytest.approx(back.tau)
+    assert order.difference is not None
+    assert back.difference is not None
+    assert order.difference.measure == back.difference.measure
+    # Of sentences of one length, the normalised difference is the difference.
+    assert order.normalised is not None
+    assert order.normalised.measure == pytest.approx(order.difference.measure)
+    mirrored = measure_order(tuple((i, n - 1 - j) for i, j in links), n, n)
+    assert mirrored.tau == pytest.approx(-(order.tau or 0))
+
+
+def test_length_is_not_order() -> None:
+    """Words in their old order, in a sentence twice as long: the paper's measure calls it reordered."""
+    links = tuple((n, 2 * n) for n in range(10))
+    order = measure_order(links, 10, 19)
+    words = [f"w{n}" for n in range(19)]
+    assert order.difference is not None
+    assert order.difference.measure == 9
+    assert order.normalised is not None
+    assert order.normalised.measure == pytest.approx(0)
+    assert order.tau == pytest.approx(1)
+    (instance,) = Limits().instances(order, words[:10], words)
+    assert instance.phenomenon == "reordering"
+    assert (instance.head, instance.dependent, instance.distance) == (10, 19, 9)
+    assert (instance.head_form, instance.dependent_form) == ("w9", "w18")
+
+
+def test_a_reversed_sentence_is_reordered_by_every_measure() -> None:
+    links = tuple((n, 5 - n) for n in range(6))
+    order = measure_order(links, 6, 6)
+    assert order.tau == -1
+    found = Limits().instances(order, list("abcdef"), list("uvwxyz"))
+    assert [(each.phenomenon, each.distance) for each in found] == [
+        ("reordering", 5),
+        ("reordering_normalised", 5),
+        ("reordering_crossing", 5),
+    ]
+    assert (
+        Limits(6, -1).instances(order, list("abcdef"), list("uvwxyz"))[0].phenomenon == "reordering_crossing"
+    )
+
+
+@pytest.mark.parametrize(("links", "source", "target"), [((), 3, 3), (((0, 0),), 1, 4), (((0, 3),), 1, 4)])
+def test_too_little_to_measure(links: tuple[tuple[int, int], ...], source: int, target: int) -> None:
+    order = measure_order(links, source, target)
+    assert order.tau is None
+    assert (order.difference is None) == (not links)
+    if order.normalised is not None:
+        assert order.normalised.measure == 0  # a side of one word has no order
+
+
+def test_a_link_given_twice_counts_once() -> None:
+    assert measure_order(((0, 1), (1, 0), (0, 1)), 2, 2) == measure_order(((0, 1), (1, 0)), 2, 2)

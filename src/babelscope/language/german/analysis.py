@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from babelscope.language import base
 from babelscope.language.base import Token
+
+if TYPE_CHECKING:
+    from babelscope.language.german.hanta import HanTaTagger
+    from babelscope.language.german.nouns import NounList
 
 Gender = Literal["m", "f", "n", ""]
 Number = Literal["sg", "pl"]
@@ -23,62 +27,15 @@ class Nominal(NamedTuple):
     case: Case
 
 
-class Nouns(Protocol):
-    """Readings of noun forms."""
-
-    def readings(self, form: str) -> frozenset[Nominal]:
-        """All readings of `form`; a compound has those of its last part, an unknown form none."""
-
-    def head(self, form: str) -> str:
-        """The longest end of `form` that is a known noun; empty if there is none."""
-
-    def listed(self, form: str) -> frozenset[Nominal]:
-        """The readings of `form` if the whole form is listed; else none."""
-
-    def declines_as_adjective(self, form: str) -> bool:
-        """Whether `form` can be an adjective used as a noun, as in "die Kranken"."""
-
-    def is_counted(self, form: str) -> bool:
-        """Whether `form` belongs to a noun with a plural, so that it may follow "ein"."""
-
-    def is_common(self, form: str) -> bool:
-        """Whether `form` is certainly a common noun, not the name of a person or place."""
-
-
-class Tagger(Protocol):
-    """Tags and lemmas of the words of a sentence."""
-
-    def tag(self, words: list[str]) -> list[tuple[str, str]]:
-        """An STTS tag and a lemma for each word."""
-
-    def can_be(self, word: str, tag: str) -> bool:
-        """Whether `word` alone could have a tag that begins with `tag`."""
-
-    def knows(self, word: str) -> bool:
-        """Whether `word` is common enough to be known as a whole."""
-
-
-class Analyser(Protocol):
-    """German analysis as the error types use it."""
-
-    @property
-    def nouns(self) -> Nouns: ...
-
-    @property
-    def tagger(self) -> Tagger: ...
-
-    def analyse(self, text: str) -> Analysed: ...
-
-
-Analysed = base.Analysed[Analyser]
+Analysed = base.Analysed["German"]
 
 
 @dataclass(frozen=True, slots=True)
 class German:
     """The default analyser: our tokenizer, a tagger with our corrections, and a noun list."""
 
-    tagger: Tagger
-    nouns: Nouns
+    tagger: HanTaTagger
+    nouns: NounList
 
     def analyse(self, text: str) -> Analysed:
         """The text with its tokens."""

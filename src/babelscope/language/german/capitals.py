@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from babelscope.language.german.analysis import Nouns, word_set
+from babelscope.language.german.analysis import word_set
+from babelscope.language.german.nouns import NounList
 
 _NOMINALISED = tuple(word_set("ADJ VVINF VVIZU VVPP VVFIN VMFIN VVIMP PIS PIAT ADV FM XY CARD"))
 _BEFORE_NOUN = ("ART", "ADJA", "PPOSAT", "APPRART", "PIAT", "PDAT", "CARD", "PIS", "PWAT")
@@ -23,7 +24,9 @@ def begins_sentence(words: list[str], tags: list[str], place: int) -> bool:
     return before < 0 or tags[before] == "$." or words[before] in (":", "...", "…", "|", "*")
 
 
-def nouns_by_capital(words: list[str], tagged: list[tuple[str, str]], nouns: Nouns) -> list[tuple[str, str]]:
+def nouns_by_capital(
+    words: list[str], tagged: list[tuple[str, str]], nouns: NounList
+) -> list[tuple[str, str]]:
     """Tag as NN words that only a capital shows to be nouns, and common nouns tagged as names."""
     tags = [tag for tag, _ in tagged]
     found = list(tagged)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from babelscope.language.german.analysis import Nouns, Tagger, word_set
+from babelscope.language.german.analysis import word_set
 from babelscope.language.german.capitals import nouns_by_capital
+from babelscope.language.german.hanta import HanTaTagger
+from babelscope.language.german.nouns import NounList
 
 # Words that open a clause with its finite verb at the end; they may be the second or third word of it.
 _OPENERS = ("KOUS", "PRELS", "PRELAT", "PWAV", "PWS", "PWAT")
@@ -16,7 +18,7 @@ _CONJOINED = ("ADJA", "ADJD", "ART", "CARD", "PIAT", "TRUNC")
 
 
 def correct_tags(
-    words: list[str], tagged: list[tuple[str, str]], tagger: Tagger, nouns: Nouns
+    words: list[str], tagged: list[tuple[str, str]], tagger: HanTaTagger, nouns: NounList
 ) -> list[tuple[str, str]]:
     """Correct the tags of nouns and finite verbs."""
     found = nouns_by_capital(words, tagged, nouns)
@@ -29,7 +31,7 @@ def correct_tags(
 class _Clauses:
     words: list[str]
     tags: list[str]
-    tagger: Tagger
+    tagger: HanTaTagger
 
     def correct(self) -> None:
         """Find the finite verb of each clause that seems to have none."""

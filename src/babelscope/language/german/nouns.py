@@ -73,12 +73,15 @@ class NounList:
         return _unpacked(self._mask(form))
 
     def listed(self, form: str) -> frozenset[Nominal]:
+        """The readings of `form` if the whole form is listed; else none."""
         return _unpacked(self._forms.get(form, 0))
 
     def declines_as_adjective(self, form: str) -> bool:
+        """Whether `form` can be an adjective used as a noun, as in "die Kranken"."""
         return bool(self._mask(form) & _ADJECTIVAL)
 
     def is_counted(self, form: str) -> bool:
+        """Whether `form` belongs to a noun with a plural, so that it may follow "ein"."""
         return bool(self._mask(form) & _COUNTED)
 
     def is_common(self, form: str) -> bool:

@@ -114,12 +114,8 @@ class Search:
             if item.extra["dependencies"] or not only_found:
                 yield record_line(item.as_json())
 
-    def parts(self, size: int) -> Iterator[Search]:
-        """Searches of parts of the corpus, of `size` sentences each; `absorb` adds their counts to this one's."""
-        return map(self.of_part, self.split(size))
-
     def split(self, size: int) -> list[Corpus]:
-        """The corpus in parts of `size` sentences."""
+        """The corpus in parts of `size` sentences, for `of_part`."""
         if self.aligns_here:
             raise BabelscopeError(
                 "word alignment is learnt from the whole corpus, which cannot be split then; give alignments, or "
@@ -128,7 +124,7 @@ class Search:
         return self.corpus.split(size) or [self.corpus]
 
     def of_part(self, part: Corpus) -> Search:
-        """The same search, on a part of the corpus."""
+        """The same search, on a part of the corpus; `absorb` adds its counts to this one's."""
         return Search(part, self.wanted, skip_bad=self._skipped is not None)
 
     def counted(self) -> dict[str, Any]:

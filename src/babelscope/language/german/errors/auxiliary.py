@@ -8,7 +8,7 @@ from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.articles import DEFINITE
 from babelscope.language.german.errors.overlap import BY_CLAUSE
-from babelscope.language.german.errors.phrases import noun_place_after
+from babelscope.language.german.errors.phrases import clause_around, noun_place_after
 from babelscope.language.german.irregular import AUXILIARIES
 
 _SWAPS = {
@@ -54,7 +54,7 @@ def variants(sentence: Analysed) -> list[Variant]:
         new = _SWAPS.get(old)
         if token.tag != "VAFIN" or not new or (participle := _participle(sentence, place)) is None:
             continue
-        clause = _clause(sentence, place)
+        clause = clause_around(sentence.tokens, place, ("$",))
         words = {each.text.lower() for each in clause}
         if old == "habe" and not words & _FIRST:
             new = "sei"  # in reported speech; "ich habe" is the indicative
@@ -78,14 +78,6 @@ def _participle(sentence: Analysed, place: int) -> str | None:
     )
     last = tokens[next(ends, len(tokens)) - 1]
     return last.text.lower() if last.tag == "VVPP" else None
-
-
-def _clause(sentence: Analysed, place: int) -> tuple[Token, ...]:
-    """The tokens around an auxiliary, between marks."""
-    tokens = sentence.tokens
-    first = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n].tag.startswith("$")), 0)
-    last = next((n for n in range(place + 1, len(tokens)) if tokens[n].tag.startswith("$")), len(tokens))
-    return tokens[first:last]
 
 
 def _has_object(sentence: Analysed, clause: tuple[Token, ...], participle: str) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant
-from babelscope.language.german.analysis import Analysed, Nominal, Nouns
+from babelscope.language.german.analysis import Analysed, Nominal
 from babelscope.language.german.errors.overlap import BY_PREPOSITION
 from babelscope.language.german.errors.phrases import noun_place_after, preposition_before
+from babelscope.language.german.nouns import NounList
 
 _ARTICLES = {"dem": "des", "einem": "eines", "den": "der"}
 _GENITIVES = frozenset(_ARTICLES.values())
@@ -64,7 +65,7 @@ def _capital_after(tokens: tuple[Token, ...], place: int) -> Token | None:
     return following if following and following.text[0].isupper() else None
 
 
-def genitives(form: str, nouns: Nouns, mode: str = "strict") -> list[str]:
+def genitives(form: str, nouns: NounList, mode: str = "strict") -> list[str]:
     """The genitive singular of a masculine or neuter noun in the dative singular, the usual form first.
 
     After an article in the dative, adjectives used as nouns end in -en, which the released sets do not see:
@@ -105,7 +106,7 @@ def _usual(endings: list[str], head: str) -> str:
     return "es" if one_syllable or head.endswith(_SIBILANTS) else "s"
 
 
-def genitive_plurals(form: str, nouns: Nouns, mode: str = "strict") -> list[str]:
+def genitive_plurals(form: str, nouns: NounList, mode: str = "strict") -> list[str]:
     """The genitive plural of a noun in the dative plural: without the -n of the dative, where it has one."""
     without = form[:-1]
     shorter = [without] if form.endswith("n") and _has(nouns.readings(without), "pl", "gen") else []

@@ -8,10 +8,12 @@ from dataclasses import replace
 
 from babelscope.language.base import Overlap, Token
 from babelscope.language.german.analysis import Analysed
-from babelscope.language.german.errors.phrases import noun_place_after, preposition_before
+from babelscope.language.german.errors.phrases import clause_around, noun_place_after, preposition_before
 from babelscope.language.german.errors.polarity import translation_is_positive
 
 _DATIVES = frozenset({"dem", "einem", "den"})
+# Marks and conjunctions, which end a clause.
+_ENDS = ("$", "KOU", "KON")
 _NOMINAL = ("NN", "NE", "PPER", "PIS", "PDS", "PRELS")
 
 
@@ -58,22 +60,11 @@ def _negation_is_lost(sentence: Analysed, reference: Analysed, place: int) -> bo
     return translation_is_positive(sentence) and any(t.lemma.lower() in known for t in sentence.tokens)
 
 
-def _clause(sentence: Analysed, place: int) -> range:
-    """Indices of the tokens around `place`, up to the next marks and conjunctions."""
-
-    def ends(number: int) -> bool:
-        return sentence.tokens[number].tag.startswith(("$", "KOU", "KON"))
-
-    first = next((n + 1 for n in range(place - 1, -1, -1) if ends(n)), 0)
-    last = next((n for n in range(place + 1, len(sentence.tokens)) if ends(n)), len(sentence.tokens))
-    return range(first, last)
-
-
 def _content_words(sentence: Analysed, place: int) -> frozenset[str]:
     """Lemmas that a particle or auxiliary may belong to: verbs, predicate and next content word of its clause."""
-    clause = _clause(sentence, place)
-    verbs = {sentence.tokens[n].lemma for n in clause if sentence.tokens[n].tag.startswith(("VV", "ADJD"))}
-    after = (sentence.tokens[n] for n in clause if n > place)
+    clause = clause_around(sentence.tokens, place, _ENDS)
+    verbs = {token.lemma for token in clause if token.tag.startswith(("VV", "ADJD"))}
+    after = (token for token in clause if token.start > sentence.tokens[place].start)
     following = next(
         (token.lemma for token in after if token.tag.startswith(("NN", "NE", "ADJ", "VV"))), None
     )
@@ -83,8 +74,7 @@ def _content_words(sentence: Analysed, place: int) -> frozenset[str]:
 def _subjects(sentence: Analysed, place: int) -> Iterator[str]:
     """Possible subjects of the verb at `place`: nouns and pronouns of its clause that follow no preposition."""
     prepositional = False
-    for number in _clause(sentence, place):
-        token = sentence.tokens[number]
+    for token in clause_around(sentence.tokens, place, _ENDS):
         if token.tag.startswith("APPR"):
             prepositional = True
         elif token.tag in _NOMINAL:

@@ -32,10 +32,12 @@ def preposition_before(tokens: tuple[Token, ...], place: int, *, strict: bool = 
     return before if word in _PREPOSITIONS and governs else None
 
 
-def clause_around(tokens: tuple[Token, ...], place: int) -> tuple[Token, ...]:
-    """The tokens around `place`, up to the next comma or end of a sentence on either side."""
-    first = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n].tag in ("$,", "$.")), 0)
-    last = next((n for n in range(place + 1, len(tokens)) if tokens[n].tag in ("$,", "$.")), len(tokens))
+def clause_around(
+    tokens: tuple[Token, ...], place: int, ends: tuple[str, ...] = ("$,", "$.")
+) -> tuple[Token, ...]:
+    """The tokens around `place`, up to the next on either side whose tag begins with one of `ends`."""
+    first = next((n + 1 for n in range(place - 1, -1, -1) if tokens[n].tag.startswith(ends)), 0)
+    last = next((n for n in range(place + 1, len(tokens)) if tokens[n].tag.startswith(ends)), len(tokens))
     return tokens[first:last]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, Tagger, word_set
+from babelscope.language.german.analysis import Analysed, word_set
 from babelscope.language.german.errors.overlap import NEGATION_DELETED
 from babelscope.language.german.errors.phrases import clause_around
 from babelscope.language.german.errors.polarity import (
@@ -95,15 +95,16 @@ def _is_word(sentence: Analysed, token: Token) -> bool:
 
     The tagger's guess is no evidence: it has learnt from "unverzüglich" that "verzüglich" is an adjective.
     """
-    rest, tagger = token.text[2:].lower(), sentence.analyser.tagger
+    rest = token.text[2:].lower()
     if token.tag == "NN":
         # Nouns made of adjectives ("die Unbekannten") are as good as these.
-        return bool(sentence.analyser.nouns.listed(rest.capitalize())) or _is_adjective(rest, tagger)
-    return _is_adjective(rest, tagger)
+        return bool(sentence.analyser.nouns.listed(rest.capitalize())) or _is_adjective(rest, sentence)
+    return _is_adjective(rest, sentence)
 
 
-def _is_adjective(form: str, tagger: Tagger) -> bool:
+def _is_adjective(form: str, sentence: Analysed) -> bool:
     """Whether an inflected form belongs to a frequent adjective, or to one that is a verb's participle."""
+    tagger = sentence.analyser.tagger
     for stem in dict.fromkeys((form, _ENDING.sub("", form))):
         if stem in _RARE or (NEGATABLE.match(stem) and not stem.endswith("bar")):
             return True

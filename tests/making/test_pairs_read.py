@@ -1,14 +1,18 @@
-"""What readers of pairs from text that no rule was written on found wrong; sentences of our own."""
+"""What readers of pairs and of variants found wrong, as classes of errors; sentences of our own."""
 
 from __future__ import annotations
-
-from collections import Counter
 
 import pytest
 
 pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
+from collections import Counter
+
+import pytest
+
+from babelscope.language.german.analysis import default_analyser
+from babelscope.language.registry import error_type
 from babelscope.making.pairs import make_pairs
 
 
@@ -226,3 +230,141 @@ def test_an_omission_ends_in_one_mark() -> None:
     reference = "Der Koch kam; er sagte: „Es regnet.“"
     left = [pair.contrastive[0] for pair in make_pairs("clause_omission", ["x"], [reference], choose="all")]
     assert "Der Koch kam." in left
+
+
+def made(type: str, text: str, mode: str | None = None, source: str = "It is not so.") -> list[str]:
+    """The changed words of all variants, or for omissions what is left."""
+    variants = error_type(type).variants(default_analyser().analyse(text), mode, source=source)
+    return [each.text if type == "clause_omission" else each.changed for each in variants]
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("Berta: Wir haben gut gespielt.", []),  # a name with a colon is no clause
+        ("Nein. Er kommt heute nicht.", []),
+        ("Es fehlt an allem: Essen, Kleidung, Arbeit.", []),
+        ("Sie gingen; niemand blieb. Es war still.", ["Niemand blieb. Es war still.", "Sie gingen. Es war still."]),
+        ("Der Bus war voll; was alle wussten.", []),  # what follows is no clause of its own
+        ("Die Firma (Kurz. Lang) baute Brücken. Sie wuchs.", ["Die Firma (Kurz. Lang) baute Brücken.", "Sie wuchs."]),
+        ("Er rief: „Ich komme. Warte doch.“ Sie lachte.", ["Er rief: „Ich komme. Warte doch.“", "Sie lachte."]),
+        ("Es galt der Antrag des Partei-bzw. Fraktionschefs, der lange sprach.", []),
+        ("Der Hund bellte. Die Katze schlief.", ["Der Hund bellte.", "Die Katze schlief."]),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_and_what_is_left_are_clauses(text: str, left: list[str]) -> None:
+    found = made("clause_omission", text)
+    assert set(left) <= set(found)
+    if not left:
+        assert found == []
+    for each in found:
+        assert each.count("(") == each.count(")")
+        assert each.count("„") == each.count("“")
+        assert not each.endswith((":", ";"))
+        assert not each[0].islower()
+
+
+def test_names_are_no_things() -> None:
+    text = "Wenn Puma und Adler wachsen, freut sich der Adler im Zoo an der Ostsee."
+    variants = error_type("placeholder_ding").variants(default_analyser().analyse(text))
+    assert [text[each.start :].split()[0] for each in variants] == ["Adler", "Zoo"]
+    assert all(each.start > 20 for each in variants), "the bare Adler may be a man"
+    assert len(made("placeholder_ding", text, "as-released")) > 2
+    assert made("placeholder_ding", "Er wohnt neben dem Weißen Haus.") == []
+
+
+NO_OPPOSITES = (
+    "unbeschadet unglaublich unverzüglich unerlässlich unverbesserlich unentwegt unaufhörlich unwiderstehlich"
+    " unsäglich unermüdlich unheimlich unlängst ungemein"
+)
+
+
+def test_a_word_of_degree_does_not_hide_the_genitive() -> None:
+    detect = error_type("hypercorrect_genitive").detect
+    assert detect is not None
+    for text, wrong in (
+        ("Er wartet seit fast eines Jahres.", True),
+        ("Er wartet seit fast einem Jahr.", False),
+    ):
+        assert detect("", default_analyser().analyse(text)) is wrong
+
+
+@pytest.mark.parametrize(
+    ("type", "text", "changed"),
+    [
+        ("polarity_affix_del", "Der Weg ist unsicher.", ["sicher"]),
+        ("polarity_affix_del", "Das unbearbeitete Feld blieb leer.", ["bearbeitete"]),
+        ("polarity_affix_del", "Die unbekannten Gäste gingen.", ["bekannten"]),
+        ("polarity_affix_del", "Er litt unter der Untätigkeit.", ["Tätigkeit"]),
+        ("polarity_affix_del", "Die unanständige Rede war kurz.", ["anständige"]),
+        ("polarity_affix_del", "Die unhöflichen Gäste gingen.", ["höflichen"]),
+        ("polarity_affix_del", "Die unendlichen Felder lagen da.", ["endlichen"]),
+        ("hypercorrect_genitive", "Er spielt seit dem Alter von fünf Jahren.", ["des Alters"]),
+        ("hypercorrect_genitive", "Das gilt gegenüber einem 850 Millionen Euro teuren Bau.", []),
+        ("hypercorrect_genitive", "Sie wohnt seit fast einem Jahr hier.", ["eines Jahres"]),
+        ("hypercorrect_genitive", "Sie wohnt seit mehr als einem Jahr hier.", ["eines Jahres"]),
+        ("hypercorrect_genitive", "Sie wohnt seit etwa einem Monat hier.", ["eines Monats"]),
+        ("hypercorrect_genitive", "Er ist beinahe dem Tod entronnen.", []),
+        ("hypercorrect_genitive", "Er schwieg gegenüber dem Alten.", ["des Alten"]),
+        ("hypercorrect_genitive", "Er stand nahe dem Blerchen.", ["des Blerchens"]),  # known by its suffix
+        ("hypercorrect_genitive", "Er stand nahe dem Zwurk.", []),  # nobody knows what it is
+        ("auxiliary", "Die Tür ist geöffnet.", []),  # a passive of state
+        ("auxiliary", "Die Wege sind gut beschildert.", []),
+        ("auxiliary", "Der Laden war gestern geschlossen.", []),
+        (
+            "auxiliary",
+            "Die Tür hat sie geöffnet.",
+            [],
+        ),  # "Die Tür ist sie geöffnet" is odd, but "die" may be the subject
+        ("auxiliary", "Er hat die Tür geöffnet.", ["ist"]),
+        ("auxiliary", "Der Wirt hat den Brief geöffnet.", ["ist"]),
+        ("auxiliary", "Sie hat einen Laden geöffnet.", ["ist"]),
+        ("auxiliary", "Die Gäste sind nach Hause gegangen.", ["haben"]),
+        ("auxiliary", "Die Preise waren gestiegen.", ["hatten"]),
+        ("auxiliary", "Er sagte, er habe das Buch gelesen.", ["sei"]),
+        ("auxiliary", "Ich habe das Buch gelesen.", ["bin"]),
+        ("auxiliary", "Das Tor ist gestern geöffnet worden.", []),
+        *(("polarity_affix_del", f"Das war {word} wichtig.", []) for word in NO_OPPOSITES.split()),
+        ("compound", "Der Organismus braucht am Donnerstag Unterstützung der Wirtschaft.", []),
+        ("compound", "Die Gartenmauer ist hoch.", ["Garten Mauer"]),
+        ("subj_adequacy", "Alle sind sie müde.", []),
+        ("subj_adequacy", "Sie fragt nach, ob er kommt, und antwortet nicht.", []),
+        ("subj_adequacy", "Sie sind Schwestern.", []),
+        ("subj_adequacy", "Wie überrascht sie gewesen wären!", []),
+        ("verb_particle", "So geht es: Leer hin, voll zurück.", []),
+        ("subj_verb_agreement", "Er muss weder reden, noch fordern.", ["müssen"]),
+        ("np_agreement", "Der Chef des NUFZ schwieg.", ["Die", "Das"]),  # whose gender nobody knows
+        ("polarity_affix_ins", "Der Preis ist deutlich gesunken.", []),
+        ("polarity_affix_ins", "Er kam so schnell wie möglich.", []),
+        ("polarity_affix_ins", "Der Plan ist klar.", ["unklar"]),
+        ("polarity_affix_ins", "Das war ein ehrlicher Plan.", ["unehrlicher"]),
+        ("polarity_particle_kein_del", "Züge gibt es keine mehr.", []),
+        ("polarity_particle_kein_del", "Keiner der Gäste blieb.", ["Einer"]),
+        ("polarity_particle_kein_ins", "Das war nur ein Traum.", []),
+        ("polarity_particle_kein_ins", "Manch ein Gast blieb.", []),
+        ("polarity_particle_nicht_ins", "Das passt mir am besten.", []),
+        ("polarity_particle_nicht_ins", "Das hat mir gefallen.", ["nicht"]),
+        ("polarity_particle_nicht_del", "Das liegt nicht zuletzt an ihm.", []),
+        ("polarity_particle_nicht_del", "Wer weiß, ob er kommt oder nicht.", []),
+        ("polarity_particle_nicht_del", "Er kommt nicht.", [""]),
+        ("subj_adequacy", "Er ging, bevor es schlecht für sie aussah.", []),
+        ("compound", "Er reiste nach Queensland.", []),
+        ("subj_verb_agreement", "Wer würde hier einen Garten erwarten, der blüht?", ["würden", "blühen"]),
+        ("subj_verb_agreement", "Die Gäste, die es bekanntgaben, gingen.", ["bekanntgab", "ging"]),
+        ("transliteration", "Er kennt das Mesotheliom nicht.", []),
+    ],
+)
+def test_variants_are_real_errors_of_their_type(type: str, text: str, changed: list[str]) -> None:
+    assert made(type, text) == changed
+
+
+def test_every_type_of_the_paper_has_the_mode_of_the_release_where_strict_leaves_something_out() -> None:
+    names = [
+        "clause_omission", "hypercorrect_genitive", "np_agreement", "placeholder_ding", "polarity_affix_del",
+        "polarity_particle_kein_del", "polarity_particle_nicht_del", "subj_verb_agreement",
+    ]  # fmt: skip
+    assert {error_type(name).modes[-1] for name in names} == {"as-released"}
+    assert made("polarity_affix_del", "Er kam unverzüglich.", "as-released") == ["verzüglich"]
+    assert made("hypercorrect_genitive", "Er spielt seit dem Alter von fünf Jahren.", "as-released") == [
+        "des Alter"
+    ]
