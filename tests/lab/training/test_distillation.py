@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import subprocess
 import sys
@@ -17,8 +16,8 @@ from typer.testing import CliRunner
 from babelscope.decoding import beam as beams
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import OpenModel
-from babelscope.lab.training import distillation
-from babelscope.lab.training.distillation import distill, translate_all
+from babelscope.lab.training import augmenting
+from babelscope.lab.training.distillation import distill
 from babelscope.lab.training.networks import new_network
 from babelscope.lab.training.shapes import SHAPES
 from babelscope.lab.training.tokenizer import train_pieces
@@ -100,48 +99,6 @@ def test_a_beam_wider_than_the_vocabulary() -> None:
     assert all(0 not in ids[:-1] and model.vocabulary.masked[0] not in ids for ids in found)
 
 
-def test_translation_goes_on_where_it_was_stopped(
-    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(distillation, "_CHUNK", 20)
-    system = open_teacher(teacher)
-    sources = [source for source, _ in PAIRS]
-    whole = translate_all(system, [*sources, *sources[:5]], tmp_path / "whole", beam=2, quiet=True)
-    assert whole[:5] == whole[-5:]
-    assert sum(text == target for text, (_, target) in zip(whole, PAIRS, strict=False)) > 0.9 * len(PAIRS)
-    stored = (tmp_path / "whole").read_bytes()
-    lines = stored.split(b"\n")[:-1]
-    assert len(lines) == 1 + math.ceil(len(PAIRS) / 20)
-    asked = []
-    monkeypatch.setattr(beams, "_search", lambda *a, search=beams._search: asked.extend(a[1]) or search(*a))
-
-    def translate() -> list[str]:
-        asked.clear()
-        return translate_all(system, [*sources, *sources[:5]], tmp_path / "cut", beam=2, quiet=True)
-
-    third = len(b"\n".join(lines[:3])) + 1
-    for kept in (third, third - 1, third + 17, 3):  # at the end of a line, before it, within one
-        (tmp_path / "cut").write_bytes(stored[:kept])
-        assert translate() == whole
-        assert (tmp_path / "cut").read_bytes() == stored
-        assert len(asked) == len(PAIRS) - 20 * max(0, stored[:kept].count(b"\n") - 1)
-    damaged = {
-        "a line twice, as two processes would write it": [*lines[:2], lines[1], *lines[2:]],
-        "a line lost": [lines[0], *lines[2:]],
-        "no JSON": [lines[0], b"{]", *lines[2:]],
-    }
-    for what, content in damaged.items():
-        (tmp_path / "cut").write_bytes(b"\n".join(content) + b"\n")
-        with pytest.raises(BabelscopeError, match=r"cut:\d+ is not the part that belongs there"):
-            translate()
-        assert asked == [], what
-    older = b'["Die Katze."]\n'  # without number and place
-    (tmp_path / "cut").write_bytes(older)
-    with pytest.raises(BabelscopeError, match="of an older version; move it away"):
-        translate()
-    assert (tmp_path / "cut").read_bytes() == older
-
-
 def test_one_process_at_a_time_works_in_a_folder(teacher: Path, tmp_path: Path) -> None:
     source, target = write_pairs(tmp_path / "text")
     ready = "import sys; from babelscope.util.locks import locked_folder; from pathlib import Path\n"
@@ -203,7 +160,7 @@ def test_students_of_several_seeds_share_their_teacher_s_translations(
 
     asked: list[int] = []
     monkeypatch.setattr(
-        distillation, "translate_ids", lambda *given: asked.append(len(given[1])) or translate_ids(*given)
+        augmenting, "translate_ids", lambda *given: asked.append(len(given[1])) or translate_ids(*given)
     )
     source, target = write_pairs(tmp_path / "text")
     words = ["distill", "--teacher", str(teacher), "--source", str(source), "--dev-source", str(source)]
@@ -219,7 +176,7 @@ def test_a_teacher_that_never_ends_is_named(
     teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, _ = write_pairs(tmp_path / "text")
-    monkeypatch.setattr(distillation, "translate_ids", lambda _, ids, __: [None] * len(ids))
+    monkeypatch.setattr(augmenting, "translate_ids", lambda _, ids, __: [None] * len(ids))
     told = f"{len(PAIRS)} of {len(PAIRS)} translations by .* has the teacher learned enough"
     with pytest.raises(BabelscopeError, match=told):
         distill(teacher, source, tmp_path / "out", quick(steps=2), beam=1, quiet=True)
@@ -243,5 +200,5 @@ def test_bad_distillation_is_refused_before_any_translation(teacher: Path, tmp_p
     distill(teacher, source, tmp_path / "out", recipe, beam=1, quiet=True)
     with pytest.raises(BabelscopeError, match=r"another configuration: seed 1 \(now 2\)"):
         distill(teacher, source, tmp_path / "out", quick(steps=2, seed=2), beam=1)
-    with pytest.raises(BabelscopeError, match=r"another configuration: beam 1 \(now 2\)"):
+    with pytest.raises(BabelscopeError, match=r"another configuration: decoding.beam 1 \(now 2\)"):
         distill(teacher, source, tmp_path / "out", recipe, beam=2)

@@ -108,13 +108,6 @@ def test_the_best_or_the_last_are_kept_and_averaged() -> None:
         assert (selection.best_step, selection.stale) == (6, 0)
 
 
-def test_a_checkpoint_that_kept_the_best_alone_is_read() -> None:
-    selection = Selection(1, "best")
-    selection.restore({"best": weights(7), "best_step": 3, "best_loss": 0.5, "stale": 2})
-    assert (selection.best_value, selection.best_step, selection.stale) == (0.5, 3, 2)
-    assert selection.averaged()["w"].tolist() == [7, 7]
-
-
 def test_averaged_weights_are_the_mean_of_those_measured(tmp_path: Path) -> None:
     recipe = quick(steps=40, dev_every=10, half=False, schedule="inverse-sqrt")
     card = learn(tmp_path, tmp_path / "mean", quick(**{**_given(recipe), "average": 2, "average_of": "last"}))

@@ -8,7 +8,7 @@ import itertools
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -136,8 +136,10 @@ def augment(
             journal = stack.enter_context(Journal(out / _JOURNAL, {**configuration, "block": _BLOCK}))
             stack.enter_context(training_numerics(threads, where))
             files = [stack.enter_context(replacing(out / name)) for name in (SOURCE, TARGET, ORIGIN)]
-            if real:
-                counts["real"] = _copy_real(real, files)
+            columns = [(str(path), stream_lines(path)) for path in real]
+            for line, (source, target) in parallel_rows(columns, 1) if real else ():
+                _write(files, source, target, "real", line)
+                counts["real"] = Counter({"": line})
             for each in translators:
                 counts[each.origin] = _add_translations(each, plan, journal, files, quiet=quiet)
         _warn_of_few(counts)
@@ -177,14 +179,6 @@ def _check_text(path: Path) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
-def _copy_real(paths: Sequence[Path], files: Sequence[IO[bytes]]) -> Counter[str]:
-    columns = [(str(path), stream_lines(path)) for path in paths]
-    count = 0
-    for count, (source, target) in parallel_rows(columns, 1):
-        _write(files, source, target, "real", count)
-    return Counter({"": count})
-
-
 def _add_translations(
     translator: _Translator, plan: Augmentation, journal: Journal, files: Sequence[IO[bytes]], *, quiet: bool
 ) -> Counter[str]:
@@ -195,7 +189,9 @@ def _add_translations(
     began = time.monotonic()
     translated: list[int] = []
     with contextlib.closing(Progress(f"translating {origin}", quiet=quiet)) as progress:
-        for first, lines in _blocks(translator.text):
+        left = stream_lines(translator.text)
+        for first in range(1, translator.lines + 1, _BLOCK):
+            lines = list(itertools.islice(left, _BLOCK))
 
             def make(lines: list[str] = lines) -> list[list[str]]:
                 translated.append(len(lines))
@@ -216,15 +212,6 @@ def _add_translations(
                     done, translator.lines, f"{rate:,.0f} sentences/s", (translator.lines - done) / rate
                 )
     return counts
-
-
-def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a text in blocks, each with the number of its first line."""
-    lines = stream_lines(path)
-    for first in itertools.count(1, _BLOCK):
-        if not (block := list(itertools.islice(lines, _BLOCK))):
-            return
-        yield first, block
 
 
 def _translate_block(model: Any, lines: Sequence[str], how: Decoding) -> list[list[str]]:
