@@ -7,22 +7,14 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
-from babelscope.decoding import beam as beams
-from babelscope.decoding.beam import beam_search
-from babelscope.decoding.model import OpenModel
 from babelscope.lab.training import augmenting
 from babelscope.lab.training.distillation import distill
-from babelscope.lab.training.networks import new_network
-from babelscope.lab.training.shapes import SHAPES
-from babelscope.lab.training.tokenizer import train_pieces
 from babelscope.lab.training.train import train
-from babelscope.lab.training.translating import open_teacher, translate_ids
+from babelscope.lab.training.translating import translate_ids
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, learn, quick, write_pairs
 
@@ -32,71 +24,6 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("teacher")
     learn(folder, folder / "model", quick(steps=150, label_smoothing=0.1, dev_every=75))
     return folder / "model"
-
-
-def random_model(seed: int) -> tuple[Any, OpenModel]:
-    """A network whose distributions are far from uniform, as transformers' model and as ours."""
-    from babelscope.decoding.families.bart import weights_of
-    from babelscope.decoding.families.encoder_decoder import EncoderDecoder
-    from babelscope.decoding.model import Vocabulary
-
-    pieces = train_pieces(iter(source for source, _ in PAIRS), 40)
-    network = new_network(SHAPES["tiny"], pieces, dropout=0.0, seed=seed).eval()
-    with torch.no_grad():
-        network.model.shared.weight *= 2
-        network.final_logits_bias[0, 0] = 1.5  # so that hypotheses end
-    vocabulary = Vocabulary(pieces.size, (pieces.pad,), 0, (pieces.pad,), 512, 512)
-    return network, EncoderDecoder(weights_of(network), vocabulary)
-
-
-@pytest.mark.parametrize("beam", [1, 2, 5])
-def test_beam_search_finds_what_transformers_finds(beam: int) -> None:
-    same = total = 0
-    for seed in range(3):
-        network, model = random_model(seed)
-        numbers = torch.Generator().manual_seed(seed)
-        sources = [
-            [*torch.randint(2, 30, (int(length),), generator=numbers).tolist(), 0]
-            for length in torch.randint(1, 9, (12,), generator=numbers)
-        ]
-        ours = beam_search(model, sources, beam=beam, max_length=15)
-        for source, (best,) in zip(sources, ours, strict=True):
-            theirs = network.generate(
-                torch.tensor([source]), num_beams=beam, do_sample=False, max_new_tokens=15, max_length=None
-            )[0, 1:].tolist()
-            assert 0 not in best[:-1]
-            total += 1
-            same += best == theirs
-    # All but ties and roundings; greedy search has neither here.
-    assert same >= (total if beam == 1 else 0.97 * total)
-
-
-def test_hypotheses_come_sorted_distinct_and_whatever_the_batch(
-    teacher: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    system = open_teacher(teacher)
-    sources = system.tokens.encode_sources([source for source, _ in PAIRS[::7]])
-    together = beam_search(system.model, sources, beam=4, n_best=4)
-    monkeypatch.setattr(beams, "_ROWS", 1)  # one source at a time
-    assert beam_search(system.model, sources, beam=4, n_best=4) == together
-    for source, group in zip(sources, together, strict=True):
-        assert len({tuple(ids) for ids in group}) == 4
-        scores = []
-        for ids in group:
-            memory, node, total = system.model.encode([source]), 0, 0.0
-            for fed, told in zip([*system.vocabulary.prefix, *ids], ids, strict=False):
-                logs = system.model.step(memory, [node], [fed])
-                node = memory.size - 1
-                total += float(logs[0, told])
-            scores.append(total / len(ids))
-        assert scores == sorted(scores, reverse=True) or max(map(abs, scores)) < 1e-5
-
-
-def test_a_beam_wider_than_the_vocabulary() -> None:
-    _, model = random_model(1)
-    (found,) = beam_search(model, [[3, 4, 0]], beam=60, n_best=60, max_length=3)
-    assert len(found) == 60
-    assert all(0 not in ids[:-1] and model.vocabulary.masked[0] not in ids for ids in found)
 
 
 def test_one_process_at_a_time_works_in_a_folder(teacher: Path, tmp_path: Path) -> None:

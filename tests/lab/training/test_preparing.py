@@ -119,13 +119,26 @@ def test_what_makes_no_sense_is_refused(given: dict[str, Any], said: str) -> Non
         Preparation(**given)
 
 
-def test_languages_the_wrong_way_round_leave_nothing_and_say_so(tmp_path: Path) -> None:
-    files = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
-    with pytest.raises(
-        BabelscopeError, match=r"no pair is left: language removed 40; .* the right way round"
-    ):
-        prepare(*files, tmp_path / "out", Preparation(languages="de-en", skip=("alignment",)))
+@pytest.mark.parametrize(
+    ("sources", "targets", "languages", "told"),
+    [
+        (ENGLISH, GERMAN, "de-en", r"no pair is left: language removed 40; .* the right way round"),
+        ([], [], "en-de", "the files are empty"),
+        (ENGLISH, ["Eins"], "en-de", r"40.*1|1.*40"),
+    ],
+)
+def test_text_that_cannot_be_prepared_leaves_nothing(
+    tmp_path: Path, sources: list[str], targets: list[str], languages: str, told: str
+) -> None:
+    files = tmp_path / "a", tmp_path / "b"
+    for path, lines in zip(files, (sources, targets), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    plan = Preparation(languages=languages, skip=("alignment",))
+    with pytest.raises(BabelscopeError, match=told):
+        prepare(*files, tmp_path / "out", plan)
     assert not (tmp_path / "out").exists()
+    with pytest.raises(BabelscopeError, match="is not empty"):
+        prepare(*files, tmp_path, plan)
 
 
 def test_two_sides_of_one_language_are_two_files(tmp_path: Path) -> None:
@@ -134,24 +147,6 @@ def test_two_sides_of_one_language_are_two_files(tmp_path: Path) -> None:
     prepare(*write(tmp_path, pairs), tmp_path / "out", plan)
     assert (tmp_path / "out" / "train.source").read_text(encoding="utf-8").splitlines() == ENGLISH
     assert (tmp_path / "out" / "train.target").read_text(encoding="utf-8").splitlines()[0] == pairs[0][1]
-
-
-def test_empty_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BabelscopeError, match="the files are empty"):
-        prepare(*write(tmp_path, []), tmp_path / "out", Preparation(languages="en-de", skip=("alignment",)))
-
-
-def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
-    files = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
-    with pytest.raises(BabelscopeError, match="is not empty"):
-        prepare(*files, tmp_path, Preparation(languages="en-de"))
-
-
-def test_unequal_files_are_refused_with_both_counts(tmp_path: Path) -> None:
-    source, target = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
-    target.write_text("Eins\n", encoding="utf-8")
-    with pytest.raises(BabelscopeError, match=r"40.*1|1.*40"):
-        prepare(source, target, tmp_path / "out", Preparation(languages="en-de", skip=("alignment",)))
 
 
 def test_the_command_makes_text_and_a_vocabulary_to_train_with(
