@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import time
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,7 +14,6 @@ from typing import IO, Any, Literal
 
 from babelscope.lab.training.checkpoints import CARD, CONFIGURATION, open_folder, write_json
 from babelscope.lab.training.devices import find_device, training_numerics
-from babelscope.lab.training.progress import Progress
 from babelscope.lab.training.tokenizer import TAGS, find_special_token
 from babelscope.lab.training.translating import (
     Decoding,
@@ -30,6 +28,7 @@ from babelscope.util.file_ranges import parallel_rows, stream_lines
 from babelscope.util.files import replacing
 from babelscope.util.journal import Journal
 from babelscope.util.locks import locked_folder
+from babelscope.util.progress import progress
 from babelscope.util.text import shorten
 from babelscope.util.version import __version__
 
@@ -186,15 +185,17 @@ def _add_translations(
     counts: Counter[str] = Counter()
     origin = translator.origin
     tag = f"{TAGS[origin]} " if plan.tagged else ""
-    began = time.monotonic()
-    translated: list[int] = []
-    with contextlib.closing(Progress(f"translating {origin}", quiet=quiet)) as progress:
+    shown = (
+        contextlib.nullcontext(lambda _: None)
+        if quiet
+        else progress(f"translating {origin}", translator.lines)
+    )
+    with shown as advance:
         left = stream_lines(translator.text)
         for first in range(1, translator.lines + 1, _BLOCK):
             lines = list(itertools.islice(left, _BLOCK))
 
             def make(lines: list[str] = lines) -> list[list[str]]:
-                translated.append(len(lines))
                 return _translate_block(translator.model, lines, plan.decoding)
 
             place = f"{origin} {first} {digest_json(lines)[:16]}"
@@ -205,12 +206,7 @@ def _add_translations(
                 if not why:
                     pair = (line, text) if origin == "forward" else (text, line)
                     _write(files, tag + pair[0], pair[1], origin, number)
-            done = first + len(lines) - 1
-            if translated:
-                rate = sum(translated) / (time.monotonic() - began)
-                progress.show(
-                    done, translator.lines, f"{rate:,.0f} sentences/s", (translator.lines - done) / rate
-                )
+            advance(len(lines))
     return counts
 
 
