@@ -135,9 +135,10 @@ def augment(
             journal = stack.enter_context(Journal(out / _JOURNAL, {**configuration, "block": _BLOCK}))
             stack.enter_context(training_numerics(threads, where))
             files = [stack.enter_context(replacing(out / name)) for name in (SOURCE, TARGET, ORIGIN)]
-            columns = [(str(path), stream_lines(path)) for path in real]
-            for line, (source, target) in parallel_rows(columns, 1) if real else ():
-                _write(files, source, target, "real", line)
+            if real:
+                line = 0
+                for line, (source, target) in parallel_rows([(str(p), stream_lines(p)) for p in real], 1):
+                    _write(files, source, target, "real", line)
                 counts["real"] = Counter({"": line})
             for each in translators:
                 counts[each.origin] = _add_translations(each, plan, journal, files, quiet=quiet)
