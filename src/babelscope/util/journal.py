@@ -61,11 +61,14 @@ class NothingStored:
 class Journal:
     """An open journal, locked by one process; removed when its block ends without an error."""
 
-    def __init__(self, path: Path, asked: Mapping[str, Any], *, private: bool = False) -> None:
-        """Start a journal, or resume one with the same `asked`."""
+    def __init__(
+        self, path: Path, asked: Mapping[str, Any], *, private: bool = False, lasting: bool = False
+    ) -> None:
+        """Start a journal, or resume one with the same `asked`; a `lasting` one is not removed at the end."""
         self.path = path
         self._stored = 0
         self._taken = 0
+        self._lasting = lasting
         self._made_folders = missing_folders(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +106,7 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        done = kind is None
+        done = kind is None and not self._lasting
         if done or not self.stored:
             self.path.unlink(missing_ok=True)
         self._lines.close()

@@ -34,10 +34,10 @@ from babelscope.lab.experiments.locality_networks import (
     Recurrent,
     Transformer,
     greedy,
-    sinusoids,
 )
 from babelscope.lab.experiments.locality_text import plan_for, read_own_text
 from babelscope.lab.experiments.locality_training import Best, train_trial
+from babelscope.lab.training.plain import sinusoids
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
