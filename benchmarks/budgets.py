@@ -8,7 +8,6 @@ that. The answers are kept where $BABELSCOPE_CACHE says so: the full search take
 
 from __future__ import annotations
 
-import gzip
 import os
 import random
 import statistics
@@ -23,7 +22,7 @@ from babelscope.methods.space.treatments import TREATMENTS, by_measure
 from babelscope.runs.judging import space
 from babelscope.systems.cached import cached
 from babelscope.testsets import ParallelSentence
-from benchmarks.common import arguments, shared, show
+from benchmarks.common import arguments, multi30k, shared, show
 
 _BUDGETS = (100, 300, 1000, 2000, 5000, 20_000)
 _MEASURES = ("empty_mode", "krg", "kqrg", "krg_beam_minus_exact", "kqrg_beam_minus_exact", "search_error")
@@ -31,15 +30,11 @@ _MEASURES = ("empty_mode", "krg", "kqrg", "krg_beam_minus_exact", "kqrg_beam_min
 
 def sentences(count: int) -> list[ParallelSentence]:
     """Random sentences of multi30k's test_2016_flickr with their references; none where it is absent."""
-    sides = []
-    for language in ("en", "de"):
-        path = shared("data", "multi30k", f"test_2016_flickr.{language}.gz")
-        if path is None:
-            return []
-        with gzip.open(path, "rt", encoding="utf-8", newline="\n") as file:
-            sides.append(file.read().removesuffix("\n").split("\n"))
-    chosen = sorted(random.Random(1).sample(range(len(sides[0])), count))
-    return [ParallelSentence(str(each), sides[0][each], (sides[1][each],)) for each in chosen]
+    english, german = multi30k("en"), multi30k("de")
+    if english is None or german is None:
+        return []
+    chosen = sorted(random.Random(1).sample(range(len(english[1])), count))
+    return [ParallelSentence(str(each), english[1][each], (german[1][each],)) for each in chosen]
 
 
 def tasks(quick: bool) -> dict[str, tuple[str, Any]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import gzip
 import json
 import os
 import statistics
 import sys
+import tempfile
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -60,6 +63,35 @@ def multi30k(language: str = "en") -> tuple[Path, list[str]] | None:
         return None
     with gzip.open(data, "rt", encoding="utf-8", newline="\n") as file:
         return folder, file.read().removesuffix("\n").split("\n")
+
+
+def copy_files(system: Any, folder: Path) -> None:
+    """Copy the files of a system's network and tokenizer, for processes that open it on their own."""
+    for path in {*system.folder.iterdir(), *system.tokens.folder.iterdir()}:
+        (folder / path.name).write_bytes(path.read_bytes())
+
+
+@functools.cache
+def opened(folder: str) -> Any:
+    """The system in a folder, opened once a process."""
+    from babelscope.systems.huggingface import HuggingFace
+
+    return HuggingFace("benchmark", Path(folder))
+
+
+def convert_ct2(folder: Path, *threads: tuple[int, int]) -> list[Any]:
+    """CTranslate2 translators in float32, one for each of (batches at once, threads a batch)."""
+    import ctranslate2
+
+    with tempfile.TemporaryDirectory() as temporary, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        converted = ctranslate2.converters.TransformersConverter(str(folder)).convert(f"{temporary}/model")
+        return [
+            ctranslate2.Translator(
+                converted, compute_type="float32", inter_threads=inter, intra_threads=intra
+            )
+            for inter, intra in threads
+        ]
 
 
 def random_marian(vocabulary: int, width: int, layers: int) -> Any:

@@ -18,7 +18,7 @@ from typing import Any
 
 from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.question import Question
-from babelscope.core.results import Result
+from babelscope.core.results import Record, Result
 from babelscope.lab.experiments.truth import Suite, cases, judge_translations
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.lexicon import SENSES
@@ -245,15 +245,18 @@ def judged(system: Any, evaluator: Any, suite: Suite, n: int) -> tuple[str, str,
     return passed, "; ".join(preflight_of(result.records, ConditionSettings()).reasons), result
 
 
-def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mapping[str, float]:
-    """How often the intervals hold the grammar's accuracy, with half of the nouns exchanged, in `count` draws."""
+def judged_right_and_wrong(evaluator: Any, suite: Suite, n: int) -> list[list[Record]]:
+    """Verdicts on n translations of the grammar's own, and on the same with the noun exchanged."""
     made = cases(suite, n, 2026)
     rng = random.Random(7)
     wrong = [realise_with_mistake(case.pair, case.noun, rng, "noun") for case in made]
-    judged_both = [
-        judge_translations(evaluator, made, texts, suite)[1]
-        for texts in ([c.pair.target for c in made], wrong)
-    ]
+    right = [case.pair.target for case in made]
+    return [judge_translations(evaluator, made, texts, suite)[1] for texts in (right, wrong)]
+
+
+def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mapping[str, float]:
+    """How often the intervals hold the grammar's accuracy, with half of the nouns exchanged, in `count` draws."""
+    judged_both = judged_right_and_wrong(evaluator, suite, n)
     known = known_truths(judged_both[0], ConditionSettings())
     inside = Counter[str]()
     shares = []
@@ -291,13 +294,7 @@ def corrected_draws(
     A share of `errors` of the nouns is exchanged. Items and known translations are drawn anew each time. `expected`
     is the share in all draws together, which an interval must hold; that of the draw itself is nearer.
     """
-    made = cases(suite, n, 2026)
-    rng = random.Random(7)
-    wrong = [realise_with_mistake(case.pair, case.noun, rng, "noun") for case in made]
-    judged_both = [
-        judge_translations(evaluator, made, texts, suite)[1]
-        for texts in ([c.pair.target for c in made], wrong)
-    ]
+    judged_both = judged_right_and_wrong(evaluator, suite, n)
     by_item: dict[int, list[Truth]] = {}
     for each in known_truths(judged_both[0], ConditionSettings()):
         by_item.setdefault(each.item, []).append(each)

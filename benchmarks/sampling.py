@@ -8,7 +8,6 @@ import multiprocessing
 import statistics
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -20,7 +19,7 @@ from babelscope import open_system
 from babelscope.core.answers import Drawing
 from babelscope.decoding.sampling import draw_samples
 from babelscope.systems.huggingface import HuggingFace
-from benchmarks.common import arguments, multi30k, show, sources_of
+from benchmarks.common import arguments, convert_ct2, copy_files, multi30k, opened, show, sources_of
 
 SAMPLES = 200
 LIMIT = 128
@@ -73,14 +72,7 @@ def transformers(system: HuggingFace, sources: list[str], size: int) -> Drawn:
 
 @functools.cache
 def _translator(folder: Path) -> Any:
-    import ctranslate2
-
-    with tempfile.TemporaryDirectory() as temporary, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        converted = ctranslate2.converters.TransformersConverter(str(folder)).convert(f"{temporary}/model")
-        return ctranslate2.Translator(
-            converted, compute_type="float32", inter_threads=1, intra_threads=torch.get_num_threads()
-        )
+    return convert_ct2(folder, (1, torch.get_num_threads()))[0]
 
 
 def ctranslate2(system: HuggingFace, sources: list[str], size: int) -> Drawn:
@@ -106,16 +98,11 @@ SIDES: dict[str, tuple[Callable[..., Drawn], tuple[int, ...]]] = {
 SLOW = "transformers generate"
 
 
-@functools.cache
-def _system(folder: str) -> HuggingFace:
-    return HuggingFace("benchmark", Path(folder))
-
-
 def _run(folder: str, side: str, setting: int, sources: list[str]) -> tuple[float, Drawn]:
     """CPU seconds of all threads and what was drawn; called in a process of its own."""
     # A thread a process: more of them draw sooner, but wait for each other at the processor's cost.
     torch.set_num_threads(1)
-    system = _system(folder)
+    system = opened(folder)
     if side.startswith("ctranslate2"):
         _translator(system.folder)
     began = time.process_time()
@@ -156,8 +143,7 @@ def compare(folder: str, sources: list[str], *, repeats: int) -> dict[str, list[
 def measure(system: HuggingFace, sources: list[str], *, repeats: int) -> tuple[list[Any], Any]:
     """Rows of throughput and the ratios."""
     with tempfile.TemporaryDirectory() as folder:
-        for path in {*system.folder.iterdir(), *system.tokens.folder.iterdir()}:
-            (Path(folder) / path.name).write_bytes(path.read_bytes())
+        copy_files(system, Path(folder))
         rounds = compare(folder, sources, repeats=repeats)
     rounds[SLOW] = [
         (math.fsum(second for second, _ in rounds[SLOW]), _total([drawn for _, drawn in rounds[SLOW]]))

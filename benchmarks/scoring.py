@@ -8,7 +8,6 @@ import random
 import statistics
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -19,7 +18,7 @@ import torch
 from babelscope import load, open_system
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.testsets import ParallelSentence
-from benchmarks.common import arguments, multi30k, ratio, show
+from benchmarks.common import arguments, convert_ct2, copy_files, multi30k, opened, ratio, show
 
 Pairs = list[tuple[str, str]]
 
@@ -73,21 +72,9 @@ def one_at_a_time(system: HuggingFace, pairs: Pairs, _: int) -> list[list[float]
 @functools.cache
 def _translators(folder: Path) -> dict[int, Any]:
     """CTranslate2 in float32, all cores on one batch or a batch a core."""
-    import ctranslate2
-
     cores = torch.get_num_threads()
-    with tempfile.TemporaryDirectory() as temporary, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        converted = ctranslate2.converters.TransformersConverter(str(folder)).convert(f"{temporary}/model")
-        return {
-            at_once: ctranslate2.Translator(
-                converted,
-                compute_type="float32",
-                inter_threads=at_once,
-                intra_threads=max(1, cores // at_once),
-            )
-            for at_once in {1, cores}
-        }
+    counts = sorted({1, cores})
+    return dict(zip(counts, convert_ct2(folder, *((n, cores // n) for n in counts)), strict=True))
 
 
 def ctranslate2_scores(
@@ -118,14 +105,9 @@ SIDES: dict[str, tuple[Callable[..., list[list[float]]], tuple[Any, ...]]] = {
 """Each side with the settings among which its best is taken."""
 
 
-@functools.cache
-def _system(folder: str) -> HuggingFace:
-    return HuggingFace("benchmark", Path(folder))
-
-
 def _run(folder: str, side: str, setting: Any, pairs: Pairs) -> tuple[float, list[list[float]]]:
     """Seconds and answers of a side; called in a process of its own."""
-    system = _system(folder)
+    system = opened(folder)
     began = time.perf_counter()
     answers = SIDES[side][0](system, pairs, setting)
     return time.perf_counter() - began, answers
@@ -182,8 +164,7 @@ def measure(
     pairs = variants(sources, targets, 2)
     tens = variants(sources[: len(sources) // 3], targets[: len(targets) // 3], 10)
     with tempfile.TemporaryDirectory() as folder:
-        for path in {*system.folder.iterdir(), *system.tokens.folder.iterdir()}:
-            (Path(folder) / path.name).write_bytes(path.read_bytes())
+        copy_files(system, Path(folder))
         repeats = 4 if quick else 9
         workers = {name: Worker(Path(folder), name) for name in SIDES}
         two, difference = compare(workers, pairs, repeats=repeats)

@@ -6,7 +6,6 @@ import copy
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pytest
@@ -122,76 +121,6 @@ def totals(found: ExactResult) -> list[tuple[Target, float]]:
 
 
 kinds = st.sampled_from(["random", "ties", "flat", "forced", "sharp"])
-cases: Any = {
-    "seed": st.integers(0, 2**31),
-    "kind": kinds,
-    "words": st.integers(1, 2),
-    "limit": st.integers(1, 6),
-    "k": st.sampled_from([1, 2, 3, 5, 10, 1000]),
-    "rows": st.sampled_from([1, 2, 7, 256]),
-    "sources": st.lists(st.tuples(st.integers(0, 3)), min_size=1, max_size=4, unique=True),
-}
-
-
-@settings(max_examples=150)
-@given(**cases)
-def test_it_is_what_enumeration_finds(
-    seed: int, kind: str, words: int, limit: int, k: int, rows: int, sources: list[Target]
-) -> None:
-    """Same hypotheses, order and scores, whatever the ties, zeros, forced ends, k and batches."""
-    model = Table(seed, kind, words=words + 1, limit=limit, prefix=(START,) if seed % 2 else (START, 3))
-    for source, found in zip(sources, exact_search(model, sources, k=k, rows=rows), strict=True):
-        complete, prefixes = enumerate_table(model, source)
-        expected = best(complete, k)
-        assert totals(found) == expected
-        assert found.exact
-        last = expected[-1][1] if len(expected) == k else -math.inf
-        assert found.bound == last
-        assert found.minimum == sum(score > last + 1e-4 for score in prefixes.values())
-        assert found.minimum <= found.expansions <= len(prefixes)
-        assert sum(map(math.exp, dict(expected).values())) <= found.mass + 1e-6 <= 1 + 2e-6
-    assert model.largest <= max(rows, len(sources))
-
-
-@settings(max_examples=150)
-@given(**cases, expansions=st.integers(1, 40))
-def test_certificates_are_true(
-    seed: int, kind: str, words: int, limit: int, k: int, rows: int, sources: list[Target], expansions: int
-) -> None:
-    """Stopped early, nothing that enumeration finds later exceeds the stated bound."""
-    model = Table(seed, kind, words=words + 1, limit=limit)
-    answers = exact_search(model, sources, k=k, rows=rows, budget=Budget(expansions=expansions))
-    for source, found in zip(sources, answers, strict=True):
-        complete, _ = enumerate_table(model, source)
-        got = totals(found)
-        assert found.expansions <= expansions
-        assert all(complete[ids] == score for ids, score in got)
-        assert got == sorted(got, key=lambda item: (-item[1], len(item[0]), item[0]))
-        rest = [score for ids, score in complete.items() if ids not in dict(got)]
-        assert all(score <= found.bound + 1e-6 for score in rest)
-        assert found.mass <= 1 + 1e-6
-        assert found.mass >= sum(math.exp(score) for _, score in got) - 1e-6
-        if found.exact:
-            assert [score for _, score in got] == [score for _, score in best(complete, k)]
-        sure = [score for _, score in got if score >= found.bound]
-        assert sure == [score for _, score in best(complete, k)][: len(sure)]
-        if found.expansions < expansions:
-            assert found.exact
-
-
-@settings(max_examples=60)
-@given(**cases)
-def test_every_row_is_given_back(
-    seed: int, kind: str, words: int, limit: int, k: int, rows: int, sources: list[Target]
-) -> None:
-    model = Table(seed, kind, words=words + 1, limit=limit, prefix=(START, 3) if seed % 2 else (START,))
-    search = exact._Search(model, sources, k, Budget(expansions=20), rows)
-    ended = [sentence.number for sentence in search.run()]
-    assert sorted(ended) == list(range(len(sources)))
-    memory = search.memory
-    back = np.concatenate([np.zeros(0, dtype=int), *memory._given_back])
-    assert sorted(back) == list(range(memory.n_sources, memory.size))
-    assert not search.references[memory.n_sources : memory.size].any()
 
 
 @pytest.mark.parametrize("cores", [1, 2])

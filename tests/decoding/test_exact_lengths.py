@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,6 +31,7 @@ cases: Any = {
     "sources": st.lists(st.tuples(st.integers(0, 3)), min_size=1, max_size=3, unique=True),
 }
 rules = st.one_of(
+    st.just(LengthRule()),
     st.builds(LengthRule, exactly=st.integers(1, 6)),
     st.builds(LengthRule, exactly=st.integers(1, 6), penalty=st.sampled_from([0.5, 1.0])),
     st.builds(
@@ -89,10 +91,11 @@ def test_it_is_what_enumeration_finds(
         last = expected[-1][1] if len(expected) == k else -math.inf
         assert found.bound == last
         assert found.minimum == prefixes_above(model, source, rule, last + 1e-4)
-        assert found.minimum <= found.expansions
+        assert found.minimum <= found.expansions <= prefixes_above(model, source, rule, -math.inf)
         probable = sum(math.exp(rank * len(ids) ** rule.penalty) for ids, rank in expected)
         everything = sum(math.exp(rank * len(ids) ** rule.penalty) for ids, rank in ranks.items())
         assert probable - 1e-6 <= found.mass <= everything + 1e-6
+    assert rule != LengthRule() or model.largest <= max(rows, len(sources))
 
 
 @settings(max_examples=200, deadline=None)
@@ -206,8 +209,11 @@ def test_lengths_that_cannot_be_searched() -> None:
 def test_every_row_is_given_back(
     seed: int, kind: str, words: int, limit: int, k: int, rows: int, sources: list[Target], rule: LengthRule
 ) -> None:
-    model = Table(seed, kind, words=words, limit=max(limit, rule.exactly))
+    prefix = (START,) if seed % 2 else (START, 3)
+    model = Table(seed, kind, words=words, limit=max(limit, rule.exactly), prefix=prefix)
     search = exact._Search(model, sources, k, Budget(expansions=20), rows, rule)
     assert sorted(sentence.number for sentence in search.run()) == list(range(len(sources)))
     memory = search.memory
-    assert sum(map(len, memory._given_back)) == memory.size - memory.n_sources
+    back = np.concatenate([np.zeros(0, dtype=int), *memory._given_back])
+    assert sorted(back) == list(range(memory.n_sources, memory.size))
+    assert not search.references[memory.n_sources : memory.size].any()

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 
 import pytest
 import torch
-from scipy.stats import chisquare
 
 from babelscope.core.answers import Budget
 from babelscope.decoding.beam import beam_search
@@ -21,6 +19,7 @@ from babelscope.decoding.mixture import Mixture, join_sources, split_source
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.util.errors import BabelscopeError
+from tests.decoding.test_sampling import p_value
 from tests.support.models import toy_network
 
 LIMIT = 4
@@ -109,23 +108,20 @@ def test_a_beam_as_wide_as_the_space_finds_the_best(made: list[tuple[str, int, i
 def test_samples_have_the_mean_probabilities() -> None:
     members, sources = mixture([("marian", 1, None), ("marian", 2, None)])
     truth = averaged(members, sources)
-    n = 20_000
-    [drawn] = draw_samples(Mixture(members), [join_sources(sources)], n=n, seed=1, limit=LIMIT)
-    counts = Counter(tuple(each.ids) for each in drawn)
+    [drawn] = draw_samples(Mixture(members), [join_sources(sources)], n=20_000, seed=1, limit=LIMIT)
     expected = {ids: math.exp(score) for ids, score in truth.items()}
-    often = [ids for ids, share in expected.items() if share * n >= 5]
+    ended = [tuple(each.ids) for each in drawn if tuple(each.ids) in expected]
+    mass = math.fsum(expected.values())
+    assert len(ended) / len(drawn) == pytest.approx(mass, abs=4 * math.sqrt(mass * (1 - mass) / len(drawn)))
 
-    def p_value(shares: dict[Target, float]) -> float:
-        seen = [counts[ids] for ids in often]
-        right = [shares[ids] * n for ids in often]
-        seen.append(n - sum(seen))
-        right.append(n - sum(right))
-        return float(chisquare(seen, right).pvalue)
+    def p_of(shares: dict[Target, float]) -> float:
+        whole = math.fsum(shares.values())
+        return p_value(ended, {ids: share / whole for ids, share in shares.items()})
 
-    assert p_value(expected) > 1e-3
+    assert p_of(expected) > 1e-3
     [(_, scores)] = score_targets(members[0], [sources[0]], [list(expected)], budget=4096)
     alone = {ids: math.exp(math.fsum(row)) for ids, row in zip(expected, scores, strict=True)}
-    assert p_value(alone) < 1e-6, "one member's own distribution is noticed"
+    assert p_of(alone) < 1e-6, "one member's own distribution is noticed"
     for each in drawn[:50]:
         if each.ids[-1] == 0:
             assert math.fsum(each.logprobs) == pytest.approx(truth[tuple(each.ids)], abs=1e-4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
@@ -15,6 +14,7 @@ from babelscope.decoding.families.bart import weights_of
 from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.generic import Generic
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
+from babelscope.decoding.trees import target_tree
 from tests.support.models import toy_network
 
 FAMILIES = ("marian", "fsmt", "m2m100", "mbart50", "t5", "mt5")
@@ -128,28 +128,6 @@ def test_marian_masks_pad_before_the_softmax() -> None:
     assert torch.allclose(row[kept], (unmasked[kept] - torch.log1p(-unmasked[pad].exp())), atol=1e-5)
 
 
-@settings(max_examples=15)
-@given(
-    seed=st.integers(0, 2**31),
-    data=st.data(),
-)
-def test_lean_marian_equals_transformers(seed: int, data: st.DataObject) -> None:
-    """The lean forward pass and transformers' own give the same scores for any sources and targets."""
-    lean, generic = toy("marian", seed), toy("marian", seed, lean=False)
-    eos, free = lean.vocabulary.eos, free_tokens(lean)
-    words = st.lists(st.sampled_from(free), max_size=5)
-    sources = data.draw(st.lists(words.map(lambda row: [*row, eos]), min_size=1, max_size=4))
-    targets = [
-        data.draw(st.lists(words.map(lambda row: [*row, eos]), min_size=1, max_size=4)) for _ in sources
-    ]
-    budget = data.draw(st.sampled_from([1, 16, 4096]))
-    ours = dict(score_targets(lean, sources, targets, budget=budget))
-    theirs = dict(score_targets(generic, sources, targets, budget=4096))
-    for number, target in itertools.product(range(len(sources)), range(4)):
-        if target < len(targets[number]):
-            assert ours[number][target] == pytest.approx(theirs[number][target], abs=1e-4)
-
-
 @pytest.mark.parametrize("lean", [True, False])
 def test_several_cores_give_the_same_scores(lean: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches spread over threads: the same scores, the number of threads as it was, and faults are told."""
@@ -205,3 +183,30 @@ def test_stepping_from_a_prefix_never_fed_is_an_error() -> None:
     memory = model.encode([[2, model.vocabulary.eos]])
     with pytest.raises(IndexError, match="no prefix 7"):
         model.step(memory, [7], [2])
+
+
+EOS = 0
+words = st.lists(st.integers(1, 3), max_size=5)
+
+
+@given(
+    targets=st.lists(words, min_size=1, max_size=6),
+    ended=st.booleans(),
+    prefix=st.sampled_from([(9,), (9, 8)]),
+)
+def test_every_target_can_be_read_off(targets: list[list[int]], ended: bool, prefix: tuple[int, ...]) -> None:
+    targets = [[*target, EOS] if ended else [*target, 1] for target in targets]
+    tree = target_tree(prefix, targets)
+    for target, path in zip(targets, tree.paths, strict=True):
+        assert [tree.edge_tokens[edge] for edge in path] == target
+        for position, edge in enumerate(path):
+            fed, node = [], tree.edge_nodes[edge]
+            while node >= 0:
+                fed.append(tree.tokens[node])
+                assert tree.parents[node] < node, "parents come first"
+                node = tree.parents[node]
+            assert fed[::-1] == [*prefix, *target[:position]]
+            assert tree.depths[tree.edge_nodes[edge]] == len(fed) - 1
+    beginnings = {tuple(target[:n]) for target in targets for n in range(len(target))}
+    assert len(tree.tokens) == len(prefix) - 1 + len(beginnings), "each beginning is fed once"
+    assert len(tree.edge_tokens) == len({tuple(t[: n + 1]) for t in targets for n in range(len(t))})

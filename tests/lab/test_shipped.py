@@ -1,12 +1,16 @@
-"""The models in the package: they open, they translate, and they are small."""
+"""What the lab offers as a plug-in: models that open, translate and are small, test sets, queries and parsers."""
 
 from __future__ import annotations
 
+import re
+import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 from babelscope import load, open_system
+from babelscope.core.registry import resolve
 from babelscope.lab.experiments.evaluation import evaluate
 from babelscope.lab.grammar.worlds import EASY, HARD
 from babelscope.lab.plugin import MODELS
@@ -14,7 +18,11 @@ from babelscope.lab.shipped import model_names, read_card
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
 from babelscope.lab.training.tokenizer import FILES
+from babelscope.language.parsers import UDPIPE_MODELS
+from babelscope.methods.patterns.flow import QUERIES, read_queries
+from babelscope.systems.opening import SCHEMES
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
+from babelscope.testsets.loading import FORMATS
 from babelscope.util.errors import BabelscopeError
 
 
@@ -53,6 +61,8 @@ def test_names_that_are_not_there() -> None:
         open_system("lab:teecher")
     with pytest.raises(BabelscopeError, match="there are parallel, challenge, pairs, gender, "):
         load("lab:nothing")
+    with pytest.raises(BabelscopeError, match=r"no lab queries 'verbs'; there are occupations, senses"):
+        read_queries("lab:verbs")
 
 
 def test_lab_test_sets() -> None:
@@ -79,3 +89,35 @@ def test_models_are_made_after_what_they_need() -> None:
             assert all(need.endswith(FILES[-1]) for need in job.needs), "no teacher waits for another's end"
         if job.name.startswith("student"):
             assert job.needs == (f"{job.name.replace('student', 'teacher')}/{CARD}",)
+
+
+HOME = Path(__file__).parents[2]
+DECLARED = tomllib.loads((HOME / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+PLACES = [
+    (group, name, place)
+    for group, entries in DECLARED.items()
+    for name, place in entries.items()
+    if place.startswith("babelscope.lab")
+]
+
+
+@pytest.mark.parametrize(("group", "name", "place"), PLACES)
+def test_what_is_declared_is_there_and_installed(group: str, name: str, place: str) -> None:
+    assert resolve(place) is not None
+    (installed,) = metadata.entry_points(group=group, name=name)
+    assert installed.value == place
+
+
+def test_every_registry_finds_what_the_lab_offers() -> None:
+    assert SCHEMES.find("lab").opener == "babelscope.lab.shipped:open_lab"
+    assert FORMATS.find("lab").reader == "babelscope.lab.shipped:read_lab"
+    assert callable(QUERIES.find("lab"))
+    assert {"lab-de", "lab-en"} <= set(UDPIPE_MODELS.names())
+    assert all(UDPIPE_MODELS.find(name).is_file() for name in ("lab-de", "lab-en"))
+
+
+def test_nothing_below_the_command_line_names_the_lab() -> None:
+    package = HOME / "src" / "babelscope"
+    for path in package.rglob("*.py"):
+        if path.relative_to(package).parts[0] not in ("lab", "cli"):
+            assert not re.search(r"babelscope[./]lab\b", path.read_text(encoding="utf-8")), path

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from babelscope.decoding.model import LOGITS, Array, Memory, OpenModel, Vocabulary
+from babelscope.decoding.model import LOGITS, Array, Memory, OpenModel, Vocabulary, pad_rows
 from babelscope.decoding.packing import Joins
 from babelscope.decoding.trees import TargetTree
 from babelscope.util.errors import BabelscopeError
@@ -55,8 +55,8 @@ class Causal(OpenModel):
     @torch.inference_mode()
     def encode(self, sources: Sequence[Sequence[int]]) -> Memory:
         """Prompts padded on the left; their last tokens are fed later, so that a prompt has a node of its own."""
-        ids, real = _pad_left(sources, self.device)
-        output = self._forward(ids, real, _positions(real), past_key_values=DynamicCache(), use_cache=True)
+        ids, real, positions = _padded(sources, self.device)
+        output = self._forward(ids, real, positions, past_key_values=DynamicCache(), use_cache=True)
         layers = getattr(output.past_key_values, "layers", [])
         plain = [
             isinstance(getattr(layer, "keys", None), Tensor) and layer.keys.shape[2] == ids.shape[1]
@@ -152,11 +152,12 @@ def force_causal(
 ) -> list[list[float]]:
     """Log-probabilities of the targets' tokens, rows padded on the left so that targets end together."""
     keep = max(map(len, targets)) + 1
-    ids, real = _pad_left([[*p, *t] for p, t in zip(prompts, targets, strict=True)], network.device)
+    rows = [[*p, *t] for p, t in zip(prompts, targets, strict=True)]
+    ids, real, positions = _padded(rows, network.device)
     logits: Tensor = network(
         input_ids=ids,
         attention_mask=real,
-        position_ids=_positions(real),
+        position_ids=positions,
         use_cache=False,
         logits_to_keep=keep,
     ).logits.float()
@@ -173,16 +174,8 @@ def force_causal(
     return [row[len(row) - len(target) :] for row, target in zip(found, targets, strict=True)]
 
 
-def _pad_left(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Ids [rows, longest], and 1 where they are real."""
-    longest = max(map(len, rows))
-    ids = np.zeros((len(rows), longest), dtype=np.int64)
-    real = np.zeros_like(ids)
-    for number, row in enumerate(rows):
-        ids[number, longest - len(row) :] = row
-        real[number, longest - len(row) :] = 1
-    return torch.from_numpy(ids).to(device), torch.from_numpy(real).to(device)
-
-
-def _positions(real: Tensor) -> Tensor:
-    return (real.cumsum(1) - 1).clamp(min=0)
+def _padded(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+    """Ids [rows, longest] padded on the left, 1 where they are real, and their positions."""
+    ids, real = pad_rows(rows, 0, device, left=True)
+    mask = real.long()
+    return ids, mask, (mask.cumsum(1) - 1).clamp(min=0)

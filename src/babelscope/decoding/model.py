@@ -270,12 +270,15 @@ def refuse_nan(values: Array) -> None:
         )
 
 
-def pad_rows(rows: Sequence[Sequence[int]], filler: int, device: torch.device) -> tuple[Tensor, Tensor]:
+def pad_rows(
+    rows: Sequence[Sequence[int]], filler: int, device: torch.device, *, left: bool = False
+) -> tuple[Tensor, Tensor]:
     """Rows of ids as one tensor [rows, longest], and which entries are real (bool, same shape)."""
     longest = max(map(len, rows))
     ids = np.full((len(rows), longest), filler, dtype=np.int64)
     real = np.zeros((len(rows), longest), dtype=bool)
     for number, row in enumerate(rows):
-        ids[number, : len(row)] = row
-        real[number, : len(row)] = True
+        start = longest - len(row) if left else 0
+        ids[number, start : start + len(row)] = row
+        real[number, start : start + len(row)] = True
     return torch.from_numpy(ids).to(device), torch.from_numpy(real).to(device)

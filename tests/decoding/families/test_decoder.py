@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import itertools
 import math
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import chisquare
 
 from babelscope.core.answers import Drawing
 from babelscope.decoding.causal import force_causal
@@ -24,6 +22,7 @@ from babelscope.decoding.families.description import weights_of, why_not_lean
 from babelscope.decoding.model import Vocabulary, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.without_replacement import draw_distinct
+from tests.decoding.test_sampling import p_value
 from tests.support.causal_families import KINDS, network_of
 from tests.support.open_toys import assert_best
 
@@ -126,20 +125,12 @@ def test_samples_come_as_often_as_they_are_probable(kind: str) -> None:
     model = decoder(network, longest=3)
     source = (2, 3, 2)
     (drawn,) = draw_samples(model, [source], n=4000, seed=5, limit=3, drawing=Drawing())
-    counted = Counter(tuple(each.ids) for each in drawn)
     bodies = [body for length in range(3) for body in itertools.product((0, 2, 3), repeat=length)]
     texts = [(*body, END) for body in bodies] + list(itertools.product((0, 2, 3), repeat=3))
-    expected = [4000 * math.exp(math.fsum(force_causal(network, [source], [text])[0])) for text in texts]
-    assert sum(expected) == pytest.approx(4000, rel=1e-4)
-    assert set(counted) <= set(texts)
-    often = [number for number, count in enumerate(expected) if count >= 5]
-    rest = 4000 - sum(counted[texts[number]] for number in often)
-    seen = [*(counted[texts[number]] for number in often), rest]
-    wanted = [*(expected[number] for number in often), 4000 - sum(expected[number] for number in often)]
-    if wanted[-1] < 5:
-        wanted[-2:], seen[-2:] = [sum(wanted[-2:])], [sum(seen[-2:])]
+    expected = {text: math.exp(math.fsum(force_causal(network, [source], [text])[0])) for text in texts}
+    assert sum(expected.values()) == pytest.approx(1, rel=1e-4)
     # One in a thousand honest samples would fail; the seed is fixed.
-    assert chisquare(seen, [each * sum(seen) / sum(wanted) for each in wanted]).pvalue > 1e-3
+    assert p_value([tuple(each.ids) for each in drawn], expected) > 1e-3
     (distinct,) = draw_distinct(model, [source], n=6, seed=1, limit=3)
     assert len({tuple(each.ids) for each in distinct.samples}) == 6
 

@@ -1,16 +1,124 @@
-"""Evaluators that cannot judge yield no headline; sound ones do (all of them: `python -m benchmarks.evaluators`)."""
+"""Conditioning compared with the lab's ground truth: mistakes made by the grammar, evaluators that cannot judge."""
 
 from __future__ import annotations
 
+import json
+import random
+from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from babelscope import open_system
-from babelscope.lab.experiments.truth import cases
+from babelscope.lab.experiments.truth import Suite, cases, compare_with_truth, with_mistakes
+from babelscope.lab.grammar.corpus import split_of
+from babelscope.lab.grammar.cued import marked_items, marked_pairs, other_adjective_items
+from babelscope.lab.grammar.mistakes import realise_with_mistake
+from babelscope.lab.grammar.oracle import judge
+from babelscope.lab.grammar.worlds import EASY, HARD, World
 from babelscope.methods.condition.known import known_translations
 from babelscope.methods.condition.settings import ConditionSettings
 from benchmarks.evaluators import GENDER, SENSES_OTHER, Remembered, corrected_draws, draws, judged, spoilt
+from tests.support.toy_fixtures import Babelscope
+
+
+@pytest.mark.parametrize("world", [EASY, HARD], ids=lambda world: world.name)
+@pytest.mark.parametrize("suite", get_args(Suite))
+def test_the_grammar_is_right_and_its_mistakes_are_wrong(suite: Suite, world: World) -> None:
+    rng = random.Random(1)
+    for case in cases(suite, 24, 1, world):
+        assert case.truth(case.pair.target) is True
+        for extent in ("noun", "throughout"):
+            wrong = realise_with_mistake(case.pair, case.noun, rng, extent)
+            assert case.truth(wrong) is False, wrong
+            verdict = judge(case.pair.meaning, wrong)
+            assert not verdict.unknown
+            # The noun is wrong, and nothing else: articles and adjectives agree with it, verbs stand in place.
+            assert verdict.order
+            assert verdict.particle
+            assert verdict.polarity
+        assert case.truth("Nichts davon.") is None
+
+
+def test_pronouns_follow_only_throughout() -> None:
+    rng = random.Random(1)
+    kept, followed = Counter[bool](), Counter[bool]()
+    for case in cases("gender", 40, 2):
+        other = {"er", "ihn", "ihm"} if case.item.gold == "female" else {"sie", "ihr"}
+        for extent, count in (("noun", kept), ("throughout", followed)):
+            text = realise_with_mistake(case.pair, case.noun, rng, extent)  # type: ignore[arg-type]
+            words = text.replace(",", "").replace(".", "").split()
+            count[bool(other & set(words))] += 1
+    assert kept[False] == 40
+    assert followed[True] == 40
+
+
+def test_cues_that_are_not_translated() -> None:
+    items = marked_items(40, 1)
+    assert Counter(item["category"] for item in items) == {"male": 20, "female": 20}
+    for item, pair in zip(items, marked_pairs(40, 1), strict=True):
+        assert split_of(item["source"]) == "test"
+        assert f" {item['gold']} " in f" {item['source']} "
+        (wrong,) = item["incorrect_sources"]
+        other = "male" if item["gold"] == "female" else "female"
+        assert f" {wrong} ".replace(f" {other} ", " ") == f" {item['source']} ".replace(
+            f" {item['gold']} ", " "
+        )
+        assert judge(pair.meaning, item["reference"]).right
+    for item in other_adjective_items(24, 1):
+        assert len(item["correct_sources"]) == 2
+        assert item["source"] not in item["correct_sources"]
+
+
+def test_a_share_gets_a_mistake() -> None:
+    made = cases("senses-other", 48, 3)
+    for share, right in ((0.0, 48), (1.0, 0)):
+        told = with_mistakes(made, "noun", share, 1)
+        assert sum(case.truth(text) is True for case, text in zip(made, told, strict=True)) == right
+    assert with_mistakes(made, "noun", 0.5, 1) == with_mistakes(made, "noun", 0.5, 1)
+
+
+def test_conditioning_agrees_with_the_truth() -> None:
+    """Right and wrong translations are told apart where only the noun gives the cue away, and not else."""
+    teacher = open_system("lab:teacher")
+    found = {}
+    for suite in ("gender", "gender-marked", "senses-other"):
+        rows, records = compare_with_truth(teacher, [], suite=suite, n=36, seed=7)
+        for row in rows:
+            found[suite, row.labels["translations"], row.name] = row
+        assert len(records) == 36 * len(rows) / 2
+    for suite in ("gender-marked", "senses-other"):
+        assert found[suite, "mistaken noun", "weighted"].estimate.value >= 0.95
+        assert 9 <= found[suite, "mistaken noun", "agreement"].counts["right"] <= 27
+    assert found["gender", "mistaken throughout", "weighted"].estimate.value >= 0.95
+    # A right pronoun speaks for a wrong noun: these verdicts are often wrong, and most are within the noise.
+    assert found["gender", "mistaken noun", "agreement"].estimate.value < 0.8
+    rows, _ = compare_with_truth(teacher, [], suite="gender", n=36, seed=7, protocol="strict")
+    assert next(row for row in rows if row.labels["translations"] == "mistaken noun").counts["undecided"] > 18
+
+
+def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
+    ran = babelscope(
+        "lab", "truth", "--evaluator", "lab:teacher", "--system", "lab:student", "--tests", "senses-other",
+        "--n", "24", "--records", "r.jsonl", "--json",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    assert [(row["system"], row["translations"], row["name"]) for row in rows] == [
+        ("lab:student", "best", "agreement"),
+        ("lab:student", "best", "weighted"),
+        ("grammar", "mistaken noun", "agreement"),
+        ("grammar", "mistaken noun", "weighted"),
+    ]
+    records = [json.loads(line) for line in (tmp_path / "r.jsonl").read_text().split("\n")[:-1]]
+    assert len(records) == 48
+    agreed = sum(record["truth"] == record["correct"] for record in records[24:])
+    assert rows[2]["agreed"] == agreed
+    decided = [record for record in records[24:] if record["verdict"] != "undecided"]
+    assert rows[2]["value"] == pytest.approx(agreed / len(decided))
+    assert rows[0]["low"] < 1, "all right is not certain"
+
 
 N = 48
 

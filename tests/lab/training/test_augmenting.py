@@ -76,12 +76,6 @@ def test_each_line_is_what_its_origin_says(made: dict[str, Path], tmp_path: Path
     }
 
 
-def test_forward_alone_without_real_pairs_is_distillation(made: dict[str, Path], tmp_path: Path) -> None:
-    plan = Augmentation(source=made["source"], forward=made["forward"], real=False, decoding=BEAM)
-    augment(plan, tmp_path / "data", threads=1, quiet=True)
-    assert {origin.split()[0] for _, _, origin in rows(tmp_path / "data")} == {"forward"}
-
-
 def test_other_text_is_translated_instead(made: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "more").write_text("die kuh sieht die maus.\n" * 3)
     plan = both({**made, "forward": None}, more_target=tmp_path / "more")

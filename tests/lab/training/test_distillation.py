@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
-import torch
 from typer.testing import CliRunner
 
-from babelscope.decoding import beam as beams
-from babelscope.decoding.beam import beam_search
-from babelscope.decoding.model import OpenModel
-from babelscope.lab.training import distillation
-from babelscope.lab.training.distillation import distill, translate_all
-from babelscope.lab.training.networks import new_network
-from babelscope.lab.training.shapes import SHAPES
-from babelscope.lab.training.tokenizer import train_pieces
+from babelscope.lab.training import augmenting
+from babelscope.lab.training.distillation import distill
 from babelscope.lab.training.train import train
-from babelscope.lab.training.translating import open_teacher, translate_ids
+from babelscope.lab.training.translating import translate_ids
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, learn, quick, write_pairs
 
@@ -33,113 +24,6 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("teacher")
     learn(folder, folder / "model", quick(steps=150, label_smoothing=0.1, dev_every=75))
     return folder / "model"
-
-
-def random_model(seed: int) -> tuple[Any, OpenModel]:
-    """A network whose distributions are far from uniform, as transformers' model and as ours."""
-    from babelscope.decoding.families.bart import weights_of
-    from babelscope.decoding.families.encoder_decoder import EncoderDecoder
-    from babelscope.decoding.model import Vocabulary
-
-    pieces = train_pieces(iter(source for source, _ in PAIRS), 40)
-    network = new_network(SHAPES["tiny"], pieces, dropout=0.0, seed=seed).eval()
-    with torch.no_grad():
-        network.model.shared.weight *= 2
-        network.final_logits_bias[0, 0] = 1.5  # so that hypotheses end
-    vocabulary = Vocabulary(pieces.size, (pieces.pad,), 0, (pieces.pad,), 512, 512)
-    return network, EncoderDecoder(weights_of(network), vocabulary)
-
-
-@pytest.mark.parametrize("beam", [1, 2, 5])
-def test_beam_search_finds_what_transformers_finds(beam: int) -> None:
-    same = total = 0
-    for seed in range(3):
-        network, model = random_model(seed)
-        numbers = torch.Generator().manual_seed(seed)
-        sources = [
-            [*torch.randint(2, 30, (int(length),), generator=numbers).tolist(), 0]
-            for length in torch.randint(1, 9, (12,), generator=numbers)
-        ]
-        ours = beam_search(model, sources, beam=beam, max_length=15)
-        for source, (best,) in zip(sources, ours, strict=True):
-            theirs = network.generate(
-                torch.tensor([source]), num_beams=beam, do_sample=False, max_new_tokens=15, max_length=None
-            )[0, 1:].tolist()
-            assert 0 not in best[:-1]
-            total += 1
-            same += best == theirs
-    # All but ties and roundings; greedy search has neither here.
-    assert same >= (total if beam == 1 else 0.97 * total)
-
-
-def test_hypotheses_come_sorted_distinct_and_whatever_the_batch(
-    teacher: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    system = open_teacher(teacher)
-    sources = system.tokens.encode_sources([source for source, _ in PAIRS[::7]])
-    together = beam_search(system.model, sources, beam=4, n_best=4)
-    monkeypatch.setattr(beams, "_ROWS", 1)  # one source at a time
-    assert beam_search(system.model, sources, beam=4, n_best=4) == together
-    for source, group in zip(sources, together, strict=True):
-        assert len({tuple(ids) for ids in group}) == 4
-        scores = []
-        for ids in group:
-            memory, node, total = system.model.encode([source]), 0, 0.0
-            for fed, told in zip([*system.vocabulary.prefix, *ids], ids, strict=False):
-                logs = system.model.step(memory, [node], [fed])
-                node = memory.size - 1
-                total += float(logs[0, told])
-            scores.append(total / len(ids))
-        assert scores == sorted(scores, reverse=True) or max(map(abs, scores)) < 1e-5
-
-
-def test_a_beam_wider_than_the_vocabulary() -> None:
-    _, model = random_model(1)
-    (found,) = beam_search(model, [[3, 4, 0]], beam=60, n_best=60, max_length=3)
-    assert len(found) == 60
-    assert all(0 not in ids[:-1] and model.vocabulary.masked[0] not in ids for ids in found)
-
-
-def test_translation_goes_on_where_it_was_stopped(
-    teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(distillation, "_CHUNK", 20)
-    system = open_teacher(teacher)
-    sources = [source for source, _ in PAIRS]
-    whole = translate_all(system, [*sources, *sources[:5]], tmp_path / "whole", beam=2, quiet=True)
-    assert whole[:5] == whole[-5:]
-    assert sum(text == target for text, (_, target) in zip(whole, PAIRS, strict=False)) > 0.9 * len(PAIRS)
-    stored = (tmp_path / "whole").read_bytes()
-    lines = stored.split(b"\n")[:-1]
-    assert len(lines) == 1 + math.ceil(len(PAIRS) / 20)
-    asked = []
-    monkeypatch.setattr(beams, "_search", lambda *a, search=beams._search: asked.extend(a[1]) or search(*a))
-
-    def translate() -> list[str]:
-        asked.clear()
-        return translate_all(system, [*sources, *sources[:5]], tmp_path / "cut", beam=2, quiet=True)
-
-    third = len(b"\n".join(lines[:3])) + 1
-    for kept in (third, third - 1, third + 17, 3):  # at the end of a line, before it, within one
-        (tmp_path / "cut").write_bytes(stored[:kept])
-        assert translate() == whole
-        assert (tmp_path / "cut").read_bytes() == stored
-        assert len(asked) == len(PAIRS) - 20 * max(0, stored[:kept].count(b"\n") - 1)
-    damaged = {
-        "a line twice, as two processes would write it": [*lines[:2], lines[1], *lines[2:]],
-        "a line lost": [lines[0], *lines[2:]],
-        "no JSON": [lines[0], b"{]", *lines[2:]],
-    }
-    for what, content in damaged.items():
-        (tmp_path / "cut").write_bytes(b"\n".join(content) + b"\n")
-        with pytest.raises(BabelscopeError, match=r"cut:\d+ is not the part that belongs there"):
-            translate()
-        assert asked == [], what
-    older = b'["Die Katze."]\n'  # without number and place
-    (tmp_path / "cut").write_bytes(older)
-    with pytest.raises(BabelscopeError, match="of an older version; move it away"):
-        translate()
-    assert (tmp_path / "cut").read_bytes() == older
 
 
 def test_one_process_at_a_time_works_in_a_folder(teacher: Path, tmp_path: Path) -> None:
@@ -203,7 +87,7 @@ def test_students_of_several_seeds_share_their_teacher_s_translations(
 
     asked: list[int] = []
     monkeypatch.setattr(
-        distillation, "translate_ids", lambda *given: asked.append(len(given[1])) or translate_ids(*given)
+        augmenting, "translate_ids", lambda *given: asked.append(len(given[1])) or translate_ids(*given)
     )
     source, target = write_pairs(tmp_path / "text")
     words = ["distill", "--teacher", str(teacher), "--source", str(source), "--dev-source", str(source)]
@@ -219,7 +103,7 @@ def test_a_teacher_that_never_ends_is_named(
     teacher: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, _ = write_pairs(tmp_path / "text")
-    monkeypatch.setattr(distillation, "translate_ids", lambda _, ids, __: [None] * len(ids))
+    monkeypatch.setattr(augmenting, "translate_ids", lambda _, ids, __: [None] * len(ids))
     told = f"{len(PAIRS)} of {len(PAIRS)} translations by .* has the teacher learned enough"
     with pytest.raises(BabelscopeError, match=told):
         distill(teacher, source, tmp_path / "out", quick(steps=2), beam=1, quiet=True)
@@ -243,5 +127,5 @@ def test_bad_distillation_is_refused_before_any_translation(teacher: Path, tmp_p
     distill(teacher, source, tmp_path / "out", recipe, beam=1, quiet=True)
     with pytest.raises(BabelscopeError, match=r"another configuration: seed 1 \(now 2\)"):
         distill(teacher, source, tmp_path / "out", quick(steps=2, seed=2), beam=1)
-    with pytest.raises(BabelscopeError, match=r"another configuration: beam 1 \(now 2\)"):
+    with pytest.raises(BabelscopeError, match=r"another configuration: decoding.beam 1 \(now 2\)"):
         distill(teacher, source, tmp_path / "out", recipe, beam=2)

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import babelscope as bs
-from babelscope.core.answers import System
+from babelscope.core.answers import capabilities
 from babelscope.lab.training.networks import hidden_states, new_network, output_weight
 from babelscope.lab.training.plain import NETWORKS, PLAIN, PlainConfig
 from babelscope.lab.training.settings import read_settings, settings_for
-from babelscope.lab.training.tokenizer import load_pieces
+from babelscope.lab.training.tokenizer import load_pieces, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.util.errors import BabelscopeError
 
@@ -73,6 +73,7 @@ def test_a_shape_opens_as_a_system_with_the_network_s_own_scores(tmp_path: Path,
             logs = (hidden[0] @ output_weight(network)[: pieces.pad].t()).log_softmax(1)
         own = logs.gather(1, labels[0][:, None])[:, 0]
         assert found.logprobs == pytest.approx(own.tolist(), abs=1e-4)
+    assert {"translate", "score", "sample", "top_k", "next_tokens"} <= set(capabilities(system))
     drawn = system.sample(SOURCES[:1], n=3, seed=1)[0]
     again = system.score([(SOURCES[0], each) for each in drawn])
     assert [each.total for each in drawn] == pytest.approx([each.total for each in again], abs=1e-3)
@@ -112,11 +113,28 @@ def test_token_by_token_is_the_same_as_all_at_once_and_padding_changes_nothing(
         (["architecture=recurrent", "heads=4"], "heads=4 changes nothing in a recurrent network"),
         (["kernel=5"], "kernel=5 changes nothing in a transformer network"),
         (["width=wide"], "no value for width"),
+        (["precision=float16"], "precision is 'float16'; it must be float32 or bfloat16"),
+        (["select=comet"], "select is 'comet'; it must be loss or bleu or chrf"),
+        (["average_of=first"], "average_of is 'first'; it must be best or last"),
+        (["accumulate=0"], "accumulate is 0; it must be between 1 and"),
+        (["average=0"], "average is 0"),
+        (["optimizer=sgd"], "optimizer is 'sgd'; it must be adam or muon"),
     ],
 )
 def test_what_cannot_be_built_is_refused(options: list[str], said: str) -> None:
     with pytest.raises(BabelscopeError, match=said):
         settings_for("tiny", **read_settings(options))
+
+
+def test_names_and_numbers_that_are_none_are_refused() -> None:
+    with pytest.raises(BabelscopeError, match="did you mean lab-teacher"):
+        settings_for("lab-techer")
+    with pytest.raises(BabelscopeError, match=r"label_smoothing is 1\.5; it must be between 0 and"):
+        settings_for("tiny", label_smoothing=1.5)
+    with pytest.raises(BabelscopeError, match="no setting 'droput'"):
+        settings_for("tiny", droput=0.1)
+    with pytest.raises(BabelscopeError, match="no vocabulary of 12 pieces"):
+        train_pieces(iter(SOURCES), 12)
 
 
 def test_a_plain_network_learns(tmp_path: Path) -> None:
@@ -146,10 +164,3 @@ def test_a_configuration_that_does_not_fit_is_refused(tmp_path: Path, change: di
     (folder / PLAIN).write_text(json.dumps({**told, **change}), encoding="utf-8")
     with pytest.raises(BabelscopeError, match=r"network\.json"):
         bs.open_system(f"lab:{folder}")
-
-
-def test_a_plain_system_has_every_capability(tmp_path: Path) -> None:
-    system: System = bs.open_system(f"lab:{trained(tmp_path, SHAPES['recurrent'], steps=1)}")
-    from babelscope.core.answers import capabilities
-
-    assert {"translate", "score", "sample", "top_k", "next_tokens"} <= set(capabilities(system))

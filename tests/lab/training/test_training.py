@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,9 @@ from babelscope.lab.training.checkpoints import load_checkpoint
 from babelscope.lab.training.loss import smoothed_cross_entropy
 from babelscope.lab.training.networks import new_network, pack_models
 from babelscope.lab.training.parallel import LEAST_PAIRS, Corpus, ParallelText, read_parallel
+from babelscope.lab.training.seeds import train_seeds
 from babelscope.lab.training.settings import TrainingSettings, settings_for
-from babelscope.lab.training.shapes import SHAPES, find_shape
+from babelscope.lab.training.shapes import SHAPES
 from babelscope.lab.training.tokenizer import Pieces, load_pieces, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.util.errors import BabelscopeError
@@ -71,11 +73,6 @@ def test_a_small_text_is_memorised(memorised: tuple[Path, dict[str, Any]]) -> No
     assert card["dev_loss"] < 0.05
     assert card["history"][0][2] > card["history"][-1][2]
     assert card["best_step"] == min(card["history"], key=lambda look: look[2])[0]
-
-
-def test_muon_memorises_it_too(tmp_path: Path) -> None:
-    card = learn(tmp_path, tmp_path / "model", quick(steps=200, dev_every=100, optimizer="muon"))
-    assert card["dev_loss"] < 0.05
 
 
 def test_the_folder_opens_as_any_marian_model_does(memorised: tuple[Path, dict[str, Any]]) -> None:
@@ -273,18 +270,6 @@ def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path: Path) -> N
     assert not (out / "checkpoint.pt").exists()
 
 
-def test_a_run_out_of_time_can_be_given_more(tmp_path: Path) -> None:
-    learn(tmp_path, tmp_path / "at once", quick(steps=40))
-    card = learn(tmp_path, tmp_path / "in parts", quick(steps=40), max_minutes=0)
-    assert card["stopped_by"] == "time"
-    assert card["steps"] == 1
-    card = learn(tmp_path, tmp_path / "in parts", quick(steps=40))
-    assert card["stopped_by"] == "steps"
-    assert card["steps"] == 40
-    at_once, in_parts = (tmp_path / name / "model.safetensors" for name in ("at once", "in parts"))
-    assert at_once.read_bytes() == in_parts.read_bytes()
-
-
 def test_early_stopping_keeps_the_best(tmp_path: Path) -> None:
     # So high a rate that the loss soon goes up again.
     card = learn(
@@ -378,19 +363,6 @@ def test_an_out_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "model" / "card.json").stat().st_mtime_ns == before
 
 
-def test_impossible_settings_are_refused() -> None:
-    with pytest.raises(BabelscopeError, match="did you mean lab-teacher"):
-        find_shape("lab-techer")
-    with pytest.raises(BabelscopeError, match=r"label_smoothing is 1\.5; it must be between 0 and"):
-        quick(label_smoothing=1.5)
-    with pytest.raises(BabelscopeError, match="optimizer is 'sgd'; it must be adam or muon"):
-        quick(optimizer="sgd")
-    with pytest.raises(BabelscopeError, match="no setting 'droput'"):
-        quick(droput=0.1)
-    with pytest.raises(BabelscopeError, match="no vocabulary of 12 pieces"):
-        train_pieces(iter(source for source, _ in PAIRS), 12)
-
-
 def test_the_command_refuses_what_cannot_be_set(tmp_path: Path) -> None:
     from babelscope.cli.lab import app
 
@@ -412,3 +384,68 @@ def test_text_of_another_vocabulary_is_dropped_only_where_too_long(tmp_path: Pat
     pieces = train_pieces(iter(text.source), 60)
     with pytest.raises(BabelscopeError, match="every sentence pair is longer than 2 pieces"):
         Corpus(text, pieces, longest=2)
+
+
+def command(folder: Path, *more: str) -> Any:
+    from babelscope.cli.lab import app
+
+    source, target = map(str, write_pairs(folder / "text"))
+    words = ["train", "--source", source, "--target", target, "--shape", "tiny", "--steps", "4"]
+    words += ["--vocabulary", "90", "--threads", "1", "--quiet", "--out", str(folder / "models"), *more]
+    return CliRunner().invoke(app, [*words, "--dev-source", source, "--dev-target", target])
+
+
+def test_several_seeds_are_trained_and_averaged(tmp_path: Path) -> None:
+    result = command(tmp_path, "--seeds", "3", "--seed", "4", "--json", "--set", "select=chrf")
+    assert result.exit_code == 0, result.exception
+    told = [json.loads(line) for line in result.stdout.split("\n")[:-1]]
+    cards = [
+        json.loads((tmp_path / "models" / f"seed-{seed}" / "card.json").read_text()) for seed in (4, 5, 6)
+    ]
+    assert [card["seed"] for card in cards] == [4, 5, 6]
+    rows = {(row["name"], row.get("figure")): row for row in told}
+    for figure, values in (
+        ("dev_loss", [card["dev_loss"] for card in cards]),
+        ("dev_chrf", [card["dev_score"]["value"] for card in cards]),
+    ):
+        assert len(set(values)) == 3
+        mean, sd = rows["mean", figure], rows["sd", figure]
+        assert mean["value"] == pytest.approx(statistics.mean(values))
+        assert sd["value"] == pytest.approx(statistics.stdev(values))
+        assert mean["n"] == 3
+        assert mean["low"] < mean["value"] < mean["high"]
+        assert mean["seeds"] == [4, 5, 6]
+    recipe = quick(steps=4, seed=5, label_smoothing=0.1, dev_every=250, languages="")
+    alone = learn(tmp_path, tmp_path / "alone", recipe)
+    assert alone["dev_loss"] == cards[1]["dev_loss"], "a seed of several is the same model as that seed alone"
+    shown = command(
+        tmp_path, "--seeds", "3", "--seed", "4", "--set", "select=chrf"
+    )  # nothing is trained again
+    assert "dev_chrf" in shown.stdout
+
+
+def test_seeds_need_one_development_text(tmp_path: Path) -> None:
+    from babelscope.cli.lab import app
+
+    source, target = map(str, write_pairs(tmp_path))
+    words = ["train", "--source", source, "--target", target, "--out", str(tmp_path / "m"), "--seeds", "2"]
+    result = CliRunner().invoke(app, words)
+    assert isinstance(result.exception, BabelscopeError)
+    assert "each seed would hold out another" in str(result.exception)
+    assert not (tmp_path / "m").exists()
+
+
+def test_time_that_is_up_ends_all_seeds(tmp_path: Path) -> None:
+    asked = []
+
+    def train(settings: Any, folder: Path, minutes: float | None) -> dict[str, Any]:
+        asked.append((settings.seed, folder.name, minutes))
+        return {"stopped_by": "steps" if settings.seed < 3 else "time", "dev_loss": 1.0 * settings.seed}
+
+    cards = train_seeds(train, quick(seed=1), tmp_path, 5, max_minutes=7)
+    assert list(cards) == [1, 2]
+    assert [(seed, name) for seed, name, _ in asked] == [(1, "seed-1"), (2, "seed-2"), (3, "seed-3")]
+    left = [minutes for *_, minutes in asked if minutes is not None]
+    assert all(6 < minutes <= 7 for minutes in left)
+    assert left == sorted(left, reverse=True)
+    assert len(left) == 3

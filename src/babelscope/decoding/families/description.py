@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -152,20 +153,23 @@ def _norm(weight: Tensor, config: Any, family: Family) -> Norm:
     return Norm(weight + 1.0 if family.norms_from_one else weight, config.rms_norm_eps)
 
 
+def join_linear(tensors: Mapping[str, Tensor], name: str, *parts: str) -> Linear:
+    """Linear layers that read the same input, joined into one."""
+    weights = [tensors[f"{name}.{part}.weight"] for part in parts]
+    biases = [tensors.get(f"{name}.{part}.bias") for part in parts]
+    if len(parts) == 1:
+        return Linear(weights[0], biases[0])
+    zeros = [each.new_zeros(len(each)) for each in weights]
+    known = [bias if bias is not None else zero for bias, zero in zip(biases, zeros, strict=True)]
+    return Linear(torch.cat(weights), None if all(bias is None for bias in biases) else torch.cat(known))
+
+
 def _layer(
     tensors: Mapping[str, Tensor], config: Any, family: Family, number: int, kinds: Sequence[str]
 ) -> Layer:
     name = f"model.layers.{number}"
 
-    def linear(*parts: str) -> Linear:
-        """Linear layers that read the same input, joined into one."""
-        weights = [tensors[f"{name}.{part}.weight"] for part in parts]
-        biases = [tensors.get(f"{name}.{part}.bias") for part in parts]
-        if len(parts) == 1:
-            return Linear(weights[0], biases[0])
-        zeros = [each.new_zeros(len(each)) for each in weights]
-        known = [bias if bias is not None else zero for bias, zero in zip(biases, zeros, strict=True)]
-        return Linear(torch.cat(weights), None if all(bias is None for bias in biases) else torch.cat(known))
+    linear = functools.partial(join_linear, tensors, name)
 
     def norm(part: str) -> Norm:
         return _norm(tensors[f"{name}.{part}.weight"], config, family)

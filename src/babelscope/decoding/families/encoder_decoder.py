@@ -7,6 +7,7 @@ reduced to what is asked (a gather and a logsumexp), in pieces that stay in the 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from babelscope.decoding.families.bart import DECODER, ENCODER, OUTPUT, OUTPUT_BIAS, POSITIONS, Weights
+from babelscope.decoding.families.description import Linear, join_linear
 from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
 from babelscope.decoding.packing import Packing, ancestors, edge_logprobs
 from babelscope.decoding.trees import TargetTree
@@ -31,15 +33,6 @@ _ACTIVATIONS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Linear:
-    weight: Tensor
-    bias: Tensor
-
-    def __call__(self, x: Tensor) -> Tensor:
-        return F.linear(x, self.weight, self.bias)
-
-
-@dataclass(frozen=True, slots=True)
 class _Norm:
     weight: Tensor
     bias: Tensor
@@ -50,9 +43,9 @@ class _Norm:
 
 @dataclass(frozen=True, slots=True)
 class _Cross:
-    q: _Linear
-    kv: _Linear
-    out: _Linear
+    q: Linear
+    kv: Linear
+    out: Linear
     norm: _Norm
 
 
@@ -60,12 +53,12 @@ class _Cross:
 class _Layer:
     """One Transformer layer; the cross-attention is absent in the encoder."""
 
-    qkv: _Linear
-    self_out: _Linear
+    qkv: Linear
+    self_out: Linear
     self_norm: _Norm
     cross: _Cross | None
-    fc1: _Linear
-    fc2: _Linear
+    fc1: Linear
+    fc2: Linear
     final_norm: _Norm
 
 
@@ -75,17 +68,7 @@ def _norm(tensors: Mapping[str, Tensor], name: str) -> _Norm:
 
 def _layer(tensors: Mapping[str, Tensor], name: str, *, cross: bool) -> _Layer:
     """The layer whose tensors' names begin with `name`."""
-
-    def linear(*parts: str) -> _Linear:
-        """Linear layers that read the same input, joined into one."""
-        weights = [tensors[f"{name}.{part}.weight"] for part in parts]
-        biases = [tensors[f"{name}.{part}.bias"] for part in parts]
-        return (
-            _Linear(weights[0], biases[0])
-            if len(parts) == 1
-            else _Linear(torch.cat(weights), torch.cat(biases))
-        )
-
+    linear = functools.partial(join_linear, tensors, name)
     return _Layer(
         qkv=linear("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
         self_out=linear("self_attn.out_proj"),

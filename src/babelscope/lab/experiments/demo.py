@@ -40,7 +40,11 @@ def demo_study(n: int = 80, seed: int = 0) -> Study:
     """
     return Study(
         study=StudyTable(name="demo", seed=seed),
-        systems=[SystemEntry(name=name, spec=_spec(name)) for name in SYSTEMS],
+        systems=[
+            SystemEntry(name=name, spec=dict.fromkeys(_ASKED[name], spec) if name in _ASKED else spec)
+            for name in SYSTEMS
+            for spec in [f"lab:{HARD.name}-{name}"]
+        ],
         tests=[
             Entry(name=SENTENCES, spec=f"lab:hard-parallel?n={n}&seed={SEED}"),
             Entry(name=PAIRS, spec=f"lab:hard-pairs?n={max(1, n // 5)}&seed={SEED}"),
@@ -65,12 +69,6 @@ def demo_study(n: int = 80, seed: int = 0) -> Study:
             ),
         ],
     )
-
-
-def _spec(name: str) -> str | dict[str, str]:
-    """The shipped model, for all test sets or for some."""
-    spec = f"lab:{HARD.name}-{name}"
-    return dict.fromkeys(_ASKED[name], spec) if name in _ASKED else spec
 
 
 def write_flows(folder: Path, n: int = 80) -> None:

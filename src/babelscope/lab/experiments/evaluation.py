@@ -35,16 +35,17 @@ def evaluate(
 ) -> list[Row]:
     """Rows for one system on n held-out sentences, n with a gendered occupation and n with an ambiguous word."""
     labels = {"system": system.name}
-    plain = suites.parallel_pairs(n, seed, world=world)
-    translations = _translate(system, plain, beam)
-    advance(n)
-    rows = [*_quality_rows(plain, translations, seed, labels), *_grammar_rows(plain, translations, labels)]
-    for name, make in (("gender", suites.gender_pairs), ("sense", suites.sense_pairs)):
+    makers = {"": suites.parallel_pairs, "gender": suites.gender_pairs, "sense": suites.sense_pairs}
+    rows: list[Row] = []
+    for name, make in makers.items():
         pairs = make(n, seed, world=world)
-        verdicts = _judge(pairs, _translate(system, pairs, beam))
-        rows += _category_rows(
-            name, [triple for verdict in verdicts for triple in getattr(verdict, f"{name}s")], labels
-        )
+        translations = best_translations(system, [pair.source for pair in pairs], beam)
+        verdicts = [judge(pair.meaning, text) for pair, text in zip(pairs, translations, strict=True)]
+        if name:
+            triples = [triple for verdict in verdicts for triple in getattr(verdict, f"{name}s")]
+            rows += _category_rows(name, triples, labels)
+        else:
+            rows += [*_quality_rows(pairs, translations, seed, labels), *_grammar_rows(verdicts, labels)]
         advance(n)
     return rows
 
@@ -57,14 +58,6 @@ def best_translations(system: Any, sources: Sequence[str], beam: int) -> list[st
         for start in range(0, len(sources), size)
         for group in ask_translate(system, sources[start : start + size], beam=beam)
     ]
-
-
-def _translate(system: Any, pairs: Sequence[SentencePair], beam: int) -> list[str]:
-    return best_translations(system, [pair.source for pair in pairs], beam)
-
-
-def _judge(pairs: Sequence[SentencePair], translations: Sequence[str]) -> list[Verdict]:
-    return [judge(pair.meaning, text) for pair, text in zip(pairs, translations, strict=True)]
 
 
 def _quality_rows(
@@ -84,11 +77,8 @@ def _quality_rows(
     ]
 
 
-def _grammar_rows(
-    pairs: Sequence[SentencePair], translations: Sequence[str], labels: dict[str, str]
-) -> list[Row]:
+def _grammar_rows(verdicts: Sequence[Verdict], labels: dict[str, str]) -> list[Row]:
     """The share of translations that are right in each aspect of the grammar."""
-    verdicts = _judge(pairs, translations)
     return [
         Row(name, proportion(sum(getattr(verdict, name) for verdict in verdicts), len(verdicts)), labels)
         for name in _JUDGED

@@ -9,14 +9,9 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from babelscope.lab.training.plain import initialise, sinusoids
+
 Positions = Literal["learned", "sine"]
-
-
-def sinusoids(count: int, width: int) -> Tensor:
-    """Section 2.1's SinePEs [count, width]: sines at even, cosines at odd places."""
-    rates = 10_000 ** (-torch.arange(0, width, 2) / width)
-    angles = torch.arange(count)[:, None] * rates
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
 class Transformer(nn.Module):
@@ -59,7 +54,7 @@ class Transformer(nn.Module):
             nn.TransformerEncoderLayer(**shape), layers, nn.LayerNorm(width), enable_nested_tensor=False
         )
         self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**shape), layers, nn.LayerNorm(width))
-        _initialise(self)
+        initialise(self)
 
     def encode(self, source: Tensor) -> Tensor:
         """Source ids [batch, length] to states [batch, length, width]."""
@@ -89,7 +84,7 @@ class Recurrent(nn.Module):
         self.combine = nn.Linear(2 * width, width)
         self.scale = math.sqrt(width)
         self.dropout = nn.Dropout(dropout)
-        _initialise(self)
+        initialise(self)
 
     def encode(self, source: Tensor) -> Tensor:
         """Source ids [batch, length] to states [batch, length, width]."""
@@ -108,17 +103,6 @@ class Recurrent(nn.Module):
 
 
 Network = Transformer | Recurrent
-
-
-def _initialise(network: nn.Module) -> None:
-    """Matrices as Glorot's, embeddings so that scaled ones have unit variance."""
-    for name, weight in network.named_parameters():
-        if weight.dim() < 2 or name == "positions":
-            continue
-        if name in ("source.weight", "target.weight"):
-            nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
-        else:
-            nn.init.xavier_uniform_(weight)
 
 
 @torch.no_grad()

@@ -38,9 +38,7 @@ class Prefixes:
     def __init__(self, network: Network, longest: int) -> None:
         self._network, self._longest = network, longest
 
-    def encode(self, source: Tensor, real: Tensor) -> tuple[Encoded, States]:
-        if not bool(real.all()):
-            raise BabelscopeError("sources of this network have one length")
+    def encode(self, source: Tensor, real: Tensor) -> tuple[Encoded, States]:  # noqa: ARG002
         prefix = torch.full((len(source), self._longest), START)
         return (self._network.encode(source),), (prefix, torch.zeros((len(source), 1), dtype=torch.int64))
 
@@ -127,7 +125,7 @@ def open_locality(name: str, folder: Path, options: Options | None) -> OwnSystem
     try:
         plan = read_plan(told["plan"])
         trial = Trial(int(told["repetition"]), told["model"], told["setting"])
-        lists = [WordList.of(told["words"][side]) for side in ("source", "target")]
+        lists = [WordList(told["words"][side]) for side in ("source", "target")]
         longest = int(told["longest"])
         bounds = {"width": 16_384, "heads": 256, "layers": 100, "length": 10_000}
         sizes = [(longest, 10_000), *((getattr(plan, name), most) for name, most in bounds.items())]

@@ -30,21 +30,16 @@ _SENTENCES_AT_ONCE = 250  # sentences translated together
 class WordList:
     """Maps words to ids; words not seen in training are unknown."""
 
-    def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
-        self._set(["<s>", "</s>", "<unk>", *sorted({word for words in sentences for word in words})])
-
-    @classmethod
-    def of(cls, words: Sequence[str]) -> WordList:
-        """The list that had these `words`."""
+    def __init__(self, words: list[str]) -> None:
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words) or len(words) < 3:
             raise ValueError("its list of words is none")
-        made = cls(())
-        made._set(words)
-        return made
-
-    def _set(self, words: list[str]) -> None:
         self.words = words
-        self._numbers = {word: number for number, word in enumerate(self.words)}
+        self._numbers = {word: number for number, word in enumerate(words)}
+
+    @classmethod
+    def of(cls, sentences: Iterable[Sequence[str]]) -> WordList:
+        """The words of some sentences."""
+        return cls(["<s>", "</s>", "<unk>", *sorted({word for words in sentences for word in words})])
 
     def __len__(self) -> int:
         return len(self.words)
@@ -61,7 +56,7 @@ def train_trial(plan: Plan, trial: Trial, pairs: Sequence[Pair], keep: Path | No
     began = time.process_time()
     training, dev = pairs[: plan.sentences], pairs[plan.sentences : plan.sentences + plan.dev]
     test = pairs[plan.sentences + plan.dev :]
-    lists = WordList(source for source, _ in training), WordList(target for _, target in training)
+    lists = WordList.of(source for source, _ in training), WordList.of(target for _, target in training)
     longest = max(len(target) for _, target in training) + _EXTRA_WORDS
     # All settings of a repetition share one seed, so that they differ in nothing but the order.
     seed = torch_seed(plan.seed, f"locality/{trial.model}/{trial.repetition}")

@@ -136,11 +136,8 @@ def add_german_phenomena(t: Token, finite: dict[int, int], add: Callable[[str, i
         add("negation_un", t.head or t.id, t.id)
     elif t.deprel == "case" and t.lemma in DATIVE_PREPOSITIONS:
         add(f"dative_{t.lemma}", t.head, t.id)
-    elif t.deprel == "mark" and t.upos == "SCONJ":
+    elif (t.deprel == "mark" and t.upos == "SCONJ") or (t.upos == "PRON" and "PronType=Rel" in t.feats):
         add("verb_final", finite.get(t.head, t.head), t.id)
-    elif t.upos == "PRON" and "PronType=Rel" in t.feats:
-        clause = t.head
-        add("verb_final", finite.get(clause, clause), t.id)
     elif t.deprel == "nmod" and "Case=Gen" in t.feats:
         add("genitive", t.head, t.id)
 

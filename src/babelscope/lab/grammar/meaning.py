@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Det = Literal["def", "indef", "no", "this", "poss", "bare", "pron", "refl"]
+Det = Literal["def", "indef", "no", "this", "poss", "bare", "pron"]
 Tense = Literal["pres", "past", "since"]
 Modal = Literal["", "can", "want", "will", "would"]
 

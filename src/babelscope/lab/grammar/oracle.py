@@ -50,14 +50,11 @@ class Verdict:
     problems: tuple[str, ...] = ()
 
     @property
-    def grammatical(self) -> bool:
-        return self.agreement and self.case and self.particle and self.order
-
-    @property
     def right(self) -> bool:
         """Whether nothing is wrong."""
+        grammatical = self.agreement and self.case and self.particle and self.order
         as_meant = all(gold == found for _, gold, found in (*self.genders, *self.senses))
-        return self.grammatical and self.polarity and self.number and as_meant and not self.unknown
+        return grammatical and self.polarity and self.number and as_meant and not self.unknown
 
 
 def judge(meaning: Meaning, sentence: str) -> Verdict:

@@ -168,7 +168,8 @@ class Phrases:
     def adjunct(self, adjunct: Adjunct, path: str, deprel: str, head: Word) -> Phrase:
         """A prepositional phrase, or the genitive that stands for "of"."""
         options = PREPOSITIONS[adjunct.preposition].german
-        forms = [frozenset((form, *contracted_forms(form))) for form, _, _ in options]
+        contracted = [[c for (prep, _), c in CONTRACTIONS.items() if prep == form] for form, _, _ in options]
+        forms = [frozenset((form, *more)) for (form, _, _), more in zip(options, contracted, strict=True)]
         # The genitive has no word of its own, so no vocabulary can rule it out.
         open_ = forms if all(form for form, _, _ in options) else None
         index = self.choose([weight for _, _, weight in options], open_) if len(options) > 1 else 0
@@ -193,8 +194,3 @@ class Phrases:
 
 def is_pronoun(phrase: Phrase) -> bool:
     return len(phrase.words) == 1 and phrase.head.upos == "PRON"
-
-
-def contracted_forms(preposition: str) -> list[str]:
-    """The contractions of a preposition: im and ins of in."""
-    return [form for (prep, _), form in CONTRACTIONS.items() if prep == preposition]

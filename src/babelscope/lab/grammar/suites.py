@@ -206,18 +206,16 @@ def parallel_pairs(n: int, seed: int, split: str = "test", world: World = EASY) 
 _LONG_DISTANCE = ("particle", "reflexive", "preposition_stranding")
 
 
-def parallel_items(
-    n: int, seed: int, several: int | None = None, split: str = "test", world: World = EASY
-) -> list[Item]:
-    """ParallelSentence items, each with several references: as many as the world has, unless said otherwise."""
-    several = world.references if several is None else several
+def parallel_items(n: int, seed: int, split: str = "test", world: World = EASY) -> list[Item]:
+    """ParallelSentence items, each with as many references as the world has."""
+    most = world.references
     return [
         {
             "id": f"parallel-{number}",
             "source": pair.source,
-            "reference": [
-                *dict.fromkeys([pair.target, *references(pair.meaning, several, seed, world=world)])
-            ][:several],
+            "reference": [*dict.fromkeys([pair.target, *references(pair.meaning, most, seed, world=world)])][
+                :most
+            ],
         }
         for number, pair in enumerate(parallel_pairs(n, seed, split, world), 1)
     ]

@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import itertools
-import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from babelscope.lab.training.checkpoints import CARD, CONFIGURATION, open_folder, write_json
 from babelscope.lab.training.devices import find_device, training_numerics
-from babelscope.lab.training.progress import Progress
 from babelscope.lab.training.tokenizer import TAGS, find_special_token
 from babelscope.lab.training.translating import (
     Decoding,
@@ -29,6 +27,7 @@ from babelscope.util.file_ranges import parallel_rows, stream_lines
 from babelscope.util.files import replacing
 from babelscope.util.journal import Journal
 from babelscope.util.locks import locked_folder
+from babelscope.util.progress import progress
 from babelscope.util.text import shorten
 from babelscope.util.version import __version__
 
@@ -136,7 +135,10 @@ def augment(
             stack.enter_context(training_numerics(threads, where))
             files = [stack.enter_context(replacing(out / name)) for name in (SOURCE, TARGET, ORIGIN)]
             if real:
-                counts["real"] = _copy_real(real, files)
+                line = 0
+                for line, (source, target) in parallel_rows([(str(p), stream_lines(p)) for p in real], 1):
+                    _write(files, source, target, "real", line)
+                counts["real"] = Counter({"": line})
             for each in translators:
                 counts[each.origin] = _add_translations(each, plan, journal, files, quiet=quiet)
         _warn_of_few(counts)
@@ -176,14 +178,6 @@ def _check_text(path: Path) -> tuple[int, str]:
     return count, digest.hexdigest()
 
 
-def _copy_real(paths: Sequence[Path], files: Sequence[IO[bytes]]) -> Counter[str]:
-    columns = [(str(path), stream_lines(path)) for path in paths]
-    count = 0
-    for count, (source, target) in parallel_rows(columns, 1):
-        _write(files, source, target, "real", count)
-    return Counter({"": count})
-
-
 def _add_translations(
     translator: _Translator, plan: Augmentation, journal: Journal, files: Sequence[IO[bytes]], *, quiet: bool
 ) -> Counter[str]:
@@ -191,13 +185,17 @@ def _add_translations(
     counts: Counter[str] = Counter()
     origin = translator.origin
     tag = f"{TAGS[origin]} " if plan.tagged else ""
-    began = time.monotonic()
-    translated: list[int] = []
-    with contextlib.closing(Progress(f"translating {origin}", quiet=quiet)) as progress:
-        for first, lines in _blocks(translator.text):
+    shown = (
+        contextlib.nullcontext(lambda _: None)
+        if quiet
+        else progress(f"translating {origin}", translator.lines)
+    )
+    with shown as advance:
+        left = stream_lines(translator.text)
+        for first in range(1, translator.lines + 1, _BLOCK):
+            lines = list(itertools.islice(left, _BLOCK))
 
             def make(lines: list[str] = lines) -> list[list[str]]:
-                translated.append(len(lines))
                 return _translate_block(translator.model, lines, plan.decoding)
 
             place = f"{origin} {first} {digest_json(lines)[:16]}"
@@ -208,22 +206,8 @@ def _add_translations(
                 if not why:
                     pair = (line, text) if origin == "forward" else (text, line)
                     _write(files, tag + pair[0], pair[1], origin, number)
-            done = first + len(lines) - 1
-            if translated:
-                rate = sum(translated) / (time.monotonic() - began)
-                progress.show(
-                    done, translator.lines, f"{rate:,.0f} sentences/s", (translator.lines - done) / rate
-                )
+            advance(len(lines))
     return counts
-
-
-def _blocks(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The lines of a text in blocks, each with the number of its first line."""
-    lines = stream_lines(path)
-    for first in itertools.count(1, _BLOCK):
-        if not (block := list(itertools.islice(lines, _BLOCK))):
-            return
-        yield first, block
 
 
 def _translate_block(model: Any, lines: Sequence[str], how: Decoding) -> list[list[str]]:

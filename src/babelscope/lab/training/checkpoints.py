@@ -17,20 +17,11 @@ DATA = "distilled"
 
 
 def open_folder(out: Path, configuration: dict[str, Any]) -> dict[str, Any] | None:
-    """Prepare `out` for a run of this configuration; return its card if the run is already finished.
+    """Prepare a locked folder for a run of this configuration; return its card if the run is already finished.
 
-    Refuses a folder that is not writable, or that has anything but this run.
+    Refuses a folder that has anything but this run.
     """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / ".writable"
-        probe.touch()
-        probe.unlink()
-        held = sorted(path.name for path in out.iterdir())
-    except (FileExistsError, NotADirectoryError):
-        raise BabelscopeError(f"{out} is a file, not a folder") from None
-    except OSError as error:
-        raise BabelscopeError(f"{out} cannot be written: {error.strerror}") from error
+    held = sorted(path.name for path in out.iterdir())
     card: dict[str, Any] | None = read_json(out / CARD)
     earlier = card["configuration"] if card else read_json(out / CONFIGURATION)
     if earlier is None and set(held) - {DATA}:

@@ -70,6 +70,8 @@ def open_prompts(folder: Path, options: Options) -> Any:
 
 def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:
     import torch
+    from safetensors import SafetensorError
+    from safetensors.torch import load_file
 
     from babelscope.decoding.model import Vocabulary
     from babelscope.decoding.stepwise import Stepwise
@@ -79,8 +81,18 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device
     from babelscope.util.sealed_files import SealedFiles
 
     files = SealedFiles(folder, [PLAIN, _WEIGHTS])
-    config = _read_config(files.read_json(PLAIN, most=_MOST_JSON), folder / PLAIN)
-    tensors = _read_weights(files.paths[_WEIGHTS])
+    told = files.read_json(PLAIN, most=_MOST_JSON)
+    try:
+        config = PlainConfig(**{**told, "vocabularies": tuple(told["vocabularies"])})
+    except (TypeError, KeyError, BabelscopeError) as error:
+        raise BabelscopeError(
+            f"{folder / PLAIN} is no configuration of a network that `lab train` made: {error}"
+        ) from None
+    try:
+        stored = load_file(files.paths[_WEIGHTS])
+    except (SafetensorError, OSError, RuntimeError, ValueError) as error:
+        raise BabelscopeError(f"{folder / _WEIGHTS} cannot be read: {error}") from None
+    tensors = {key: each.to(torch.float32) for key, each in stored.items()}
     files.check()
     with torch.device("meta"):  # nothing is allocated before the weights are known to fit
         expected = {
@@ -110,23 +122,3 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device
         truncate=truncate,
         settings={"max_length": limit},
     )
-
-
-def _read_config(told: dict[str, Any], where: Path) -> PlainConfig:
-    try:
-        return PlainConfig(**{**told, "vocabularies": tuple(told["vocabularies"])})
-    except (TypeError, KeyError, BabelscopeError) as error:
-        raise BabelscopeError(
-            f"{where} is no configuration of a network that `lab train` made: {error}"
-        ) from None
-
-
-def _read_weights(path: Path) -> dict[str, Any]:
-    import torch
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
-    try:
-        return {key: each.to(torch.float32) for key, each in load_file(path).items()}
-    except (SafetensorError, OSError, RuntimeError, ValueError) as error:
-        raise BabelscopeError(f"{path} cannot be read: {error}") from None

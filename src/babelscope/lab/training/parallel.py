@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from babelscope.lab.training.tokenizer import Pieces, refuse_special_tokens
+from babelscope.lab.training.tokenizer import Pieces, find_special_token
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.seeds import stream
-from babelscope.util.text import parse_lines, read_line_bytes, require_equal_counts
+from babelscope.util.text import parse_lines, read_line_bytes, require_equal_counts, shorten
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +56,9 @@ def read_side(path: Path, *, least: int = 0) -> tuple[list[str], str]:
     if empty:
         more = f" (and {len(empty) - 1} more lines are)" if len(empty) > 1 else ""
         raise BabelscopeError(f"{at(path, empty[0])} is empty{more}; a sentence has no empty translation")
-    refuse_special_tokens(lines, str(path))
+    for number, line in enumerate(lines, 1):
+        if found := find_special_token(line):
+            raise BabelscopeError(f"{at(path, number)} has {found!r}, a special token, in {shorten(line)}")
     _require_lines(path, len(lines), least)
     return lines, hashlib.sha256(data).hexdigest()
 

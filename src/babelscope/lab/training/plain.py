@@ -94,18 +94,12 @@ class Recurrent(PlainNetwork):
     def __init__(self, config: PlainConfig, dropout: float = 0.0) -> None:
         super().__init__(config, dropout)
         width = config.width
-        between = {"dropout": dropout, "batch_first": True}
         layers = config.encoder_layers, config.decoder_layers
+        between = [dropout if count > 1 else 0.0 for count in layers]
         self.encoder = nn.LSTM(
-            width,
-            width // 2,
-            layers[0],
-            bidirectional=True,
-            **(between if layers[0] > 1 else {"batch_first": True}),
+            width, width // 2, layers[0], bidirectional=True, dropout=between[0], batch_first=True
         )
-        self.decoder = nn.LSTM(
-            width, width, layers[1], **(between if layers[1] > 1 else {"batch_first": True})
-        )
+        self.decoder = nn.LSTM(width, width, layers[1], dropout=between[1], batch_first=True)
         self.begin = nn.Linear(width, width * layers[1])
         self.match = nn.Linear(width, width, bias=False)
         self.combine = nn.Linear(2 * width, width)
@@ -143,6 +137,9 @@ class Recurrent(PlainNetwork):
 class Convolutional(PlainNetwork):
     """Gated convolutions with residuals on both sides, attention in every decoder layer (Gehring et al. 2017)."""
 
+    source_places: Tensor
+    target_places: Tensor
+
     def __init__(self, config: PlainConfig, dropout: float = 0.0) -> None:
         super().__init__(config, dropout)
         width, self.window = config.width, config.kernel - 1
@@ -166,7 +163,7 @@ class Convolutional(PlainNetwork):
         return read
 
     def encode(self, source: Tensor, real: Tensor) -> tuple[Encoded, States]:
-        places: Tensor = self.get_parameter_or_buffer("source_places")[: source.shape[1]]
+        places = self.source_places[: source.shape[1]]
         read = self._embed(self.source, source, places) * real[..., None]
         states = read
         for layer in self.encoder:
@@ -179,19 +176,15 @@ class Convolutional(PlainNetwork):
         place = torch.zeros((len(source), 1), dtype=torch.int64, device=source.device)
         return (states, (states + read) * math.sqrt(0.5), real), (place, *before)
 
-    def get_parameter_or_buffer(self, name: str) -> Tensor:
-        found: Tensor = getattr(self, name)
-        return found
-
     def advance(self, encoded: Encoded, states: States, tokens: Tensor) -> tuple[Tensor, States]:
         place, *before = states
-        places = self.get_parameter_or_buffer("target_places")[place[:, 0]][:, None]
+        places = self.target_places[place[:, 0]][:, None]
         hidden, after = self._decode(encoded, before, self._embed(self.target, tokens[:, None], places))
         return hidden[:, 0], (place + 1, *after)
 
     def forward(self, source: Tensor, real: Tensor, shifted: Tensor) -> Tensor:
         encoded, (_, *before) = self.encode(source, real)
-        places = self.get_parameter_or_buffer("target_places")[: shifted.shape[1]]
+        places = self.target_places[: shifted.shape[1]]
         return self._decode(encoded, before, self._embed(self.target, shifted, places))[0]
 
     def _decode(
@@ -224,7 +217,7 @@ NETWORKS: dict[str, type[Recurrent] | type[Convolutional]] = {
 
 
 def new_plain(shape: Shape, sizes: tuple[int, int], *, dropout: float, longest: int) -> PlainNetwork:
-    """An untrained network: matrices as Glorot's, embeddings so that scaled ones have unit variance."""
+    """An untrained network."""
     config = PlainConfig(
         architecture=shape.architecture,
         vocabularies=sizes,
@@ -237,14 +230,19 @@ def new_plain(shape: Shape, sizes: tuple[int, int], *, dropout: float, longest: 
         longest=longest,
     )
     network = NETWORKS[shape.architecture](config, dropout)
+    initialise(network)
+    return network
+
+
+def initialise(network: nn.Module) -> None:
+    """Draw matrices as Glorot's, and embeddings so that scaled ones have unit variance; positions stay."""
     for name, weight in network.named_parameters():
-        if weight.dim() < 2 or name.endswith("_places"):
+        if weight.dim() < 2 or name.endswith(("_places", "positions")):
             continue
         if name in ("source.weight", "target.weight"):
-            nn.init.normal_(weight, std=shape.width**-0.5)
+            nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
         else:
             nn.init.xavier_uniform_(weight)
-    return network
 
 
 def save_plain(network: PlainNetwork, weights: dict[str, Tensor], folder: Path) -> None:

@@ -82,9 +82,6 @@ class Selection:
 
     def restore(self, state: dict[str, Any]) -> None:
         """Restore what `state` returned."""
-        if "kept" not in state:  # of a version that kept the best alone
-            best = [state["best_loss"], state["best_step"], state["best"]]
-            state = {**state, "best_value": state["best_loss"], "kept": [best]}
         for name in ("best_value", "best_step", "stale"):
             setattr(self, name, state[name])
         self.kept = [Kept(*each) for each in state["kept"]]

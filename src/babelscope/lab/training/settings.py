@@ -8,7 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from babelscope.lab.training.shapes import CHOICES, PARTS, OptimizerName, Schedule, Shape, find_shape
+from babelscope.lab.training.shapes import (
+    CHOICES,
+    PARTS,
+    OptimizerName,
+    Schedule,
+    Shape,
+    check_fields,
+    find_shape,
+)
 from babelscope.util.errors import BabelscopeError
 
 
@@ -59,29 +67,7 @@ class TrainingSettings:
     """Of a llama: names or TOML files of the prompts to learn, with commas between them; none: that of `llm:`."""
 
     def __post_init__(self) -> None:
-        bounds: tuple[tuple[str, float, float], ...] = (
-            ("vocabulary", 10, 1e7),
-            ("label_smoothing", 0, 0.99),
-            ("dropout", 0, 0.99),
-            ("learning_rate", 1e-9, 10),
-            ("warmup", 0, 1e9),
-            ("batch_tokens", 1, 1e9),
-            ("steps", 1, 1e9),
-            ("dev_every", 1, 1e9),
-            ("patience", 1, 1e9),
-            ("accumulate", 1, 100_000),
-            ("dev_beam", 1, 1000),
-            ("average", 1, 1000),
-            ("longest", 2, 512),
-            ("clip", 1e-9, 1e9),
-        )
-        for name, low, high in bounds:
-            value = getattr(self, name)
-            if not low <= value <= high:
-                raise BabelscopeError(f"{name} is {value}; it must be between {low:g} and {high:g}")
-        for name, known in _NAMES.items():
-            if getattr(self, name) not in known:
-                raise BabelscopeError(f"{name} is {getattr(self, name)!r}; it must be {' or '.join(known)}")
+        check_fields(self, _BOUNDS, _NAMES)
         if self.prompts and self.shape.architecture != "llama":
             raise BabelscopeError(
                 f"prompts={self.prompts} are for --family llama; a {self.shape.architecture} reads the source alone"
@@ -104,6 +90,22 @@ class TrainingSettings:
         return {**dataclasses.asdict(self), "betas": list(self.betas)}
 
 
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "vocabulary": (10, 1e7),
+    "label_smoothing": (0, 0.99),
+    "dropout": (0, 0.99),
+    "learning_rate": (1e-9, 10),
+    "warmup": (0, 1e9),
+    "batch_tokens": (1, 1e9),
+    "steps": (1, 1e9),
+    "dev_every": (1, 1e9),
+    "patience": (1, 1e9),
+    "accumulate": (1, 100_000),
+    "dev_beam": (1, 1000),
+    "average": (1, 1000),
+    "longest": (2, 512),
+    "clip": (1e-9, 1e9),
+}
 _NAMES = {
     "schedule": ("linear", "inverse-sqrt"),
     "optimizer": ("adam", "muon"),
@@ -124,26 +126,18 @@ _WITHOUT: dict[str, frozenset[str]] = {
 _DEFAULTS = {field.name: field.default for field in dataclasses.fields(Shape) if field.name in PARTS}
 
 
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "float": float,
+    "int": int,
+    "bool": lambda text: {"True": True, "False": False}[text],
+}
+_OPTIONS = ("shape", "vocabulary", "label_smoothing", "steps", "seed", "betas")
 SETTABLE: dict[str, Callable[[str], Any]] = {
-    "dropout": float,
-    "learning_rate": float,
-    "warmup": int,
-    "schedule": str,
-    "optimizer": str,
-    "batch_tokens": int,
-    "clip": float,
-    "dev_every": int,
-    "patience": int,
-    "precision": str,
-    "accumulate": int,
-    "select": str,
-    "dev_beam": int,
-    "average": int,
-    "average_of": str,
-    "longest": int,
-    "languages": str,
-    "prompts": str,
-    "half": lambda text: {"True": True, "False": False}[text],
+    **{
+        field.name: _PARSERS.get(str(field.type), str)
+        for field in dataclasses.fields(TrainingSettings)
+        if field.name not in _OPTIONS
+    },
     **{name: str if name in CHOICES else int for name in PARTS},
 }
 """Setting -> parser of its value, for `name=value` on the command line."""

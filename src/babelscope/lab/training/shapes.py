@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -50,21 +51,7 @@ class Shape:
     steps: int = 100_000
 
     def __post_init__(self) -> None:
-        for name, most in (
-            ("width", 16_384),
-            ("encoder_ffn", 65_536),
-            ("decoder_ffn", 65_536),
-            ("heads", 256),
-        ):
-            _check_number(name, getattr(self, name), 1, most)
-        for name in ("encoder_layers", "decoder_layers"):
-            _check_number(name, getattr(self, name), 1, 100)
-        _check_number("kernel", self.kernel, 1, 15)
-        for name, known in CHOICES.items():
-            if getattr(self, name) not in known:
-                raise BabelscopeError(
-                    f"{name} is {getattr(self, name)!r}; it must be {' or '.join(map(str, known))}"
-                )
+        check_fields(self, _BOUNDS, CHOICES)
         if self.width % 2:
             raise BabelscopeError(f"width is {self.width}; it must be even")
         if self.architecture in ("transformer", "llama") and self.width % self.heads:
@@ -77,10 +64,8 @@ class Shape:
             )
         if self.architecture == "recurrent" and not plain:
             raise BabelscopeError("a recurrent network has no positions, and norm=post")
-        if self.architecture == "llama":
-            self._check_llama(plain=plain)
-
-    def _check_llama(self, *, plain: bool) -> None:
+        if self.architecture != "llama":
+            return
         if not plain or self.vocabularies == "separate":
             raise BabelscopeError(
                 "a Llama has norms, positions and a joint vocabulary of its own; leave norm, positions and "
@@ -93,29 +78,36 @@ class Shape:
             )
 
 
-CHOICES: dict[str, tuple[Any, ...]] = {
+_BOUNDS: dict[str, tuple[float, float]] = {
+    "width": (1, 16_384),
+    "encoder_ffn": (1, 65_536),
+    "decoder_ffn": (1, 65_536),
+    "encoder_layers": (1, 100),
+    "decoder_layers": (1, 100),
+    "heads": (1, 256),
+    "kernel": (1, 15),
+}
+CHOICES: dict[str, tuple[str, ...]] = {
     "activation": ("swish", "relu"),
     "architecture": get_args(Architecture),
     "norm": get_args(Norm),
     "positions": get_args(Positions),
     "vocabularies": get_args(Vocabularies),
 }
-PARTS = (
-    "width",
-    "encoder_ffn",
-    "decoder_ffn",
-    "encoder_layers",
-    "decoder_layers",
-    "heads",
-    "kernel",
-    *CHOICES,
-)
+PARTS = (*_BOUNDS, *CHOICES)
 """Fields that make the network, each of which can be set by name."""
 
 
-def _check_number(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise BabelscopeError(f"{name} is {value}; it must be between {least} and {most}")
+def check_fields(
+    made: Any, bounds: Mapping[str, tuple[float, float]], choices: Mapping[str, Sequence[str]]
+) -> None:
+    """Refuse a number that is out of its bounds, and a name that is none of its choices."""
+    for name, (low, high) in bounds.items():
+        if not low <= (value := getattr(made, name)) <= high:
+            raise BabelscopeError(f"{name} is {value}; it must be between {low:g} and {high:g}")
+    for name, known in choices.items():
+        if (value := getattr(made, name)) not in known:
+            raise BabelscopeError(f"{name} is {value!r}; it must be {' or '.join(known)}")
 
 
 def _lab(name: str, width: int, decoder_layers: int, **recipe: Any) -> Shape:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from babelscope.lab.training.checkpoints import write_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.text import read_bytes, shorten
+from babelscope.util.text import read_bytes
 
 EOS, UNKNOWN = 0, 1
 FILES = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
@@ -209,10 +209,3 @@ def _no_vocabulary(folder: Path) -> BabelscopeError:
         f"{folder}: its tokenizer is not a vocabulary in sentencepiece's order with <pad> last, joint, or separate "
         "and of one size, which a new model needs; give a vocabulary size instead, to train a new one"
     )
-
-
-def refuse_special_tokens(texts: Sequence[str], where: str) -> None:
-    """Refuse text with special tokens; the error names file and line."""
-    for number, text in enumerate(texts, 1):
-        if found := find_special_token(text):
-            raise BabelscopeError(f"{where}:{number} has {found!r}, a special token, in {shorten(text)}")

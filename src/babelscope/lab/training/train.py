@@ -12,18 +12,11 @@ from typing import Any
 import torch
 
 from babelscope.lab.training.cards import make_card, write_card
-from babelscope.lab.training.checkpoints import (
-    CHECKPOINT,
-    CONFIGURATION,
-    load_checkpoint,
-    open_folder,
-)
+from babelscope.lab.training.checkpoints import CHECKPOINT, CONFIGURATION, load_checkpoint, open_folder
 from babelscope.lab.training.decoder_only import PromptPieces, Prompts
 from babelscope.lab.training.devices import find_device, training_numerics
 from babelscope.lab.training.loop import TrainingRun
-from babelscope.lab.training.networks import (
-    save_network,
-)
+from babelscope.lab.training.networks import save_network
 from babelscope.lab.training.parallel import ParallelText, hold_out, read_parallel
 from babelscope.lab.training.progress import Progress
 from babelscope.lab.training.settings import TrainingSettings
@@ -71,7 +64,8 @@ def train(
     if shared:
         settings = dataclasses.replace(settings, vocabulary=shared.pad)
         _check_vocabularies(settings, shared, tokenizer, find_tags(text.source))
-    prompts = _prompts(settings)
+    decoder_only = settings.shape.architecture == "llama"
+    prompts = Prompts(settings.languages, settings.prompts) if decoder_only else None
     configuration = {
         "settings": settings.as_json(),
         "data": _digests(text),
@@ -111,11 +105,6 @@ def _free_if_refused(out: Path) -> Iterator[None]:
         if not (out / CHECKPOINT).exists():
             (out / CONFIGURATION).unlink(missing_ok=True)
         raise
-
-
-def _prompts(settings: TrainingSettings) -> Prompts | None:
-    """What a decoder-only model is asked by; others read their sources as they are."""
-    return Prompts(settings.languages, settings.prompts) if settings.shape.architecture == "llama" else None
 
 
 def _save_pieces(run: TrainingRun, tokenizer: Path | None, out: Path) -> None:
@@ -159,8 +148,7 @@ def _open_run(
     saved = load_checkpoint(out)
     tags = find_tags(text.source)
     if saved:
-        stored = saved["pieces"]  # before vocabularies could be separate, a tensor and not a list
-        protos = [each.numpy().tobytes() for each in (stored if isinstance(stored, list) else [stored])]
+        protos = [each.numpy().tobytes() for each in saved["pieces"]]
         pieces = Pieces(protos[0], Pieces(protos[1]) if len(protos) > 1 else None)
     elif shared:
         pieces = shared
