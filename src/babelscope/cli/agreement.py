@@ -63,16 +63,13 @@ def agreement(
             "released annotations as JSON lines, WinoMT's own as .csv.",
         ),
     ],
-    task: Annotated[
-        Task | None, typer.Option(help="What was annotated, for released files.", show_default=False)
-    ] = None,
+    task: Annotated[Task | None, typer.Option(help="What was annotated, for released files.")] = None,
     patterns: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
             help="Pattern matching's verdicts: a run of `patterns`, its --records, or the released log. What it "
             "could not decide is counted, too.",
-            show_default=False,
         ),
     ] = None,
     verdicts: Annotated[
@@ -80,7 +77,6 @@ def agreement(
         typer.Option(
             metavar="RUN",
             help="A method's verdicts or scores: a run folder, or JSON lines with `correct`, perhaps `weight`.",
-            show_default=False,
         ),
     ] = None,
     field: Annotated[
@@ -89,15 +85,13 @@ def agreement(
             metavar="NAME",
             help="The number there that human scores are compared with; `score` for assessment, "
             "`top_kqrg` for ranking unless said.",
-            show_default=False,
         ),
     ] = None,
     published_flaw: Annotated[
         list[Flaw] | None,
         typer.Option(
             help="Repeat a flaw of the figures published on MuCoW, to get the same ones: labels shared between "
-            "annotators, or coverage counted too high; may be repeated.",
-            show_default=False,
+            "annotators, or coverage counted too high; may be repeated."
         ),
     ] = None,
     protocol: Annotated[

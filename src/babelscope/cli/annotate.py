@@ -36,15 +36,10 @@ class Task(StrEnum):
     choice = "choice"
 
 
-OfMethod = Annotated[
-    str, typer.Option(metavar="NAME", help="Of a run with several methods.", show_default=False)
-]
-OfTests = Annotated[
-    str, typer.Option(metavar="NAME", help="Of a run on several test sets.", show_default=False)
-]
+OfMethod = Annotated[str, typer.Option(metavar="NAME", help="Of a run with several methods.")]
+OfTests = Annotated[str, typer.Option(metavar="NAME", help="Of a run on several test sets.")]
 OfSystems = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.", show_default=False),
+    list[str] | None, typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.")
 ]
 
 
@@ -64,16 +59,11 @@ def annotate(
             metavar="NAME",
             help="Who judges; answers go to FILE.answers.NAME.jsonl. Repeat it for several people: "
             "each gets an address of their own. (Default: me.)",
-            show_default=False,
         ),
     ] = None,
     task: Annotated[
         Task | None,
-        typer.Option(
-            metavar="TASK",
-            help=f"What is judged, for lines without `task`: {', '.join(Task)}.",
-            show_default=False,
-        ),
+        typer.Option(metavar="TASK", help=f"What is judged, for lines without `task`: {', '.join(Task)}."),
     ] = None,
     method: OfMethod = "",
     tests: OfTests = "",
@@ -84,7 +74,6 @@ def annotate(
             min=1,
             metavar="N",
             help="Items to draw from a run or a challenge set, of each group its share. (Default: 100.)",
-            show_default=False,
         ),
     ] = None,
     distance: Annotated[
@@ -94,16 +83,11 @@ def annotate(
             metavar="N",
             help="Of a challenge set: dependencies with exactly N words between, equally many of each phenomenon; "
             "may be repeated.",
-            show_default=False,
         ),
     ] = None,
     queue: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where what is drawn goes. (Default: RUN.queue.jsonl.)",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="Where what is drawn goes. (Default: RUN.queue.jsonl.)"),
     ] = None,
     guidelines: Annotated[
         Path | None,
@@ -111,7 +95,6 @@ def annotate(
             metavar="FILE.md",
             help="Your own guidelines, in Markdown, in the place of ours. (Default: FILE.guidelines.md, if it is "
             "there.)",
-            show_default=False,
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,

@@ -40,12 +40,9 @@ OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab
 AsJson = Annotated[bool, typer.Option("--json", help=_HELP["json"])]
 AllRows = Annotated[bool, typer.Option("--all", help=_HELP["all"])]
 ToFile = Annotated[
-    Path | None,
-    typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.", show_default=False),
+    Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")
 ]
-Records = Annotated[
-    Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"], show_default=False)
-]
+Records = Annotated[Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"])]
 Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
 FormerSeed = Annotated[int | None, typer.Option("--seed", hidden=True)]
 """Understood for one version, and without effect: these intervals draw nothing now."""
@@ -55,13 +52,12 @@ Tokenize = Annotated[
         metavar="TOKENISER",
         help="How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; else as "
         "the target language needs it, where that is stated.",
-        show_default=False,
     ),
 ]
 Yes = Annotated[
     bool, typer.Option("--yes", help="Make the environment that a metric needs (comet) without asking.")
 ]
-Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"], show_default=False)]
+Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"])]
 
 
 def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:

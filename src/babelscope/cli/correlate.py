@@ -54,7 +54,6 @@ def correlate(
         typer.Option(
             metavar="METRIC",
             help="Score the files' translations by it: chrf, bleu, cmd:COMMAND...; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     tokenize: Tokenize = "",

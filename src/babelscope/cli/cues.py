@@ -56,21 +56,16 @@ def cues(
         typer.Option(
             metavar="MODEL",
             help="A masked language model of transformers: a folder, or a name such as roberta-large.",
-            show_default=False,
         ),
     ] = None,
     candidates: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="Candidates instead of a model, as in the released file.", show_default=False
-        ),
+        typer.Option(metavar="FILE", help="Candidates instead of a model, as in the released file."),
     ] = None,
     select_on: Annotated[
         str | None,
         typer.Option(
-            metavar="TESTS",
-            help="Find and select cues on this test set, and test all of the other.",
-            show_default=False,
+            metavar="TESTS", help="Find and select cues on this test set, and test all of the other."
         ),
     ] = None,
     share: Annotated[
@@ -100,14 +95,11 @@ def cues(
     save_cues: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="Write the cues of every item there, as the released file has them.",
-            show_default=False,
+            metavar="FILE", help="Write the cues of every item there, as the released file has them."
         ),
     ] = None,
     save_candidates: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the candidates there.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Write the candidates there.")
     ] = None,
     to: ToFile = None,
 ) -> None:

@@ -18,9 +18,7 @@ app = ShellGroup("List, show and download public test sets and parser models, an
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")]
 DataDir = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder of the test sets; else BABELSCOPE_DATA, else the user's data folder.", show_default=False
-    ),
+    typer.Option(help="Folder of the test sets; else BABELSCOPE_DATA, else the user's data folder."),
 ]
 
 

@@ -35,12 +35,9 @@ _COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 @formerly({"out": "to"})
 def flow(
     context: typer.Context,
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sources, one a line.", show_default=False)
-    ] = None,
+    source: Annotated[Path | None, typer.Option(metavar="FILE", help="Sources, one a line.")] = None,
     data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Their translations in the training data.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Their translations in the training data.")
     ] = None,
     words: Annotated[
         str,
@@ -48,29 +45,21 @@ def flow(
             metavar="QUERIES",
             help="Words to look for: lab:occupations, lab:senses, or a file "
             "{word: {src_forms: [...], tgt_forms_CLASS: [...], ...}}.",
-            show_default=False,
         ),
     ] = "",
     distilled: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="A teacher's translations; may be repeated, one a seed.", show_default=False
-        ),
+        typer.Option(metavar="FILE", help="A teacher's translations; may be repeated, one a seed."),
     ] = None,
     student: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Its student's translations, as many and in the same order.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="Its student's translations, as many and in the same order."),
     ] = None,
     counts: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.json",
             help="Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
-            show_default=False,
         ),
     ] = None,
     word: Annotated[
@@ -78,19 +67,15 @@ def flow(
         typer.Option(
             metavar="NAME",
             help="Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
-            show_default=False,
         ),
     ] = None,
     by_word: Annotated[
         bool, typer.Option("--by-word", help="Draw the words as a column of --svg: which one goes where.")
     ] = False,
     flows: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write rows [from, to, count] there, as JSON.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Write rows [from, to, count] there, as JSON.")
     ] = None,
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw a Sankey diagram there.", show_default=False)
-    ] = None,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw a Sankey diagram there.")] = None,
     as_json: AsJson = False,
     to: ToFile = None,
     seed: FormerSeed = None,  # noqa: ARG001

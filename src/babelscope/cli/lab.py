@@ -32,8 +32,7 @@ OutFolder = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Minutes = Annotated[
-    float | None,
-    typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.", show_default=False),
+    float | None, typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.")
 ]
 Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
@@ -41,15 +40,13 @@ Seeds = Annotated[
     int, typer.Option(min=1, help="Train with so many seeds, from --seed up, a folder each; mean and sd.")
 ]
 Source = Annotated[Path, typer.Option(metavar="FILE", help="Source sentences, one a line.")]
-DevSource = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False)
-]
+DevSource = Annotated[Path | None, typer.Option(metavar="FILE", help="Development sources; else held out.")]
 
 Shape = Annotated[
     str, typer.Option(help="lab-teacher, lab-student, lab-llm, tiny, or the papers' big, small, mini.")
 ]
 Smoothing = Annotated[float, typer.Option(help="Label smoothing; 0 for none.")]
-Steps = Annotated[int | None, typer.Option(help="Steps of training; else the shape's.", show_default=False)]
+Steps = Annotated[int | None, typer.Option(help="Steps of training; else the shape's.")]
 More = Annotated[
     list[str],
     typer.Option(
@@ -62,7 +59,6 @@ More = Annotated[
         "and of the network: architecture (transformer, recurrent, convolutional, llama), width, encoder_layers, "
         "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
         "positions (sinusoidal, learned), vocabularies (joint, separate).",
-        show_default=False,
     ),
 ]
 
@@ -71,9 +67,7 @@ More = Annotated[
 def corpus(
     n: Annotated[int, typer.Option("--n", min=1, help="How many sentence pairs.")] = 50_000,
     seed: Seed = 1,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write the corpus there.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the corpus there.")] = None,
     split: Annotated[str, typer.Option(help="Which part of the data: train, dev, test or all.")] = "train",
     stats: Annotated[bool, typer.Option("--stats", help="Count every phenomenon.")] = False,
     world: OfWorld = "easy",
@@ -114,19 +108,14 @@ def train(
     target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, one a line.")],
     out: OutFolder,
     dev_source: DevSource = None,
-    dev_target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their translations.", show_default=False)
-    ] = None,
+    dev_target: Annotated[Path | None, typer.Option(metavar="FILE", help="Their translations.")] = None,
     shape: Shape = "lab-teacher",
     family: Annotated[
-        str | None,
-        typer.Option(help="llama: decoder-only, as a prompt and its answer.", show_default=False),
+        str | None, typer.Option(help="llama: decoder-only, as a prompt and its answer.")
     ] = None,
-    vocabulary: Annotated[
-        int | None, typer.Option(help="Pieces of the joint vocabulary [1500].", show_default=False)
-    ] = None,
+    vocabulary: Annotated[int | None, typer.Option(help="Pieces of the joint vocabulary [1500].")] = None,
     tokenizer: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Take this model's vocabulary.", show_default=False)
+        Path | None, typer.Option(metavar="FOLDER", help="Take this model's vocabulary.")
     ] = None,
     label_smoothing: Smoothing = 0.1,
     seed: Seed = 1,
@@ -175,13 +164,12 @@ def distill(
     out: OutFolder,
     dev_source: DevSource = None,
     dev_target: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Their translations; else the teacher's.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Their translations; else the teacher's.")
     ] = None,
     beam: Annotated[int, typer.Option(min=1, help="Size of the teacher's beam.")] = 5,
     shape: Shape = "lab-student",
     vocabulary: Annotated[
-        int | None, typer.Option(help="Pieces of a new vocabulary; else the teacher's.", show_default=False)
+        int | None, typer.Option(help="Pieces of a new vocabulary; else the teacher's.")
     ] = None,
     label_smoothing: Smoothing = 0.1,
     seed: Seed = 1,
@@ -331,10 +319,10 @@ def make_models(
 @app.command("evaluate")
 def evaluate(
     system: Annotated[
-        list[str], typer.Option(metavar="SYSTEM", help="Any system; else all lab models.", show_default=False)
+        list[str], typer.Option(metavar="SYSTEM", help="Any system; else all lab models.")
     ] = [],  # noqa: B006
     n: Annotated[int, typer.Option("--n", min=10, help="Sentences of each kind.")] = 500,
-    seed: Annotated[int | None, typer.Option(help="Of the test sentences.", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the test sentences.")] = None,
     world: OfWorld = "easy",
     as_json: AsJson = False,
 ) -> None:

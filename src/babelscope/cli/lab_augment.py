@@ -14,27 +14,19 @@ from babelscope.util.terminal import visible
 
 def augment(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="A folder of its own for the text.")],
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Real sources, one a line.", show_default=False)
-    ] = None,
-    target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their translations.", show_default=False)
-    ] = None,
+    source: Annotated[Path | None, typer.Option(metavar="FILE", help="Real sources, one a line.")] = None,
+    target: Annotated[Path | None, typer.Option(metavar="FILE", help="Their translations.")] = None,
     forward: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="A model that translates the sources.", show_default=False),
+        Path | None, typer.Option(metavar="FOLDER", help="A model that translates the sources.")
     ] = None,
     backward: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="A model that translates the targets back.", show_default=False),
+        Path | None, typer.Option(metavar="FOLDER", help="A model that translates the targets back.")
     ] = None,
     more_source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Translate these sources instead.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Translate these sources instead.")
     ] = None,
     more_target: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Translate these targets back instead.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Translate these targets back instead.")
     ] = None,
     real: Annotated[bool, typer.Option(help="Whether the real pairs are part of the text.")] = True,
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,

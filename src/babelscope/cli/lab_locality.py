@@ -33,48 +33,33 @@ class Setting(StrEnum):
 
 def locality(
     out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where data and figures are kept.")],
-    model: Annotated[
-        list[Model] | None, typer.Option(help="May be repeated; else all.", show_default=False)
-    ] = None,
-    setting: Annotated[
-        list[Setting] | None, typer.Option(help="May be repeated; else all.", show_default=False)
-    ] = None,
-    length: Annotated[
-        int | None, typer.Option(min=3, help="Words or pieces of every source [18].", show_default=False)
-    ] = None,
+    model: Annotated[list[Model] | None, typer.Option(help="May be repeated; else all.")] = None,
+    setting: Annotated[list[Setting] | None, typer.Option(help="May be repeated; else all.")] = None,
+    length: Annotated[int | None, typer.Option(min=3, help="Words or pieces of every source [18].")] = None,
     permutation: Annotated[
         str,
         typer.Option(
             metavar="NUMBERS",
             help="Where the token at each place goes, from 0; else the paper's for 18, or one by the seed.",
-            show_default=False,
         ),
     ] = "",
     source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Learn from text of your own, not the lab's.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Learn from text of your own, not the lab's.")
     ] = None,
-    target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its translation.", show_default=False)
-    ] = None,
+    target: Annotated[Path | None, typer.Option(metavar="FILE", help="Its translation.")] = None,
     pieces: Annotated[int, typer.Option(min=0, help="BPE pieces of each language of it; 0: words.")] = 0,
     layers: Annotated[
-        int | None, typer.Option(min=1, max=100, help="Of a Transformer, each side [2].", show_default=False)
+        int | None, typer.Option(min=1, max=100, help="Of a Transformer, each side [2].")
     ] = None,
-    width: Annotated[int | None, typer.Option(min=2, help="Of all layers [96].", show_default=False)] = None,
-    heads: Annotated[int | None, typer.Option(min=1, help="Of attention [4].", show_default=False)] = None,
-    sentences: Annotated[
-        int | None, typer.Option(min=10, help="To train on [4000; own text: all].", show_default=False)
-    ] = None,
+    width: Annotated[int | None, typer.Option(min=2, help="Of all layers [96].")] = None,
+    heads: Annotated[int | None, typer.Option(min=1, help="Of attention [4].")] = None,
+    sentences: Annotated[int | None, typer.Option(min=10, help="To train on [4000; own text: all].")] = None,
     dev: Annotated[
-        int | None,
-        typer.Option(min=0, help="To choose the epoch by [0, the last; own text: 500].", show_default=False),
+        int | None, typer.Option(min=0, help="To choose the epoch by [0, the last; own text: 500].")
     ] = None,
-    test: Annotated[int | None, typer.Option(min=1, help="To test on [1000].", show_default=False)] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Of training [10].", show_default=False)] = None,
-    repetitions: Annotated[
-        int | None, typer.Option(min=1, help="Networks of each kind [3].", show_default=False)
-    ] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="To test on [1000].")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of training [10].")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Networks of each kind [3].")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Networks trained at once, a core each.")] = 2,
     quick: Annotated[
         bool, typer.Option("--quick", help="Tiny sizes, to see how it goes: says nothing about a bias.")

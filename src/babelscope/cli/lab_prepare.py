@@ -61,9 +61,7 @@ def prepare(
             help="What lengths count and alignments link; words of scripts without spaces are characters."
         ),
     ] = Unit.words,
-    skip: Annotated[
-        list[Skip], typer.Option(help="A filter to leave out; may be repeated.", show_default=False)
-    ] = [],  # noqa: B006
+    skip: Annotated[list[Skip], typer.Option(help="A filter to leave out; may be repeated.")] = [],  # noqa: B006
     sample: Annotated[int, typer.Option(min=0, help="Pairs drawn from what is left; 0 for all.")] = 0,
     vocabulary: Annotated[
         int, typer.Option(min=0, help="Pieces of a vocabulary for `lab train --tokenizer`; 0 for none.")

@@ -72,19 +72,14 @@ References = Annotated[
 ]
 Mode = Annotated[
     str | None,
-    typer.Option(
-        metavar="MODE",
-        help="For types with several: strict (the default), clean, as-released.",
-        show_default=False,
-    ),
+    typer.Option(metavar="MODE", help="For types with several: strict (the default), clean, as-released."),
 ]
 
 
 @app.command("types")
 def types(
     language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Only those of one language, such as de.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Only those of one language, such as de.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -117,8 +112,7 @@ def pairs(
     ] = False,
     mode: Mode = None,
     language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Of the references, for --type all.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Of the references, for --type all.")
     ] = None,
     to: ToFile = None,
     ray: Ray = None,

@@ -47,7 +47,6 @@ Ray = Annotated[
     typer.Option(
         metavar="[ADDRESS]",
         help="Split the files over Ray workers: of the cluster at HOST:PORT, else of this machine.",
-        show_default=False,
     ),
 ]
 
@@ -59,45 +58,37 @@ _ENOUGH_TREES = 100
 @formerly({"out": "to", "rules": "dependency-rules", "reordering": "min-displacement", "side": "parsed-side"})
 def challenge(
     context: typer.Context,
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sources, one a line.", show_default=False)
-    ] = None,
+    source: Annotated[Path | None, typer.Option(metavar="FILE", help="Sources, one a line.")] = None,
     reference: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their references, one a line.", show_default=False)
+        Path | None, typer.Option(metavar="FILE", help="Their references, one a line.")
     ] = None,
     parses: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CoNLL-U, one sentence for each line.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="CoNLL-U, one sentence for each line.")
     ] = None,
     parser: Annotated[
         str | None,
         typer.Option(
             metavar="PARSER",
             help="Parse here instead: udpipe:MODEL (a file or a known name), spacy:MODEL or stanza:LANGUAGE.",
-            show_default=False,
         ),
     ] = None,
     parsed_side: Annotated[
         Side, typer.Option(help="Which side --parses are of, or --parser parses.")
     ] = Side.source,
     alignments: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Word alignments, 0-0 1-2; else made here.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Word alignments, 0-0 1-2; else made here.")
     ] = None,
     symmetrisation: Annotated[
         str, typer.Option(metavar="NAME", help="How alignments made here are symmetrised.")
     ] = "grow-diag-final-and",
     language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Of the parses, to take its rules only.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Of the parses, to take its rules only.")
     ] = None,
     source_language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Language of the sources, kept in the set.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Language of the sources, kept in the set.")
     ] = None,
     target_language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Language of the references, kept in the set.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Language of the references, kept in the set.")
     ] = None,
     source_tokenize: Annotated[
         str,
@@ -105,16 +96,11 @@ def challenge(
             metavar="TOKENISER",
             help="How words of the sources are split: zh, ja-mecab, char, spm:FILE...; else as --source-language "
             "needs it, or at spaces and marks.",
-            show_default=False,
         ),
     ] = "",
-    tokenize: Annotated[
-        str,
-        typer.Option(metavar="TOKENISER", help="The same of the references.", show_default=False),
-    ] = "",
+    tokenize: Annotated[str, typer.Option(metavar="TOKENISER", help="The same of the references.")] = "",
     phenomenon: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Look for this one only; may be repeated.", show_default=False),
+        list[str] | None, typer.Option(metavar="NAME", help="Look for this one only; may be repeated.")
     ] = None,
     dependency_rules: Annotated[
         DependencyRules,
@@ -123,9 +109,7 @@ def challenge(
             "root, as if on a word 0, which made the published sets. strict: only those on a verb."
         ),
     ] = DependencyRules.sound,
-    own_rules: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Your own rules, in TOML.", show_default=False)
-    ] = None,
+    own_rules: Annotated[Path | None, typer.Option(metavar="FILE", help="Your own rules, in TOML.")] = None,
     show: Annotated[
         int,
         typer.Option(
@@ -136,8 +120,7 @@ def challenge(
         ),
     ] = 0,
     min_distance: Annotated[
-        int | None,
-        typer.Option(min=0, help="At least so many words between; else any number.", show_default=False),
+        int | None, typer.Option(min=0, help="At least so many words between; else any number.")
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Count those with exactly so many words between.")
@@ -169,10 +152,7 @@ def challenge(
     count: Annotated[bool, typer.Option("--count", help="Only count; --parses is enough for that.")] = False,
     as_json: AsJson = False,
     to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the challenge set there, a JSON object a line.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="Write the challenge set there, a JSON object a line.")
     ] = None,
     ray: Ray = None,
 ) -> None:

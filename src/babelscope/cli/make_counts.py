@@ -29,13 +29,9 @@ Tests = Annotated[
     typer.Option(
         metavar="TESTS",
         help="A test set of ambiguous sources, to be written with what was counted by --save-tests.",
-        show_default=False,
     ),
 ]
-SaveTests = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.jsonl", help="Where that test set goes.", show_default=False),
-]
+SaveTests = Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Where that test set goes.")]
 
 
 def senses(
@@ -50,14 +46,10 @@ def senses(
         ),
     ],
     lemmas: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The lemmas of the translations, parallel to them.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="The lemmas of the translations, parallel to them.")
     ] = None,
     lemmatise: Annotated[
-        str,
-        typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.", show_default=False),
+        str, typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.")
     ] = "",
     to: Annotated[
         Path | None,
@@ -65,7 +57,6 @@ def senses(
             "--to",
             metavar="FILE.json",
             help="Write the counts there, as `mucow:` reads them (counts/senses_PAIR_count_results.json).",
-            show_default=False,
         ),
     ] = None,
     tests: Tests = "",
@@ -142,12 +133,10 @@ def _senses_told(rows: list[Row], pairs: int, how: str) -> str:
 def occupations(
     context: typer.Context,
     source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Sources of the training text, one a line.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Sources of the training text, one a line.")
     ] = None,
     target: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Their translations in the training text.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Their translations in the training text.")
     ] = None,
     words: Annotated[
         str,
@@ -155,21 +144,16 @@ def occupations(
             metavar="QUERIES",
             help="Occupations to look for: lab:occupations, or a file {occupation: {src_forms: [...], "
             "tgt_forms_male: [...], tgt_forms_female: [...]}}.",
-            show_default=False,
         ),
     ] = "",
     distilled: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A teacher's translations of the same sources.", show_default=False
-        ),
+        Path | None, typer.Option(metavar="FILE", help="A teacher's translations of the same sources.")
     ] = None,
     counts: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.json",
             help="Counts made before, rows [from, to, count] as released or by `patterns flow --flows`, instead.",
-            show_default=False,
         ),
     ] = None,
     labour: Annotated[
@@ -178,14 +162,10 @@ def occupations(
             metavar="FILE.tsv",
             help="Labour statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
             "of the paper.",
-            show_default=False,
         ),
     ] = "",
     to: Annotated[
-        Path | None,
-        typer.Option(
-            "--to", metavar="FILE.tsv", help="Write the ratios there, as a table.", show_default=False
-        ),
+        Path | None, typer.Option("--to", metavar="FILE.tsv", help="Write the ratios there, as a table.")
     ] = None,
     tests: Tests = "",
     save_tests: SaveTests = None,

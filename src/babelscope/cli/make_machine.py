@@ -41,18 +41,14 @@ def machine_references(
     share: Annotated[
         list[float] | None,
         typer.Option(
-            metavar="SHARE",
-            help="Of the sources, for each system in turn, as in 0.25; else equal shares.",
-            show_default=False,
+            metavar="SHARE", help="Of the sources, for each system in turn, as in 0.25; else equal shares."
         ),
     ] = None,
     queue: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write what a person must judge.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="Where to write what a person must judge.")
     ] = None,
     answers: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="An earlier queue with answers in it.", show_default=False),
+        Path | None, typer.Option(metavar="FILE", help="An earlier queue with answers in it.")
     ] = None,
     with_human: Annotated[
         bool, typer.Option("--with-human", help="Write the human pairs too, to compare both kinds.")
@@ -60,17 +56,13 @@ def machine_references(
     score_with: Annotated[
         str | None,
         typer.Option(
-            metavar="SYSTEM",
-            help="Also report how the discrepancy to this system's translations shifts.",
-            show_default=False,
+            metavar="SYSTEM", help="Also report how the discrepancy to this system's translations shifts."
         ),
     ] = None,
     mode: Annotated[
         str | None,
         typer.Option(
-            metavar="MODE",
-            help="For types with several: strict (the default), clean, as-released.",
-            show_default=False,
+            metavar="MODE", help="For types with several: strict (the default), clean, as-released."
         ),
     ] = None,
     beam: Annotated[int, typer.Option(min=1, help="Of the translations.")] = 5,
@@ -78,8 +70,7 @@ def machine_references(
     as_json: AsJson = False,
     cache: Cache = None,
     data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
+        Path | None, typer.Option(metavar="FOLDER", help="Folder of the named test sets.")
     ] = None,
 ) -> None:
     """Make minimal pairs from machine translations of the sources of others, validated by the human references.

@@ -58,7 +58,6 @@ def sample(
         typer.Option(
             metavar="METRIC",
             help="Write the sample of least Bayes risk by it (chrf, bleu, cmd:COMMAND...) instead; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     tokenize: Tokenize = "",

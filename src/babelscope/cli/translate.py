@@ -55,9 +55,9 @@ class Decode(StrEnum):
 def translate(
     context: typer.Context,
     system: Systems,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.", show_default=False)
-    ] = Path("-"),
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.")] = Path(
+        "-"
+    ),
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
     n_best: Annotated[int, typer.Option(min=1, help="Translations a source, separated by tabs.")] = 1,
     decode: Annotated[

@@ -33,14 +33,9 @@ class Protocol(StrEnum):
 def truth(
     evaluator: Annotated[str, typer.Option(metavar="SYSTEM", help="The system that judges translations.")],
     system: Annotated[
-        list[str],
-        typer.Option(
-            metavar="SYSTEM", help="Whose translations are judged; may be repeated.", show_default=False
-        ),
+        list[str], typer.Option(metavar="SYSTEM", help="Whose translations are judged; may be repeated.")
     ] = [],  # noqa: B006
-    tests: Annotated[
-        list[Suite], typer.Option(help="A test set of the lab; else all four.", show_default=False)
-    ] = [],  # noqa: B006
+    tests: Annotated[list[Suite], typer.Option(help="A test set of the lab; else all four.")] = [],  # noqa: B006
     n: Annotated[int, typer.Option("--n", min=24, help="Items of each test set.")] = 500,
     seed: Annotated[int, typer.Option(help="Of the test items, and of mistakes.")] = 2026,
     share: Annotated[
