@@ -10,7 +10,7 @@ import typer
 
 from babelscope.cli.agreement import Protocol
 from babelscope.cli.annotate import OfMethod, OfSystems, OfTests
-from babelscope.cli.common import AsJson, Form, Seed, as_line, paragraph, print_json, write_file
+from babelscope.cli.common import AsJson, Form, Seed, as_line, file_option, paragraph, print_json, write_file
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -32,9 +32,7 @@ def sample(
             metavar="TESTS", help="Without a run: a test set of ambiguous sources, in any language pair."
         ),
     ] = "",
-    translations: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="And one's own translations of it.")
-    ] = None,
+    translations: Annotated[Path | None, file_option("And one's own translations of it.")] = None,
     patterns: Annotated[
         Path | None,
         typer.Option(
@@ -61,7 +59,7 @@ def sample(
     ] = False,
     protocol: Annotated[
         Protocol, typer.Option(help="paper: as in appendix E, 200 undecided ones with --assume-decided.")
-    ] = Protocol.checked,
+    ] = "checked",
     annotator: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Who judges, for --overlap; may be repeated.")
     ] = None,
@@ -123,7 +121,7 @@ def sample(
             else records_of_translations(tests, translations or Path())
         )
         by = None if patterns is None else [(str(patterns), each) for each in records_of(patterns)]
-        assumed = assume_decided or protocol is Protocol.paper
+        assumed = assume_decided or protocol == "paper"
         drawn = draw_sample(records, by=by, n=n, most=most, assume_decided=assumed, seed=seed)
     lines = drawn.lines if overlap is None else share_among(drawn.lines, names, overlap)
     if guidelines is not None and beside is not None:

@@ -22,7 +22,7 @@ from babelscope.util.terminal import terminal_width, visible, write_data
 from babelscope.util.text import parse_lines, read_all_lines, read_lines
 
 if TYPE_CHECKING:
-    from babelscope.core.results import Record, Result
+    from babelscope.core.results import Record, Result, Row
     from babelscope.core.tables import Table
 
 # Lines asked at once: enough for a system to make batches of.
@@ -32,6 +32,17 @@ _NAMED_UNANSWERED = 5
 
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
+
+
+def file_option(help: str) -> Any:
+    """An option that takes the path of a file."""
+    return typer.Option(metavar="FILE", help=help)
+
+
+def folder_option(help: str) -> Any:
+    """An option that takes the path of a folder."""
+    return typer.Option(metavar="FOLDER", help=help)
+
 
 # Said once, for commands that judge and for those that do not.
 _HELP = {option.name: option.help for option in (*ASKED, *KEPT)}
@@ -218,6 +229,17 @@ def print_json(row: Mapping[str, Any]) -> None:
 def as_line(row: Mapping[str, Any]) -> str:
     """A JSON object on one line."""
     return json.dumps(row, ensure_ascii=False, allow_nan=False)
+
+
+def write_rows(rows: Sequence[Row], *, as_json: bool, to: Path | None = None) -> None:
+    """Figures to stdout or a file: a JSON object per line, or a table for people."""
+    from babelscope.core.results import render
+
+    with output(to, figures(as_json)) as write:
+        for row in rows if as_json else ():
+            write(as_line(row.as_json()))
+        if not as_json:
+            write(render(rows, width_for(to)))
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ from babelscope.cli.common import (
     ToFile,
     as_line,
     figures,
+    file_option,
     output,
     paragraph,
     width_for,
@@ -72,10 +73,7 @@ def compare(
         ),
     ] = "minimum",
     svg: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Draw the figure against the first covariate there, a point a system."
-        ),
+        Path | None, file_option("Draw the figure against the first covariate there, a point a system.")
     ] = None,
     lines: Annotated[
         str,

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, output, paragraph, write_file
+from babelscope.cli.common import (
+    Form,
+    Seed,
+    ToFile,
+    as_line,
+    file_option,
+    open_systems,
+    output,
+    paragraph,
+    write_file,
+)
 from babelscope.cli.going_on import going_on
 from babelscope.cli.shell import formerly, refuse_unused, typed_options
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.making.cue_search import CuedTestSet
-
-
-class Mode(StrEnum):
-    """words: whole words, sentences apart. paper: as the released code."""
-
-    words = "words"
-    paper = "paper"
-
-
-class Protocol(StrEnum):
-    """checked: cues are tested on sentences that they were not selected on. paper: as published."""
-
-    checked = "checked"
-    paper = "paper"
-
-
-class Criterion(StrEnum):
-    """What makes a cue discriminative."""
-
-    difference = "difference"
-    reference = "reference"
 
 
 @formerly({"out": "to", "narrow": "max-candidates", "kept": "cues-per-sense"})
@@ -59,8 +47,7 @@ def cues(
         ),
     ] = None,
     candidates: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Candidates instead of a model, as in the released file."),
+        Path | None, file_option("Candidates instead of a model, as in the released file.")
     ] = None,
     select_on: Annotated[
         str | None,
@@ -72,35 +59,25 @@ def cues(
         float, typer.Option(min=0.01, max=0.99, help="Share of sentences to select on, which are not tested.")
     ] = 0.5,
     mode: Annotated[
-        Mode, typer.Option(help="paper: as the released code, which selects on what it tests.")
-    ] = Mode.words,
+        Literal["words", "paper"],
+        typer.Option(help="paper: as the released code, which selects on what it tests."),
+    ] = "words",
     protocol: Annotated[
-        Protocol,
+        Literal["checked", "paper"],
         typer.Option(help="paper: all as the conditioning paper's code does it; short for --mode paper."),
-    ] = Protocol.checked,
+    ] = "checked",
     criterion: Annotated[
-        Criterion,
+        Literal["difference", "reference"],
         typer.Option(
             help="difference: tells references of the senses apart. reference: right references score well under "
             "correct cues and badly under incorrect ones (appendix D; always so in paper mode)."
         ),
-    ] = Criterion.difference,
-    cues_per_sense: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many correct and incorrect cues a sense gets.")
-    ] = 3,
-    max_candidates: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Choose each cue among so many candidates, the likeliest.")
-    ] = 10,
+    ] = "difference",
     seed: Seed = 0,
     save_cues: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the cues of every item there, as the released file has them."
-        ),
+        Path | None, file_option("Write the cues of every item there, as the released file has them.")
     ] = None,
-    save_candidates: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the candidates there.")
-    ] = None,
+    save_candidates: Annotated[Path | None, file_option("Write the candidates there.")] = None,
     to: ToFile = None,
 ) -> None:
     """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
@@ -114,17 +91,17 @@ def cues(
 
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either --model or --candidates")
-    if protocol == Protocol.paper and "mode" in typed_options(context) and mode != Mode.paper:
-        raise BabelscopeError(f"--protocol paper is --mode paper: leave --mode {mode.value} out")
-    mode = Mode.paper if protocol == Protocol.paper else mode
-    if select_on is not None and mode == Mode.paper:
+    if protocol == "paper" and "mode" in typed_options(context) and mode != "paper":
+        raise BabelscopeError(f"--protocol paper is --mode paper: leave --mode {mode} out")
+    mode = "paper" if protocol == "paper" else mode
+    if select_on is not None and mode == "paper":
         raise BabelscopeError("--protocol paper selects on what it tests: leave --select-on out")
-    paper = None if mode == Mode.words else "--protocol checked"
+    paper = None if mode == "words" else "--protocol checked"
     refuse_unused(
         context,
         {
             "share": paper or (None if select_on is None else "tests without --select-on"),
-            "criterion": None if criterion == Criterion.reference else paper,
+            "criterion": None if criterion == "reference" else paper,
         },
     )
     check_outputs(
@@ -137,7 +114,7 @@ def cues(
     (scorer,) = open_systems([evaluator], cache=None).values()
     require(scorer, "score", what_for="make cues")
     masked = MaskedModel(model) if model is not None else None
-    settings: dict[str, Any] = {"mode": mode.value, "criterion": criterion.value, "narrow": max_candidates}
+    settings: dict[str, Any] = {"mode": mode, "criterion": criterion}
     settings.update(share=share, seed=seed)
     with going_on(
         "make cues",
@@ -149,7 +126,7 @@ def cues(
         model=masked.files() if masked is not None else None,
         **settings,
     ) as (keep, asked):
-        more: dict[str, Any] = {"candidates": given, "select_on": other, "kept": cues_per_sense, "keep": keep}
+        more: dict[str, Any] = {"candidates": given, "select_on": other, "keep": keep}
         made = make_cues(loaded, asked[0], masked, **more, **settings)
         if save_cues is not None:
             write_file(save_cues, Form.JSON, write_cues(made.by_item))

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, OfWorld, Seed, paragraph, print_json
+from babelscope.cli.common import (
+    AsJson,
+    OfWorld,
+    Seed,
+    file_option,
+    folder_option,
+    paragraph,
+    print_json,
+    write_rows,
+)
 from babelscope.cli.going_on import going_on
-from babelscope.cli.lab_augment import augment
+from babelscope.cli.lab_augment import Device, Quiet, Threads, augment
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.lab_prepare import prepare
 from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, telling_what_is_kept, work_kept_in
@@ -30,17 +39,14 @@ app.command("augment")(augment)
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="A folder of its own for the model.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Minutes = Annotated[
     float | None, typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.")
 ]
-Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
-Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Seeds = Annotated[
     int, typer.Option(min=1, help="Train with so many seeds, from --seed up, a folder each; mean and sd.")
 ]
-Source = Annotated[Path, typer.Option(metavar="FILE", help="Source sentences, one a line.")]
-DevSource = Annotated[Path | None, typer.Option(metavar="FILE", help="Development sources; else held out.")]
+Source = Annotated[Path, file_option("Source sentences, one a line.")]
+DevSource = Annotated[Path | None, file_option("Development sources; else held out.")]
 
 Shape = Annotated[
     str, typer.Option(help="lab-teacher, lab-student, lab-llm, tiny, or the papers' big, small, mini.")
@@ -67,7 +73,7 @@ More = Annotated[
 def corpus(
     n: Annotated[int, typer.Option("--n", min=1, help="How many sentence pairs.")] = 50_000,
     seed: Seed = 1,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the corpus there.")] = None,
+    out: Annotated[Path | None, folder_option("Write the corpus there.")] = None,
     split: Annotated[str, typer.Option(help="Which part of the data: train, dev, test or all.")] = "train",
     stats: Annotated[bool, typer.Option("--stats", help="Count every phenomenon.")] = False,
     world: OfWorld = "easy",
@@ -105,18 +111,16 @@ def corpus(
 @app.command("train")
 def train(
     source: Source,
-    target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, one a line.")],
+    target: Annotated[Path, file_option("Their translations, one a line.")],
     out: OutFolder,
     dev_source: DevSource = None,
-    dev_target: Annotated[Path | None, typer.Option(metavar="FILE", help="Their translations.")] = None,
+    dev_target: Annotated[Path | None, file_option("Their translations.")] = None,
     shape: Shape = "lab-teacher",
     family: Annotated[
         str | None, typer.Option(help="llama: decoder-only, as a prompt and its answer.")
     ] = None,
     vocabulary: Annotated[int | None, typer.Option(help="Pieces of the joint vocabulary [1500].")] = None,
-    tokenizer: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Take this model's vocabulary.")
-    ] = None,
+    tokenizer: Annotated[Path | None, folder_option("Take this model's vocabulary.")] = None,
     label_smoothing: Smoothing = 0.1,
     seed: Seed = 1,
     steps: Steps = None,
@@ -159,13 +163,11 @@ def train(
 
 @app.command("distill")
 def distill(
-    teacher: Annotated[Path, typer.Option(metavar="FOLDER", help="A trained model.")],
+    teacher: Annotated[Path, folder_option("A trained model.")],
     source: Source,
     out: OutFolder,
     dev_source: DevSource = None,
-    dev_target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their translations; else the teacher's.")
-    ] = None,
+    dev_target: Annotated[Path | None, file_option("Their translations; else the teacher's.")] = None,
     beam: Annotated[int, typer.Option(min=1, help="Size of the teacher's beam.")] = 5,
     shape: Shape = "lab-student",
     vocabulary: Annotated[
@@ -302,8 +304,8 @@ def models(as_json: AsJson = False) -> None:
 
 @app.command("make-models")
 def make_models(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where corpus and training lie.")],
-    models: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the packed models go.")],
+    out: Annotated[Path, folder_option("Where corpus and training lie.")],
+    models: Annotated[Path, folder_option("Where the packed models go.")],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each kind.")] = 1,
     world: OfWorld = "easy",
 ) -> None:
@@ -327,7 +329,6 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
-    from babelscope.core.results import render
     from babelscope.lab.experiments.evaluation import SEED
     from babelscope.lab.experiments.evaluation import evaluate as evaluate_system
     from babelscope.lab.grammar.worlds import find_world
@@ -345,7 +346,4 @@ def evaluate(
         with progress("evaluating", 3 * n * len(opened)) as advance:
             for each in asked:
                 rows += evaluate_system(each, n=n, seed=seed, world=conditions, advance=advance)
-        for row in rows if as_json else ():
-            print_json(row.as_json())
-        if not as_json:
-            print(render(rows, terminal_width()))
+        write_rows(rows, as_json=as_json)

@@ -16,6 +16,7 @@ from babelscope.cli.common import (
     Seed,
     ToFile,
     as_line,
+    file_option,
     output,
     paragraph,
     print_json,
@@ -23,7 +24,7 @@ from babelscope.cli.common import (
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_counts import occupations, senses
-from babelscope.cli.make_machine import machine_references
+from babelscope.cli.make_machine import Mode, machine_references
 from babelscope.cli.shell import (
     NOTHING_KEPT,
     PARTS_KEPT,
@@ -64,16 +65,8 @@ Types = Annotated[
         help="An error type, see `babelscope make types`, or all; may be repeated.",
     ),
 ]
-Sources = Annotated[
-    Path, typer.Option(metavar="FILE", help="Sources, one a line; pairs without one are skipped.")
-]
-References = Annotated[
-    Path, typer.Option(metavar="FILE", help="References in the type's language, one a line.")
-]
-Mode = Annotated[
-    str | None,
-    typer.Option(metavar="MODE", help="For types with several: strict (the default), clean, as-released."),
-]
+Sources = Annotated[Path, file_option("Sources, one a line; pairs without one are skipped.")]
+References = Annotated[Path, file_option("References in the type's language, one a line.")]
 
 
 @app.command("types")

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, as_line, figures, output, paragraph, width_for, write_file
+from babelscope.cli.common import (
+    AsJson,
+    Form,
+    as_line,
+    figures,
+    file_option,
+    output,
+    paragraph,
+    width_for,
+    write_file,
+)
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -22,8 +32,8 @@ if TYPE_CHECKING:
     from babelscope.making.occupations import GenderCounts
     from babelscope.testsets.items import AmbiguousSource
 
-Source = Annotated[Path, typer.Option(metavar="FILE", help="Sources of the training text, one a line.")]
-Target = Annotated[Path, typer.Option(metavar="FILE", help="Their translations in the training text.")]
+Source = Annotated[Path, file_option("Sources of the training text, one a line.")]
+Target = Annotated[Path, file_option("Their translations in the training text.")]
 Tests = Annotated[
     str,
     typer.Option(
@@ -39,15 +49,9 @@ def senses(
     source: Source,
     target: Target,
     lexicon: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            help="MuCoW's keys (.key.tsv), or lines of a word, a tab and the lemmas of a sense.",
-        ),
+        Path, file_option("MuCoW's keys (.key.tsv), or lines of a word, a tab and the lemmas of a sense.")
     ],
-    lemmas: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The lemmas of the translations, parallel to them.")
-    ] = None,
+    lemmas: Annotated[Path | None, file_option("The lemmas of the translations, parallel to them.")] = None,
     lemmatise: Annotated[
         str, typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.")
     ] = "",
@@ -132,12 +136,8 @@ def _senses_told(rows: list[Row], pairs: int, how: str) -> str:
 
 def occupations(
     context: typer.Context,
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sources of the training text, one a line.")
-    ] = None,
-    target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their translations in the training text.")
-    ] = None,
+    source: Annotated[Path | None, file_option("Sources of the training text, one a line.")] = None,
+    target: Annotated[Path | None, file_option("Their translations in the training text.")] = None,
     words: Annotated[
         str,
         typer.Option(
@@ -146,9 +146,7 @@ def occupations(
             "tgt_forms_male: [...], tgt_forms_female: [...]}}.",
         ),
     ] = "",
-    distilled: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A teacher's translations of the same sources.")
-    ] = None,
+    distilled: Annotated[Path | None, file_option("A teacher's translations of the same sources.")] = None,
     counts: Annotated[
         Path | None,
         typer.Option(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,18 +16,21 @@ from babelscope.cli.common import (
     Systems,
     as_line,
     check_beam,
+    file_option,
+    folder_option,
     open_systems,
-    print_json,
     write_file,
+    write_rows,
 )
 from babelscope.cli.going_on import going_on
 from babelscope.cli.shell import formerly, typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
-from babelscope.util.terminal import terminal_width
 
-if TYPE_CHECKING:
-    from babelscope.core.results import Row
+Mode = Annotated[
+    str | None,
+    typer.Option(metavar="MODE", help="For types with several: strict (the default), clean, as-released."),
+]
 
 
 @formerly({"out": "to"})
@@ -35,21 +38,15 @@ def machine_references(
     context: typer.Context,
     tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],
     system: Systems,
-    to: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the pairs that were made there, as JSON, one a line.")
-    ],
+    to: Annotated[Path, file_option("Write the pairs that were made there, as JSON, one a line.")],
     share: Annotated[
         list[float] | None,
         typer.Option(
             metavar="SHARE", help="Of the sources, for each system in turn, as in 0.25; else equal shares."
         ),
     ] = None,
-    queue: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write what a person must judge.")
-    ] = None,
-    answers: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="An earlier queue with answers in it.")
-    ] = None,
+    queue: Annotated[Path | None, file_option("Where to write what a person must judge.")] = None,
+    answers: Annotated[Path | None, file_option("An earlier queue with answers in it.")] = None,
     with_human: Annotated[
         bool, typer.Option("--with-human", help="Write the human pairs too, to compare both kinds.")
     ] = False,
@@ -59,19 +56,12 @@ def machine_references(
             metavar="SYSTEM", help="Also report how the discrepancy to this system's translations shifts."
         ),
     ] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODE", help="For types with several: strict (the default), clean, as-released."
-        ),
-    ] = None,
+    mode: Mode = None,
     beam: Annotated[int, typer.Option(min=1, help="Of the translations.")] = 5,
     seed: Seed = 0,
     as_json: AsJson = False,
     cache: Cache = None,
-    data_dir: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder of the named test sets.")
-    ] = None,
+    data_dir: Annotated[Path | None, folder_option("Folder of the named test sets.")] = None,
 ) -> None:
     """Make minimal pairs from machine translations of the sources of others, validated by the human references.
 
@@ -126,20 +116,11 @@ def machine_references(
             write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
         distances = _discrepancies(scorers[0], [*human, *made], beam) if scorers else None
         rows = bias_rows(outcomes, distances)
-        _print_bias(rows, as_json=as_json)
+        # For people, all there is about the whole, and of each phenomenon how much is left.
+        brief = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
+        write_rows(rows if as_json else brief, as_json=as_json)
         if queued and queue is None:
             typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
-
-
-def _print_bias(rows: Sequence[Row], *, as_json: bool) -> None:
-    from babelscope.core.results import render
-
-    for row in rows if as_json else ():
-        print_json(row.as_json())
-    if not as_json:
-        # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
-        shown = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
-        typer.echo(render(shown, terminal_width()))
 
 
 def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, float]:

@@ -23,6 +23,7 @@ from babelscope.cli.common import (
     Yes,
     as_line,
     ask_lines,
+    file_option,
     open_systems,
     output,
     read_sources,
@@ -78,9 +79,7 @@ def _sources(file: Path | None, tests: str, metrics: Sequence[Metric]) -> Source
 
 def mbr(
     system: Systems,
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.")
-    ] = None,
+    source: Annotated[Path | None, file_option("Sources, one a line; - is stdin.")] = None,
     tests: Annotated[
         str, typer.Option(metavar="TESTS", help="A test set, whose sources are taken instead.")
     ] = "",

@@ -9,18 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from babelscope.cli.common import (
     LINES_AT_ONCE,
     AsJson,
     Cache,
     Form,
-    Seed,
     Systems,
     ToFile,
     as_line,
     ask_lines,
+    file_option,
     open_systems,
     output,
     read_sources,
@@ -39,11 +37,10 @@ _HEADING = "mean\ttotal\ttokens\ttarget"
 @formerly({"out": "to"})
 def score(
     system: Systems,
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line.")],
-    target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations; a line may be empty.")],
+    source: Annotated[Path, file_option("Sources, one a line.")],
+    target: Annotated[Path, file_option("Their translations; a line may be empty.")],
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: Seed = 0,
     cache: Cache = None,
 ) -> None:
     """Score given translations: how probable a system finds them. In natural logs, with the end of the sentence."""
@@ -83,7 +80,7 @@ def score(
                         write(_line(name, opened, [*figures, scored.text]))
                     answers[name].append((asked, scored))
                     advance(1)
-        result = _summarise(opened, pairs, answers, skipped, seed)
+        result = _summarise(opened, pairs, answers, skipped)
         if as_json:
             for row in result.rows:
                 if row.name == "all":
@@ -97,7 +94,6 @@ def _summarise(
     pairs: list[tuple[str, str]],
     answers: dict[str, list[tuple[str, Scored]]],
     skipped: Mapping[str, int],
-    seed: int,
 ) -> Result:
     """For each system the log-probability a token over all pairs, and the perplexity it makes."""
     from babelscope.core.answers import properties
@@ -109,7 +105,7 @@ def _summarise(
     from babelscope.util.digests import digest_json
 
     setup = set_up(METHOD, {})
-    config = config_of([setup], opened.values(), {}, seed=seed, chunk=LINES_AT_ONCE)
+    config = config_of([setup], opened.values(), {}, seed=0, chunk=LINES_AT_ONCE)
     config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
     told = [
         [skipped[name], *(scored_as_json(each) for _, each in scored)]
@@ -120,7 +116,7 @@ def _summarise(
     rows = []
     for name, scored in answers.items():
         records = [{"source": source, "references": [scored_as_json(each)]} for source, each in scored]
-        for row in summarise(records, setup.settings, seed):  # type: ignore[arg-type]
+        for row in summarise(records, setup.settings, 0):  # type: ignore[arg-type]
             figure = "all" if row.name == "logprob" else row.name
             unanswered = {"skipped": skipped[name]} if skipped[name] else {}
             rows.append(Row(figure, row.estimate, {"system": name}, {**row.counts, **unanswered}))
