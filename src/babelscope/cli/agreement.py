@@ -6,7 +6,6 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,8 +18,7 @@ from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.core.results import Row
-    from babelscope.stats.agreement import Quirk as Published
-    from babelscope.stats.agreement import Verdict
+    from babelscope.stats.agreement import Quirk, Verdict
     from babelscope.stats.labels import Annotator
 
 
@@ -31,14 +29,7 @@ Protocol = Literal["checked", "paper"]
 _NOT_ANNOTATED = "opensubs"
 
 
-class Flaw(StrEnum):
-    """What the published agreement on MuCoW rests on."""
-
-    shared_labels = "shared-labels"
-    inflated_coverage = "inflated-coverage"
-
-
-@formerly({"out": "to", "quirk": "published-flaw"})
+@formerly({"out": "to"})
 def agreement(
     context: typer.Context,
     files: Annotated[
@@ -72,13 +63,6 @@ def agreement(
             "`top_kqrg` for ranking unless said.",
         ),
     ] = None,
-    published_flaw: Annotated[
-        list[Flaw] | None,
-        typer.Option(
-            help="Repeat a flaw of the figures published on MuCoW, to get the same ones: labels shared between "
-            "annotators, or coverage counted too high; may be repeated."
-        ),
-    ] = None,
     protocol: Annotated[
         Protocol,
         typer.Option(
@@ -103,6 +87,7 @@ def agreement(
     from babelscope.util.progress import working
 
     check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])
+    as_published = protocol == "paper"
     answers = find_answers(files)
     released = None if not answers else "released annotations"
     refuse_unused(
@@ -118,16 +103,13 @@ def agreement(
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
     with explain_damage(", ".join(map(str, read))), working("computing agreement"):
         if answers:
-            if published_flaw:
-                raise BabelscopeError("--published-flaw is about released annotations; leave it out")
-            rows = _answered(answers, patterns, verdicts, field, as_published=protocol == "paper")
+            rows = _answered(answers, patterns, verdicts, field, as_published=as_published)
         elif task is None:
             raise BabelscopeError(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
-            flaws = list(Flaw) if protocol == "paper" and task == "mucow" else published_flaw or []
-            rows = _released(files, task, patterns, verdicts, flaws, weights)
+            rows = _released(files, task, patterns, verdicts, weights, as_published=as_published)
     write_rows(rows, as_json=as_json, to=to)
 
 
@@ -205,8 +187,9 @@ def _released(
     task: Task,
     patterns: Path | None,
     verdicts: Path | None,
-    quirks: list[Flaw],
     weights: Weights,
+    *,
+    as_published: bool,
 ) -> list[Row]:
     """Agreement of annotations as the conditioning paper has released them."""
     from babelscope.stats.agreement import compare, compare_with_earlier
@@ -220,9 +203,7 @@ def _released(
             rows += compare_with_earlier(name, own, other, before)
     if patterns is not None or verdicts is not None:
         people = list(annotators.values())
-        rows += _methods(people, task, patterns, verdicts, quirks, weights)
-    elif quirks:
-        raise BabelscopeError("--published-flaw is about the agreement of --patterns")
+        rows += _methods(people, task, patterns, verdicts, weights, as_published=as_published)
     return rows
 
 
@@ -262,8 +243,9 @@ def _methods(
     task: Task,
     patterns: Path | None,
     verdicts: Path | None,
-    quirks: list[Flaw],
     weights: Weights,
+    *,
+    as_published: bool,
 ) -> list[Row]:
     from babelscope.core.results import Row
     from babelscope.stats.agreement import (
@@ -277,21 +259,19 @@ def _methods(
     given = {path: parse_verdicts(_records_of(path), task) for path in paths}
     if verdicts is not None and weights == "annotated":
         given[verdicts] = rank_among_annotated(annotators, given[verdicts])
+    quirks: list[Quirk] = ["shared-labels", "inflated-coverage"] if as_published else []
     rows: list[tuple[Path, str, Row]] = []
     if task == "winomt":
-        if quirks:
-            raise BabelscopeError("--published-flaw is about MuCoW")
         for path, found in given.items():
             rows += [(path, each, winomt_agreement(annotators, own)) for each, own in _weightings(found)]
     elif patterns is None:
         raise BabelscopeError("agreement on MuCoW needs --patterns: annotators saw what it could not decide")
     else:
         drawn_from = _usable(given[patterns])
-        named: list[Published] = [each.value for each in quirks]
         for path, found in given.items():
             for each, own in _weightings(found):
                 method = None if path == patterns else own
-                row = mucow_agreement(annotators, drawn_from, verdicts=method, quirks=named)
+                row = mucow_agreement(annotators, drawn_from, verdicts=method, quirks=quirks)
                 rows.append((path, each, row))
     labels: dict[str, str | int] = {"quirks": ", ".join(quirks) or "none"} if task == "mucow" else {}
     return [

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 import typer
 
 from babelscope.cli.common import AsJson, Form, Seed, as_line, file_option, print_json, write_file
-from babelscope.cli.shell import leading_to
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
@@ -32,7 +31,6 @@ OfSystems = Annotated[
 ]
 
 
-@leading_to({"sample": "babelscope.cli.annotate_sample:sample"})
 def annotate(
     file: Annotated[
         Path,

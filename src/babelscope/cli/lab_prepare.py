@@ -53,6 +53,7 @@ def prepare(
     from babelscope.lab.training.pair_filters import Preparation
     from babelscope.lab.training.preparing import prepare as prepare_text
 
+    left_out: Any = tuple(dict.fromkeys(each.value for each in skip))
     plan = Preparation(
         languages=languages,
         ratio=ratio,
@@ -62,7 +63,7 @@ def prepare(
         duplicates=duplicates,
         unit=unit,
         sample=sample,
-        skip=tuple(dict.fromkeys(each.value for each in skip)),
+        skip=left_out,
         vocabulary=vocabulary,
         separate=separate,
         seed=seed,

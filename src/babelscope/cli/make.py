@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -96,9 +96,7 @@ def pairs(
     type: Types,
     source: Sources,
     reference: References,
-    kind: Annotated[
-        str, typer.Option(metavar="KIND", help="Who wrote the references: human or machine.")
-    ] = "human",
+    kind: Annotated[Literal["human", "machine"], typer.Option(help="Who wrote the references.")] = "human",
     seed: Seed = 0,
     all_variants: Annotated[
         bool, typer.Option("--all", help="All variants of a sentence, not one chosen at random.")
@@ -116,8 +114,6 @@ def pairs(
     """
     from babelscope.making.pairs import PairsOfFiles
 
-    if kind not in ("human", "machine"):
-        raise BabelscopeError(f"--kind must be human or machine, not {kind!r}")
     refuse_unused(context, {"language": None if "all" in type else "--type all"})
     check_outputs({"--to": to}, inputs=[source, reference])
     choose = "all" if all_variants else "one"

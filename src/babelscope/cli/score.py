@@ -24,6 +24,7 @@ from babelscope.cli.common import (
     read_sources,
 )
 from babelscope.cli.shell import answers_kept, formerly, telling_what_is_kept
+from babelscope.cli.translate import described
 from babelscope.util.outputs import check_outputs
 from babelscope.util.text import read_lines, require_equal_counts
 
@@ -74,7 +75,10 @@ def score(
                         advance(1)
                         continue
                     if as_json:
-                        write(as_line(_row(name, asked, scored)))
+                        found = described(scored)
+                        write(
+                            as_line({"system": name, "source": asked, "target": found.pop("text"), **found})
+                        )
                     else:
                         figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens))]
                         write(_line(name, opened, [*figures, scored.text]))
@@ -121,23 +125,6 @@ def _summarise(
             unanswered = {"skipped": skipped[name]} if skipped[name] else {}
             rows.append(Row(figure, row.estimate, {"system": name}, {**row.counts, **unanswered}))
     return Result(config, rows)
-
-
-def _row(system: str, source: str, scored: Scored) -> dict[str, Any]:
-    from babelscope.core.results import finite_or_none
-    from babelscope.systems.asking import scored_as_json
-
-    answer = scored_as_json(scored)
-    return {
-        "system": system,
-        "source": source,
-        "target": answer["text"],
-        "tokens": answer["tokens"],
-        "logprobs": answer["logprobs"],
-        "total": finite_or_none(scored.total),
-        "mean": finite_or_none(scored.mean),
-        "notes": answer["notes"],
-    }
 
 
 def _line(system: str, opened: Mapping[str, Any], fields: list[str]) -> str:

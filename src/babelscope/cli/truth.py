@@ -57,7 +57,7 @@ def truth(
     require(opened[evaluator], "score", what_for="lab truth")
     for spec in system:
         require(opened[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth")
-    suites = [suite.value for suite in tests or Suite]
+    suites: list[Any] = [suite.value for suite in tests or Suite]
     conditions = find_world(world)
     given: dict[str, Any] = {"n": n, "seed": seed, "share": share, "samples": samples}
     of = {} if world == "easy" else {"world": world}
