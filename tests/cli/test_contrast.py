@@ -36,7 +36,7 @@ def rows_of(out: str) -> list[dict[str, Any]]:
 
 
 def test_json_rows_are_those_of_the_method(babelscope: Babelscope) -> None:
-    ran = babelscope("contrast", "--system", "toy:1", *TESTS, "--json")
+    ran = babelscope("contrast --system toy:1", *TESTS, "--json")
     right = contrast(ToySystem("toy:1", salt="1"), load("pairs.jsonl"))
     found = rows_of(ran.out)
     assert found[0].pop("signature") == right.signature
@@ -48,11 +48,7 @@ def test_json_rows_are_those_of_the_method(babelscope: Babelscope) -> None:
 
 def test_a_table_and_settings(babelscope: Babelscope) -> None:
     ran = babelscope(
-        "contrast",
-        "--system",
-        "toy:1",
-        "--system",
-        "toy:2",
+        "contrast --system toy:1 --system toy:2",
         *TESTS,
         *("--score", "total", "--ties", "wrong", "--discrepancy", "none", "--control", "clause_omission"),
         *("--seed-group", "toy:*", "--all"),
@@ -127,9 +123,9 @@ def test_stored_scores_are_kept_resumed_judged_again_and_reported(
     (tmp_path / "run" / "summary.json").unlink()
     assert babelscope(*asked, "--out", "run").out == kept.out
     assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
-    again = babelscope("contrast", "--rejudge", "run", "--ties", "correct", "--json")
+    again = babelscope("contrast --rejudge run --ties correct --json")
     assert (rows_of(again.out)[0]["correct"], rows_of(kept.out)[0]["correct"]) == (4, 3)
-    assert babelscope("report", "run", "-o", "page.html").code == 0
+    assert babelscope("report run -o page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert all(text in page for text in ("with the error", "placeholder"))
     scores = json.loads(records.split(b"\n")[1])
@@ -146,7 +142,7 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
     )
     (tmp_path / "scores").write_text("0\n1\n" * 40)
     how = ("--layout", "interleaved", "--json")
-    ran = babelscope("contrast", "--tests", "many.jsonl", "--scores", "scores", *how)
+    ran = babelscope("contrast --tests many.jsonl --scores scores", *how)
     assert ran.code == 0
     assert "babelscope: warning: scores: accuracy 0.000 is far below chance" in ran.err
     assert all(line.startswith("{") for line in ran.out.split("\n")[:-1])

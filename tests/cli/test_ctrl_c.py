@@ -295,10 +295,7 @@ def test_ctrl_c_says_what_is_kept(
     if "one" in case.command.split():
         for number, name in enumerate(("one", "two"), 1):
             made = babelscope(
-                "run",
-                "study.toml",
-                "--no-report",
-                "--out",
+                "run study.toml --no-report --out",
                 name,
                 *(("--shard", f"{number}/2") if case.command.startswith("merge") else ()),
             )

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.toy_fixtures import Babelscope
 
 PAIR = {"source": "a b", "correct": "ab", "phenomenon": "swap", "reference": "human"}
-CONTRAST = ("contrast", "--system", "toy:1")
+CONTRAST = ("contrast --system toy:1",)
 
 
 def test_in_a_file_of_ones_own_it_is_an_error_that_names_the_item(

@@ -91,7 +91,7 @@ def test_nothing_is_known_of_a_rule_of_the_users(
 
 def test_parses_of_a_set_that_was_chosen_are_not_warned_of(babelscope: Babelscope) -> None:
     Path("c.conllu").write_text("".join(f"{each}\n\n" for each in particles(300, 300)))
-    ran = babelscope("make", "challenge", "--parses", "c.conllu", "--phenomenon", "particle", "--count")
+    ran = babelscope("make challenge --parses c.conllu --phenomenon particle --count")
     assert ran.code == 0, ran.err
     assert "gold trees" not in ran.err
 

@@ -322,4 +322,4 @@ def test_what_is_asked_for_is_done(babelscope: Babelscope) -> None:
     assert babelscope(*asked).code == 0
     assert babelscope(*asked, "--system", "toy:1", "--ask-all", "--beam", "3").code == 0
     assert babelscope(*asked, "--system", "toy:1", "--ask-missing").code == 0
-    assert babelscope("translate", "--system", "file:a.de", "a.en", "--json", "--json").code == 0
+    assert babelscope("translate --system file:a.de a.en --json --json").code == 0

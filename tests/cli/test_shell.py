@@ -68,7 +68,7 @@ def test_wrong_usage_ends_with_two(babelscope: Babelscope, arguments: tuple[str,
 
 
 def test_bad_input_is_one_sentence(babelscope: Babelscope) -> None:
-    ran = babelscope("translate", "--system", "toyy:1", "missing.txt")
+    ran = babelscope("translate --system toyy:1 missing.txt")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "babelscope: error: missing.txt: no such file\n"
 
@@ -89,7 +89,7 @@ def test_a_failure_that_is_not_the_users_ends_with_one(
         raise SystemFailure("the server went away")
 
     monkeypatch.setattr("babelscope.runs.study.run_study", fail)
-    ran = babelscope("run", "study.toml")
+    ran = babelscope("run study.toml")
     assert (ran.code, ran.err) == (1, "babelscope: error: the server went away\n")
 
 
@@ -115,7 +115,7 @@ def test_an_interrupted_study_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("babelscope.runs.study.run_study", interrupt)
-    ran = babelscope("run", "study.toml")
+    ran = babelscope("run study.toml")
     assert (ran.code, ran.err) == (
         130,
         "babelscope: stopped; finished work is kept in the run folder; run the same command again to go on\n",

@@ -127,7 +127,7 @@ def test_a_run_is_kept_judged_again_and_reported(
     first = rows_of(babelscope(*asked, "--out", run, "--json", "--by", "length"))
     assert any("by" in each for each in first)
     assert rows_of(babelscope(*asked, "--out", run, "--json", "--by", "length")) == first
-    again = rows_of(babelscope("space", "--rejudge", run, "--metric", "bleu", "--json"))
+    again = rows_of(babelscope("space --rejudge", run, "--metric", "bleu", "--json"))
     assert row(again, "kqrg", region="top", view="tokens")["n"] == 2
     assert babelscope("report", run).code == 0
 

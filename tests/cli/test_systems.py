@@ -9,7 +9,7 @@ from tests.support.toy_fixtures import Babelscope
 
 
 def test_every_scheme_is_listed_with_an_example(babelscope: Babelscope) -> None:
-    rows = [json.loads(line) for line in babelscope("systems", "--json").out.split("\n")[:-1]]
+    rows = [json.loads(line) for line in babelscope("systems --json").out.split("\n")[:-1]]
     schemes = {row["scheme"]: row for row in rows}
     assert {"hf", "file", "toy"} <= schemes.keys()
     assert schemes["toy"]["capabilities"] == ["sample", "score", "translate"]

@@ -186,26 +186,24 @@ def test_a_run_is_judged_again_with_another_tokeniser(babelscope: Babelscope) ->
     asked = ("quality", "--system", "file:said.zh", "--tests", "stated.zh.jsonl", "--metric", "bleu")
     assert babelscope(*asked, "--out", "run").code == 0
     same, by_characters, by_language = (
-        rows_of(babelscope("quality", "--rejudge", *more, "--json"))
+        rows_of(babelscope("quality --rejudge", *more, "--json"))
         for more in (("run",), ("run", "--tokenize", "char", "--out", "again"), ("again", "--tokenize", ""))
     )
     assert value(same, "bleu") == value(by_language, "bleu") == pytest.approx(bleu(CHINESE, "zh"), abs=1e-9)
     assert value(by_characters, "bleu") == pytest.approx(bleu(CHINESE, "char"), abs=1e-9)
     assert "|tokenize:char|" in by_characters[0]["signature"]
     assert "|tokenize:zh|" in by_language[0]["signature"]
-    assert "tokenize" in babelscope("compare", "run", "again").err  # not compared without a word
+    assert "tokenize" in babelscope("compare run again").err  # not compared without a word
 
 
 def test_a_model_that_a_run_names_is_not_opened_to_judge_it_again(babelscope: Babelscope) -> None:
     asked = ("quality", "--system", "file:said.th", "--tests", "plain.th.jsonl", "--metric", "bleu")
     assert babelscope(*asked, "--tokenize", "spm:pieces.model", "--out", "run").code == 0
-    refused = babelscope("quality", "--rejudge", "run")
+    refused = babelscope("quality --rejudge run")
     assert (refused.code, refused.out) == (2, "")
     assert "because a run folder names it" in refused.err
-    assert (
-        babelscope("quality", "--rejudge", "run", "--metric", "chrf").code == 0
-    )  # for which nothing is split
-    again = babelscope("quality", "--rejudge", "run", "--tokenize", "spm:pieces.model", "--json")
+    assert babelscope("quality --rejudge run --metric chrf").code == 0  # for which nothing is split
+    again = babelscope("quality --rejudge run --tokenize spm:pieces.model --json")
     assert value(rows_of(again), "bleu") == pytest.approx(bleu(THAI, "spm:pieces.model"), abs=1e-9)
 
 
@@ -225,18 +223,18 @@ tokenize = "spm:pieces.model"
 chunk = 2
 """
     write_lines(tmp_path / "study.toml", [study])
-    whole = rows_of(babelscope("run", "study.toml", "--out", "whole", "--json"))
+    whole = rows_of(babelscope("run study.toml --out whole --json"))
     for number in (1, 2):
-        assert babelscope("run", "study.toml", "--out", f"part{number}", "--shard", f"{number}/2").code == 0
+        assert babelscope("run study.toml --out", f"part{number}", "--shard", f"{number}/2").code == 0
     (tmp_path / "pieces.model").unlink()
-    ran = babelscope("merge", "part1", "part2", "--out", "merged")
+    ran = babelscope("merge part1 part2 --out merged")
     assert ran.code == 0, ran.err
     assert (tmp_path / "merged" / "summary.json").read_bytes() == (
         tmp_path / "whole" / "summary.json"
     ).read_bytes()
     assert value(whole, "bleu", decoding="beam") > 0
-    assert babelscope("report", "whole", "-o", "page.html").code == 0
-    assert babelscope("compare", "whole").code == 0
+    assert babelscope("report whole -o page.html").code == 0
+    assert babelscope("compare whole").code == 0
 
 
 @pytest.mark.parametrize(("code", "tokeniser"), CASES)
@@ -284,11 +282,9 @@ def test_make_challenge_measures_order_by_the_given_words(babelscope: Babelscope
 
 def test_make_challenge_and_challenge_go_together(babelscope: Babelscope) -> None:
     pytest.importorskip("thot", reason="needs sil-thot (the extra align)")
-    made = ("make", "challenge", "--source", "source.zh", "--reference", "reference.zh", "--to", "set.jsonl")
+    made = ("make challenge --source source.zh --reference reference.zh --to set.jsonl",)
     assert babelscope(*made, "--source-language", "en", "--target-language", "zh").code == 0
-    rows = rows_of(
-        babelscope("challenge", "--system", "file:said.zh", "--tests", "set.jsonl", *FEW, "--json")
-    )
+    rows = rows_of(babelscope("challenge --system file:said.zh --tests set.jsonl", *FEW, "--json"))
     assert value(rows, "bleu", phenomenon="all") == pytest.approx(bleu(CHINESE, "zh"), abs=1e-9)
 
 
