@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from babelscope import condition, load
+from babelscope import load
 from babelscope.testsets import AmbiguousSource, TestSet
 from tests.support.toy_fixtures import Babelscope
-from tests.support.toys import ToySystem
 
 SYSTEMS = ("--system", "toy:1", "--evaluator", "toy:2")
 GIVEN = ("--translations", "given.txt", "--scores", "scores.tsv")
@@ -35,16 +34,6 @@ def files(tmp_path: Path) -> None:
 def rows_of(out: str) -> dict[str, dict[str, Any]]:
     rows = [json.loads(line) for line in out.split("\n")[:-1]]
     return {row["name"]: row for row in rows if row["name"] != "confidence"}
-
-
-def test_it_says_what_the_library_says(babelscope: Babelscope) -> None:
-    ran = babelscope("condition", *SYSTEMS, "--tests", "t.jsonl", "--json")
-    right = condition(ToySystem("toy:1", salt="1"), ToySystem("toy:2", salt="2"), load("t.jsonl"))
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
-    signed = [row for row in rows if row.pop("signature", None) == right.signature]
-    assert [row["name"] for row in signed] == ["minimum", "all"]
-    assert rows == [row.as_json() for row in right.rows]
-    assert {"name", "value", "low", "high", "n", "correct", "ties", "skipped", "system"} <= rows[0].keys()
 
 
 def test_given_translations_and_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -119,18 +108,6 @@ def test_the_least_certain_items_are_listed(babelscope: Babelscope) -> None:
     assert "least" not in babelscope("condition --tests t.jsonl", *GIVEN).out
 
 
-def test_a_run_folder_is_made_and_gone_on_with(babelscope: Babelscope, tmp_path: Path) -> None:
-    arguments = ("condition", *SYSTEMS, "--tests", "t.jsonl", "--json")
-    at_once = rows_of(babelscope(*arguments).out)
-    for _ in range(2):
-        into_folder = rows_of(babelscope(*arguments, "--out", "run").out)
-        for name in at_once.keys() - {"minimum", "all"}:
-            assert {**into_folder[name], "tests": "t"} == {**at_once[name], "tests": "t"}
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        "manifest.json", "records.jsonl", "summary.json",
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize("asked", [GIVEN, ("--scores", "scores.tsv"), (*GIVEN[:2], "--evaluator", "toy:2")])
 def test_what_is_given_is_kept_resumed_judged_again_and_reported(
     babelscope: Babelscope, tmp_path: Path, asked: tuple[str, ...]
@@ -166,10 +143,6 @@ def test_items_without_a_translation_are_left_out_beside_stored_scores(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--system", "toy:1"), "needs either --evaluator or --scores"),
-        ((*SYSTEMS, "--scores", "scores.tsv"), "needs either --evaluator or --scores"),
-        ((*SYSTEMS, "--translations", "given.txt"), "exclude each other"),
-        (("--system", "toy:1", "--scores", "scores.tsv"), "leave --system out"),
         (("--evaluator", "toy:2"), "item i0: the source has no translation, and there is no system to ask"),
         (("--evaluator", "toy:2", "--translations", "no.txt"), "no.txt: no such file"),
         (("--scores", "given.txt"), "given.txt:1 has 1 columns"),

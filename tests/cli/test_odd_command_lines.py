@@ -199,7 +199,6 @@ TOLD = {
     "compare folder --json --latex": "exclude each other",
     "correlate human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
     "agreement human.jsonl --task winomt --field score": "--field has no effect",
-    "agreement human.jsonl --task winomt --without-corpus x": "--without-corpus has no effect",
     "annotate human.jsonl --n 3": "is about a run folder",
     "run study.toml --workers 2": "say --ray too",
     "run study.toml --shard 1/2 --all": "--all has no effect",

@@ -71,21 +71,6 @@ def test_what_has_no_verdict_is_counted(babelscope: Babelscope, tmp_path: Path) 
         assert row.items() >= {"value": 1.0, "n": 1, "correct": 1, "skipped": 1}.items()
 
 
-def test_figures_in_a_file(babelscope: Babelscope, tmp_path: Path) -> None:
-    printed = babelscope(*MUCOW, "--json").out
-    ran = babelscope(*MUCOW, "--json", "--to", "figures.jsonl")
-    assert (ran.code, ran.out) == (0, "")
-    assert (tmp_path / "figures.jsonl").read_text() == printed
-    babelscope(*MUCOW, "--to", "figures.txt")
-    assert "recall_b" in (tmp_path / "figures.txt").read_text()
-
-
-def test_a_live_system_is_asked(babelscope: Babelscope) -> None:
-    command = ("patterns mucow --tests mucow:en-de --system toy:1 --json",)
-    first = rows_of(babelscope(*command).out)[0]
-    assert first.items() >= {"system": "toy:1", "name": "coverage", "n": 2, "rules": "mucow"}.items()
-
-
 def test_a_run_is_judged_again_without_its_files(babelscope: Babelscope, tmp_path: Path) -> None:
     ran = babelscope(*WINO, "--alignments", "out.align", "--out", "run", "--by", "gold", "--json")
     assert ran.code == 0
@@ -258,14 +243,7 @@ def test_agreement_of_annotators_and_a_method(babelscope: Babelscope, tmp_path: 
         ("b, old", 1),
     ]
     assert method.items() >= {"verdicts": "records", "value": 0.75, "judgements": 4, "agreed": 3}.items()
-    for arguments, told in (
-        (("--task", "winomt", "a.jsonl"), "needs the files of two annotators"),
-        (
-            ("--task", "winomt", "a.jsonl", "b.jsonl", "--published-flaw", "shared-labels"),
-            "--published-flaw is about",
-        ),
-    ):
-        assert told in babelscope("agreement", *arguments).err
+    assert "needs the files of two annotators" in babelscope("agreement --task winomt a.jsonl").err
 
 
 def test_the_published_agreement(babelscope: Babelscope, shared: Path) -> None:
@@ -273,9 +251,7 @@ def test_the_published_agreement(babelscope: Babelscope, shared: Path) -> None:
     people = [str(data / "human-validation" / "mucow" / f"en-de.annotator{n}.jsonl") for n in (1, 2)]
     log = str(data / "mucow" / "pattern-matching-log" / "en-de.ensemble.jsonl")
     command = ("agreement --task mucow", *people, "--patterns", log, "--json")
-    published = rows_of(
-        babelscope(*command, "--published-flaw", "shared-labels", "--published-flaw", "inflated-coverage").out
-    )[-1]
+    published = rows_of(babelscope(*command, "--protocol", "paper").out)[-1]
     assert (published["agreed"], published["covered"], published["judgements"]) == (14, 908, 192)
     assert round(100 * published["value"], 1) == 83.8
     sound = rows_of(babelscope(*command).out)[-1]

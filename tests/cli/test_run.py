@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -26,14 +25,6 @@ def files(tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
     (tmp_path / "in.txt").write_text("a b\nb c\nca\n")
     (tmp_path / "out.txt").write_text("ab\nc\ncc\n")
-
-
-def test_json_rows_are_those_of_the_summary(babelscope: Babelscope, tmp_path: Path) -> None:
-    ran = babelscope("run study.toml --json")
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
-    assert rows == json.loads((tmp_path / "runs" / "study" / "summary.json").read_text())["rows"]
-    assert [row["name"] for row in rows] == ["logprob", "perplexity"]
-    assert (ran.code, ran.err) == (0, "")
 
 
 def test_a_table_with_the_signature(babelscope: Babelscope, tmp_path: Path) -> None:
