@@ -158,16 +158,6 @@ def test_bad_usage_is_told_in_a_sentence(
     assert ran.err.count("\n") == 1
 
 
-def test_an_empty_category_is_told_with_its_line(babelscope: Babelscope, tmp_path: Path) -> None:
-    with open(tmp_path / "t.jsonl", "a") as file:
-        file.write(
-            '{"id": "x", "source": "a", "correct_sources": [], "incorrect_sources": [], "category": ""}\n'
-        )
-    ran = babelscope("condition --tests t.jsonl", *SYSTEMS, "--json")
-    assert (ran.code, ran.out) == (2, "")
-    assert "t.jsonl:5: field 'category' is empty" in ran.err
-
-
 @pytest.mark.parametrize("system", ["aws", "google"])
 def test_winomt_translations_are_found_in_any_order(
     babelscope: Babelscope, shared: Path, tmp_path: Path, system: str

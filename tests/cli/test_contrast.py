@@ -121,3 +121,40 @@ def test_bad_usage_is_told(
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
     assert ran.err.count("\n") == 1
+
+
+EQUAL = {"source": "a b", "correct": "ab", "phenomenon": "swap", "reference": "human"}
+
+
+def test_a_variant_equal_to_the_correct_translation_is_an_error_that_names_the_item(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    pairs = [
+        {**EQUAL, "id": "good", "contrastive": "ba"},
+        {**EQUAL, "id": "bad", "contrastive": ["ba", "ab"]},
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
+    ran = babelscope("contrast --system toy:1", "--tests", "pairs.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(
+        "babelscope: error: pairs.jsonl:2: item 'bad' has a contrastive translation that"
+    )
+    assert ran.err.count("\n") == 1
+
+
+def test_in_a_published_set_such_a_variant_is_left_out_and_told(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    folder = tmp_path / "swap.human"
+    folder.mkdir()
+    for name, lines in {
+        "src.en": "a b\nb a\n",
+        "tgt.correct.de": "ab\nba\n",
+        "tgt.incorrect.de": "ab\nab\n",
+    }.items():
+        (folder / name).write_text(lines)
+    ran = babelscope("contrast --system toy:1", "--tests", f"distil-lingeval:{folder}")
+    assert (ran.code, ran.err) == (0, "")
+    assert "1 answer judged" in ran.out
+    assert "1 item was skipped" in ran.out
+    assert "1 variant equal to the correct translation" in " ".join(ran.out.split())

@@ -52,29 +52,6 @@ def test_out_seed_and_cache_override_the_study(babelscope: Babelscope, tmp_path:
     assert "there holds another run (config.seed: 5 there, 6 here)" in ran.err
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    [
-        ("[[systems]]", "[[systems]", "study.toml: not TOML"),
-        ("[[methods]]", "[[methds]]", "study.toml: "),
-        ("spec = ", "spek = ", "study.toml: "),
-        ("toy:1", "toi:1", "study.toml: systems[0]: 'toi:1' names no system"),
-        ("toy:1", "mute:1", "mute gave 2 answers to 3 questions"),
-        ("toy:1", "nan:1", "a system gave nan"),
-        ("in.txt", "on.txt", "study.toml: tests[0]: "),
-    ],
-)
-def test_mistakes_are_one_sentence(
-    babelscope: Babelscope, tmp_path: Path, old: str, new: str, told: str
-) -> None:
-    (tmp_path / "study.toml").write_text(STUDY.replace(old, new, 1))
-    ran = babelscope("run study.toml")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith("babelscope: error: ")
-    assert told in ran.err
-    assert ran.err.count("\n") == 1
-
-
 def test_an_item_the_system_refuses_is_told_and_the_rest_is_safe(
     babelscope: Babelscope, tmp_path: Path
 ) -> None:

@@ -93,21 +93,6 @@ def test_what_is_not_proven_counts_in_no_figure_about_modes(babelscope: Babelsco
     assert [line.split("\t")[4] for line in babelscope(*asked).out.split("\n")[1:-1]] == ["no"] * 2
 
 
-@pytest.mark.parametrize("expansions", [1, 2, 3, 4])
-def test_hypotheses_above_the_bound_are_proven(babelscope: Babelscope, expansions: int) -> None:
-    """The toy sees the most probable ones first: none that it has not seen is better, whatever its budget."""
-    asked = ("top-k --system", TOY, "--k", "4", "--budget-expansions", str(expansions), "in.txt")
-    found, figures = rows_of(babelscope(*asked, "--json").out)
-    assert [row["exact"] for row in found] == [expansions == 4] * 3
-    assert [[each["proven"] for each in row["found"]] for row in found] == [[True] * expansions] * 3
-    modes = [space(source)[0] for source in SOURCES]
-    [empty] = [row for row in figures if row["name"] == "empty_mode"]
-    assert (empty["n"], empty["empty"], empty["unresolved"]) == (3, sum(not each.text for each in modes), 0)
-    assert [line.split("\t")[4] for line in babelscope(*asked).out.split("\n")[1:-1]] == [
-        "yes"
-    ] * 3 * expansions
-
-
 @pytest.mark.parametrize("expansions", [20, 36, 60])
 def test_what_a_budget_proves_a_full_search_confirms(babelscope: Babelscope, expansions: int) -> None:
     """What is proven within a budget has the ranks that the whole search gives it, and some of it is proven."""
@@ -230,17 +215,3 @@ def test_systems_that_cannot_are_named(babelscope: Babelscope, monkeypatch: pyte
     ran = babelscope("top-k --system", TOY, "in.txt")
     assert ran.code == 2
     assert "top-k needs a system that searches exactly" in ran.err
-
-
-def test_intervals_do_not_leave_their_scales(babelscope: Babelscope, tmp_path: Path) -> None:
-    """A mass lies between 0 and 1, a log-probability below 0, also where three sources differ much."""
-    (tmp_path / "few.en").write_text(
-        "a man\nthe old woman sees a small dog in the garden .\nthe cook laughs .\n"
-    )
-    asked = ("top-k --system lab:teacher --k 3 few.en --budget-expansions 200 --json",)
-    _, figures = rows_of(babelscope(*asked).out)
-    by_name = {row["name"]: row for row in figures}
-    low, high = by_name["mass"]["low"], by_name["mass"]["high"]
-    assert 0 <= low <= by_name["mass"]["value"] <= high <= 1
-    assert by_name["logprob"]["high"] <= 0
-    assert min(by_name[name]["low"] for name in ("tokens", "expansions")) >= 0
