@@ -22,6 +22,7 @@ from babelscope.util.terminal import terminal_width, visible, write_data
 from babelscope.util.text import parse_lines, read_all_lines, read_lines
 
 if TYPE_CHECKING:
+    from babelscope.core.answers import Capability
     from babelscope.core.results import Record, Result, Row
     from babelscope.core.tables import Table
 
@@ -71,14 +72,19 @@ Yes = Annotated[
 Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"])]
 
 
-def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
-    """Systems by their names."""
+def open_systems(
+    specs: Sequence[str], *needed: Capability, cache: bool | None, what_for: str = ""
+) -> dict[str, Any]:
+    """Systems by their names, which must be able to do what is needed."""
     from babelscope.methods.cells import systems_by_name
     from babelscope.systems.cached import remembering
-    from babelscope.systems.opening import open_system
+    from babelscope.systems.opening import open_system, require
 
     opened = systems_by_name(open_system(spec) for spec in specs)
-    return {name: remembering(system, cache) for name, system in opened.items()}
+    found = {name: remembering(system, cache) for name, system in opened.items()}
+    for system in found.values() if needed else ():
+        require(system, *needed, what_for=what_for)
+    return found
 
 
 def check_beam(specs: Iterable[str]) -> None:

@@ -20,7 +20,7 @@ from babelscope.cli.common import (
     write_file,
 )
 from babelscope.cli.going_on import going_on
-from babelscope.cli.shell import formerly, refuse_unused, typed_options
+from babelscope.cli.shell import formerly, refuse_unused
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -58,19 +58,15 @@ def cues(
     share: Annotated[
         float, typer.Option(min=0.01, max=0.99, help="Share of sentences to select on, which are not tested.")
     ] = 0.5,
-    mode: Annotated[
-        Literal["words", "paper"],
-        typer.Option(help="paper: as the released code, which selects on what it tests."),
-    ] = "words",
     protocol: Annotated[
         Literal["checked", "paper"],
-        typer.Option(help="paper: all as the conditioning paper's code does it; short for --mode paper."),
+        typer.Option(help="paper: as the conditioning paper's code, which selects on what it tests."),
     ] = "checked",
     criterion: Annotated[
         Literal["difference", "reference"],
         typer.Option(
             help="difference: tells references of the senses apart. reference: right references score well under "
-            "correct cues and badly under incorrect ones (appendix D; always so in paper mode)."
+            "correct cues and badly under incorrect ones (appendix D; always so with --protocol paper)."
         ),
     ] = "difference",
     seed: Seed = 0,
@@ -84,19 +80,15 @@ def cues(
     from babelscope.language.cues import read_candidates, write_cues
     from babelscope.making.cue_search import make_cues, write_candidates
     from babelscope.making.masked import MaskedModel
-    from babelscope.systems.opening import require
     from babelscope.testsets.loading import load
     from babelscope.util.digests import digest_json
     from babelscope.util.errors import BabelscopeError
 
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either --model or --candidates")
-    if protocol == "paper" and "mode" in typed_options(context) and mode != "paper":
-        raise BabelscopeError(f"--protocol paper is --mode paper: leave --mode {mode} out")
-    mode = "paper" if protocol == "paper" else mode
-    if select_on is not None and mode == "paper":
+    if select_on is not None and protocol == "paper":
         raise BabelscopeError("--protocol paper selects on what it tests: leave --select-on out")
-    paper = None if mode == "words" else "--protocol checked"
+    paper = "--protocol checked" if protocol == "paper" else None
     refuse_unused(
         context,
         {
@@ -111,11 +103,10 @@ def cues(
     loaded = load(tests)
     other = load(select_on) if select_on is not None else None
     given = read_candidates(candidates) if candidates is not None else None
-    (scorer,) = open_systems([evaluator], cache=None).values()
-    require(scorer, "score", what_for="make cues")
+    (scorer,) = open_systems([evaluator], "score", cache=None, what_for="make cues").values()
     masked = MaskedModel(model) if model is not None else None
-    settings: dict[str, Any] = {"mode": mode, "criterion": criterion}
-    settings.update(share=share, seed=seed)
+    mode = "paper" if protocol == "paper" else "words"
+    settings: dict[str, Any] = {"mode": mode, "criterion": criterion, "share": share, "seed": seed}
     with going_on(
         "make cues",
         to,

@@ -72,7 +72,6 @@ def machine_references(
     from babelscope.making.machine_references import check_answers
     from babelscope.making.machine_references import machine_references as make
     from babelscope.making.machine_tests import marked
-    from babelscope.systems.opening import require
     from babelscope.testsets import MinimalPair, load
     from babelscope.util.digests import digest_json
     from babelscope.util.progress import progress
@@ -84,12 +83,11 @@ def machine_references(
         raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
     known = check_answers(read_judged(answers)) if answers is not None else []
     pairs = load(tests, data_dir=data_dir).items_of(MinimalPair, what_for="machine-references")
-    opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "translate", what_for="machine-references")
-    judges = list(open_systems([score_with], cache=cache).values()) if score_with is not None else []
-    for each in judges:
-        require(each, "score", "translate", what_for="the discrepancy")
+    opened = open_systems(system, "translate", cache=cache, what_for="machine-references")
+    judges: list[Any] = []
+    if score_with is not None:
+        about = "the discrepancy"
+        judges += open_systems([score_with], "score", "translate", cache=cache, what_for=about).values()
     how: dict[str, Any] = {"mode": mode, "beam": beam, "seed": seed}
     with going_on(
         "make machine-references",

@@ -57,15 +57,12 @@ def sample(
     """
     from babelscope.core.answers import Drawing
     from babelscope.systems.asking import ask_sample
-    from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     check_outputs({"--to": to}, inputs=[source, *system])
     sources = read_sources(source)
-    opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "sample", what_for="sample")
+    opened = open_systems(system, "sample", cache=cache, what_for="sample")
     notes: Counter[str] = Counter()
     unanswered = 0
     form = Form.JSON if as_json else Form.LINES

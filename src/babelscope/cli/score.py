@@ -46,16 +46,13 @@ def score(
 ) -> None:
     """Score given translations: how probable a system finds them. In natural logs, with the end of the sentence."""
     from babelscope.systems.asking import ask_score
-    from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
     check_outputs({"--to": to}, inputs=[source, target, *system])
     sources, targets = read_sources(source), read_lines(target)
     require_equal_counts({str(source): len(sources), str(target): len(targets)})
     pairs = list(zip(sources, targets, strict=True))
-    opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "score", what_for="score")
+    opened = open_systems(system, "score", cache=cache, what_for="score")
     answers: dict[str, list[tuple[str, Scored]]] = {name: [] for name in opened}
     skipped: Counter[str] = Counter()
     with (

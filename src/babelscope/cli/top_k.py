@@ -80,7 +80,6 @@ def top_k(
     """
     from babelscope.core.answers import Budget
     from babelscope.systems.asking import ask_top_k
-    from babelscope.systems.opening import require
     from babelscope.util.digests import digest_json
     from babelscope.util.progress import progress
 
@@ -90,9 +89,7 @@ def top_k(
     rules = _rules(length, lengths, max_length, length_penalty)
     check_outputs({"--to": to}, inputs=[file, *system])
     sources = read_sources(file)
-    opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "top_k", what_for="top-k")
+    opened = open_systems(system, "top_k", cache=cache, what_for="top-k")
     stated = {
         "length": length,
         "lengths": lengths,
