@@ -41,17 +41,15 @@ def test_errors_in_spanish_need_no_german_packages(
         pytest.skip("needs HanTa")
     for path, sentence in (("en", ENGLISH), ("es", SPANISH), ("de", GERMAN)):
         write(path, sentence)
-    ran = babelscope("errors", "--tests", "parallel:en,es", "--system", "file:es?source=en")
+    ran = babelscope("errors --tests parallel:en,es --system file:es?source=en")
     assert ran.code == 2
     assert (
         "the references are in the language es, but detectors of German errors can judge de only" in ran.err
     )
     assert "needs" not in ran.err
-    ran = babelscope(
-        "errors", "--tests", "parallel:en,es", "--system", "file:es?source=en", "--language", "es"
-    )
+    ran = babelscope("errors --tests parallel:en,es --system file:es?source=en --language es")
     assert "there is no detector of errors in es; there are detectors for German (de)" in ran.err
-    ran = babelscope("errors", "--tests", "parallel:en,de", "--system", "file:de?source=en")
+    ran = babelscope("errors --tests parallel:en,de --system file:de?source=en")
     assert ("German analysis needs HanTa and german-nouns: pip install" in ran.err) == (not installed), (
         ran.err
     )
@@ -67,7 +65,7 @@ def test_pairs_in_english_get_no_advice_for_german(
         "UID": "agreement",
     }
     Path("pairs.jsonl").write_text("".join(json.dumps({**row, "pairID": str(n)}) + "\n" for n in range(3)))
-    ran = babelscope("contrast", "--tests", "sentences:pairs.jsonl", "--system", f"llm:{model}?prompt=none")
+    ran = babelscope("contrast --tests sentences:pairs.jsonl --system", f"llm:{model}?prompt=none")
     assert ran.code == 0, ran.err
     printed = " ".join(ran.out.split())
     assert "no controls" in printed
@@ -82,7 +80,7 @@ def test_pairs_in_english_get_no_advice_for_german(
     }
     pair = {"id": "1", "source": "He does not come.", "reference": "human", **german}
     Path("german.jsonl").write_text(json.dumps(pair) + "\n")
-    ran = babelscope("contrast", "--tests", "german.jsonl", "--system", "lab:student")
+    ran = babelscope("contrast --tests german.jsonl --system lab:student")
     assert ran.code == 0, ran.err
     printed = " ".join(ran.out.split())
     assert "(--machine-references, --control)" in printed
@@ -95,10 +93,10 @@ def test_quality_takes_sources_alone_if_no_metric_reads_references(babelscope: B
     system = ("--system", "file:de?source=en")
     metric = f"cmd:{sys.executable} length.py?reference=no"
     for tests in ("sources:en", "parallel:en,de"):
-        ran = babelscope("quality", "--tests", tests, *system, "--metric", metric)
+        ran = babelscope("quality --tests", tests, *system, "--metric", metric)
         assert ran.code == 0, ran.err
         assert "against references" not in " ".join(ran.out.split())
-    ran = babelscope("quality", "--tests", "sources:en", *system)
+    ran = babelscope("quality --tests sources:en", *system)
     assert (ran.code, "chrf needs references, and item" in ran.err) == (2, True), ran.err
     assert "choose a metric that reads none" in ran.err
 

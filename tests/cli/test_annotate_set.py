@@ -41,7 +41,7 @@ def challenge_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def drawn(babelscope: Babelscope, *options: str) -> list[Task]:
-    done = babelscope("annotate", "set.jsonl", "--no-open", *options)
+    done = babelscope("annotate set.jsonl --no-open", *options)
     assert done.code == 0, done.err
     return read_tasks("set.queue.jsonl")
 
@@ -165,7 +165,7 @@ def test_what_cannot_be_drawn_is_one_sentence(
 
 def test_other_options_do_not_write_over_a_queue(babelscope: Babelscope) -> None:
     drawn(babelscope, "--n", "10")
-    done = babelscope("annotate", "set.jsonl", "--no-open", "--n", "11")
+    done = babelscope("annotate set.jsonl --no-open --n 11")
     assert done.code == 2
     assert "set.queue.jsonl has other items than are drawn from set.jsonl now" in done.err
 
@@ -173,6 +173,6 @@ def test_other_options_do_not_write_over_a_queue(babelscope: Babelscope) -> None
 def test_answers_without_their_items_are_refused(babelscope: Babelscope) -> None:
     answered(drawn(babelscope, "--n", "10"), "anna", lambda _: "Real")
     Path("set.queue.jsonl").unlink()
-    done = babelscope("agreement", "set.queue.answers.anna.jsonl")
+    done = babelscope("agreement set.queue.answers.anna.jsonl")
     assert done.code == 2
     assert "the file of items is needed, which says what was extracted" in done.err

@@ -50,26 +50,6 @@ def rows_of(out: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.split("\n")[:-1]]
 
 
-def test_json_has_a_row_for_every_set_metric_and_system(babelscope: Babelscope) -> None:
-    ran = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en", "--json")
-    assert (ran.code, ran.err) == (0, "")
-    rows = rows_of(ran.out)
-    assert all({"name", "value", "low", "high", "n"} <= row.keys() for row in rows)
-    sizes = {
-        (row["phenomenon"], row.get("min_distance")): row["n"]
-        for row in rows
-        if row["name"] == "bleu" and row["system"] == "file:good.en"
-    }
-    particles = {("particle", d): n for d, n in enumerate((2, 2, 2, 1))}
-    assert sizes == {("all", None): 6, ("reflexive", 0): 1} | particles
-    whole = [row for row in rows if row["name"] == "chrf" and row["phenomenon"] == "all"]
-    assert whole[0]["value"] == pytest.approx(100)
-    assert all("signature" in row for row in whole)
-    assert {"bleu", "chrf", "ribes", "minus_all", "length", "control_rank", "difference"} <= {
-        r["name"] for r in rows
-    }
-
-
 def test_latex_has_all_tables_and_nothing_else(babelscope: Babelscope) -> None:
     both = ("--system", "file:good.en", "--system", "file:bad.en", "--metric", "bleu")
     ran = babelscope(*RUN, *both, "--latex")
@@ -82,18 +62,6 @@ def test_latex_has_all_tables_and_nothing_else(babelscope: Babelscope) -> None:
     assert "--latex" in refused.err
 
 
-def test_options_choose_metrics_and_sets(babelscope: Babelscope) -> None:
-    chosen = ("--metric", "ribes", "--distance", "3", "--distance", "1", "--exact")
-    rows = rows_of(babelscope(*RUN, *chosen, "--system", "file:good.en", "--json").out)
-    assert {row["metric"] for row in rows if "metric" in row} == {"ribes"}
-    sets = [
-        (row["phenomenon"], row.get("min_distance"), row.get("distance"))
-        for row in rows
-        if row["name"] == "ribes"
-    ]
-    assert sets == [("all", None, None), ("particle", 1, None), ("particle", 3, None), ("particle", None, 3)]
-
-
 def test_the_table_has_one_line_a_set_that_differs(
     babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,22 +72,6 @@ def test_the_table_has_one_line_a_set_that_differs(
     assert not any("≥ 1" in line for line in lines), "the same two sentences"
     assert any("BLEU" in line and "length-matched" in line for line in lines)
     assert "Differences between systems" in ran.out
-
-
-def test_a_run_folder_is_gone_on_with(babelscope: Babelscope) -> None:
-    first = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en", "--json", "--out", "run")
-    again = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en", "--json", "--out", "run")
-    plain = babelscope(*RUN, "--system", "file:good.en", "--system", "file:bad.en", "--json")
-    assert first.code == 0
-    assert again.out == first.out
-    assert rows_of(plain.out) == [{**r, "tests": "tests"} if "tests" in r else r for r in rows_of(first.out)]
-    record = json.loads(Path("run/records.jsonl").read_text().split("\n")[0])
-    assert record["translation"] == SENTENCES[0][1]
-
-
-def test_records_are_written(babelscope: Babelscope) -> None:
-    assert babelscope(*RUN, "--system", "file:bad.en", "--records", "r.jsonl").code == 0
-    assert len(rows_of(Path("r.jsonl").read_text())) == 6
 
 
 def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> None:

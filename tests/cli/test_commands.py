@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 import typer
-from typer.main import get_command
 
 from babelscope import likelihood, load
-from babelscope.cli import app
-from babelscope.cli.commands import COMMANDS
 from babelscope.cli.judging import function_of
 from babelscope.cli.shell import ShellCommand
-from babelscope.core.options import Command, Option
+from babelscope.core.options import Option
 from babelscope.methods.command import JudgingCommand
 from babelscope.methods.likelihood.settings import LikelihoodSettings
 from tests.support.toy_fixtures import Babelscope
@@ -58,33 +54,6 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(folder))
     for name in ("offered", "broken"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-
-
-def test_summaries_are_those_of_the_commands() -> None:
-    group = get_command(app)
-    for command in COMMANDS.built_in.values():
-        assert isinstance(command, Command)
-        help_ = " ".join((group.commands[command.name].help or "").split())  # type: ignore[attr-defined]
-        assert help_.startswith(command.summary), command.name
-
-
-def test_the_list_imports_no_command() -> None:
-    code = (
-        "import sys\nfrom babelscope.cli import main\nsys.argv = ['babelscope', '--help']\n"
-        "try: main()\nexcept SystemExit: pass\n"
-        "print(*(name for name in sys.modules if name.startswith('babelscope.')))"
-    )
-    shown = subprocess.check_output([sys.executable, "-c", code], text=True)
-    imported = shown.rstrip().split("\n")[-1].split()
-    ours = (
-        "babelscope.util",
-        "babelscope.core",
-        "babelscope.cli.commands",
-        "babelscope.cli.shell",
-        "babelscope.lab.commands",
-    )
-    rooms = ("babelscope.cli", "babelscope.lab", "babelscope.methods")
-    assert not [name for name in imported if not name.startswith(ours) and name not in rooms]
 
 
 @pytest.mark.usefixtures("plug_in")

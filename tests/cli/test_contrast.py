@@ -8,10 +8,7 @@ from typing import Any
 
 import pytest
 
-from babelscope import contrast
-from babelscope.testsets import load
 from tests.support.toy_fixtures import Babelscope
-from tests.support.toys import ToySystem
 
 PAIRS = [
     ("a b", "ab", "ba", "clause_omission", "human"),
@@ -35,34 +32,6 @@ def rows_of(out: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.split("\n")[:-1]]
 
 
-def test_json_rows_are_those_of_the_method(babelscope: Babelscope) -> None:
-    ran = babelscope("contrast", "--system", "toy:1", *TESTS, "--json")
-    right = contrast(ToySystem("toy:1", salt="1"), load("pairs.jsonl"))
-    found = rows_of(ran.out)
-    assert found[0].pop("signature") == right.signature
-    assert found == [row.as_json() for row in right.rows]
-    assert {"name", "value", "low", "high", "n", "correct", "ties", "skipped", "system"} <= found[0].keys()
-    names = {row["name"] for row in found}
-    assert {"all", "discrepancy", "clause_omission", "placeholder_ding", "expected_false_positives"} <= names
-
-
-def test_a_table_and_settings(babelscope: Babelscope) -> None:
-    ran = babelscope(
-        "contrast",
-        "--system",
-        "toy:1",
-        "--system",
-        "toy:2",
-        *TESTS,
-        *("--score", "total", "--ties", "wrong", "--discrepancy", "none", "--control", "clause_omission"),
-        *("--seed-group", "toy:*", "--all"),
-    )
-    assert (ran.code, ran.err) == (0, "")
-    assert "discrepancy" not in ran.out
-    assert "difference" in ran.out
-    assert "sd" in ran.out
-
-
 def test_the_papers_table(babelscope: Babelscope) -> None:
     asked = ("contrast", "--system", "toy:1", "--system", "toy:2", *TESTS, "--seed-group", "toy:*")
     ran = babelscope(*asked, "--table", "--detect-in-output", "no")
@@ -76,21 +45,6 @@ def test_the_papers_table(babelscope: Babelscope) -> None:
     ]
     assert all(" ± " in line for line in lines[2:5])
     assert lines[-2].startswith("contrast|")
-
-
-def test_a_run_folder_holds_the_run_and_is_gone_on_with(babelscope: Babelscope, tmp_path: Path) -> None:
-    arguments = ("contrast", "--system", f"toy:1?log={tmp_path}/log", *TESTS, "--json", "--out", "run")
-    first = babelscope(*arguments)
-    asked = (tmp_path / "log").read_text()
-    again = babelscope(*arguments)
-    assert first.code == 0
-    assert again.out == first.out
-    assert (tmp_path / "log").read_text() == asked
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {
-        "manifest.json",
-        "records.jsonl",
-        "summary.json",
-    }
 
 
 def test_stored_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -127,9 +81,9 @@ def test_stored_scores_are_kept_resumed_judged_again_and_reported(
     (tmp_path / "run" / "summary.json").unlink()
     assert babelscope(*asked, "--out", "run").out == kept.out
     assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
-    again = babelscope("contrast", "--rejudge", "run", "--ties", "correct", "--json")
+    again = babelscope("contrast --rejudge run --ties correct --json")
     assert (rows_of(again.out)[0]["correct"], rows_of(kept.out)[0]["correct"]) == (4, 3)
-    assert babelscope("report", "run", "-o", "page.html").code == 0
+    assert babelscope("report run -o page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert all(text in page for text in ("with the error", "placeholder"))
     scores = json.loads(records.split(b"\n")[1])
@@ -139,24 +93,9 @@ def test_stored_scores_are_kept_resumed_judged_again_and_reported(
     assert (other.code, "another" in other.err) == (2, True)
 
 
-def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_path: Path) -> None:
-    pair = {"source": "a", "correct": "b", "contrastive": "c", "phenomenon": "p", "reference": "human"}
-    (tmp_path / "many.jsonl").write_text(
-        "".join(json.dumps({"id": str(n), **pair}) + "\n" for n in range(40))
-    )
-    (tmp_path / "scores").write_text("0\n1\n" * 40)
-    how = ("--layout", "interleaved", "--json")
-    ran = babelscope("contrast", "--tests", "many.jsonl", "--scores", "scores", *how)
-    assert ran.code == 0
-    assert "babelscope: warning: scores: accuracy 0.000 is far below chance" in ran.err
-    assert all(line.startswith("{") for line in ran.out.split("\n")[:-1])
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (TESTS, "contrast needs --system or --scores, one of the two"),
-        ((*TESTS, "--system", "toy:1", "--scores", "scores"), "one of the two"),
         (
             (*TESTS, "--scores", "eleven", *LAYOUT, "--detect-in-output", "yes"),
             "score files have no translations",
@@ -165,11 +104,8 @@ def test_a_questionable_direction_is_told_on_stderr(babelscope: Babelscope, tmp_
             (*TESTS, "--system", "toy:1", "--table", "--json"),
             "--table, --latex and --json print different things",
         ),
-        ((*TESTS, "--scores", "scores"), "scores has no tabs; say layout=blocks"),
         ((*TESTS, "--scores", "scores", *LAYOUT), "scores has 1 lines; the test set pairs has 5 items"),
-        ((*TESTS, "--scores", "nowhere"), "nowhere: no such file"),
         ((*TESTS, "--scores", "scores", "--scores", "scores"), "two systems are called 'scores'"),
-        ((*TESTS, "--system", "file:a?source=b"), "contrast needs a system that gives log-probabilities"),
         (("--tests", "tsv:t.tsv", "--system", "toy:1"), "contrast judges MinimalPair items"),
         ((*TESTS, "--system", "mute:1"), "mute gave 10 answers to 11 questions"),
     ],
@@ -185,3 +121,40 @@ def test_bad_usage_is_told(
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
     assert ran.err.count("\n") == 1
+
+
+EQUAL = {"source": "a b", "correct": "ab", "phenomenon": "swap", "reference": "human"}
+
+
+def test_a_variant_equal_to_the_correct_translation_is_an_error_that_names_the_item(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    pairs = [
+        {**EQUAL, "id": "good", "contrastive": "ba"},
+        {**EQUAL, "id": "bad", "contrastive": ["ba", "ab"]},
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
+    ran = babelscope("contrast --system toy:1", "--tests", "pairs.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(
+        "babelscope: error: pairs.jsonl:2: item 'bad' has a contrastive translation that"
+    )
+    assert ran.err.count("\n") == 1
+
+
+def test_in_a_published_set_such_a_variant_is_left_out_and_told(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    folder = tmp_path / "swap.human"
+    folder.mkdir()
+    for name, lines in {
+        "src.en": "a b\nb a\n",
+        "tgt.correct.de": "ab\nba\n",
+        "tgt.incorrect.de": "ab\nab\n",
+    }.items():
+        (folder / name).write_text(lines)
+    ran = babelscope("contrast --system toy:1", "--tests", f"distil-lingeval:{folder}")
+    assert (ran.code, ran.err) == (0, "")
+    assert "1 answer judged" in ran.out
+    assert "1 item was skipped" in ran.out
+    assert "1 variant equal to the correct translation" in " ".join(ran.out.split())

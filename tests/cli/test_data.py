@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -77,9 +75,3 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = {"name": "toy", "path": str(path), "status": "present", "licence": "CC0"}
     assert rows[0] == {**found, "sha256": known.sha256, "git_blob": None}
     assert run("get", "toy", "--data-dir", str(tmp_path)).startswith(f"present    {path}\n")
-
-
-def test_the_command_imports_nothing_heavy() -> None:
-    code = "import sys, babelscope.cli.data; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert not {"httpx", "tenacity", "torch", "numpy"} & set(loaded.split())

@@ -73,7 +73,7 @@ def test_own_output_and_discrepancies_are_marked_in_tables_for_papers(
         for n in range(1, 12)
     ]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
-    command = ("contrast", "--system", "toy:1", "--system", "toy:2", "--tests", "pairs.jsonl")
+    command = ("contrast --system toy:1 --system toy:2 --tests pairs.jsonl",)
     between = "compare test sets under one model, not models"
     markdown = babelscope(*command, "--table")
     header, _, line, *told = markdown.out.split("\n")
@@ -88,7 +88,7 @@ def test_own_output_and_discrepancies_are_marked_in_tables_for_papers(
     told = [each for each in latex.split("\n") if each.startswith("% ")]
     assert any(each.startswith("% † ") and "its own output" in each for each in told)
     assert any(between in each for each in told)
-    alone = babelscope("contrast", "--system", "toy:2", "--tests", "pairs.jsonl", "--table").out
+    alone = babelscope("contrast --system toy:2 --tests pairs.jsonl --table").out
     assert "†" not in alone
     assert between not in alone
 
@@ -137,11 +137,11 @@ def test_a_corrected_share_is_a_share(babelscope: Babelscope, tmp_path: Path, sh
         pairs.append({**item, "phenomenon": "placeholder_ding", "reference": "human"})
     write_pairs(tmp_path, pairs)
     (tmp_path / "out.de").write_text("".join(f"{line}\n" for line in written))
-    ran = babelscope("errors", "--system", "file:out.de", "--tests", "pairs.jsonl", "--json")
+    ran = babelscope("errors --system file:out.de --tests pairs.jsonl --json")
     (row,) = [json.loads(line) for line in ran.out.splitlines()]
     assert share in row["note"]
     assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
-    shown = babelscope("errors", "--system", "file:out.de", "--tests", "pairs.jsonl").out
+    shown = babelscope("errors --system file:out.de --tests pairs.jsonl").out
     assert not re.search(r"[-−]\d|1\d\d\.\d* %", shown.partition("signature")[0].replace("100.0 %", ""))
 
 
@@ -157,7 +157,7 @@ def test_each_n_is_of_one_figure(babelscope: Babelscope, tmp_path: Path) -> None
         for copy in (".", "!")[: 1 + n % 2]
     ]
     write_pairs(tmp_path, pairs)
-    ran = babelscope("contrast", "--system", "lab:student", "--tests", "pairs.jsonl", "--control", "other")
+    ran = babelscope("contrast --system lab:student --tests pairs.jsonl --control other")
     (line,) = [each for each in ran.out.split("\n") if "placeholder_ding" in each and "[" in each]
     assert "18/12" not in line
     assert " 18  " in line
@@ -174,7 +174,7 @@ def test_controls_that_were_not_answered_are_not_denied(babelscope: Babelscope, 
             "tgt.incorrect.de": "ba\n" * 2,
         }.items():
             (tmp_path / "sets" / name / file).write_text(text)
-    command = ("contrast", "--system", "toy:1", "--tests")
+    command = ("contrast --system toy:1 --tests",)
     ran = babelscope(*command, "distil-lingeval:sets?empty=yes")
     assert (ran.code, ran.err) == (0, "")
     assert "no controls among the items answered" in ran.out
@@ -217,12 +217,12 @@ def test_wrong_genders_are_told_on_the_page(babelscope: Babelscope, tmp_path: Pa
     (tmp_path / "out.txt").write_text("".join(f"{source} ||| Der Koch schlief.\n" for source in sources))
     (tmp_path / "out.align").write_text("0-0 1-1\n" * len(lines))
     asked = ("--translations", "out.txt", "--alignments", "out.align", "--target", "de", "--out", "run")
-    ran = babelscope("patterns", "winomt", "--tests", "test.tsv", *asked)
+    ran = babelscope("patterns winomt --tests test.tsv", *asked)
     assert (ran.code, ran.err) == (0, "")
     (first, text), *_ = told(ran.out)
     assert first == "Errors"
     assert "another gender than was meant, female: 100.0 %" in text
-    assert babelscope("report", "run", "--to", "page.html").code == 0
+    assert babelscope("report run --to page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert "No finding" not in page
     assert "another gender than was meant, female" in page

@@ -56,9 +56,9 @@ def test_french_from_raw_text_to_a_report(captions: Path, shared: Path, babelsco
     # Any system: here one that gives the reference of the line before.
     references = (captions / "a.en").read_text(encoding="utf-8").split("\n")[:-1]
     (captions / "out.en").write_text("".join(f"{line}\n" for line in (references[-1], *references[:-1])))
-    scored = babelscope("challenge", "--tests", "set.jsonl", "--system", "file:out.en", "--out", "run")
+    scored = babelscope("challenge --tests set.jsonl --system file:out.en --out run")
     assert scored.code == 0, scored.err
-    assert babelscope("report", "run", "--to", "report.html").code == 0
+    assert babelscope("report run --to report.html").code == 0
     assert "reflexive" in (captions / "report.html").read_text(encoding="utf-8")
 
 

@@ -199,7 +199,6 @@ TOLD = {
     "compare folder --json --latex": "exclude each other",
     "correlate human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
     "agreement human.jsonl --task winomt --field score": "--field has no effect",
-    "agreement human.jsonl --task winomt --without-corpus x": "--without-corpus has no effect",
     "annotate human.jsonl --n 3": "is about a run folder",
     "run study.toml --workers 2": "say --ray too",
     "run study.toml --shard 1/2 --all": "--all has no effect",
@@ -216,8 +215,8 @@ TOLD = {
     f"{ALIGNED} --language de": "--language has no effect",
     f"{ALIGNED} --symmetrisation union": "no effect",
     f"{CUES} --model x": "either --model",
-    f"{CUES} --mode paper --share 0.3": "no effect",
-    f"{CUES} --mode paper --criterion difference": ("--criterion has no effect"),
+    f"{CUES} --protocol paper --share 0.3": "no effect",
+    f"{CUES} --protocol paper --criterion difference": ("--criterion has no effect"),
     "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
     "patterns mucow --tests cued.jsonl --system toy:1 --translations one.txt": "exclude each other",
     "patterns mucow --tests cued.jsonl --system toy:1 --skip-missing": "no effect beside --system",
@@ -322,4 +321,4 @@ def test_what_is_asked_for_is_done(babelscope: Babelscope) -> None:
     assert babelscope(*asked).code == 0
     assert babelscope(*asked, "--system", "toy:1", "--ask-all", "--beam", "3").code == 0
     assert babelscope(*asked, "--system", "toy:1", "--ask-missing").code == 0
-    assert babelscope("translate", "--system", "file:a.de", "a.en", "--json", "--json").code == 0
+    assert babelscope("translate --system file:a.de a.en --json --json").code == 0

@@ -140,7 +140,7 @@ def compared(babelscope: Babelscope, *asked: str) -> list[dict[str, Any]]:
     ran = babelscope(*asked, "--out", "run", "--json")
     assert ran.code == 0, ran.err
     own = check_differences(rows_of(ran.out))
-    again = babelscope("compare", "run", "--json")
+    again = babelscope("compare run --json")
     assert again.code == 0, again.err
     theirs = check_differences(rows_of(again.out))
     told = [
@@ -148,7 +148,7 @@ def compared(babelscope: Babelscope, *asked: str) -> list[dict[str, Any]]:
         for row in (*own, *theirs)
     ]
     assert told[: len(own)] == told[len(own) :]
-    assert babelscope("report", "run", "--to", "page.html").code == 0
+    assert babelscope("report run --to page.html").code == 0
     return own
 
 
@@ -274,10 +274,10 @@ def test_pattern_matching(babelscope: Babelscope, tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("".join(lines))
         (tmp_path / f"{name}.align").write_text("1-1\n1-1\n")
         (tmp_path / f"{name}.de").write_text("".join(f"Ein {pen}.\n" for pen in pens.split()))
-        wino = ("patterns", "winomt", "--tests", "t.tsv", "--translations", f"{name}.txt", "--target", "de")
+        wino = ("patterns winomt --tests t.tsv --translations", f"{name}.txt", "--target", "de")
         ran = babelscope(*wino, "--alignments", f"{name}.align", "--out", f"winomt-{name}")
         assert ran.code == 0, ran.err
-        mucow = ("patterns", "mucow", "--tests", "mucow:en-de", "--translations", f"{name}.de")
+        mucow = ("patterns mucow --tests mucow:en-de --translations", f"{name}.de")
         assert babelscope(*mucow, "--out", f"mucow-{name}").code == 0
     for method in ("winomt", "mucow"):
         check_differences(rows_of(babelscope("compare", f"{method}-one", f"{method}-two", "--json").out))

@@ -6,56 +6,97 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from babelscope import __version__
+import babelscope as babelscope_package
+from babelscope.cli import app
+from babelscope.systems.marian_folders import read_marian, read_marian_pieces
+from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
 from babelscope.util.errors import SystemFailure
 from tests.support.toy_fixtures import Babelscope
 
-HEAVY = (
-    "torch",
-    "transformers",
-    "numpy",
-    "scipy",
-    "statsmodels",
-    "pydantic",
-    "httpx",
-    "sacrebleu",
-    "sqlite3",
-)
+HEAVY = ("torch", "transformers", "numpy", "numba", "scipy", "statsmodels", "httpx", "sacrebleu", "sqlite3")
 COMMANDS = (
-    (),
-    ("translate",),
-    ("score",),
-    ("run",),
-    ("systems",),
-    ("data",),
-    ("data", "list"),
-    ("data", "get"),
-    ("lab",),
-    ("lab", "corpus"),
+    "--help",
+    "score --help",
+    "contrast --help",
+    "run --help",
+    "make --help",
+    "data list --help",
+    "lab --help",
 )
+# transformers brings sympy, torch._dynamo, scipy.optimize and sacremoses along.
+NOT_TO_SCORE = {"numba", "pandas", "sacremoses", "sympy", "torch._dynamo", "transformers"}
+MAIN = "from babelscope.cli import main; main()"
 
 
-@pytest.mark.parametrize("commands", [COMMANDS[:1], COMMANDS])
-def test_help_imports_nothing_heavy(commands: tuple[tuple[str, ...], ...]) -> None:
+def python(code: str, *arguments: str, folder: Path | None = None, **variables: str) -> str:
+    """What a process of its own prints; it must end well."""
+    environment = {**os.environ, **variables}
+    command = [sys.executable, "-c", code, *arguments]
+    return subprocess.check_output(command, text=True, encoding="utf-8", cwd=folder, env=environment)
+
+
+def imported(*commands: str, folder: Path | None = None) -> set[str]:
+    """The names of all modules that are imported when commands have ended."""
     code = (
         "import sys\nfrom babelscope.cli import main\n"
         f"for command in {commands!r}:\n"
-        "    sys.argv = ['babelscope', *command, '--help']\n"
+        "    sys.argv = ['babelscope', *command.split()]\n"
         "    try: main()\n"
         "    except SystemExit as stopped: assert not stopped.code\n"
-        f"print([name for name in {HEAVY!r} if name in sys.modules])"
+        "print('\\n' + ' '.join(sys.modules))"
     )
-    shown = subprocess.check_output([sys.executable, "-c", code], text=True)
+    return set(python(code, folder=folder).rstrip().split("\n")[-1].split())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    assert not imported(*COMMANDS, "systems") & {*HEAVY, "transformers"}
     # For the parameters of a subcommand, typer itself imports pydantic.
-    assert shown.rstrip().split("\n")[-1] == ("[]" if len(commands) == 1 else "['pydantic']")
-    assert shown.count("Usage:") == len(commands)
+    listed = imported("--help")
+    assert "pydantic" not in listed
+    # Nor is any command imported.
+    rooms = ("babelscope.cli", "babelscope.lab", "babelscope.methods")
+    ours = ("util", "core", "cli.commands", "cli.shell", "lab.commands")
+    allowed = tuple(f"babelscope.{name}" for name in ours)
+    found = {name for name in listed if name.startswith("babelscope.")}
+    assert not [name for name in found if not name.startswith(allowed) and name not in rooms]
+
+
+def test_marian_models_need_torch_and_little_else(tmp_path: Path) -> None:
+    (tmp_path / "source").write_text("two dogs run\n", encoding="utf-8")
+    (tmp_path / "target").write_text("zwei Hunde\n", encoding="utf-8")
+    found = imported("score --system lab:teacher --source source --target target", folder=tmp_path)
+    assert "torch" in found
+    assert not found & NOT_TO_SCORE
+    found = imported("translate --system lab:student source", folder=tmp_path)
+    assert "numba" in found
+    assert not found & (NOT_TO_SCORE - {"numba"})
+
+
+def test_every_shipped_encoder_decoder_is_read_without_transformers() -> None:
+    lab = Path(babelscope_package.__file__).parent / "lab" / "models"
+    for path in lab.glob("*/model.safetensors"):
+        if path.parent.name != "llm":
+            assert read_marian(ModelFolder(path.parent), device="cpu") is not None, path
+    assert read_marian_pieces(TokenizerFolder(lab / "tokenizer")) is not None
+
+
+def test_every_scheme_is_listed_with_an_example(babelscope: Babelscope) -> None:
+    rows = babelscope("systems --json").rows
+    schemes = {row["scheme"]: row for row in rows}
+    assert {"hf", "file", "toy"} <= schemes.keys()
+    assert schemes["toy"]["capabilities"] == ["sample", "score", "translate"]
+    assert all(row["example"].startswith(f"{row['scheme']}:") for row in rows)
+    shown = babelscope("systems").out
+    assert all(f"{scheme}:  " in shown for scheme in schemes)
 
 
 def test_the_version_is_told(babelscope: Babelscope) -> None:
-    assert babelscope("--version").out == f"babelscope {__version__}\n"
+    assert babelscope("--version").out == f"babelscope {babelscope_package.__version__}\n"
 
 
 @pytest.mark.parametrize(
@@ -68,7 +109,7 @@ def test_wrong_usage_ends_with_two(babelscope: Babelscope, arguments: tuple[str,
 
 
 def test_bad_input_is_one_sentence(babelscope: Babelscope) -> None:
-    ran = babelscope("translate", "--system", "toyy:1", "missing.txt")
+    ran = babelscope("translate --system toyy:1 missing.txt")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == "babelscope: error: missing.txt: no such file\n"
 
@@ -89,7 +130,7 @@ def test_a_failure_that_is_not_the_users_ends_with_one(
         raise SystemFailure("the server went away")
 
     monkeypatch.setattr("babelscope.runs.study.run_study", fail)
-    ran = babelscope("run", "study.toml")
+    ran = babelscope("run study.toml")
     assert (ran.code, ran.err) == (1, "babelscope: error: the server went away\n")
 
 
@@ -115,7 +156,7 @@ def test_an_interrupted_study_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr("babelscope.runs.study.run_study", interrupt)
-    ran = babelscope("run", "study.toml")
+    ran = babelscope("run study.toml")
     assert (ran.code, ran.err) == (
         130,
         "babelscope: stopped; finished work is kept in the run folder; run the same command again to go on\n",
@@ -126,19 +167,9 @@ def test_an_interrupted_study_says_how_to_go_on(
 
 def test_a_closed_pipe_is_no_error_to_show(toy_folders: list[str], tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("a\n" * 20000)
-    command = [
-        sys.executable,
-        "-m",
-        "babelscope",
-        "translate",
-        "--system",
-        "toy:1?limit=3",
-        "--json",
-        "in.txt",
-    ]
-    command[1:3] = ["-c", "from babelscope.cli import main; main()"]
+    asked = ["translate", "--system", "toy:1?limit=3", "--json", "in.txt"]
     process = subprocess.Popen(
-        command,
+        [sys.executable, "-c", MAIN, *asked],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         cwd=tmp_path,
@@ -155,22 +186,9 @@ def test_a_closed_pipe_is_no_error_to_show(toy_folders: list[str], tmp_path: Pat
 
 def test_output_is_utf8_whatever_the_locale(toy_folders: list[str], tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("ä\n", encoding="utf-8")
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(toy_folders), "PYTHONIOENCODING": "ascii"}
-    shown = subprocess.check_output(
-        [
-            sys.executable,
-            "-c",
-            "from babelscope.cli import main; main()",
-            "translate",
-            "--system",
-            "toy:1",
-            "--json",
-            "in.txt",
-        ],
-        cwd=tmp_path,
-        env=environment,
-    )
-    assert '"source": "ä"' in shown.decode("utf-8")
+    asked = ("translate", "--system", "toy:1", "--json", "in.txt")
+    path = {"PYTHONPATH": os.pathsep.join(toy_folders), "PYTHONIOENCODING": "ascii"}
+    assert '"source": "ä"' in python(MAIN, *asked, folder=tmp_path, **path)
 
 
 def _completed(*words: str) -> list[str]:
@@ -181,8 +199,7 @@ def _completed(*words: str) -> list[str]:
         f"atexit.register(lambda: print(*[name for name in {watched!r} if name in sys.modules]))\nmain()"
     )
     asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    environment = {**os.environ, **asked, "_BABELSCOPE_COMPLETE": "complete_bash"}
-    return subprocess.check_output([sys.executable, "-c", code], text=True, env=environment).split("\n")
+    return python(code, **asked, _BABELSCOPE_COMPLETE="complete_bash").split("\n")
 
 
 def test_names_of_commands_are_completed_without_importing_them() -> None:
@@ -206,3 +223,39 @@ def test_completion_can_be_installed(tmp_path: Path) -> None:
     )
     assert "completion installed" in ran.stdout, ran.stderr
     assert "_BABELSCOPE_COMPLETE" in (tmp_path / ".bash_completions" / "babelscope.sh").read_text()
+
+
+def groups() -> list[tuple[str, ...]]:
+    commands: Any = get_command(app)
+    return [(), *((name,) for name in commands.commands if hasattr(commands.commands[name], "commands"))]
+
+
+def listed(text: str) -> dict[str, str]:
+    """Summaries by command, put together where they were folded."""
+    found: dict[str, str] = {}
+    name = ""
+    for line in text.split("\nCommands:\n", 1)[1].splitlines():
+        if line.startswith("  ") and line[2:3].strip():
+            name, _, line = line.strip().partition(" ")
+        found[name] = f"{found.get(name, '')} {line.strip()}".strip()
+    return found
+
+
+@pytest.mark.parametrize("path", groups())
+def test_every_summary_is_whole_at_80_columns(
+    babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch, path: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERMINAL_WIDTH", "80")
+    shown = babelscope(*path, "--help").out
+    assert max(map(len, shown.splitlines())) <= 80
+    group: Any = get_command(app)
+    for word in path:
+        group = group.commands[word]
+    summaries = listed(shown)
+    assert list(summaries) == list(group.commands)
+    for name in group.commands:
+        help_ = " ".join((group.commands[name].help or "").split())
+        assert help_.startswith(summaries[name]), name
+        assert summaries[name].endswith("."), f"{name}: a summary is a sentence"
+        assert "..." not in summaries[name]

@@ -34,37 +34,6 @@ def rows_of(ran: Ran) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ran.out.split("\n")[:-1]]
 
 
-def test_json_rows(babelscope: Babelscope, asked: list[str]) -> None:
-    rows = rows_of(babelscope(*asked, "--system", SYSTEM, "--json", "--curves"))
-    names = {row["name"] for row in rows}
-    assert names == {
-        *("bleu", "chrf", "quality", "empty_mode", "krg", "krg_random", "krg_above_random", "kqrg"),
-        *("beam_minus_exact", "search_error", "search_gap", "expansions", "mass"),
-        *("length", "length_ratio", "length_ratio_by_rank"),
-    }
-    assert rows[0]["signature"].startswith("space|")
-    assert "signature" not in rows[1]
-    for row in rows:
-        assert {"value", "low", "high", "n", "system", "tests", "skipped"} <= row.keys()
-    sizes = [
-        row["k"]
-        for row in rows
-        if (row["name"], row.get("region"), row.get("view")) == ("krg", "top", "tokens")
-    ]
-    assert sorted(sizes) == [2, 3]
-
-
-def test_tables_and_cases(babelscope: Babelscope, asked: list[str]) -> None:
-    ran = babelscope(*asked, "--system", SYSTEM, "--cases", "1", "--all")
-    assert ran.code == 0, ran.err
-    assert "kQRG samples" in ran.out
-    assert "krg_above_random" in ran.out
-    assert "rank  log-prob." in ran.out
-    assert ran.out.count("item ") == 1
-    assert "Cost, timed once in this command" in ran.out
-    assert "seconds a sentence" in ran.out
-
-
 def test_a_case_by_its_id_is_shown_or_refused_before_anybody_is_asked(
     babelscope: Babelscope, asked: list[str], tmp_path: Path
 ) -> None:
@@ -73,13 +42,6 @@ def test_a_case_by_its_id_is_shown_or_refused_before_anybody_is_asked(
     log = tmp_path / "log"
     refused = babelscope(*asked, "--system", f"{SYSTEM}&log={log}", "--cases", "nobody")
     assert (refused.code, "no item is called 'nobody'" in refused.err, log.exists()) == (2, True, False)
-
-
-def test_sizes_of_the_beam_are_given_in_one_word(babelscope: Babelscope, asked: list[str]) -> None:
-    rows = rows_of(babelscope(*asked, "--system", SYSTEM, "--json", "--beams", "1,4"))
-    assert [row["beam"] for row in rows if row["name"] == "beam_quality"] == [1, 4]
-    refused = babelscope(*asked, "--system", SYSTEM, "--beams", "1,x")
-    assert (refused.code, "beams" in refused.err) == (2, True)
 
 
 def test_a_summary_of_samples_alone_has_their_figures(babelscope: Babelscope, asked: list[str]) -> None:

@@ -13,7 +13,7 @@ import sacrebleu
 from babelscope.core.tokenisers import find_tokeniser
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
-from tests.support.toy_fixtures import Babelscope, Ran
+from tests.support.toy_fixtures import Babelscope
 from tests.support.unspaced import (
     BY_LANGUAGE,
     CHINESE,
@@ -29,7 +29,6 @@ from tests.support.unspaced import (
 
 CASES = [("zh", "zh"), ("ja", "char"), ("th", "char"), ("th", "spm:pieces.model")]
 FEW = ("--matched-corpora", "5", "--length-size", "3", "--length-corpora", "4")
-RISK = ("--decode", "mbr", "--samples", "6")
 REFUSED = "without spaces between words"
 
 
@@ -49,11 +48,6 @@ def files(tmp_path: Path) -> None:
         write_lines(tmp_path / f"list.{code}", rows)
     train_pieces(tmp_path / "pieces.model", [*references(THAI), *outputs(THAI)])
     write_lines(tmp_path / "said.en", [english for english, _, _ in CHINESE])
-
-
-def rows_of(ran: Ran) -> list[dict[str, Any]]:
-    assert ran.code == 0, ran.err
-    return [json.loads(line) for line in ran.out.split("\n")[:-1]]
 
 
 def value(rows: Sequence[dict[str, Any]], name: str, **labels: str) -> float:
@@ -83,7 +77,7 @@ def chrf(lines: Lines) -> float:
 def test_quality(babelscope: Babelscope, code: str, tokeniser: str) -> None:
     asked = ("quality", "--system", f"file:said.{code}", "--tests", f"plain.{code}.jsonl", "--json")
     metrics = ("--metric", "bleu", "--metric", "chrf", "--metric", "ribes", "--metric", "ter")
-    rows = rows_of(babelscope(*asked, *metrics, "--tokenize", tokeniser))
+    rows = babelscope(*asked, *metrics, "--tokenize", tokeniser).rows
     lines = BY_LANGUAGE[code]
     assert value(rows, "bleu") == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
     assert value(rows, "chrf") == pytest.approx(chrf(lines), abs=1e-9)
@@ -98,7 +92,7 @@ def test_quality(babelscope: Babelscope, code: str, tokeniser: str) -> None:
 def test_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str) -> None:
     asked = ("challenge", "--system", f"file:said.{code}", "--tests", f"plain.{code}.jsonl", *FEW)
     ran = babelscope(*asked, "--tokenize", tokeniser, "--json", "--records", "records.jsonl")
-    rows, lines = rows_of(ran), BY_LANGUAGE[code]
+    rows, lines = ran.rows, BY_LANGUAGE[code]
     whole = {"phenomenon": "all"}
     assert value(rows, "bleu", **whole) == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
     assert value(rows, "chrf", **whole) == pytest.approx(chrf(lines), abs=1e-9)
@@ -115,7 +109,7 @@ def test_space(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str
     lists = ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0")
     asked = ("space", *lists, "--tests", f"plain.{code}.jsonl", "--metric", "bleu", "--metric", "ribes")
     ran = babelscope(*asked, "--tokenize", tokeniser, "--json", "--records", "records.jsonl")
-    rows, lines = rows_of(ran), BY_LANGUAGE[code]
+    rows, lines = ran.rows, BY_LANGUAGE[code]
     assert value(rows, "bleu", decoding="beam") == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
     assert value(rows, "chrf", decoding="beam") == pytest.approx(chrf(lines), abs=1e-9)
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
@@ -137,7 +131,7 @@ def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: 
         "challenge": ("--system", f"file:said.{code}", *FEW),
         "space": ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0"),
     }[command]
-    rows = [row for row in rows_of(babelscope(command, *asked, *tests)) if row["name"] == "bleu"]
+    rows = [row for row in babelscope(command, *asked, *tests).rows if row["name"] == "bleu"]
     tokeniser = {"zh": "zh", "ja": "ja-mecab", "th": "char"}[code]
     assert rows[0]["value"] == pytest.approx(bleu(BY_LANGUAGE[code], tokeniser), abs=1e-9)
     shown = (
@@ -174,7 +168,7 @@ def test_sources_without_spaces_have_lengths_in_their_own_words(
     assert "sources are in a script" in refused.err
     assert "--source-tokenize zh" in refused.err
     for more in (("stated.jsonl",), ("plain.jsonl", "--source-tokenize", "zh")):
-        rows = rows_of(babelscope(*asked, *more))
+        rows = babelscope(*asked, *more).rows
         lengths = [len(find_tokeniser("zh").split(right)) for right in references(CHINESE)]
         assert value(rows, "length", phenomenon="all") == pytest.approx(sum(lengths) / len(lengths))
         (signature,) = {row["signature"] for row in rows if "signature" in row}
@@ -186,27 +180,25 @@ def test_a_run_is_judged_again_with_another_tokeniser(babelscope: Babelscope) ->
     asked = ("quality", "--system", "file:said.zh", "--tests", "stated.zh.jsonl", "--metric", "bleu")
     assert babelscope(*asked, "--out", "run").code == 0
     same, by_characters, by_language = (
-        rows_of(babelscope("quality", "--rejudge", *more, "--json"))
+        babelscope("quality --rejudge", *more, "--json").rows
         for more in (("run",), ("run", "--tokenize", "char", "--out", "again"), ("again", "--tokenize", ""))
     )
     assert value(same, "bleu") == value(by_language, "bleu") == pytest.approx(bleu(CHINESE, "zh"), abs=1e-9)
     assert value(by_characters, "bleu") == pytest.approx(bleu(CHINESE, "char"), abs=1e-9)
     assert "|tokenize:char|" in by_characters[0]["signature"]
     assert "|tokenize:zh|" in by_language[0]["signature"]
-    assert "tokenize" in babelscope("compare", "run", "again").err  # not compared without a word
+    assert "tokenize" in babelscope("compare run again").err  # not compared without a word
 
 
 def test_a_model_that_a_run_names_is_not_opened_to_judge_it_again(babelscope: Babelscope) -> None:
     asked = ("quality", "--system", "file:said.th", "--tests", "plain.th.jsonl", "--metric", "bleu")
     assert babelscope(*asked, "--tokenize", "spm:pieces.model", "--out", "run").code == 0
-    refused = babelscope("quality", "--rejudge", "run")
+    refused = babelscope("quality --rejudge run")
     assert (refused.code, refused.out) == (2, "")
     assert "because a run folder names it" in refused.err
-    assert (
-        babelscope("quality", "--rejudge", "run", "--metric", "chrf").code == 0
-    )  # for which nothing is split
-    again = babelscope("quality", "--rejudge", "run", "--tokenize", "spm:pieces.model", "--json")
-    assert value(rows_of(again), "bleu") == pytest.approx(bleu(THAI, "spm:pieces.model"), abs=1e-9)
+    assert babelscope("quality --rejudge run --metric chrf").code == 0  # for which nothing is split
+    again = babelscope("quality --rejudge run --tokenize spm:pieces.model --json")
+    assert value(again.rows, "bleu") == pytest.approx(bleu(THAI, "spm:pieces.model"), abs=1e-9)
 
 
 def test_shards_are_merged_without_the_model(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -225,18 +217,18 @@ tokenize = "spm:pieces.model"
 chunk = 2
 """
     write_lines(tmp_path / "study.toml", [study])
-    whole = rows_of(babelscope("run", "study.toml", "--out", "whole", "--json"))
+    whole = babelscope("run study.toml --out whole --json").rows
     for number in (1, 2):
-        assert babelscope("run", "study.toml", "--out", f"part{number}", "--shard", f"{number}/2").code == 0
+        assert babelscope("run study.toml --out", f"part{number}", "--shard", f"{number}/2").code == 0
     (tmp_path / "pieces.model").unlink()
-    ran = babelscope("merge", "part1", "part2", "--out", "merged")
+    ran = babelscope("merge part1 part2 --out merged")
     assert ran.code == 0, ran.err
     assert (tmp_path / "merged" / "summary.json").read_bytes() == (
         tmp_path / "whole" / "summary.json"
     ).read_bytes()
     assert value(whole, "bleu", decoding="beam") > 0
-    assert babelscope("report", "whole", "-o", "page.html").code == 0
-    assert babelscope("compare", "whole").code == 0
+    assert babelscope("report whole -o page.html").code == 0
+    assert babelscope("compare whole").code == 0
 
 
 @pytest.mark.parametrize(("code", "tokeniser"), CASES)
@@ -246,7 +238,7 @@ def test_make_challenge(babelscope: Babelscope, tmp_path: Path, code: str, token
     ran = babelscope(
         *asked, "--tokenize", tokeniser, "--target-language", code, "--to", "set.jsonl", "--json"
     )
-    assert all(row["tokenize"] == find_tokeniser(tokeniser).signed for row in rows_of(ran))
+    assert all(row["tokenize"] == find_tokeniser(tokeniser).signed for row in ran.rows)
     items = [json.loads(line) for line in (tmp_path / "set.jsonl").read_text().splitlines()]
     for item, (_, right) in zip(items, words(BY_LANGUAGE[code], tokeniser), strict=True):
         assert item["words"] == [
@@ -264,16 +256,7 @@ def test_make_challenge_measures_order_by_the_given_words(babelscope: Babelscope
     split = [find_tokeniser("zh").split(right) for right in references(CHINESE)]
     turned = [" ".join(f"{n}-{len(own) - 1 - n}" for n in range(5)) for own in split]
     write_lines(tmp_path / "links", turned)
-    asked = (
-        "make",
-        "challenge",
-        "--source",
-        "source.zh",
-        "--reference",
-        "reference.zh",
-        "--alignments",
-        "links",
-    )
+    asked = ("make challenge --source source.zh --reference reference.zh --alignments links",)
     assert babelscope(*asked, "--target-language", "zh", "--to", "set.jsonl").code == 0
     items = [json.loads(line) for line in (tmp_path / "set.jsonl").read_text().splitlines()]
     for item, own in zip(items, split, strict=True):
@@ -284,30 +267,17 @@ def test_make_challenge_measures_order_by_the_given_words(babelscope: Babelscope
 
 def test_make_challenge_and_challenge_go_together(babelscope: Babelscope) -> None:
     pytest.importorskip("thot", reason="needs sil-thot (the extra align)")
-    made = ("make", "challenge", "--source", "source.zh", "--reference", "reference.zh", "--to", "set.jsonl")
+    made = ("make challenge --source source.zh --reference reference.zh --to set.jsonl",)
     assert babelscope(*made, "--source-language", "en", "--target-language", "zh").code == 0
-    rows = rows_of(
-        babelscope("challenge", "--system", "file:said.zh", "--tests", "set.jsonl", *FEW, "--json")
-    )
+    rows = babelscope("challenge --system file:said.zh --tests set.jsonl", *FEW, "--json").rows
     assert value(rows, "bleu", phenomenon="all") == pytest.approx(bleu(CHINESE, "zh"), abs=1e-9)
 
 
-@pytest.mark.parametrize("command", ["mbr", "sample", "translate"])
+@pytest.mark.parametrize(
+    "command", ["mbr --source source.zh --n 6", "translate source.zh --decode mbr --samples 6"]
+)
 def test_utilities_split_words_by_the_tokeniser(babelscope: Babelscope, command: str) -> None:
-    asked = {
-        "mbr": ("mbr", "--system", "toy:1?alphabet=他在城书", "--source", "source.zh", "--n", "6"),
-        "sample": ("sample", "--system", "toy:1?alphabet=他在城书", "--source", "source.zh", "--n", "6"),
-        "translate": (
-            "translate",
-            "--system",
-            "toy:1?alphabet=他在城书",
-            "source.zh",
-            "--decode",
-            "mbr",
-            "--samples",
-            "6",
-        ),
-    }[command]
+    asked = (command, "--system", "toy:1?alphabet=他在城书")
     refused = babelscope(*asked, "--metric", "bleu")
     assert refused.code == 2
     assert REFUSED in refused.err
@@ -324,11 +294,8 @@ def test_mbr_takes_the_language_of_a_test_set(babelscope: Babelscope) -> None:
         babelscope(*asked, *more) for more in (("stated.zh.jsonl",), ("plain.zh.jsonl", "--tokenize", "zh"))
     )
     for ran in (stated, named):
-        assert value(rows_of(ran)[-1:], "expected_utility") == pytest.approx(100)
-    assert (
-        rows_of(stated)[-1]["signature"].split("|tests")[0]
-        == rows_of(named)[-1]["signature"].split("|tests")[0]
-    )
+        assert value(ran.rows[-1:], "expected_utility") == pytest.approx(100)
+    assert stated.rows[-1]["signature"].split("|tests")[0] == named.rows[-1]["signature"].split("|tests")[0]
 
 
 def test_correlate(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -348,7 +315,7 @@ def test_correlate(babelscope: Babelscope, tmp_path: Path) -> None:
     refused = babelscope(*asked)
     assert (refused.code, refused.out) == (2, "")
     assert REFUSED in refused.err
-    found = [row for row in rows_of(babelscope(*asked, "--tokenize", "char")) if row["level"] == "sentence"]
+    found = [row for row in babelscope(*asked, "--tokenize", "char").rows if row["level"] == "sentence"]
     assert found[0]["value"] == pytest.approx(1)
     assert "--tokenize" in babelscope(*asked[:4], "--tokenize", "char").err  # nothing to be split
 
@@ -361,28 +328,14 @@ WRONG = [("zh", ""), ("ja", "zh"), ("th", "13a"), ("th", "zh"), ("ja", "intl"), 
 def test_the_wrong_tokeniser_is_refused_before_anything_is_asked(
     babelscope: Babelscope, tmp_path: Path, command: str, code: str, tokeniser: str
 ) -> None:
+    tests = f"--system toy:1?log=asked --tests plain.{code}.jsonl"
     asked = {
-        "quality": ("--system", "toy:1?log=asked", "--tests", f"plain.{code}.jsonl", "--metric", "bleu"),
-        "challenge": (
-            "--system",
-            "toy:1?log=asked",
-            "--tests",
-            f"plain.{code}.jsonl",
-            *FEW,
-            "--metric",
-            "chrf",
-        ),
-        "space": ("--system", "toy:1?log=asked", "--tests", f"plain.{code}.jsonl", "--k", "0"),
-        "make challenge": (
-            "--source",
-            f"source.{code}",
-            "--reference",
-            f"reference.{code}",
-            "--to",
-            "set.jsonl",
-        ),
+        "quality": f"{tests} --metric bleu",
+        "challenge": f"{tests} --metric chrf",
+        "space": f"{tests} --k 0",
+        "make challenge": f"--source source.{code} --reference reference.{code} --to set.jsonl",
     }[command]
-    ran = babelscope(*command.split(), *asked, *(("--tokenize", tokeniser) if tokeniser else ()))
+    ran = babelscope(f"{command} {asked}", *(("--tokenize", tokeniser) if tokeniser else ()))
     assert (ran.code, ran.out) == (2, "")
     assert REFUSED in ran.err
     assert ran.err.strip().count("\n") == 0  # one sentence
@@ -392,16 +345,8 @@ def test_the_wrong_tokeniser_is_refused_before_anything_is_asked(
 
 def test_chrf_alone_needs_no_tokeniser(babelscope: Babelscope) -> None:
     for code, lines in BY_LANGUAGE.items():
-        asked = (
-            "quality",
-            "--system",
-            f"file:said.{code}",
-            "--tests",
-            f"stated.{code}.jsonl",
-            "--metric",
-            "chrf",
-        )
-        rows = rows_of(babelscope(*asked, "--json"))
+        asked = f"quality --system file:said.{code} --tests stated.{code}.jsonl --metric chrf --json"
+        rows = babelscope(asked).rows
         assert value(rows, "chrf") == pytest.approx(chrf(lines), abs=1e-9)
         assert "tokenize" not in rows[0]["signature"]
 
@@ -410,64 +355,45 @@ def test_what_splits_at_spaces_only_refuses_such_texts(babelscope: Babelscope, t
     write_lines(tmp_path / "senses.tsv", ["town\t城"])
     query = {"town": {"src_forms": ["town"], "tgt_forms_male": ["城"], "tgt_forms_female": ["书"]}}
     write_lines(tmp_path / "words.json", [json.dumps(query)])
-    both = ("--source", "source.zh", "--target", "reference.zh")
-    flow = ("patterns", "flow", "--source", "source.zh", "--data", "reference.zh", "--words", "words.json")
-    many = write_lines(
-        tmp_path / "many.en", [f"{english} {n}" for n in range(40) for english, _, _ in CHINESE]
-    )
-    other = write_lines(tmp_path / "many.zh", [f"{right}{n}" for n in range(40) for _, right, _ in CHINESE])
+    write_lines(tmp_path / "many.en", [f"{english} {n}" for n in range(40) for english, _, _ in CHINESE])
+    write_lines(tmp_path / "many.zh", [f"{right}{n}" for n in range(40) for _, right, _ in CHINESE])
     for asked in (
-        ("make", "senses", *both, "--lexicon", "senses.tsv"),
-        flow,
-        (
-            "lab",
-            "locality",
-            "--source",
-            str(many),
-            "--target",
-            str(other),
-            "--length",
-            "9",
-            "--quick",
-            "--out",
-            "o",
-        ),
+        "make senses --source source.zh --target reference.zh --lexicon senses.tsv",
+        "patterns flow --source source.zh --data reference.zh --words words.json",
+        "lab locality --source many.en --target many.zh --length 9 --quick --out o",
     ):
-        ran = babelscope(*asked)
+        ran = babelscope(asked)
         assert (ran.code, ran.out) == (2, ""), ran.err
         assert REFUSED in ran.err, asked
 
 
 def test_an_unknown_tokeniser_is_told_by_every_command(babelscope: Babelscope) -> None:
     for asked in (
-        ("quality", "--system", "file:said.zh", "--tests", "plain.zh.jsonl"),
-        ("challenge", "--system", "file:said.zh", "--tests", "plain.zh.jsonl"),
-        ("space", "--system", "toy:1", "--tests", "plain.zh.jsonl"),
-        ("make", "challenge", "--source", "source.zh", "--reference", "reference.zh", "--count"),
-        ("mbr", "--system", "toy:1", "--source", "source.zh", "--metric", "bleu"),
-        ("sample", "--system", "toy:1", "--source", "source.zh", "--metric", "bleu"),
-        ("translate", "--system", "toy:1", "source.zh", "--decode", "mbr", "--metric", "bleu"),
-        ("correlate", "plain.zh.jsonl", "--human", "plain.zh.jsonl", "--metric", "bleu"),
+        "quality --system file:said.zh --tests plain.zh.jsonl",
+        "challenge --system file:said.zh --tests plain.zh.jsonl",
+        "space --system toy:1 --tests plain.zh.jsonl",
+        "make challenge --source source.zh --reference reference.zh --count",
+        "mbr --system toy:1 --source source.zh --metric bleu",
+        "translate --system toy:1 source.zh --decode mbr --metric bleu",
+        "correlate plain.zh.jsonl --human plain.zh.jsonl --metric bleu",
     ):
-        ran = babelscope(*asked, "--tokenize", "chars")
+        ran = babelscope(f"{asked} --tokenize chars")
         assert (ran.code, ran.out) == (2, "")
         assert "there is no tokeniser 'chars'; did you mean char?" in ran.err
 
 
 def test_a_model_is_not_overwritten_by_what_it_splits(babelscope: Babelscope, tmp_path: Path) -> None:
     before = (tmp_path / "pieces.model").read_bytes()
-    text = ("--source", "source.th", "--reference", "reference.th")
     for asked in (
-        ("quality", "--system", "file:said.th", "--tests", "plain.th.jsonl", "--records", "pieces.model"),
-        ("challenge", "--system", "file:said.th", "--tests", "plain.th.jsonl", "--records", "pieces.model"),
-        ("space", "--system", "toy:1", "--tests", "plain.th.jsonl", "--records", "pieces.model"),
-        ("make", "challenge", *text, "--to", "pieces.model"),
-        ("mbr", "--system", "toy:1", "--source", "source.th", "--metric", "bleu", "--to", "pieces.model"),
-        ("sample", "--system", "toy:1", "--source", "source.th", "--metric", "bleu", "--to", "pieces.model"),
-        ("translate", "--system", "toy:1", "source.th", *RISK, "--metric", "bleu", "--to", "pieces.model"),
-        ("correlate", "list.th", "--human", "list.th", "--metric", "bleu", "--to", "pieces.model"),
+        "quality --system file:said.th --tests plain.th.jsonl --records",
+        "challenge --system file:said.th --tests plain.th.jsonl --records",
+        "space --system toy:1 --tests plain.th.jsonl --records",
+        "make challenge --source source.th --reference reference.th --to",
+        "mbr --system toy:1 --source source.th --metric bleu --to",
+        "translate --system toy:1 source.th --decode mbr --metric bleu --to",
+        "correlate list.th --human list.th --metric bleu --to",
     ):
-        ran = babelscope(*asked, "--tokenize", "spm:pieces.model")
+        ran = babelscope(f"{asked} pieces.model --tokenize spm:pieces.model")
         assert (ran.code, ran.out) == (2, "")
         assert "would overwrite a file which is read" in ran.err
     assert (tmp_path / "pieces.model").read_bytes() == before

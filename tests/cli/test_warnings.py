@@ -74,7 +74,7 @@ STUDY = "".join([
 
 def test_a_study_of_many_systems_hides_no_warning(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
-    ran = babelscope("run", "study.toml", "--no-report")
+    ran = babelscope("run study.toml --no-report")
     assert (ran.code, ran.err) == (0, "")
     shown = check(ran.out, tmp_path / "runs" / "study")
     assert any(each.startswith("all 8 systems: ") for each in shown)
@@ -110,5 +110,5 @@ def test_who_is_left_out_is_a_table(babelscope: Babelscope, tmp_path: Path) -> N
     assert (ran.code, ran.err) == (0, "")
     (told,) = [each for each in check(ran.out, tmp_path / "run") if "who is left out matters" in each]
     assert "(table: --all)" in told
-    every = babelscope("space", "--rejudge", "run", "--all").out
+    every = babelscope("space --rejudge run --all").out
     assert "Unresolved searches left out, kept, and bounds" in every

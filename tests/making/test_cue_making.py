@@ -422,7 +422,7 @@ def test_the_command(masked: Path, tests: TestSet, babelscope: Babelscope, tmp_p
     [
         ((), "make cues needs either --model or --candidates"),
         (("--model", "nowhere/at/all"), "nowhere/at/all: no such folder"),
-        (("--model", "m", "--mode", "paper", "--select-on", "t.jsonl"), "leave --select-on out"),
+        (("--model", "m", "--protocol", "paper", "--select-on", "t.jsonl"), "leave --select-on out"),
         (("--candidates", "c.json"), "no item of t got cues"),
         (("--candidates", "c.json", "--tests", "p.jsonl"), "make cues needs AmbiguousSource items"),
     ],

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +37,12 @@ class Ran:
     out: str
     err: str
 
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The JSON objects that it printed; it must have ended well."""
+        assert self.code == 0, self.err
+        return [json.loads(line) for line in self.out.split("\n")[:-1]]
+
 
 Babelscope = Callable[..., Ran]
 
@@ -46,7 +54,7 @@ def babelscope(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Babelscope:
-    """Runs `babelscope ARGUMENTS` in a folder of its own, with the toys installed."""
+    """Runs `babelscope ARGUMENTS` in a folder of its own, with the toys installed; the first may be several words."""
     from babelscope.cli import main
 
     monkeypatch.chdir(tmp_path)
@@ -54,7 +62,7 @@ def babelscope(
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # main changes it
 
     def run(*arguments: str, stdin: bytes = b"") -> Ran:
-        monkeypatch.setattr(sys, "argv", ["babelscope", *arguments])
+        monkeypatch.setattr(sys, "argv", ["babelscope", *" ".join(arguments[:1]).split(), *arguments[1:]])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         capsys.readouterr()
         with pytest.raises(SystemExit) as stopped:

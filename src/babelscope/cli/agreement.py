@@ -6,50 +6,27 @@ import csv
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, ToFile, as_line, figures, output, width_for
+from babelscope.cli.common import AsJson, ToFile, file_option, write_rows
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.core.results import Row
-    from babelscope.stats.agreement import Quirk as Published
-    from babelscope.stats.agreement import Verdict
+    from babelscope.stats.agreement import Quirk, Verdict
     from babelscope.stats.labels import Annotator
 
 
-class Task(StrEnum):
-    """What was annotated."""
-
-    mucow = "mucow"
-    winomt = "winomt"
-
-
-class Weights(StrEnum):
-    """Among which items the evaluator's confidence is ranked."""
-
-    tests = "tests"
-    annotated = "annotated"
-
-
-class Flaw(StrEnum):
-    """What the published agreement on MuCoW rests on."""
-
-    shared_labels = "shared-labels"
-    inflated_coverage = "inflated-coverage"
-
-
-class Protocol(StrEnum):
-    """How what is open is counted."""
-
-    checked = "checked"
-    paper = "paper"
+Task = Literal["mucow", "winomt"]
+Weights = Literal["tests", "annotated"]
+Protocol = Literal["checked", "paper"]
+# The corpus of MuCoW that was not annotated.
+_NOT_ANNOTATED = "opensubs"
 
 
 def agreement(
@@ -62,16 +39,12 @@ def agreement(
             "released annotations as JSON lines, WinoMT's own as .csv.",
         ),
     ],
-    task: Annotated[
-        Task | None, typer.Option(help="What was annotated, for released files.", show_default=False)
-    ] = None,
+    task: Annotated[Task | None, typer.Option(help="What was annotated, for released files.")] = None,
     patterns: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Pattern matching's verdicts: a run of `patterns`, its --records, or the released log. What it "
-            "could not decide is counted, too.",
-            show_default=False,
+        file_option(
+            "Pattern matching's verdicts: a run of `patterns`, its --records, or the released log. What it "
+            "could not decide is counted, too."
         ),
     ] = None,
     verdicts: Annotated[
@@ -79,7 +52,6 @@ def agreement(
         typer.Option(
             metavar="RUN",
             help="A method's verdicts or scores: a run folder, or JSON lines with `correct`, perhaps `weight`.",
-            show_default=False,
         ),
     ] = None,
     field: Annotated[
@@ -88,15 +60,6 @@ def agreement(
             metavar="NAME",
             help="The number there that human scores are compared with; `score` for assessment, "
             "`top_kqrg` for ranking unless said.",
-            show_default=False,
-        ),
-    ] = None,
-    published_flaw: Annotated[
-        list[Flaw] | None,
-        typer.Option(
-            help="Repeat a flaw of the figures published on MuCoW, to get the same ones: labels shared between "
-            "annotators, or coverage counted too high; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     protocol: Annotated[
@@ -105,27 +68,24 @@ def agreement(
             help="paper: count --patterns as table 2 of the conditioning paper does, with both flaws on MuCoW, and "
             "undecided genders as right only."
         ),
-    ] = Protocol.checked,
+    ] = "checked",
     weights: Annotated[
         Weights,
         typer.Option(
             help="Weights of --verdicts on WinoMT: as ranked over the whole test set, or ranked anew among the "
             "annotated items."
         ),
-    ] = Weights.tests,
-    without_corpus: Annotated[
-        str, typer.Option(metavar="NAME", help="A corpus of MuCoW that was not annotated.")
-    ] = "opensubs",
+    ] = "tests",
     as_json: AsJson = False,
     to: ToFile = None,
 ) -> None:
     """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
-    from babelscope.core.results import render
     from babelscope.util.damage import explain_damage
     from babelscope.util.progress import working
 
     check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])
+    as_published = protocol == "paper"
     answers = find_answers(files)
     released = None if not answers else "released annotations"
     refuse_unused(
@@ -133,8 +93,7 @@ def agreement(
         {
             "task": released,
             "weights": released
-            or (None if task == Task.winomt and verdicts is not None else "WinoMT's --verdicts"),
-            "without_corpus": released or (None if patterns is not None else "the verdicts of --patterns"),
+            or (None if task == "winomt" and verdicts is not None else "WinoMT's --verdicts"),
             "field": None if answers else "answers of `babelscope annotate`",
             "protocol": None if patterns is not None else "the verdicts of --patterns",
         },
@@ -142,21 +101,14 @@ def agreement(
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
     with explain_damage(", ".join(map(str, read))), working("computing agreement"):
         if answers:
-            if published_flaw:
-                raise BabelscopeError("--published-flaw is about released annotations; leave it out")
-            rows = _answered(answers, patterns, verdicts, field, as_published=protocol is Protocol.paper)
+            rows = _answered(answers, patterns, verdicts, field, as_published=as_published)
         elif task is None:
             raise BabelscopeError(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
-            flaws = list(Flaw) if protocol is Protocol.paper and task is Task.mucow else published_flaw or []
-            rows = _released(files, task, patterns, verdicts, flaws, without_corpus, weights)
-    with output(to, figures(as_json)) as write:
-        for row in rows if as_json else ():
-            write(as_line(row.as_json()))
-        if not as_json:
-            write(render(rows, width_for(to)))
+            rows = _released(files, task, patterns, verdicts, weights, as_published=as_published)
+    write_rows(rows, as_json=as_json, to=to)
 
 
 def _answered(
@@ -233,9 +185,9 @@ def _released(
     task: Task,
     patterns: Path | None,
     verdicts: Path | None,
-    quirks: list[Flaw],
-    without_corpus: str,
     weights: Weights,
+    *,
+    as_published: bool,
 ) -> list[Row]:
     """Agreement of annotations as the conditioning paper has released them."""
     from babelscope.stats.agreement import compare, compare_with_earlier
@@ -243,15 +195,13 @@ def _released(
     annotators, earlier = _read(files, task)
     if len(annotators) + len(earlier) < 2 or not annotators:
         raise BabelscopeError("agreement needs the files of two annotators")
-    rows = compare(annotators, task.value)
+    rows = compare(annotators, task)
     for name, own in annotators.items():
         for other, before in earlier.items():
             rows += compare_with_earlier(name, own, other, before)
     if patterns is not None or verdicts is not None:
         people = list(annotators.values())
-        rows += _methods(people, task, patterns, verdicts, quirks, without_corpus, weights)
-    elif quirks:
-        raise BabelscopeError("--published-flaw is about the agreement of --patterns")
+        rows += _methods(people, task, patterns, verdicts, weights, as_published=as_published)
     return rows
 
 
@@ -265,10 +215,10 @@ def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str
     for path in files:
         # Files of one name in two folders are told apart by their paths.
         name = path.stem if [each.stem for each in files].count(path.stem) == 1 else str(path)
-        if path.suffix == ".csv" and task == Task.winomt:
+        if path.suffix == ".csv" and task == "winomt":
             earlier[name] = parse_earlier(_table(path), str(path))
         else:
-            annotators[name] = parse_judgements(read_json_lines(path), task.value)
+            annotators[name] = parse_judgements(read_json_lines(path), task)
     return annotators, earlier
 
 
@@ -291,33 +241,37 @@ def _methods(
     task: Task,
     patterns: Path | None,
     verdicts: Path | None,
-    quirks: list[Flaw],
-    without_corpus: str,
     weights: Weights,
+    *,
+    as_published: bool,
 ) -> list[Row]:
     from babelscope.core.results import Row
-    from babelscope.stats.agreement import mucow_agreement, rank_among_annotated, winomt_agreement
+    from babelscope.stats.agreement import (
+        mucow_agreement,
+        parse_verdicts,
+        rank_among_annotated,
+        winomt_agreement,
+    )
 
-    given = {path: _verdicts(path, task) for path in (patterns, verdicts) if path is not None}
-    if verdicts is not None and weights == Weights.annotated:
+    paths = [path for path in (patterns, verdicts) if path is not None]
+    given = {path: parse_verdicts(_records_of(path), task) for path in paths}
+    if verdicts is not None and weights == "annotated":
         given[verdicts] = rank_among_annotated(annotators, given[verdicts])
+    quirks: list[Quirk] = ["shared-labels", "inflated-coverage"] if as_published else []
     rows: list[tuple[Path, str, Row]] = []
-    if task == Task.winomt:
-        if quirks:
-            raise BabelscopeError("--published-flaw is about MuCoW")
+    if task == "winomt":
         for path, found in given.items():
             rows += [(path, each, winomt_agreement(annotators, own)) for each, own in _weightings(found)]
     elif patterns is None:
         raise BabelscopeError("agreement on MuCoW needs --patterns: annotators saw what it could not decide")
     else:
-        drawn_from = _usable(given[patterns], without_corpus)
-        named: list[Published] = [each.value for each in quirks]
+        drawn_from = _usable(given[patterns])
         for path, found in given.items():
             for each, own in _weightings(found):
                 method = None if path == patterns else own
-                row = mucow_agreement(annotators, drawn_from, verdicts=method, quirks=named)
+                row = mucow_agreement(annotators, drawn_from, verdicts=method, quirks=quirks)
                 rows.append((path, each, row))
-    labels: dict[str, str | int] = {"quirks": ", ".join(quirks) or "none"} if task == Task.mucow else {}
+    labels: dict[str, str | int] = {"quirks": ", ".join(quirks) or "none"} if task == "mucow" else {}
     return [
         Row(
             row.name,
@@ -335,18 +289,12 @@ def _weightings(verdicts: list[Verdict]) -> list[tuple[str, list[Verdict]]]:
     return [("none", plain), *([("category", verdicts)] if verdicts != plain else [])]
 
 
-def _verdicts(path: Path, task: Task) -> list[Verdict]:
-    from babelscope.stats.agreement import parse_verdicts
-
-    return parse_verdicts(_records_of(path), task.value)
-
-
-def _usable(verdicts: list[Verdict], without_corpus: str) -> list[Verdict]:
+def _usable(verdicts: list[Verdict]) -> list[Verdict]:
     """Those whose word can take a cue, since only they could be judged by conditioning as well."""
     from babelscope.language.cues import find_form
 
     return [
         each
         for each in verdicts
-        if each.corpus != without_corpus and find_form(each.word, each.source) is not None
+        if each.corpus != _NOT_ANNOTATED and find_form(each.word, each.source) is not None
     ]

@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Mapping
-from enum import StrEnum
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, Seed, as_line, print_json, write_file
-from babelscope.cli.shell import leading_to
+from babelscope.cli.common import AsJson, Form, Seed, as_line, file_option, print_json, write_file
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
@@ -23,32 +21,16 @@ if TYPE_CHECKING:
     from babelscope.methods.queue import Drawn
 
 
-class Task(StrEnum):
-    """What is judged."""
-
-    machine_reference = "machine-reference"
-    mucow = "mucow"
-    winomt = "winomt"
-    challenge = "challenge"
-    extraction = "extraction"
-    assessment = "assessment"
-    ranking = "ranking"
-    choice = "choice"
-
-
-OfMethod = Annotated[
-    str, typer.Option(metavar="NAME", help="Of a run with several methods.", show_default=False)
+Task = Literal[
+    "machine-reference", "mucow", "winomt", "challenge", "extraction", "assessment", "ranking", "choice"
 ]
-OfTests = Annotated[
-    str, typer.Option(metavar="NAME", help="Of a run on several test sets.", show_default=False)
-]
+OfMethod = Annotated[str, typer.Option(metavar="NAME", help="Of a run with several methods.")]
+OfTests = Annotated[str, typer.Option(metavar="NAME", help="Of a run on several test sets.")]
 OfSystems = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.", show_default=False),
+    list[str] | None, typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.")
 ]
 
 
-@leading_to({"sample": "babelscope.cli.annotate_sample:sample"})
 def annotate(
     file: Annotated[
         Path,
@@ -64,15 +46,12 @@ def annotate(
             metavar="NAME",
             help="Who judges; answers go to FILE.answers.NAME.jsonl. Repeat it for several people: "
             "each gets an address of their own. (Default: me.)",
-            show_default=False,
         ),
     ] = None,
     task: Annotated[
         Task | None,
         typer.Option(
-            metavar="TASK",
-            help=f"What is judged, for lines without `task`: {', '.join(Task)}.",
-            show_default=False,
+            metavar="TASK", help=f"What is judged, for lines without `task`: {', '.join(get_args(Task))}."
         ),
     ] = None,
     method: OfMethod = "",
@@ -84,7 +63,6 @@ def annotate(
             min=1,
             metavar="N",
             help="Items to draw from a run or a challenge set, of each group its share. (Default: 100.)",
-            show_default=False,
         ),
     ] = None,
     distance: Annotated[
@@ -94,16 +72,10 @@ def annotate(
             metavar="N",
             help="Of a challenge set: dependencies with exactly N words between, equally many of each phenomenon; "
             "may be repeated.",
-            show_default=False,
         ),
     ] = None,
     queue: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Where what is drawn goes. (Default: RUN.queue.jsonl.)",
-            show_default=False,
-        ),
+        Path | None, file_option("Where what is drawn goes. (Default: RUN.queue.jsonl.)")
     ] = None,
     guidelines: Annotated[
         Path | None,
@@ -111,7 +83,6 @@ def annotate(
             metavar="FILE.md",
             help="Your own guidelines, in Markdown, in the place of ours. (Default: FILE.guidelines.md, if it is "
             "there.)",
-            show_default=False,
         ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
@@ -125,9 +96,11 @@ def annotate(
     """
     import secrets
 
+    from babelscope.annotate.extraction import queue_of_set
     from babelscope.annotate.items import read_tasks
     from babelscope.annotate.markdown import guidelines_path, read_markdown
     from babelscope.annotate.server import LOOPBACK, Desk, build_app, listen_locally, serve
+    from babelscope.runs.queue import queue_of_run
     from babelscope.runs.reading import check_if_of_a_run
 
     names = annotator or ["me"]
@@ -135,15 +108,15 @@ def annotate(
     drawn_by = {**of_run, "--distance": distance, "--n": n, "--queue": queue}
     if file.is_dir():
         _refuse_said({"--distance": distance}, f"about a challenge set, and {file} is a run")
-        file = _drawn_from(
-            file, queue, method=method, tests=tests, systems=system or (), n=n or 100, seed=seed
-        )
+        chosen = {"method": method, "tests": tests, "systems": system or ()}
+        file = _kept(queue or _queue_beside(file), file, queue_of_run, n=n or 100, seed=seed, **chosen)
     elif _is_challenge_set(file, task):
         _refuse_said(of_run, f"about a run folder, and {file} is a challenge set")
-        file = _drawn_from_set(file, queue, n=n or 100, distances=distance or (), seed=seed)
+        path = queue or _queue_beside(file)
+        file = _kept(path, file, queue_of_set, n=n or 100, distances=distance or (), seed=seed)
     else:
         _refuse_said(drawn_by, f"about a run folder or a challenge set, and {file} is none")
-    tasks = read_tasks(check_if_of_a_run(file), task.value if task else None)
+    tasks = read_tasks(check_if_of_a_run(file), task)
     own = guidelines or guidelines_path(file)
     rules = read_markdown(own) if guidelines is not None or own.exists() else []
     desk = Desk(file, tasks, names, seed=seed, guidelines=rules)
@@ -189,39 +162,27 @@ def _is_challenge_set(file: Path, task: Task | None) -> bool:
     from babelscope.annotate.extraction import is_challenge_set
     from babelscope.testsets.loading import FORMATS
 
-    if task not in (None, Task.extraction):
+    if task not in (None, "extraction"):
         return False
     scheme, colon, _ = str(file).partition(":")
     return is_challenge_set(file) if file.exists() else bool(colon) and scheme in FORMATS.names()
 
 
-def _drawn_from(run: Path, queue: Path | None, **chosen: Any) -> Path:
-    """The file of what is drawn from a run, written unless it is there already."""
-    from babelscope.runs.queue import queue_of_run
-    from babelscope.util.outputs import check_outputs
-
-    place = run if run.name not in ("", "..") else run.resolve()
-    path = queue or place.with_name(f"{place.name}.queue.jsonl")
-    check_outputs({"--queue": path}, inputs=[run])
-    return _kept(path, queue_of_run(run, **chosen), run)
+def _queue_beside(of: Path) -> Path:
+    """Where what is drawn from a run or a challenge set goes if nothing else is said."""
+    if not of.exists():
+        raise BabelscopeError(f"say with --queue FILE where what is drawn from {of} goes")
+    place = of if of.name not in ("", "..") else of.resolve()
+    return place.with_name(f"{place.name.removesuffix('.jsonl')}.queue.jsonl")
 
 
-def _drawn_from_set(tests: Path, queue: Path | None, **chosen: Any) -> Path:
-    """The same of a challenge set."""
-    from babelscope.annotate.extraction import queue_of_set
-    from babelscope.util.outputs import check_outputs
-
-    if queue is None and not tests.exists():
-        raise BabelscopeError(f"say with --queue FILE where what is drawn from {tests} goes")
-    path = queue or tests.with_name(f"{tests.name.removesuffix('.jsonl')}.queue.jsonl")
-    check_outputs({"--queue": path}, inputs=[tests])
-    return _kept(path, queue_of_set(str(tests), **chosen), tests)
-
-
-def _kept(path: Path, drawn: Drawn, of: Path) -> Path:
+def _kept(path: Path, of: Path, draw: Callable[..., Drawn], **chosen: Any) -> Path:
     """The file of what is drawn, written unless it is there already."""
+    from babelscope.util.outputs import check_outputs
     from babelscope.util.text import read_bytes
 
+    check_outputs({"--queue": path}, inputs=[of])
+    drawn = draw(str(of), **chosen)
     lines = [as_line(line) for line in drawn.lines]
     if not path.exists():
         write_file(path, Form.JSON, lines)

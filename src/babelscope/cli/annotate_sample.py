@@ -10,7 +10,7 @@ import typer
 
 from babelscope.cli.agreement import Protocol
 from babelscope.cli.annotate import OfMethod, OfSystems, OfTests
-from babelscope.cli.common import AsJson, Form, Seed, as_line, paragraph, print_json, write_file
+from babelscope.cli.common import AsJson, Form, Seed, as_line, file_option, paragraph, print_json, write_file
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -18,35 +18,26 @@ from babelscope.util.outputs import check_outputs
 
 def sample(
     context: typer.Context,
-    to: Annotated[
-        Path, typer.Option("--to", metavar="FILE.jsonl", help="Where the queue goes.", show_default=False)
-    ],
+    to: Annotated[Path, typer.Option("--to", metavar="FILE.jsonl", help="Where the queue goes.")],
     judged: Annotated[
         Path | None,
         typer.Argument(
             metavar="RUN|RECORDS",
             help="A finished run of `patterns` or `condition`, or what their --records wrote.",
-            show_default=False,
         ),
     ] = None,
     tests: Annotated[
         str,
         typer.Option(
-            metavar="TESTS",
-            help="Without a run: a test set of ambiguous sources, in any language pair.",
-            show_default=False,
+            metavar="TESTS", help="Without a run: a test set of ambiguous sources, in any language pair."
         ),
     ] = "",
-    translations: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="And one's own translations of it.", show_default=False),
-    ] = None,
+    translations: Annotated[Path | None, file_option("And one's own translations of it.")] = None,
     patterns: Annotated[
         Path | None,
         typer.Option(
             metavar="RUN|RECORDS",
             help="What pattern matching said of the same translations; it tells what is undecided.",
-            show_default=False,
         ),
     ] = None,
     n: Annotated[
@@ -55,10 +46,7 @@ def sample(
     most: Annotated[
         int | None,
         typer.Option(
-            min=1,
-            metavar="N",
-            help="Most translations in all: fewer of both kinds, in the same proportion.",
-            show_default=False,
+            min=1, metavar="N", help="Most translations in all: fewer of both kinds, in the same proportion."
         ),
     ] = None,
     assume_decided: Annotated[
@@ -71,10 +59,9 @@ def sample(
     ] = False,
     protocol: Annotated[
         Protocol, typer.Option(help="paper: as in appendix E, 200 undecided ones with --assume-decided.")
-    ] = Protocol.checked,
+    ] = "checked",
     annotator: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Who judges, for --overlap; may be repeated.", show_default=False),
+        list[str] | None, typer.Option(metavar="NAME", help="Who judges, for --overlap; may be repeated.")
     ] = None,
     overlap: Annotated[
         int | None,
@@ -82,7 +69,6 @@ def sample(
             min=0,
             metavar="N",
             help="Items that all judge; the others are shared out. (Default: all judge all.)",
-            show_default=False,
         ),
     ] = None,
     guidelines: Annotated[
@@ -90,7 +76,6 @@ def sample(
         typer.Option(
             metavar="FILE.md",
             help="Your own guidelines, in Markdown; a copy goes beside the queue, and the page shows it.",
-            show_default=False,
         ),
     ] = None,
     method: OfMethod = "",
@@ -136,7 +121,7 @@ def sample(
             else records_of_translations(tests, translations or Path())
         )
         by = None if patterns is None else [(str(patterns), each) for each in records_of(patterns)]
-        assumed = assume_decided or protocol is Protocol.paper
+        assumed = assume_decided or protocol == "paper"
         drawn = draw_sample(records, by=by, n=n, most=most, assume_decided=assumed, seed=seed)
     lines = drawn.lines if overlap is None else share_among(drawn.lines, names, overlap)
     if guidelines is not None and beside is not None:

@@ -22,7 +22,8 @@ from babelscope.util.terminal import terminal_width, visible, write_data
 from babelscope.util.text import parse_lines, read_all_lines, read_lines
 
 if TYPE_CHECKING:
-    from babelscope.core.results import Record, Result
+    from babelscope.core.answers import Capability
+    from babelscope.core.results import Record, Result, Row
     from babelscope.core.tables import Table
 
 # Lines asked at once: enough for a system to make batches of.
@@ -33,6 +34,17 @@ _NAMED_UNANSWERED = 5
 _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
 
+
+def file_option(help: str) -> Any:
+    """An option that takes the path of a file."""
+    return typer.Option(metavar="FILE", help=help)
+
+
+def folder_option(help: str) -> Any:
+    """An option that takes the path of a folder."""
+    return typer.Option(metavar="FOLDER", help=help)
+
+
 # Said once, for commands that judge and for those that do not.
 _HELP = {option.name: option.help for option in (*ASKED, *KEPT)}
 Systems = Annotated[list[str], typer.Option("--system", metavar="SYSTEM", help=_HELP["system"])]
@@ -40,12 +52,9 @@ OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab
 AsJson = Annotated[bool, typer.Option("--json", help=_HELP["json"])]
 AllRows = Annotated[bool, typer.Option("--all", help=_HELP["all"])]
 ToFile = Annotated[
-    Path | None,
-    typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.", show_default=False),
+    Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")
 ]
-Records = Annotated[
-    Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"], show_default=False)
-]
+Records = Annotated[Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"])]
 Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
 Tokenize = Annotated[
     str,
@@ -53,23 +62,27 @@ Tokenize = Annotated[
         metavar="TOKENISER",
         help="How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; else as "
         "the target language needs it, where that is stated.",
-        show_default=False,
     ),
 ]
 Yes = Annotated[
     bool, typer.Option("--yes", help="Make the environment that a metric needs (comet) without asking.")
 ]
-Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"], show_default=False)]
+Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"])]
 
 
-def open_systems(specs: Sequence[str], *, cache: bool | None) -> dict[str, Any]:
-    """Systems by their names."""
+def open_systems(
+    specs: Sequence[str], *needed: Capability, cache: bool | None, what_for: str = ""
+) -> dict[str, Any]:
+    """Systems by their names, which must be able to do what is needed."""
     from babelscope.methods.cells import systems_by_name
     from babelscope.systems.cached import remembering
-    from babelscope.systems.opening import open_system
+    from babelscope.systems.opening import open_system, require
 
     opened = systems_by_name(open_system(spec) for spec in specs)
-    return {name: remembering(system, cache) for name, system in opened.items()}
+    found = {name: remembering(system, cache) for name, system in opened.items()}
+    for system in found.values() if needed else ():
+        require(system, *needed, what_for=what_for)
+    return found
 
 
 def check_beam(specs: Iterable[str]) -> None:
@@ -220,6 +233,17 @@ def print_json(row: Mapping[str, Any]) -> None:
 def as_line(row: Mapping[str, Any]) -> str:
     """A JSON object on one line."""
     return json.dumps(row, ensure_ascii=False, allow_nan=False)
+
+
+def write_rows(rows: Sequence[Row], *, as_json: bool, to: Path | None = None) -> None:
+    """Figures to stdout or a file: a JSON object per line, or a table for people."""
+    from babelscope.core.results import render
+
+    with output(to, figures(as_json)) as write:
+        for row in rows if as_json else ():
+            write(as_line(row.as_json()))
+        if not as_json:
+            write(render(rows, width_for(to)))
 
 
 @contextlib.contextmanager

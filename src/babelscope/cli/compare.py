@@ -15,6 +15,7 @@ from babelscope.cli.common import (
     ToFile,
     as_line,
     figures,
+    file_option,
     output,
     paragraph,
     width_for,
@@ -43,7 +44,6 @@ def compare(
         typer.Option(
             metavar="[NAME=]PATTERN",
             help="Systems that differ by their seed only; may be repeated. Else x, x-2, x-3.",
-            show_default=False,
         ),
     ] = None,
     table: Annotated[
@@ -52,7 +52,6 @@ def compare(
             metavar="FILE.tsv|RUN",
             help="Regress a figure of the systems on columns of this table, a line a system (column `system`), or on "
             "figures of a run of `quality`; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     covariate: Annotated[
@@ -61,7 +60,6 @@ def compare(
             metavar="COLUMN",
             help="A column of --table, or a factor that the study names of its systems, that may explain the figure; "
             "may be repeated. (Default: bleu and distilled, with --table.)",
-            show_default=False,
         ),
     ] = None,
     figure: Annotated[
@@ -73,19 +71,13 @@ def compare(
         ),
     ] = "minimum",
     svg: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Draw the figure against the first covariate there, a point a system.",
-            show_default=False,
-        ),
+        Path | None, file_option("Draw the figure against the first covariate there, a point a system.")
     ] = None,
     lines: Annotated[
         str,
         typer.Option(
             metavar="COLUMN",
             help="A column of --table for that picture, such as teacher: systems alike in it are joined by a line.",
-            show_default=False,
         ),
     ] = "",
     summary: Annotated[

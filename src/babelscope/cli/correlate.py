@@ -14,10 +14,8 @@ from babelscope.cli.common import (
     ToFile,
     Tokenize,
     Yes,
-    as_line,
-    figures,
-    output,
-    width_for,
+    file_option,
+    write_rows,
 )
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
@@ -38,10 +36,9 @@ def correlate(
     ],
     human: Annotated[
         Path,
-        typer.Option(
-            metavar="FILE",
-            help="Human scores, in the same form, or answers of `babelscope annotate` (one annotator's, or the queue "
-            "for all); several of one answer are averaged.",
+        file_option(
+            "Human scores, in the same form, or answers of `babelscope annotate` (one annotator's, or the queue "
+            "for all); several of one answer are averaged."
         ),
     ],
     field: Annotated[
@@ -52,7 +49,6 @@ def correlate(
         typer.Option(
             metavar="METRIC",
             help="Score the files' translations by it: chrf, bleu, cmd:COMMAND...; may be repeated.",
-            show_default=False,
         ),
     ] = None,
     tokenize: Tokenize = "",
@@ -63,7 +59,6 @@ def correlate(
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
     from babelscope.annotate.answers import find_answers
     from babelscope.annotate.scores import read_scores
-    from babelscope.core.results import render
     from babelscope.metrics.preparing import prepare_metrics
     from babelscope.metrics.records import score_records
     from babelscope.runs.reading import check_if_of_a_run
@@ -99,11 +94,7 @@ def correlate(
                 scores[f"{name} {by}".strip()] = parse_scores(own, field=field)
     with working("correlating"):
         rows = human_correlations(judged, scores)
-    with output(to, figures(as_json)) as write:
-        for row in rows if as_json else ():
-            write(as_line(row.as_json()))
-        if not as_json:
-            write(render(rows, width_for(to)))
+    write_rows(rows, as_json=as_json, to=to)
     if people and people.unfinished:
         print(f"babelscope: {people.unfinished} unfinished answers are left out", file=sys.stderr)
 

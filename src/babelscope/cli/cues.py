@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import Form, Seed, ToFile, as_line, open_systems, output, paragraph, write_file
+from babelscope.cli.common import (
+    Form,
+    Seed,
+    ToFile,
+    as_line,
+    file_option,
+    open_systems,
+    output,
+    paragraph,
+    write_file,
+)
 from babelscope.cli.going_on import going_on
-from babelscope.cli.shell import refuse_unused, typed_options
+from babelscope.cli.shell import refuse_unused
 from babelscope.util.outputs import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.making.cue_search import CuedTestSet
-
-
-class Mode(StrEnum):
-    """words: whole words, sentences apart. paper: as the released code."""
-
-    words = "words"
-    paper = "paper"
-
-
-class Protocol(StrEnum):
-    """checked: cues are tested on sentences that they were not selected on. paper: as published."""
-
-    checked = "checked"
-    paper = "paper"
-
-
-class Criterion(StrEnum):
-    """What makes a cue discriminative."""
-
-    difference = "difference"
-    reference = "reference"
 
 
 def cues(
@@ -55,83 +43,56 @@ def cues(
         typer.Option(
             metavar="MODEL",
             help="A masked language model of transformers: a folder, or a name such as roberta-large.",
-            show_default=False,
         ),
     ] = None,
     candidates: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Candidates instead of a model, as in the released file.", show_default=False
-        ),
+        Path | None, file_option("Candidates instead of a model, as in the released file.")
     ] = None,
     select_on: Annotated[
         str | None,
         typer.Option(
-            metavar="TESTS",
-            help="Find and select cues on this test set, and test all of the other.",
-            show_default=False,
+            metavar="TESTS", help="Find and select cues on this test set, and test all of the other."
         ),
     ] = None,
     share: Annotated[
         float, typer.Option(min=0.01, max=0.99, help="Share of sentences to select on, which are not tested.")
     ] = 0.5,
-    mode: Annotated[
-        Mode, typer.Option(help="paper: as the released code, which selects on what it tests.")
-    ] = Mode.words,
     protocol: Annotated[
-        Protocol,
-        typer.Option(help="paper: all as the conditioning paper's code does it; short for --mode paper."),
-    ] = Protocol.checked,
+        Literal["checked", "paper"],
+        typer.Option(help="paper: as the conditioning paper's code, which selects on what it tests."),
+    ] = "checked",
     criterion: Annotated[
-        Criterion,
+        Literal["difference", "reference"],
         typer.Option(
             help="difference: tells references of the senses apart. reference: right references score well under "
-            "correct cues and badly under incorrect ones (appendix D; always so in paper mode)."
+            "correct cues and badly under incorrect ones (appendix D; always so with --protocol paper)."
         ),
-    ] = Criterion.difference,
-    cues_per_sense: Annotated[
-        int, typer.Option(metavar="N", min=1, help="How many correct and incorrect cues a sense gets.")
-    ] = 3,
-    max_candidates: Annotated[
-        int, typer.Option(metavar="N", min=1, help="Choose each cue among so many candidates, the likeliest.")
-    ] = 10,
+    ] = "difference",
     seed: Seed = 0,
     save_cues: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the cues of every item there, as the released file has them.",
-            show_default=False,
-        ),
+        Path | None, file_option("Write the cues of every item there, as the released file has them.")
     ] = None,
-    save_candidates: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write the candidates there.", show_default=False),
-    ] = None,
+    save_candidates: Annotated[Path | None, file_option("Write the candidates there.")] = None,
     to: ToFile = None,
 ) -> None:
     """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
     from babelscope.language.cues import read_candidates, write_cues
     from babelscope.making.cue_search import make_cues, write_candidates
     from babelscope.making.masked import MaskedModel
-    from babelscope.systems.opening import require
     from babelscope.testsets.loading import load
     from babelscope.util.digests import digest_json
     from babelscope.util.errors import BabelscopeError
 
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either --model or --candidates")
-    if protocol == Protocol.paper and "mode" in typed_options(context) and mode != Mode.paper:
-        raise BabelscopeError(f"--protocol paper is --mode paper: leave --mode {mode.value} out")
-    mode = Mode.paper if protocol == Protocol.paper else mode
-    if select_on is not None and mode == Mode.paper:
+    if select_on is not None and protocol == "paper":
         raise BabelscopeError("--protocol paper selects on what it tests: leave --select-on out")
-    paper = None if mode == Mode.words else "--protocol checked"
+    paper = "--protocol checked" if protocol == "paper" else None
     refuse_unused(
         context,
         {
             "share": paper or (None if select_on is None else "tests without --select-on"),
-            "criterion": None if criterion == Criterion.reference else paper,
+            "criterion": None if criterion == "reference" else paper,
         },
     )
     check_outputs(
@@ -141,11 +102,10 @@ def cues(
     loaded = load(tests)
     other = load(select_on) if select_on is not None else None
     given = read_candidates(candidates) if candidates is not None else None
-    (scorer,) = open_systems([evaluator], cache=None).values()
-    require(scorer, "score", what_for="make cues")
+    (scorer,) = open_systems([evaluator], "score", cache=None, what_for="make cues").values()
     masked = MaskedModel(model) if model is not None else None
-    settings: dict[str, Any] = {"mode": mode.value, "criterion": criterion.value, "narrow": max_candidates}
-    settings.update(share=share, seed=seed)
+    mode = "paper" if protocol == "paper" else "words"
+    settings: dict[str, Any] = {"mode": mode, "criterion": criterion, "share": share, "seed": seed}
     with going_on(
         "make cues",
         to,
@@ -156,7 +116,7 @@ def cues(
         model=masked.files() if masked is not None else None,
         **settings,
     ) as (keep, asked):
-        more: dict[str, Any] = {"candidates": given, "select_on": other, "kept": cues_per_sense, "keep": keep}
+        more: dict[str, Any] = {"candidates": given, "select_on": other, "keep": keep}
         made = make_cues(loaded, asked[0], masked, **more, **settings)
         if save_cues is not None:
             write_file(save_cues, Form.JSON, write_cues(made.by_item))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import paragraph, print_json
+from babelscope.cli.common import AsJson, paragraph, print_json
 from babelscope.cli.shell import GO_ON, ShellGroup, telling_what_is_kept
 
 if TYPE_CHECKING:
@@ -15,12 +15,9 @@ if TYPE_CHECKING:
 
 app = ShellGroup("List, show and download public test sets and parser models, and make metrics ready.")
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object a line, and nothing else.")]
 DataDir = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder of the test sets; else BABELSCOPE_DATA, else the user's data folder.", show_default=False
-    ),
+    typer.Option(help="Folder of the test sets; else BABELSCOPE_DATA, else the user's data folder."),
 ]
 
 
@@ -33,7 +30,8 @@ def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     rows = [_overview(named, data_dir) for named in SETS.values()]
     models = [_overview(named, data_dir) for named in MODELS.values()]
     if as_json:
-        _print_json(*rows, *models)
+        for row in (*rows, *models):
+            print_json(row)
         return
     widest = max(len(row["name"]) for row in rows)
     for row in rows:
@@ -78,7 +76,7 @@ def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> No
         for file in named.files
     ]
     if as_json:
-        _print_json({**_overview(named, data_dir), "files": files})
+        print_json({**_overview(named, data_dir), "files": files})
         return
     project = named.project
     for label, value in (
@@ -116,26 +114,20 @@ def get_sets(
 ) -> None:
     """Download test sets and models into the data folder; what is there is checked and kept."""
     from babelscope.testsets.registry import find_download
-
-    for name in names:  # a wrong name is told before anything is downloaded
-        find_download(name)
-    with telling_what_is_kept(f"files downloaded whole are kept; {GO_ON}"):
-        _get(names, as_json, data_dir, refresh)
-
-
-def _get(names: list[str], as_json: bool, data_dir: Path | None, refresh: bool) -> None:
-    from babelscope.testsets.registry import find_download
     from babelscope.util.published import fetch
 
-    for name in names:
-        for fetched in fetch(find_download(name), data_dir, refresh=refresh):
-            row = {"name": name, "path": str(fetched.path), "status": fetched.status}
-            if as_json:
-                known = {"sha256": fetched.file.sha256 or None, "git_blob": fetched.file.git_blob or None}
-                _print_json({**row, **known, "licence": find_download(name).project.licence})
-            else:
-                why = " (never downloaded, since its checksum is not known)" * (fetched.status == "missing")
-                typer.echo(f"{fetched.status:<11}{fetched.path}{why}")
+    chosen = [find_download(name) for name in names]  # a wrong name is told before anything is downloaded
+    with telling_what_is_kept(f"files downloaded whole are kept; {GO_ON}"):
+        for named in chosen:
+            for fetched in fetch(named, data_dir, refresh=refresh):
+                row = {"name": named.name, "path": str(fetched.path), "status": fetched.status}
+                if as_json:
+                    known = {"sha256": fetched.file.sha256 or None, "git_blob": fetched.file.git_blob or None}
+                    print_json({**row, **known, "licence": named.project.licence})
+                else:
+                    missing = fetched.status == "missing"
+                    why = " (never downloaded, since its checksum is not known)" if missing else ""
+                    typer.echo(f"{fetched.status:<11}{fetched.path}{why}")
 
 
 @app.command("metric")
@@ -173,8 +165,3 @@ def _overview(named: NamedSet, data_dir: Path | None) -> dict[str, Any]:
 
 def _size(count: Any) -> str:
     return f"{count / 1e6:.1f} MB" if count else "?"
-
-
-def _print_json(*rows: dict[str, Any]) -> None:
-    for row in rows:
-        print_json(row)

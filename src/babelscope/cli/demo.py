@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import AllRows, AsJson, Seed, places_of
+from babelscope.cli.common import AllRows, AsJson, Seed, folder_option, places_of
 from babelscope.cli.report import WithReport
 from babelscope.cli.run import tell
 from babelscope.cli.shell import telling_what_is_kept, work_kept_in
@@ -25,7 +25,7 @@ _GO_ON = (
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run folder.")] = Path("runs/demo"),
+    out: Annotated[Path, folder_option("The run folder.")] = Path("runs/demo"),
     n: Annotated[int, typer.Option("--n", min=10, help="Items of each test set.")] = 80,
     seed: Seed = 0,
     every: AllRows = False,

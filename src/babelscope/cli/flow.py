@@ -13,11 +13,9 @@ from babelscope.cli.common import (
     AsJson,
     Form,
     ToFile,
-    as_line,
-    figures,
-    output,
-    width_for,
+    file_option,
     write_file,
+    write_rows,
 )
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
@@ -33,42 +31,27 @@ _COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 
 def flow(
     context: typer.Context,
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sources, one a line.", show_default=False)
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Their translations in the training data.", show_default=False),
-    ] = None,
+    source: Annotated[Path | None, file_option("Sources, one a line.")] = None,
+    data: Annotated[Path | None, file_option("Their translations in the training data.")] = None,
     words: Annotated[
         str,
         typer.Option(
             metavar="QUERIES",
             help="Words to look for: lab:occupations, lab:senses, or a file "
             "{word: {src_forms: [...], tgt_forms_CLASS: [...], ...}}.",
-            show_default=False,
         ),
     ] = "",
     distilled: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE", help="A teacher's translations; may be repeated, one a seed.", show_default=False
-        ),
+        list[Path] | None, file_option("A teacher's translations; may be repeated, one a seed.")
     ] = None,
     student: Annotated[
-        list[Path] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Its student's translations, as many and in the same order.",
-            show_default=False,
-        ),
+        list[Path] | None, file_option("Its student's translations, as many and in the same order.")
     ] = None,
     counts: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.json",
             help="Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
-            show_default=False,
         ),
     ] = None,
     word: Annotated[
@@ -76,24 +59,17 @@ def flow(
         typer.Option(
             metavar="NAME",
             help="Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
-            show_default=False,
         ),
     ] = None,
     by_word: Annotated[
         bool, typer.Option("--by-word", help="Draw the words as a column of --svg: which one goes where.")
     ] = False,
-    flows: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write rows [from, to, count] there, as JSON.", show_default=False),
-    ] = None,
-    svg: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Draw a Sankey diagram there.", show_default=False)
-    ] = None,
+    flows: Annotated[Path | None, file_option("Write rows [from, to, count] there, as JSON.")] = None,
+    svg: Annotated[Path | None, file_option("Draw a Sankey diagram there.")] = None,
     as_json: AsJson = False,
     to: ToFile = None,
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
-    from babelscope.core.results import render
     from babelscope.methods.patterns.word_flows import choose_words, read_counts, share_rows
 
     _check_inputs(context, source, data, words, counts)
@@ -115,16 +91,13 @@ def flow(
         raise BabelscopeError(
             "a Sankey diagram needs --distilled, or --distilled and --student, or --by-word"
         )
-    with contextlib.ExitStack() as after, output(to, figures(as_json)) as write:
+    with contextlib.ExitStack() as after:
         if flows is not None:
             lines = [json.dumps(found, ensure_ascii=False, indent=1)]
             after.callback(write_file, flows, Form.JSON, lines)
         if svg is not None:
             after.callback(write_file, svg, Form.LINES, [_picture(found, stages, by_word=by_word)])
-        for row in rows if as_json else ():
-            write(as_line(row.as_json()))
-        if not as_json:
-            write(render(rows, width_for(to)))
+        write_rows(rows, as_json=as_json, to=to)
 
 
 def _check_inputs(

@@ -9,7 +9,7 @@ import inspect
 import keyword
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -54,10 +54,11 @@ def function_of(command: JudgingCommand) -> Callable[..., None]:
 
 def _parameter(option: Option) -> inspect.Parameter:
     """An option as a parameter that typer reads."""
+    # A StrEnum, since typer takes no list of a Literal.
     kind: Any = (
-        Enum(option.name, [(each, each) for each in option.choices]) if option.choices else option.kind
+        StrEnum(option.name, [(each, each) for each in option.choices]) if option.choices else option.kind
     )
-    default = kind(option.default) if option.choices and option.default is not None else option.default
+    default = option.default
     default = False if kind is bool and default is None and not option.flags else default
     kind = list[kind] if option.repeat else kind
     info = typer.Option(
@@ -110,7 +111,7 @@ def _plain(value: Any, repeat: bool) -> Any:
     """Choices by their names, and what may be repeated as a tuple."""
     if repeat:
         return tuple(_plain(each, False) for each in value or ())
-    return value.value if isinstance(value, Enum) else value
+    return value.value if isinstance(value, StrEnum) else value
 
 
 def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> None:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, OfWorld, Seed, paragraph, print_json
+from babelscope.cli.common import (
+    AsJson,
+    OfWorld,
+    Seed,
+    file_option,
+    folder_option,
+    paragraph,
+    print_json,
+    write_rows,
+)
 from babelscope.cli.going_on import going_on
-from babelscope.cli.lab_augment import augment
+from babelscope.cli.lab_augment import Device, Quiet, Threads, augment
 from babelscope.cli.lab_locality import locality
 from babelscope.cli.lab_prepare import prepare
 from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, telling_what_is_kept, work_kept_in
@@ -30,26 +39,20 @@ app.command("augment")(augment)
 OutFolder = Annotated[
     Path, typer.Option("--out", metavar="FOLDER", help="A folder of its own for the model.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Minutes = Annotated[
-    float | None,
-    typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.", show_default=False),
+    float | None, typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.")
 ]
-Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
-Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 Seeds = Annotated[
     int, typer.Option(min=1, help="Train with so many seeds, from --seed up, a folder each; mean and sd.")
 ]
-Source = Annotated[Path, typer.Option(metavar="FILE", help="Source sentences, one a line.")]
-DevSource = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Development sources; else held out.", show_default=False)
-]
+Source = Annotated[Path, file_option("Source sentences, one a line.")]
+DevSource = Annotated[Path | None, file_option("Development sources; else held out.")]
 
 Shape = Annotated[
     str, typer.Option(help="lab-teacher, lab-student, lab-llm, tiny, or the papers' big, small, mini.")
 ]
 Smoothing = Annotated[float, typer.Option(help="Label smoothing; 0 for none.")]
-Steps = Annotated[int | None, typer.Option(help="Steps of training; else the shape's.", show_default=False)]
+Steps = Annotated[int | None, typer.Option(help="Steps of training; else the shape's.")]
 More = Annotated[
     list[str],
     typer.Option(
@@ -62,7 +65,6 @@ More = Annotated[
         "and of the network: architecture (transformer, recurrent, convolutional, llama), width, encoder_layers, "
         "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
         "positions (sinusoidal, learned), vocabularies (joint, separate).",
-        show_default=False,
     ),
 ]
 
@@ -71,10 +73,10 @@ More = Annotated[
 def corpus(
     n: Annotated[int, typer.Option("--n", min=1, help="How many sentence pairs.")] = 50_000,
     seed: Seed = 1,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write the corpus there.", show_default=False)
-    ] = None,
-    split: Annotated[str, typer.Option(help="Which part of the data: train, dev, test or all.")] = "train",
+    out: Annotated[Path | None, folder_option("Write the corpus there.")] = None,
+    split: Annotated[
+        Literal["train", "dev", "test", "all"], typer.Option(help="Which part of the data.")
+    ] = "train",
     stats: Annotated[bool, typer.Option("--stats", help="Count every phenomenon.")] = False,
     world: OfWorld = "easy",
     as_json: AsJson = False,
@@ -85,15 +87,12 @@ def corpus(
 
     if out is None and not stats:
         raise BabelscopeError("say where to write with --out FOLDER, or ask for counts with --stats")
-    if split not in ("train", "dev", "test", "all"):
-        raise BabelscopeError(f"there is no part {split!r} of the data; there are train, dev, test and all")
-    part: Any = split
     conditions = find_world(world)
     with telling_what_is_kept(PARTS_KEPT if out else NOTHING_KEPT):
         rows = (
-            lab.make_corpus(out, n, seed, part, count=stats, world=conditions)
+            lab.make_corpus(out, n, seed, split, count=stats, world=conditions)
             if out
-            else lab.count_phenomena(lab.generate(n, seed, part, conditions))
+            else lab.count_phenomena(lab.generate(n, seed, split, conditions))
         )
     if stats:
         for row in rows:
@@ -111,23 +110,16 @@ def corpus(
 @app.command("train")
 def train(
     source: Source,
-    target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, one a line.")],
+    target: Annotated[Path, file_option("Their translations, one a line.")],
     out: OutFolder,
     dev_source: DevSource = None,
-    dev_target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their translations.", show_default=False)
-    ] = None,
+    dev_target: Annotated[Path | None, file_option("Their translations.")] = None,
     shape: Shape = "lab-teacher",
     family: Annotated[
-        str | None,
-        typer.Option(help="llama: decoder-only, as a prompt and its answer.", show_default=False),
+        str | None, typer.Option(help="llama: decoder-only, as a prompt and its answer.")
     ] = None,
-    vocabulary: Annotated[
-        int | None, typer.Option(help="Pieces of the joint vocabulary [1500].", show_default=False)
-    ] = None,
-    tokenizer: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Take this model's vocabulary.", show_default=False)
-    ] = None,
+    vocabulary: Annotated[int | None, typer.Option(help="Pieces of the joint vocabulary [1500].")] = None,
+    tokenizer: Annotated[Path | None, folder_option("Take this model's vocabulary.")] = None,
     label_smoothing: Smoothing = 0.1,
     seed: Seed = 1,
     steps: Steps = None,
@@ -170,18 +162,15 @@ def train(
 
 @app.command("distill")
 def distill(
-    teacher: Annotated[Path, typer.Option(metavar="FOLDER", help="A trained model.")],
+    teacher: Annotated[Path, folder_option("A trained model.")],
     source: Source,
     out: OutFolder,
     dev_source: DevSource = None,
-    dev_target: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Their translations; else the teacher's.", show_default=False),
-    ] = None,
+    dev_target: Annotated[Path | None, file_option("Their translations; else the teacher's.")] = None,
     beam: Annotated[int, typer.Option(min=1, help="Size of the teacher's beam.")] = 5,
     shape: Shape = "lab-student",
     vocabulary: Annotated[
-        int | None, typer.Option(help="Pieces of a new vocabulary; else the teacher's.", show_default=False)
+        int | None, typer.Option(help="Pieces of a new vocabulary; else the teacher's.")
     ] = None,
     label_smoothing: Smoothing = 0.1,
     seed: Seed = 1,
@@ -313,8 +302,8 @@ def models(as_json: AsJson = False) -> None:
 
 @app.command("make-models")
 def make_models(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where corpus and training lie.")],
-    models: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the packed models go.")],
+    out: Annotated[Path, folder_option("Where corpus and training lie.")],
+    models: Annotated[Path, folder_option("Where the packed models go.")],
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each kind.")] = 1,
     world: OfWorld = "easy",
 ) -> None:
@@ -330,15 +319,14 @@ def make_models(
 @app.command("evaluate")
 def evaluate(
     system: Annotated[
-        list[str], typer.Option(metavar="SYSTEM", help="Any system; else all lab models.", show_default=False)
+        list[str], typer.Option(metavar="SYSTEM", help="Any system; else all lab models.")
     ] = [],  # noqa: B006
     n: Annotated[int, typer.Option("--n", min=10, help="Sentences of each kind.")] = 500,
-    seed: Annotated[int | None, typer.Option(help="Of the test sentences.", show_default=False)] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the test sentences.")] = None,
     world: OfWorld = "easy",
     as_json: AsJson = False,
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
-    from babelscope.core.results import render
     from babelscope.lab.experiments.evaluation import SEED
     from babelscope.lab.experiments.evaluation import evaluate as evaluate_system
     from babelscope.lab.grammar.worlds import find_world
@@ -356,7 +344,4 @@ def evaluate(
         with progress("evaluating", 3 * n * len(opened)) as advance:
             for each in asked:
                 rows += evaluate_system(each, n=n, seed=seed, world=conditions, advance=advance)
-        for row in rows if as_json else ():
-            print_json(row.as_json())
-        if not as_json:
-            print(render(rows, terminal_width()))
+        write_rows(rows, as_json=as_json)

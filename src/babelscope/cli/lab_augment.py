@@ -7,35 +7,23 @@ from typing import Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json
+from babelscope.cli.common import AsJson, Seed, file_option, folder_option, print_json
 from babelscope.cli.shell import telling_what_is_kept, work_kept_in
 from babelscope.util.terminal import visible
 
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
+Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+
 
 def augment(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="A folder of its own for the text.")],
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Real sources, one a line.", show_default=False)
-    ] = None,
-    target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their translations.", show_default=False)
-    ] = None,
-    forward: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="A model that translates the sources.", show_default=False),
-    ] = None,
-    backward: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="A model that translates the targets back.", show_default=False),
-    ] = None,
-    more_source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Translate these sources instead.", show_default=False),
-    ] = None,
-    more_target: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Translate these targets back instead.", show_default=False),
-    ] = None,
+    out: Annotated[Path, folder_option("A folder of its own for the text.")],
+    source: Annotated[Path | None, file_option("Real sources, one a line.")] = None,
+    target: Annotated[Path | None, file_option("Their translations.")] = None,
+    forward: Annotated[Path | None, folder_option("A model that translates the sources.")] = None,
+    backward: Annotated[Path | None, folder_option("A model that translates the targets back.")] = None,
+    more_source: Annotated[Path | None, file_option("Translate these sources instead.")] = None,
+    more_target: Annotated[Path | None, file_option("Translate these targets back instead.")] = None,
     real: Annotated[bool, typer.Option(help="Whether the real pairs are part of the text.")] = True,
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
     sample: Annotated[bool, typer.Option("--sample", help="Draw translations from the model.")] = False,
@@ -43,9 +31,9 @@ def augment(
     tagged: Annotated[
         bool, typer.Option("--tagged", help="Begin sources of machine-made pairs with <FT> or <BT>.")
     ] = False,
-    threads: Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")] = 0,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    threads: Threads = 0,
+    device: Device = "cpu",
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
     """Add a model's translations to parallel text, forward or back; after a kill, run again to go on."""

@@ -8,83 +8,51 @@ from typing import Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json
+from babelscope.cli.common import AsJson, Seed, file_option, folder_option, write_rows
+from babelscope.cli.lab_augment import Quiet
 from babelscope.cli.shell import telling_what_is_kept, work_kept_in
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import terminal_width
 
-
-class Model(StrEnum):
-    """A Transformer with learned or sinusoidal source positions, or a BiLSTM with attention."""
-
-    learned = "learned"
-    sine = "sine"
-    bilstm = "bilstm"
-
-
-class Setting(StrEnum):
-    """How the source is arranged; positions: only the position embeddings are permuted."""
-
-    regular = "regular"
-    permuted = "permuted"
-    reversed = "reversed"
-    positions = "positions"
+Model = StrEnum("Model", ["learned", "sine", "bilstm"])
+Setting = StrEnum("Setting", ["regular", "permuted", "reversed", "positions"])
 
 
 def locality(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where data and figures are kept.")],
-    model: Annotated[
-        list[Model] | None, typer.Option(help="May be repeated; else all.", show_default=False)
-    ] = None,
-    setting: Annotated[
-        list[Setting] | None, typer.Option(help="May be repeated; else all.", show_default=False)
-    ] = None,
-    length: Annotated[
-        int | None, typer.Option(min=3, help="Words or pieces of every source [18].", show_default=False)
-    ] = None,
+    out: Annotated[Path, folder_option("Where data and figures are kept.")],
+    model: Annotated[list[Model] | None, typer.Option(help="May be repeated; else all.")] = None,
+    setting: Annotated[list[Setting] | None, typer.Option(help="May be repeated; else all.")] = None,
+    length: Annotated[int | None, typer.Option(min=3, help="Words or pieces of every source [18].")] = None,
     permutation: Annotated[
         str,
         typer.Option(
             metavar="NUMBERS",
             help="Where the token at each place goes, from 0; else the paper's for 18, or one by the seed.",
-            show_default=False,
         ),
     ] = "",
-    source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Learn from text of your own, not the lab's.", show_default=False),
-    ] = None,
-    target: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Its translation.", show_default=False)
-    ] = None,
+    source: Annotated[Path | None, file_option("Learn from text of your own, not the lab's.")] = None,
+    target: Annotated[Path | None, file_option("Its translation.")] = None,
     pieces: Annotated[int, typer.Option(min=0, help="BPE pieces of each language of it; 0: words.")] = 0,
     layers: Annotated[
-        int | None, typer.Option(min=1, max=100, help="Of a Transformer, each side [2].", show_default=False)
+        int | None, typer.Option(min=1, max=100, help="Of a Transformer, each side [2].")
     ] = None,
-    width: Annotated[int | None, typer.Option(min=2, help="Of all layers [96].", show_default=False)] = None,
-    heads: Annotated[int | None, typer.Option(min=1, help="Of attention [4].", show_default=False)] = None,
-    sentences: Annotated[
-        int | None, typer.Option(min=10, help="To train on [4000; own text: all].", show_default=False)
-    ] = None,
+    width: Annotated[int | None, typer.Option(min=2, help="Of all layers [96].")] = None,
+    heads: Annotated[int | None, typer.Option(min=1, help="Of attention [4].")] = None,
+    sentences: Annotated[int | None, typer.Option(min=10, help="To train on [4000; own text: all].")] = None,
     dev: Annotated[
-        int | None,
-        typer.Option(min=0, help="To choose the epoch by [0, the last; own text: 500].", show_default=False),
+        int | None, typer.Option(min=0, help="To choose the epoch by [0, the last; own text: 500].")
     ] = None,
-    test: Annotated[int | None, typer.Option(min=1, help="To test on [1000].", show_default=False)] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Of training [10].", show_default=False)] = None,
-    repetitions: Annotated[
-        int | None, typer.Option(min=1, help="Networks of each kind [3].", show_default=False)
-    ] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="To test on [1000].")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of training [10].")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Networks of each kind [3].")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Networks trained at once, a core each.")] = 2,
     quick: Annotated[
         bool, typer.Option("--quick", help="Tiny sizes, to see how it goes: says nothing about a bias.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    quiet: Quiet = False,
     as_json: AsJson = False,
     seed: Seed = 1,
 ) -> None:
     """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
-    from babelscope.core.results import render
     from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quick_plan
     from babelscope.lab.experiments.locality import locality as experiment
 
@@ -120,10 +88,7 @@ def locality(
     settings = [name for name in SETTINGS if not setting or name in setting]
     with telling_what_is_kept(work_kept_in(out)):
         rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet, own=own)
-    for row in rows if as_json else ():
-        print_json(row.as_json())
-    if not as_json:
-        print(render(rows, terminal_width()))
+    write_rows(rows, as_json=as_json)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

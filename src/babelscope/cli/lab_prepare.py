@@ -4,45 +4,24 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, print_json
+from babelscope.cli.common import AsJson, Seed, file_option, folder_option, print_json
 from babelscope.cli.shell import NOTHING_KEPT, telling_what_is_kept
 from babelscope.util.outputs import check_outputs
 from babelscope.util.terminal import terminal_width, visible
 
-
-class Key(StrEnum):
-    """What may occur only once."""
-
-    pair = "pair"
-    source = "source"
-    target = "target"
-
-
-class Unit(StrEnum):
-    """What lengths count and alignments link."""
-
-    words = "words"
-    characters = "characters"
-
-
-class Skip(StrEnum):
-    """Filters that can be left out."""
-
-    length = "length"
-    ratio = "ratio"
-    duplicate = "duplicate"
-    language = "language"
-    alignment = "alignment"
+Key = Literal["pair", "source", "target"]
+Unit = Literal["words", "characters"]
+Skip = StrEnum("Skip", ["length", "ratio", "duplicate", "language", "alignment"])
 
 
 def prepare(
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Source sentences, one a line; may be .gz.")],
-    target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations, one a line.")],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="A new folder for text and counts.")],
+    source: Annotated[Path, file_option("Source sentences, one a line; may be .gz.")],
+    target: Annotated[Path, file_option("Their translations, one a line.")],
+    out: Annotated[Path, folder_option("A new folder for text and counts.")],
     languages: Annotated[str, typer.Option(metavar="CODES", help="Of both sides, such as en-de.")],
     ratio: Annotated[
         float, typer.Option(min=1, help="Most words of the longer side a word of the other.")
@@ -54,16 +33,14 @@ def prepare(
     align_pairs: Annotated[
         int, typer.Option(min=1, help="Pairs that alignments are learned from.")
     ] = 100_000,
-    duplicates: Annotated[Key, typer.Option(help="What may occur only once.")] = Key.pair,
+    duplicates: Annotated[Key, typer.Option(help="What may occur only once.")] = "pair",
     unit: Annotated[
         Unit,
         typer.Option(
             help="What lengths count and alignments link; words of scripts without spaces are characters."
         ),
-    ] = Unit.words,
-    skip: Annotated[
-        list[Skip], typer.Option(help="A filter to leave out; may be repeated.", show_default=False)
-    ] = [],  # noqa: B006
+    ] = "words",
+    skip: Annotated[list[Skip], typer.Option(help="A filter to leave out; may be repeated.")] = [],  # noqa: B006
     sample: Annotated[int, typer.Option(min=0, help="Pairs drawn from what is left; 0 for all.")] = 0,
     vocabulary: Annotated[
         int, typer.Option(min=0, help="Pieces of a vocabulary for `lab train --tokenizer`; 0 for none.")
@@ -76,16 +53,17 @@ def prepare(
     from babelscope.lab.training.pair_filters import Preparation
     from babelscope.lab.training.preparing import prepare as prepare_text
 
+    left_out: Any = tuple(dict.fromkeys(each.value for each in skip))
     plan = Preparation(
         languages=languages,
         ratio=ratio,
         longest=longest,
         alignment=alignment,
         align_pairs=align_pairs,
-        duplicates=duplicates.value,
-        unit=unit.value,
+        duplicates=duplicates,
+        unit=unit,
         sample=sample,
-        skip=tuple(dict.fromkeys(each.value for each in skip)),
+        skip=left_out,
         vocabulary=vocabulary,
         separate=separate,
         seed=seed,

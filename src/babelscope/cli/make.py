@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,6 +16,7 @@ from babelscope.cli.common import (
     Seed,
     ToFile,
     as_line,
+    file_option,
     output,
     paragraph,
     print_json,
@@ -23,7 +24,7 @@ from babelscope.cli.common import (
 from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_counts import occupations, senses
-from babelscope.cli.make_machine import machine_references
+from babelscope.cli.make_machine import Mode, machine_references
 from babelscope.cli.shell import (
     NOTHING_KEPT,
     PARTS_KEPT,
@@ -63,27 +64,14 @@ Types = Annotated[
         help="An error type, see `babelscope make types`, or all; may be repeated.",
     ),
 ]
-Sources = Annotated[
-    Path, typer.Option(metavar="FILE", help="Sources, one a line; pairs without one are skipped.")
-]
-References = Annotated[
-    Path, typer.Option(metavar="FILE", help="References in the type's language, one a line.")
-]
-Mode = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODE",
-        help="For types with several: strict (the default), clean, as-released.",
-        show_default=False,
-    ),
-]
+Sources = Annotated[Path, file_option("Sources, one a line; pairs without one are skipped.")]
+References = Annotated[Path, file_option("References in the type's language, one a line.")]
 
 
 @app.command("types")
 def types(
     language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Only those of one language, such as de.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Only those of one language, such as de.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,17 +94,14 @@ def pairs(
     type: Types,
     source: Sources,
     reference: References,
-    kind: Annotated[
-        str, typer.Option(metavar="KIND", help="Who wrote the references: human or machine.")
-    ] = "human",
+    kind: Annotated[Literal["human", "machine"], typer.Option(help="Who wrote the references.")] = "human",
     seed: Seed = 0,
     all_variants: Annotated[
         bool, typer.Option("--all", help="All variants of a sentence, not one chosen at random.")
     ] = False,
     mode: Mode = None,
     language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Of the references, for --type all.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Of the references, for --type all.")
     ] = None,
     to: ToFile = None,
     ray: Ray = None,
@@ -127,8 +112,6 @@ def pairs(
     """
     from babelscope.making.pairs import PairsOfFiles
 
-    if kind not in ("human", "machine"):
-        raise BabelscopeError(f"--kind must be human or machine, not {kind!r}")
     refuse_unused(context, {"language": None if "all" in type else "--type all"})
     check_outputs({"--to": to}, inputs=[source, reference])
     choose = "all" if all_variants else "one"

@@ -6,13 +6,12 @@ import functools
 import textwrap
 import warnings
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, print_json
+from babelscope.cli.common import AsJson, file_option, write_rows
 from babelscope.cli.shell import PARTS_KEPT, refuse_unused, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
@@ -27,27 +26,11 @@ if TYPE_CHECKING:
     from babelscope.making.challenge import Search
 
 
-class DependencyRules(StrEnum):
-    """Which dependencies count."""
-
-    sound = "sound"
-    released = "released"
-    strict = "strict"
-
-
-class Side(StrEnum):
-    """What is parsed."""
-
-    source = "source"
-    reference = "reference"
-
-
 Ray = Annotated[
     str | None,
     typer.Option(
         metavar="[ADDRESS]",
         help="Split the files over Ray workers: of the cluster at HOST:PORT, else of this machine.",
-        show_default=False,
     ),
 ]
 
@@ -58,45 +41,31 @@ _ENOUGH_TREES = 100
 
 def challenge(
     context: typer.Context,
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sources, one a line.", show_default=False)
-    ] = None,
-    reference: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Their references, one a line.", show_default=False)
-    ] = None,
-    parses: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="CoNLL-U, one sentence for each line.", show_default=False),
-    ] = None,
+    source: Annotated[Path | None, file_option("Sources, one a line.")] = None,
+    reference: Annotated[Path | None, file_option("Their references, one a line.")] = None,
+    parses: Annotated[Path | None, file_option("CoNLL-U, one sentence for each line.")] = None,
     parser: Annotated[
         str | None,
         typer.Option(
             metavar="PARSER",
             help="Parse here instead: udpipe:MODEL (a file or a known name), spacy:MODEL or stanza:LANGUAGE.",
-            show_default=False,
         ),
     ] = None,
     parsed_side: Annotated[
-        Side, typer.Option(help="Which side --parses are of, or --parser parses.")
-    ] = Side.source,
-    alignments: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Word alignments, 0-0 1-2; else made here.", show_default=False),
-    ] = None,
+        Literal["source", "reference"], typer.Option(help="Which side --parses are of, or --parser parses.")
+    ] = "source",
+    alignments: Annotated[Path | None, file_option("Word alignments, 0-0 1-2; else made here.")] = None,
     symmetrisation: Annotated[
         str, typer.Option(metavar="NAME", help="How alignments made here are symmetrised.")
     ] = "grow-diag-final-and",
     language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Of the parses, to take its rules only.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Of the parses, to take its rules only.")
     ] = None,
     source_language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Language of the sources, kept in the set.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Language of the sources, kept in the set.")
     ] = None,
     target_language: Annotated[
-        str | None,
-        typer.Option(metavar="CODE", help="Language of the references, kept in the set.", show_default=False),
+        str | None, typer.Option(metavar="CODE", help="Language of the references, kept in the set.")
     ] = None,
     source_tokenize: Annotated[
         str,
@@ -104,27 +73,20 @@ def challenge(
             metavar="TOKENISER",
             help="How words of the sources are split: zh, ja-mecab, char, spm:FILE...; else as --source-language "
             "needs it, or at spaces and marks.",
-            show_default=False,
         ),
     ] = "",
-    tokenize: Annotated[
-        str,
-        typer.Option(metavar="TOKENISER", help="The same of the references.", show_default=False),
-    ] = "",
+    tokenize: Annotated[str, typer.Option(metavar="TOKENISER", help="The same of the references.")] = "",
     phenomenon: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Look for this one only; may be repeated.", show_default=False),
+        list[str] | None, typer.Option(metavar="NAME", help="Look for this one only; may be repeated.")
     ] = None,
     dependency_rules: Annotated[
-        DependencyRules,
+        Literal["sound", "released", "strict"],
         typer.Option(
             help="Which dependencies count. sound: those between two words. released: also that of a sentence's "
             "root, as if on a word 0, which made the published sets. strict: only those on a verb."
         ),
-    ] = DependencyRules.sound,
-    own_rules: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Your own rules, in TOML.", show_default=False)
-    ] = None,
+    ] = "sound",
+    own_rules: Annotated[Path | None, file_option("Your own rules, in TOML.")] = None,
     show: Annotated[
         int,
         typer.Option(
@@ -135,8 +97,7 @@ def challenge(
         ),
     ] = 0,
     min_distance: Annotated[
-        int | None,
-        typer.Option(min=0, help="At least so many words between; else any number.", show_default=False),
+        int | None, typer.Option(min=0, help="At least so many words between; else any number.")
     ] = None,
     exact: Annotated[
         bool, typer.Option("--exact", help="Count those with exactly so many words between.")
@@ -167,12 +128,7 @@ def challenge(
     ] = False,
     count: Annotated[bool, typer.Option("--count", help="Only count; --parses is enough for that.")] = False,
     as_json: AsJson = False,
-    to: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Write the challenge set there, a JSON object a line.", show_default=False
-        ),
-    ] = None,
+    to: Annotated[Path | None, file_option("Write the challenge set there, a JSON object a line.")] = None,
     ray: Ray = None,
 ) -> None:
     """Find long-distance dependencies in parallel text: by parses, and by word alignment."""
@@ -202,7 +158,7 @@ def challenge(
         parses,
         # A parser cannot be sent to workers; each opens its own.
         open_parser(parser) if parser and ray is None else parser,
-        "source" if parsed_side == Side.source else "target",
+        "source" if parsed_side == "source" else "target",
         alignments,
         language=language or parser_language(parser or ""),
         source_language=source_language,
@@ -213,7 +169,7 @@ def challenge(
     wanted = SearchSettings(
         phenomenon or (),
         language,
-        dependency_rules.value,
+        dependency_rules,
         read_rules(own_rules) if own_rules else (),
         min_distance,
         Limits(min_displacement, max_tau),
@@ -259,13 +215,9 @@ def _check_outcome(source: Path | None, to: Path | None, *, count: bool, shown_a
 
 
 def _print_found(search: Search, *, exact: bool, cost: bool, as_json: bool) -> None:
-    from babelscope.core.results import render
-
     rows = [*search.rows(exact=exact), *(search.cost_rows() if cost else ())]
-    for row in rows if as_json else ():
-        print_json(row.as_json())
+    write_rows(rows, as_json=as_json)
     if not as_json:
-        typer.echo(render(rows, terminal_width()))
         for reason, number in search.skipped.items():
             typer.echo(f"skipped {number}: {reason}")
         _show_sample(search)

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, as_line, figures, output, paragraph, width_for, write_file
+from babelscope.cli.common import (
+    AsJson,
+    Form,
+    as_line,
+    figures,
+    file_option,
+    output,
+    paragraph,
+    width_for,
+    write_file,
+)
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
@@ -22,20 +32,16 @@ if TYPE_CHECKING:
     from babelscope.making.occupations import GenderCounts
     from babelscope.testsets.items import AmbiguousSource
 
-Source = Annotated[Path, typer.Option(metavar="FILE", help="Sources of the training text, one a line.")]
-Target = Annotated[Path, typer.Option(metavar="FILE", help="Their translations in the training text.")]
+Source = Annotated[Path, file_option("Sources of the training text, one a line.")]
+Target = Annotated[Path, file_option("Their translations in the training text.")]
 Tests = Annotated[
     str,
     typer.Option(
         metavar="TESTS",
         help="A test set of ambiguous sources, to be written with what was counted by --save-tests.",
-        show_default=False,
     ),
 ]
-SaveTests = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE.jsonl", help="Where that test set goes.", show_default=False),
-]
+SaveTests = Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Where that test set goes.")]
 
 
 def senses(
@@ -43,21 +49,11 @@ def senses(
     source: Source,
     target: Target,
     lexicon: Annotated[
-        Path,
-        typer.Option(
-            metavar="FILE",
-            help="MuCoW's keys (.key.tsv), or lines of a word, a tab and the lemmas of a sense.",
-        ),
+        Path, file_option("MuCoW's keys (.key.tsv), or lines of a word, a tab and the lemmas of a sense.")
     ],
-    lemmas: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="The lemmas of the translations, parallel to them.", show_default=False
-        ),
-    ] = None,
+    lemmas: Annotated[Path | None, file_option("The lemmas of the translations, parallel to them.")] = None,
     lemmatise: Annotated[
-        str,
-        typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.", show_default=False),
+        str, typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.")
     ] = "",
     to: Annotated[
         Path | None,
@@ -65,7 +61,6 @@ def senses(
             "--to",
             metavar="FILE.json",
             help="Write the counts there, as `mucow:` reads them (counts/senses_PAIR_count_results.json).",
-            show_default=False,
         ),
     ] = None,
     tests: Tests = "",
@@ -141,35 +136,22 @@ def _senses_told(rows: list[Row], pairs: int, how: str) -> str:
 
 def occupations(
     context: typer.Context,
-    source: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Sources of the training text, one a line.", show_default=False),
-    ] = None,
-    target: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Their translations in the training text.", show_default=False),
-    ] = None,
+    source: Annotated[Path | None, file_option("Sources of the training text, one a line.")] = None,
+    target: Annotated[Path | None, file_option("Their translations in the training text.")] = None,
     words: Annotated[
         str,
         typer.Option(
             metavar="QUERIES",
             help="Occupations to look for: lab:occupations, or a file {occupation: {src_forms: [...], "
             "tgt_forms_male: [...], tgt_forms_female: [...]}}.",
-            show_default=False,
         ),
     ] = "",
-    distilled: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="A teacher's translations of the same sources.", show_default=False
-        ),
-    ] = None,
+    distilled: Annotated[Path | None, file_option("A teacher's translations of the same sources.")] = None,
     counts: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE.json",
             help="Counts made before, rows [from, to, count] as released or by `patterns flow --flows`, instead.",
-            show_default=False,
         ),
     ] = None,
     labour: Annotated[
@@ -178,14 +160,10 @@ def occupations(
             metavar="FILE.tsv",
             help="Labour statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
             "of the paper.",
-            show_default=False,
         ),
     ] = "",
     to: Annotated[
-        Path | None,
-        typer.Option(
-            "--to", metavar="FILE.tsv", help="Write the ratios there, as a table.", show_default=False
-        ),
+        Path | None, typer.Option("--to", metavar="FILE.tsv", help="Write the ratios there, as a table.")
     ] = None,
     tests: Tests = "",
     save_tests: SaveTests = None,

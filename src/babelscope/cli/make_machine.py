@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -16,70 +16,51 @@ from babelscope.cli.common import (
     Systems,
     as_line,
     check_beam,
+    file_option,
+    folder_option,
     open_systems,
-    print_json,
     write_file,
+    write_rows,
 )
 from babelscope.cli.going_on import going_on
 from babelscope.cli.shell import typed_options
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.outputs import check_outputs
-from babelscope.util.terminal import terminal_width
 
-if TYPE_CHECKING:
-    from babelscope.core.results import Row
+Mode = Annotated[
+    str | None,
+    typer.Option(metavar="MODE", help="For types with several: strict (the default), clean, as-released."),
+]
 
 
 def machine_references(
     context: typer.Context,
     tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],
     system: Systems,
-    to: Annotated[
-        Path, typer.Option(metavar="FILE", help="Write the pairs that were made there, as JSON, one a line.")
-    ],
+    to: Annotated[Path, file_option("Write the pairs that were made there, as JSON, one a line.")],
     share: Annotated[
         list[float] | None,
         typer.Option(
-            metavar="SHARE",
-            help="Of the sources, for each system in turn, as in 0.25; else equal shares.",
-            show_default=False,
+            metavar="SHARE", help="Of the sources, for each system in turn, as in 0.25; else equal shares."
         ),
     ] = None,
-    queue: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write what a person must judge.", show_default=False),
-    ] = None,
-    answers: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="An earlier queue with answers in it.", show_default=False),
-    ] = None,
+    queue: Annotated[Path | None, file_option("Where to write what a person must judge.")] = None,
+    answers: Annotated[Path | None, file_option("An earlier queue with answers in it.")] = None,
     with_human: Annotated[
         bool, typer.Option("--with-human", help="Write the human pairs too, to compare both kinds.")
     ] = False,
     score_with: Annotated[
         str | None,
         typer.Option(
-            metavar="SYSTEM",
-            help="Also report how the discrepancy to this system's translations shifts.",
-            show_default=False,
+            metavar="SYSTEM", help="Also report how the discrepancy to this system's translations shifts."
         ),
     ] = None,
-    mode: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODE",
-            help="For types with several: strict (the default), clean, as-released.",
-            show_default=False,
-        ),
-    ] = None,
+    mode: Mode = None,
     beam: Annotated[int, typer.Option(min=1, help="Of the translations.")] = 5,
     seed: Seed = 0,
     as_json: AsJson = False,
     cache: Cache = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
-    ] = None,
+    data_dir: Annotated[Path | None, folder_option("Folder of the named test sets.")] = None,
 ) -> None:
     """Make minimal pairs from machine translations of the sources of others, validated by the human references.
 
@@ -90,7 +71,6 @@ def machine_references(
     from babelscope.making.machine_references import check_answers
     from babelscope.making.machine_references import machine_references as make
     from babelscope.making.machine_tests import marked
-    from babelscope.systems.opening import require
     from babelscope.testsets import MinimalPair, load
     from babelscope.util.digests import digest_json
     from babelscope.util.progress import progress
@@ -102,12 +82,11 @@ def machine_references(
         raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
     known = check_answers(read_judged(answers)) if answers is not None else []
     pairs = load(tests, data_dir=data_dir).items_of(MinimalPair, what_for="machine-references")
-    opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "translate", what_for="machine-references")
-    judges = list(open_systems([score_with], cache=cache).values()) if score_with is not None else []
-    for each in judges:
-        require(each, "score", "translate", what_for="the discrepancy")
+    opened = open_systems(system, "translate", cache=cache, what_for="machine-references")
+    judges: list[Any] = []
+    if score_with is not None:
+        about = "the discrepancy"
+        judges += open_systems([score_with], "score", "translate", cache=cache, what_for=about).values()
     how: dict[str, Any] = {"mode": mode, "beam": beam, "seed": seed}
     with going_on(
         "make machine-references",
@@ -134,20 +113,11 @@ def machine_references(
             write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
         distances = _discrepancies(scorers[0], [*human, *made], beam) if scorers else None
         rows = bias_rows(outcomes, distances)
-        _print_bias(rows, as_json=as_json)
+        # For people, all there is about the whole, and of each phenomenon how much is left.
+        brief = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
+        write_rows(rows if as_json else brief, as_json=as_json)
         if queued and queue is None:
             typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
-
-
-def _print_bias(rows: Sequence[Row], *, as_json: bool) -> None:
-    from babelscope.core.results import render
-
-    for row in rows if as_json else ():
-        print_json(row.as_json())
-    if not as_json:
-        # All there is about the whole, and of each phenomenon how much is left; the rest is in --json.
-        shown = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
-        typer.echo(render(shown, terminal_width()))
 
 
 def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, float]:

@@ -23,6 +23,7 @@ from babelscope.cli.common import (
     Yes,
     as_line,
     ask_lines,
+    file_option,
     open_systems,
     output,
     read_sources,
@@ -46,7 +47,6 @@ Utilities = Annotated[
         metavar="METRIC",
         help="The utility: chrf, chrf++, bleu, ter, ribes, comet, cmd:COMMAND...; may be repeated, a line each. "
         "(Default: chrf.)",
-        show_default=False,
     ),
 ]
 Aggregate = Annotated[
@@ -79,14 +79,9 @@ def _sources(file: Path | None, tests: str, metrics: Sequence[Metric]) -> Source
 
 def mbr(
     system: Systems,
-    source: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.", show_default=False)
-    ] = None,
+    source: Annotated[Path | None, file_option("Sources, one a line; - is stdin.")] = None,
     tests: Annotated[
-        str,
-        typer.Option(
-            metavar="TESTS", help="A test set, whose sources are taken instead.", show_default=False
-        ),
+        str, typer.Option(metavar="TESTS", help="A test set, whose sources are taken instead.")
     ] = "",
     metric: Utilities = None,
     n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, or hypotheses of a list.")] = 100,
@@ -96,8 +91,7 @@ def mbr(
         Weights | None,
         typer.Option(
             help="What a candidate counts as reference: as often as it is there (samples), or its probability "
-            "within the list (lists that have log-probabilities).",
-            show_default=False,
+            "within the list (lists that have log-probabilities)."
         ),
     ] = None,
     seed: Seed = 0,

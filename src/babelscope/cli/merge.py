@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from babelscope.cli.common import AllRows, AsJson
+from babelscope.cli.common import AllRows, AsJson, folder_option
 from babelscope.cli.report import WithReport
 from babelscope.cli.run import tell
 from babelscope.cli.shell import telling_what_is_kept, work_kept_in
@@ -18,7 +18,7 @@ def merge(
         list[Path],
         typer.Argument(metavar="RUN...", help="The folders of all shards, in any order."),
     ],
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="The run folder that is made of them.")],
+    out: Annotated[Path, folder_option("The run folder that is made of them.")],
     every: AllRows = False,
     as_json: AsJson = False,
     report: WithReport = True,

@@ -31,7 +31,6 @@ def report(
             "-o",
             metavar="FILE.html",
             help=f"The page, in one file; an earlier one is replaced. Else {NAME}, which must not exist.",
-            show_default=False,
         ),
     ] = None,
     items: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import AllRows, AsJson, place_of, places_of, print_json, result_text
+from babelscope.cli.common import AllRows, AsJson, folder_option, place_of, places_of, print_json, result_text
 from babelscope.cli.report import NAME, WithReport
 from babelscope.cli.shell import refuse_unused, telling_what_is_kept, work_kept_in
 
@@ -23,29 +23,17 @@ def run(
     ],
     every: AllRows = False,
     as_json: AsJson = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="The run folder; else what the study says.", show_default=False),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option(help="Seed of everything random; else the study's.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, folder_option("The run folder; else what the study says.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of everything random; else the study's.")] = None,
     cache: Annotated[
-        bool | None,
-        typer.Option(
-            "--cache/--no-cache", help="Remember answers; else what the study says.", show_default=False
-        ),
+        bool | None, typer.Option("--cache/--no-cache", help="Remember answers; else what the study says.")
     ] = None,
-    data_dir: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Folder of the named test sets.", show_default=False),
-    ] = None,
+    data_dir: Annotated[Path | None, folder_option("Folder of the named test sets.")] = None,
     shard: Annotated[
         str | None,
         typer.Option(
             metavar="N/OF",
             help="Only this share of the items, such as 3/16; then `babelscope merge` all of them.",
-            show_default=False,
         ),
     ] = None,
     ray: Annotated[
@@ -53,14 +41,10 @@ def run(
         typer.Option(
             metavar="[ADDRESS]",
             help="Ask systems in Ray workers: of the cluster at HOST:PORT, else of this machine.",
-            show_default=False,
         ),
     ] = None,
     workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="How many Ray workers; else as many as there is room for.", show_default=False
-        ),
+        int | None, typer.Option(min=1, help="How many Ray workers; else as many as there is room for.")
     ] = None,
     trust: Annotated[
         bool,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,10 +16,9 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
-    Tokenize,
-    Yes,
     as_line,
     ask_lines,
+    file_option,
     open_systems,
     output,
     read_sources,
@@ -30,10 +27,6 @@ from babelscope.cli.shell import answers_kept, telling_what_is_kept
 from babelscope.cli.translate import described, one_line, tell_end, tell_notes
 from babelscope.systems.risk import SAMPLES_AT_ONCE
 from babelscope.util.outputs import check_outputs
-
-if TYPE_CHECKING:
-    from babelscope.core.answers import Scored
-    from babelscope.metrics.mbr import MbrChoice
 
 Temperature = Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")]
 TopK = Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")]
@@ -44,7 +37,7 @@ MaxLength = Annotated[int, typer.Option(help="Tokens at most; 0: the system's ow
 
 def sample(
     system: Systems,
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line; - is stdin.")],
+    source: Annotated[Path, file_option("Sources, one a line; - is stdin.")],
     n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, separated by tabs.")] = 200,
     seed: Seed = 0,
     temperature: Temperature = 1,
@@ -52,41 +45,23 @@ def sample(
     top_p: TopP = 1,
     epsilon: Epsilon = 0,
     max_length: MaxLength = 0,
-    metric: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="METRIC",
-            help="Write the sample of least Bayes risk by it (chrf, bleu, cmd:COMMAND...) instead; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    tokenize: Tokenize = "",
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
-    yes: Yes = False,
 ) -> None:
     """Draw translations at random, in the order drawn. A source's samples depend on it and the seed only.
 
     Samples that did not end within the limit are kept and counted. With several systems, each line begins with the
-    system and a tab. With --metric, a line has one sample a metric; JSON has all of them, and the choices by metric.
+    system and a tab.
     """
     from babelscope.core.answers import Drawing
-    from babelscope.metrics.mbr import expected_utility, mbr_decode
-    from babelscope.metrics.preparing import prepare_metrics
     from babelscope.systems.asking import ask_sample
-    from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
-    check_outputs({"--to": to}, inputs=[source, *system, *(metric or ()), tokenize])
-    metrics = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
-    for by in metrics:
-        expected_utility(by)  # what is no utility is told before anything is drawn
+    check_outputs({"--to": to}, inputs=[source, *system])
     sources = read_sources(source)
-    opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "sample", what_for="sample")
+    opened = open_systems(system, "sample", cache=cache, what_for="sample")
     notes: Counter[str] = Counter()
     unanswered = 0
     form = Form.JSON if as_json else Form.LINES
@@ -106,24 +81,13 @@ def sample(
                     advance(1)
                     continue
                 notes.update(note for answer in drawn for note in answer.notes)
-                texts = [answer.text for answer in drawn]
-                chosen = {by.name: mbr_decode(texts, expected_utility(by, source=asked)) for by in metrics}
                 if as_json:
-                    row = {"system": name, "source": asked, "n": n, "seed": seed}
-                    write(as_line({**row, **_as_json(drawn, chosen)}))
+                    row: dict[str, Any] = {"system": name, "source": asked, "n": n, "seed": seed}
+                    row["unfinished"] = sum("unfinished" in answer.notes for answer in drawn)
+                    row["samples"] = [described(answer) for answer in drawn]
+                    write(as_line(row))
                 else:
-                    shown = [drawn[choice.number] for choice in chosen.values()] if chosen else drawn
-                    write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, shown)]))
+                    write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, drawn)]))
                 advance(1)
     tell_notes("samples", notes)
     tell_end(f"sampled {n} times each", sources, opened, unanswered)
-
-
-def _as_json(drawn: Sequence[Scored], chosen: Mapping[str, MbrChoice]) -> dict[str, Any]:
-    """The samples of a source, and which of them was chosen by each metric."""
-    choices = {"chosen": {metric: asdict(choice) for metric, choice in chosen.items()}} if chosen else {}
-    return {
-        "unfinished": sum("unfinished" in answer.notes for answer in drawn),
-        "samples": [described(answer) for answer in drawn],
-        **choices,
-    }

@@ -9,23 +9,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from babelscope.cli.common import (
     LINES_AT_ONCE,
     AsJson,
     Cache,
     Form,
-    Seed,
     Systems,
     ToFile,
     as_line,
     ask_lines,
+    file_option,
     open_systems,
     output,
     read_sources,
 )
 from babelscope.cli.shell import answers_kept, telling_what_is_kept
+from babelscope.cli.translate import described
 from babelscope.util.outputs import check_outputs
 from babelscope.util.text import read_lines, require_equal_counts
 
@@ -38,25 +37,21 @@ _HEADING = "mean\ttotal\ttokens\ttarget"
 
 def score(
     system: Systems,
-    source: Annotated[Path, typer.Option(metavar="FILE", help="Sources, one a line.")],
-    target: Annotated[Path, typer.Option(metavar="FILE", help="Their translations; a line may be empty.")],
+    source: Annotated[Path, file_option("Sources, one a line.")],
+    target: Annotated[Path, file_option("Their translations; a line may be empty.")],
     as_json: AsJson = False,
     to: ToFile = None,
-    seed: Seed = 0,
     cache: Cache = None,
 ) -> None:
     """Score given translations: how probable a system finds them. In natural logs, with the end of the sentence."""
     from babelscope.systems.asking import ask_score
-    from babelscope.systems.opening import require
     from babelscope.util.progress import progress
 
     check_outputs({"--to": to}, inputs=[source, target, *system])
     sources, targets = read_sources(source), read_lines(target)
     require_equal_counts({str(source): len(sources), str(target): len(targets)})
     pairs = list(zip(sources, targets, strict=True))
-    opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "score", what_for="score")
+    opened = open_systems(system, "score", cache=cache, what_for="score")
     answers: dict[str, list[tuple[str, Scored]]] = {name: [] for name in opened}
     skipped: Counter[str] = Counter()
     with (
@@ -76,13 +71,16 @@ def score(
                         advance(1)
                         continue
                     if as_json:
-                        write(as_line(_row(name, asked, scored)))
+                        found = described(scored)
+                        write(
+                            as_line({"system": name, "source": asked, "target": found.pop("text"), **found})
+                        )
                     else:
                         figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens))]
                         write(_line(name, opened, [*figures, scored.text]))
                     answers[name].append((asked, scored))
                     advance(1)
-        result = _summarise(opened, pairs, answers, skipped, seed)
+        result = _summarise(opened, pairs, answers, skipped)
         if as_json:
             for row in result.rows:
                 if row.name == "all":
@@ -96,7 +94,6 @@ def _summarise(
     pairs: list[tuple[str, str]],
     answers: dict[str, list[tuple[str, Scored]]],
     skipped: Mapping[str, int],
-    seed: int,
 ) -> Result:
     """For each system the log-probability a token over all pairs, and the perplexity it makes."""
     from babelscope.core.answers import properties
@@ -108,7 +105,7 @@ def _summarise(
     from babelscope.util.digests import digest_json
 
     setup = set_up(METHOD, {})
-    config = config_of([setup], opened.values(), {}, seed=seed, chunk=LINES_AT_ONCE)
+    config = config_of([setup], opened.values(), {}, seed=0, chunk=LINES_AT_ONCE)
     config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
     told = [
         [skipped[name], *(scored_as_json(each) for _, each in scored)]
@@ -119,28 +116,11 @@ def _summarise(
     rows = []
     for name, scored in answers.items():
         records = [{"source": source, "references": [scored_as_json(each)]} for source, each in scored]
-        for row in summarise(records, setup.settings, seed):  # type: ignore[arg-type]
+        for row in summarise(records, setup.settings, 0):  # type: ignore[arg-type]
             figure = "all" if row.name == "logprob" else row.name
             unanswered = {"skipped": skipped[name]} if skipped[name] else {}
             rows.append(Row(figure, row.estimate, {"system": name}, {**row.counts, **unanswered}))
     return Result(config, rows)
-
-
-def _row(system: str, source: str, scored: Scored) -> dict[str, Any]:
-    from babelscope.core.results import finite_or_none
-    from babelscope.systems.asking import scored_as_json
-
-    answer = scored_as_json(scored)
-    return {
-        "system": system,
-        "source": source,
-        "target": answer["text"],
-        "tokens": answer["tokens"],
-        "logprobs": answer["logprobs"],
-        "total": finite_or_none(scored.total),
-        "mean": finite_or_none(scored.mean),
-        "notes": answer["notes"],
-    }
 
 
 def _line(system: str, opened: Mapping[str, Any], fields: list[str]) -> str:

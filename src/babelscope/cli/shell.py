@@ -27,17 +27,8 @@ PARTS_KEPT = f"finished parts are kept; {GO_ON}"
 _Function = TypeVar("_Function", bound=Callable[..., None])
 # Characters of a summary: more than a sentence has.
 _LONGEST = 1000
-_FIRST_WORDS = "babelscope_first_words"
-
-
-def leading_to(words: Mapping[str, str]) -> Callable[[_Function], _Function]:
-    """Mark a command that leads to others by its first word: word -> `module:function`, imported when it is said."""
-
-    def mark(function: _Function) -> _Function:
-        setattr(function, _FIRST_WORDS, dict(words))
-        return function
-
-    return mark
+# A command that its first word leads to another: the word -> `module:function`, imported when it is said.
+_FIRST_WORDS = {"annotate": {"sample": "babelscope.cli.annotate_sample:sample"}}
 
 
 def refuse_repeats(command: Any) -> Any:
@@ -98,8 +89,8 @@ class ShellCommand(TyperCommand):
     """A command of the shell."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """The context of the command, or of the one that its first word names (`leading_to`)."""
-        places: Mapping[str, str] = getattr(self.callback, _FIRST_WORDS, {})
+        """The context of the command, or of the one that its first word names."""
+        places = _FIRST_WORDS.get(self.name or "", {})
         if not args or args[0] not in places:
             return super().make_context(info_name, args, parent, **extra)
         word, *rest = args

@@ -47,32 +47,27 @@ _CERTIFICATE = ("proven", "bound", "mass", "expansions", "seconds")
 
 def top_k(
     system: Systems,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.", show_default=False)
-    ] = Path("-"),
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.")] = Path(
+        "-"
+    ),
     k: Annotated[int, typer.Option("--k", min=1, help="Hypotheses a source.")] = 10,
     length: Annotated[
         int, typer.Option(min=0, help="Only hypotheses of so many tokens, EOS included; 0: of all lengths.")
     ] = 0,
     lengths: Annotated[
-        str,
-        typer.Option(metavar="A..B", help="Search each of these lengths by itself.", show_default=False),
+        str, typer.Option(metavar="A..B", help="Search each of these lengths by itself.")
     ] = "",
     max_length: Annotated[int, typer.Option(min=0, help="Tokens at most; 0: the system's own limit.")] = 0,
     length_penalty: Annotated[
         float, typer.Option(help="Rank by log-probability / length to this power; 0: by log-probability.")
     ] = 0,
     budget_expansions: Annotated[
-        int | None,
-        typer.Option(min=1, help="Prefixes a search may expand for a source.", show_default=False),
+        int | None, typer.Option(min=1, help="Prefixes a search may expand for a source.")
     ] = None,
     budget_seconds: Annotated[
-        float | None,
-        typer.Option(help="Seconds a search may take for a source; not reproducible.", show_default=False),
+        float | None, typer.Option(help="Seconds a search may take for a source; not reproducible.")
     ] = None,
-    budget_bytes: Annotated[
-        int | None, typer.Option(min=1, help="Memory a search may hold at once.", show_default=False)
-    ] = None,
+    budget_bytes: Annotated[int | None, typer.Option(min=1, help="Memory a search may hold at once.")] = None,
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
@@ -85,7 +80,6 @@ def top_k(
     """
     from babelscope.core.answers import Budget
     from babelscope.systems.asking import ask_top_k
-    from babelscope.systems.opening import require
     from babelscope.util.digests import digest_json
     from babelscope.util.progress import progress
 
@@ -95,9 +89,7 @@ def top_k(
     rules = _rules(length, lengths, max_length, length_penalty)
     check_outputs({"--to": to}, inputs=[file, *system])
     sources = read_sources(file)
-    opened = open_systems(system, cache=cache)
-    for each in opened.values():
-        require(each, "top_k", what_for="top-k")
+    opened = open_systems(system, "top_k", cache=cache, what_for="top-k")
     stated = {
         "length": length,
         "lengths": lengths,

@@ -6,9 +6,8 @@ import functools
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -44,24 +43,18 @@ _Find = Callable[[Any, Sequence[str], Path], Iterator[_Answer]]
 _OF_RISK = ("metric", "tokenize", "samples", "epsilon", "aggregate", "seed", "yes")
 
 
-class Decode(StrEnum):
-    """How a translation is found."""
-
-    beam = "beam"
-    mbr = "mbr"
-
-
 def translate(
     context: typer.Context,
     system: Systems,
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.", show_default=False)
-    ] = Path("-"),
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.")] = Path(
+        "-"
+    ),
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
     n_best: Annotated[int, typer.Option(min=1, help="Translations a source, separated by tabs.")] = 1,
     decode: Annotated[
-        Decode, typer.Option(help="By beam search, or by minimum Bayes risk among samples.")
-    ] = Decode.beam,
+        Literal["beam", "mbr"],
+        typer.Option(help="By beam search, or by minimum Bayes risk among samples."),
+    ] = "beam",
     metric: Annotated[str, typer.Option(metavar="METRIC", help="The utility of --decode mbr.")] = "chrf",
     samples: Annotated[int, typer.Option(min=1, help="Samples of --decode mbr.")] = 100,
     epsilon: Annotated[
@@ -81,7 +74,7 @@ def translate(
     from babelscope.systems.opening import find_scheme
     from babelscope.util.progress import progress
 
-    by_risk = decode is Decode.mbr
+    by_risk = decode == "mbr"
     refuse_unused(
         context,
         dict.fromkeys(_OF_RISK, None if by_risk else "--decode mbr")

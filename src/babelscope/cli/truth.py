@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, OfWorld, Records, open_systems, print_json, then_records
+from babelscope.cli.common import AsJson, OfWorld, Records, open_systems, then_records, write_rows
 from babelscope.cli.going_on import going_on
 from babelscope.util.outputs import check_outputs
-from babelscope.util.terminal import terminal_width
 
 
 class Suite(StrEnum):
@@ -22,25 +21,12 @@ class Suite(StrEnum):
     senses_other = "senses-other"
 
 
-class Protocol(StrEnum):
-    """How conditioning judges."""
-
-    checked = "checked"
-    strict = "strict"
-    paper = "paper"
-
-
 def truth(
     evaluator: Annotated[str, typer.Option(metavar="SYSTEM", help="The system that judges translations.")],
     system: Annotated[
-        list[str],
-        typer.Option(
-            metavar="SYSTEM", help="Whose translations are judged; may be repeated.", show_default=False
-        ),
+        list[str], typer.Option(metavar="SYSTEM", help="Whose translations are judged; may be repeated.")
     ] = [],  # noqa: B006
-    tests: Annotated[
-        list[Suite], typer.Option(help="A test set of the lab; else all four.", show_default=False)
-    ] = [],  # noqa: B006
+    tests: Annotated[list[Suite], typer.Option(help="A test set of the lab; else all four.")] = [],  # noqa: B006
     n: Annotated[int, typer.Option("--n", min=24, help="Items of each test set.")] = 500,
     seed: Annotated[int, typer.Option(help="Of the test items, and of mistakes.")] = 2026,
     share: Annotated[
@@ -51,16 +37,15 @@ def truth(
     ] = False,
     world: OfWorld = "easy",
     protocol: Annotated[
-        Protocol,
+        Literal["checked", "strict", "paper"],
         typer.Option(
             help="strict: leave out verdicts within the evaluator's noise. paper: do not test the evaluator."
         ),
-    ] = Protocol.checked,
+    ] = "checked",
     records: Records = None,
     as_json: AsJson = False,
 ) -> None:
     """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
-    from babelscope.core.results import render
     from babelscope.lab.experiments.truth import compare_with_truth
     from babelscope.lab.grammar.worlds import find_world
     from babelscope.systems.opening import require
@@ -72,36 +57,21 @@ def truth(
     require(opened[evaluator], "score", what_for="lab truth")
     for spec in system:
         require(opened[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth")
-    chosen = tests or list(Suite)
+    suites: list[Any] = [suite.value for suite in tests or Suite]
     conditions = find_world(world)
-    given = {"n": n, "seed": seed, "share": share, "samples": samples}
+    given: dict[str, Any] = {"n": n, "seed": seed, "share": share, "samples": samples}
     of = {} if world == "easy" else {"world": world}
-    of |= {} if protocol == Protocol.checked else {"protocol": protocol.value}
+    of |= {} if protocol == "checked" else {"protocol": protocol}
     asked_for = [opened[spec] for spec in (evaluator, *system)]
-    with going_on(
-        "lab truth", records, asked_for, tests=[suite.value for suite in chosen], **given, **of
-    ) as (
-        _,
-        asked,
-    ):
+    with going_on("lab truth", records, asked_for, tests=suites, **given, **of) as (_, asked):
         rows, judged = [], []
-        with progress("judging", len(chosen)) as advance:
-            for suite in chosen:
+        with progress("judging", len(suites)) as advance:
+            for suite in suites:
                 found, items = compare_with_truth(
-                    *(asked[0], asked[1:]),
-                    suite=suite.value,
-                    n=n,
-                    seed=seed,
-                    samples=samples,
-                    share=share,
-                    world=conditions,
-                    protocol=protocol.value,
+                    asked[0], asked[1:], suite=suite, world=conditions, protocol=protocol, **given
                 )
                 rows += found
                 judged += items
                 advance(1)
         with then_records(records, judged):
-            for row in rows if as_json else ():
-                print_json(row.as_json())
-            if not as_json:
-                print(render(rows, terminal_width()))
+            write_rows(rows, as_json=as_json)
