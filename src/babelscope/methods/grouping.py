@@ -13,6 +13,13 @@ def sources(records: Iterable[Record]) -> list[str]:
     return [record["source"] for record in records]
 
 
+def pair_texts(record: Record) -> tuple[str, list[str]]:
+    """The correct translation of a minimal pair and its variants; without tokens they are in a field of their own."""
+    if "texts" in record:
+        return record["texts"]["correct"], record["texts"]["contrastive"]
+    return record["correct"]["text"], [each["text"] for each in record["contrastive"]]
+
+
 def by_phenomenon(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     """Records by (phenomenon, reference kind), sorted."""
     return group_records(((record["phenomenon"], record["reference"]), record) for record in records)

@@ -13,10 +13,12 @@ import pytest
 from babelscope import condition
 from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.question import Asked, as_question
-from babelscope.core.results import Result, Row
+from babelscope.core.results import Record, Result, Row
+from babelscope.methods.condition.figures import decided_by_all, lost_in
 from babelscope.methods.condition.view import headline
 from babelscope.stats.intervals import proportion
 from babelscope.testsets import AmbiguousSource, load
+from tests.support.cells import group_of
 
 WORDS = {"male": "Koch", "female": "Köchin", "neutral": "Kochkraft"}
 
@@ -107,3 +109,51 @@ def test_other_test_sets_have_no_ratio() -> None:
     items = [AmbiguousSource("1", "a", ("[male] a",), ("[female] a",), "frequent", "Koch", gold="bank")]
     rows = condition(None, GenderReader(), items, protocol="paper", preflight=0).rows
     assert not any(row.name in ("male_to_female", "translated as") for row in rows)
+
+
+def record(number: int, margin: float, noise: float = 0.1) -> Record:
+    verdict = "undecided" if abs(margin) <= noise else "correct" if margin > 0 else "wrong"
+    return {
+        "id": f"item-{number}",
+        "skipped": None,
+        "verdict": verdict,
+        "correct_logprob": -1.0,
+        "incorrect_logprob": -1.0 - margin,
+    }
+
+
+def records(*margins: float) -> list[Record]:
+    return [record(number, margin) for number, margin in enumerate(margins)]
+
+
+GROUP = group_of(
+    {
+        "teacher": records(1.0, 0.5, 2.0, -1.0, 0.05, 1.0),
+        "control": records(0.2, 0.9, 0.3, 1.0, 1.0, -1.0),
+        "student": records(-0.5, -0.6, 1.0, -2.0, -3.0, -2.0),
+    }
+)
+
+
+def test_the_largest_gap_to_the_least_sure_keeper_is_first() -> None:
+    found = lost_in(GROUP, "student", ["teacher", "control"])
+    # Item 2 is right in all, 3 wrong in the teacher, 4 undecided in the teacher, 5 wrong in the control.
+    assert [own["student"]["id"] for own in found] == ["item-1", "item-0"]
+    assert set(found[0]) == {"teacher", "control", "student"}
+
+
+def test_other_keepers_keep_other_items() -> None:
+    assert [own["student"]["id"] for own in lost_in(GROUP, "student", ["control"])] == [
+        "item-4",
+        "item-3",
+        "item-1",
+        "item-0",
+    ]
+    assert not lost_in(GROUP, "teacher", ["student"])
+
+
+def test_only_items_with_all_verdicts_are_counted() -> None:
+    assert decided_by_all(GROUP, ["student", "control"]) == 6
+    assert decided_by_all(GROUP, ["student", "teacher"]) == 5
+    skipped = [{**each, "skipped": "no cue"} for each in records(-1.0)]
+    assert decided_by_all(group_of({"one": skipped}), ["one"]) == 0

@@ -23,7 +23,7 @@ from babelscope.lab.grammar.contrasts import CONTRASTS
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker
 from babelscope.methods.base import find_method, set_up
-from babelscope.methods.errors.queue import queue
+from babelscope.methods.errors.method import queue
 from babelscope.methods.errors.view import VIEW
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.testsets.items import Item, ParallelSentence
@@ -79,7 +79,7 @@ def row(result: Result, phenomenon: str) -> Row:
 def test_a_file_gets_the_figures_that_contrast_gives_a_model(tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("".join(f"{line}\n" for line in OUTPUT))
     by_file = bs.errors(bs.open_system(f"file:{tmp_path / 'out.txt'}"), PAIRS)
-    by_model = bs.contrast(translator(PAIRS, OUTPUT, Both), PAIRS, resamples=100)
+    by_model = bs.contrast(translator(PAIRS, OUTPUT, Both), PAIRS)
     for name in (NICHT, DING):
         ours, theirs = row(by_file, name), row(by_model, name)
         assert ours.estimate == theirs.estimate
@@ -155,7 +155,7 @@ def test_translations_in_another_language_get_no_figure_and_the_reason() -> None
         assert "its translations are in the language es" in str(found.labels["note"])
         assert (found.counts["alarms"], found.counts["other_language"]) == (0, 2)
     # The same by contrast, which has its other figures.
-    result = bs.contrast(translator(PAIRS, [SPANISH] * 4, Both), PAIRS, resamples=100)
+    result = bs.contrast(translator(PAIRS, [SPANISH] * 4, Both), PAIRS)
     assert row(result, NICHT).estimate.n == 0
     assert "in the language es" in str(row(result, NICHT).labels["note"])
 
@@ -201,7 +201,7 @@ def test_wrong_types_are_refused() -> None:
     with pytest.raises(BabelscopeError, match="no detector of errors in fr"):
         bs.errors(translator([], []), [ParallelSentence("1", "a", ("b",))], language="fr")
     one, all_types = (
-        set_up("errors", given).config["settings"]["types"] for given in ({"types": [DING]}, {})
+        set_up("errors", given).config_on({})["settings"]["types"] for given in ({"types": [DING]}, {})
     )
     assert one != all_types
     assert "HanTa" in one

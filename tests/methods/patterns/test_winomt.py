@@ -16,9 +16,7 @@ from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
 from babelscope.language.lemmas import lemmatise
 from babelscope.methods.patterns.morphology import open_morphology
-from babelscope.methods.patterns.winomt.ask import stereotypes_of
-from babelscope.methods.patterns.winomt.figures import _share
-from babelscope.methods.patterns.winomt.judge import judge
+from babelscope.methods.patterns.winomt.method import _share, judge, stereotypes_of
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.runs.execute import run_method
 from babelscope.systems.opening import open_system

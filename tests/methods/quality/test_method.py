@@ -11,11 +11,9 @@ import numpy as np
 import pytest
 import sacrebleu
 
-from babelscope.methods.base import find_method
 from babelscope.runs.execute import run_method
 from babelscope.testsets.items import ParallelSentence
 from babelscope.testsets.sets import TestSet
-from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
@@ -158,18 +156,3 @@ def test_one_command_ends_in_a_summary_and_a_queue(babelscope: Babelscope) -> No
     lines = rows_of(Path("q.jsonl").read_text("utf-8"))
     assert {line["task"] for line in lines} == {"assessment"}
     assert sorted(line["translation"] for line in lines) == sorted(WORSE)
-
-
-def test_bad_settings_are_told() -> None:
-    with pytest.raises(BabelscopeError, match="there is no metric 'blue'"):
-        run_method(
-            "quality", ToySystem(), TestSet("t", (ParallelSentence("1", "a", ("b",)),)), metric=("blue",)
-        )
-    with pytest.raises(BabelscopeError, match="each may be given once"):
-        run_method(
-            "quality",
-            ToySystem(),
-            TestSet("t", (ParallelSentence("1", "a", ("b",)),)),
-            metric=("chrf", "chrf"),
-        )
-    assert find_method("quality").version == 2

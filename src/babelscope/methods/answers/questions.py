@@ -26,11 +26,6 @@ _KEPT = 200
 """Characters of an answer that are stored; a longer one is never a letter."""
 
 
-def missing_places(prompt: str, places: Sequence[str]) -> list[str]:
-    """Those of the places that a prompt lacks."""
-    return [f"{{{place}}}" for place in places if f"{{{place}}}" not in prompt]
-
-
 def fill(prompt: str, texts: Mapping[str, str]) -> str:
     """The prompt with its places filled, all at once: a text may itself have something in braces."""
     return re.sub(r"\{(\w+)\}", lambda place: texts.get(place[1], place[0]), prompt)

@@ -2,35 +2,95 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
-from typing import Any, Protocol
+from typing import Any
 
 from babelscope.core.answers import Scored, capabilities, properties
 from babelscope.core.question import Question
 from babelscope.core.results import Record
 from babelscope.methods.condition.ask import score_as_json
-from babelscope.methods.condition.exchanging import common_source, cue_size, exchange
 from babelscope.methods.condition.makers import Role, Side, only_cue_differs, side_of
-from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.condition.settings import Conditioned, ConditionSettings
 from babelscope.systems.asking import ask_answered, ask_score, ask_translate
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import RefusedText
 
-
-class Tested(Protocol):
-    """The settings of a method whose evaluator is tested."""
-
-    @property
-    def preflight(self) -> int: ...
-    @property
-    def beam(self) -> int: ...
+_MARKS = re.compile(r"^\W+|\W+$")
 
 
-def sample(items: Sequence[AmbiguousSource], settings: Tested, seed: int) -> frozenset[int]:
+def common_source(right: str, wrong: str) -> str:
+    """What a source with a right cue and one with a wrong cue share: the sentence without its cue."""
+    ours = right.split()
+    matched = difflib.SequenceMatcher(None, ours, wrong.split(), autojunk=False).get_matching_blocks()
+    return " ".join(word for block in matched for word in ours[block.a : block.a + block.size])
+
+
+def cue_size(right: str, wrong: str) -> int:
+    """In how many words a source with a cue differs from the other one, at most."""
+    shared = len(common_source(right, wrong).split())
+    return max(len(right.split()), len(wrong.split())) - shared
+
+
+def exchange(right: str, wrong: str, plain: str, reference: str, cue: int) -> list[tuple[str, bool]]:
+    """Texts with the sense of one translation and the cue's words of the other, each with its truth.
+
+    Of the words in which a right and a wrong translation differ, those that the translation of the sentence without a
+    cue (`plain`) has, on either side, tell the sense. The others translate the cue, if they are at most as many as
+    the `cue` words of the source. An evaluator that looks at the cue's translation, and not at the sense, misjudges
+    the right translation with the wrong sense, the wrong one with the right sense, or the reference with the wrong
+    sense, which may have the cue's translation too.
+    """
+    ours, theirs = right.split(), wrong.split()
+    blocks = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    if any(kind != "equal" and b - a != d - c for kind, a, b, c, d in blocks):
+        return []
+    known = set(_bare(plain.split()))
+    apart = [place for place in range(len(ours)) if ours[place] != theirs[place]]
+    told = zip(_bare(ours), _bare(theirs), strict=True)
+    has_word = [not known.isdisjoint(words) for words in told]
+    sense = [place for place in apart if has_word[place]]
+    if not sense or len(apart) - len(sense) > cue:
+        return []
+    found = []
+    if len(apart) > len(sense):
+        both = list(enumerate(zip(ours, theirs, strict=True)))
+        found += [
+            (" ".join(b if place in sense else a for place, (a, b) in both), False),
+            (" ".join(a if place in sense else b for place, (a, b) in both), True),
+        ]
+    if changed := _with_sense(reference.split(), ours, theirs, sense):
+        found.append((changed, False))
+    return found
+
+
+def _with_sense(
+    reference: list[str], ours: Sequence[str], theirs: Sequence[str], sense: Sequence[int]
+) -> str:
+    """The reference with the sense of the wrong translation; empty if it lacks a word that tells the sense."""
+    blocks = difflib.SequenceMatcher(
+        None, _bare(ours), _bare(reference), autojunk=False
+    ).get_matching_blocks()
+    places = {block.a + more: block.b + more for block in blocks for more in range(block.size)}
+    if not all(place in places for place in sense):
+        return ""
+    for place in sense:
+        old, new = _bare([ours[place], theirs[place]])
+        reference[places[place]] = reference[places[place]].replace(old, new)
+    return " ".join(reference)
+
+
+def _bare(words: Sequence[str]) -> list[str]:
+    """Words without the marks around them, by which the same word differs from place to place."""
+    return [_MARKS.sub("", word) for word in words]
+
+
+def sample(items: Sequence[AmbiguousSource], settings: Conditioned, seed: int) -> frozenset[int]:
     """Places of at most `settings.preflight` items, as many of each category, chosen by a hash of their ids."""
     by_category: dict[str, list[tuple[bytes, int]]] = {}
     for place, item in enumerate(items):
@@ -134,7 +194,7 @@ def known_translations(
     systems: Mapping[str, Any],
     items: Sequence[AmbiguousSource],
     places: Sequence[int],
-    settings: Tested,
+    settings: Conditioned,
     seed: int,
 ) -> KnownTranslations:
     """References, and translations of sources with a cue: by the system, and by the evaluator where it may be needed.
@@ -165,7 +225,7 @@ def _translated_pairs(
     role: Role,
     items: Sequence[AmbiguousSource],
     places: Sequence[int],
-    settings: Tested,
+    settings: Conditioned,
     seed: int,
 ) -> tuple[list[Known], set[int]]:
     """A system's translations of sources with a right and a wrong cue; and where the cue changed nothing."""

@@ -101,10 +101,7 @@ def counted_known(records: Sequence[Record]) -> list[tuple[int, Mapping[str, Any
 
 
 def is_independent(known: Mapping[str, Any], record: Record) -> bool:
-    """Whether a known translation does not rest on the evaluator alone.
-
-    It is a reference, another system made it, or a reference bears out that the evaluator followed its cue.
-    """
+    """Whether a known translation does not rest on the evaluator alone."""
     own = record["preflight"].get("itself") or known.get("maker", known["by"]) == "evaluator"
     return known["by"] == "reference" or not own or known.get("side") == "for"
 

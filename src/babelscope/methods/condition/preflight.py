@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from babelscope.core.columns import Column
+from babelscope.core.page import Caveat
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.methods.condition.figures import best_of_side, margin_of, margin_of_record
 from babelscope.methods.condition.makers import FEW, Makers, counted_known, find_makers, is_independent
@@ -356,6 +358,21 @@ def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
                 Row(name, check.estimate, {**labels, "passed": check.passed, **check.labels}, check.counts)
             )
     return rows
+
+
+def passed_of(rows: Sequence[Row]) -> str:
+    """Whether the evaluator of a cell passed its test: yes, no, or unknown."""
+    return next((str(row.labels["passed"]) for row in rows if row.name == "preflight"), "unknown")
+
+
+def evaluator_caveats(column: Column, reasons: Sequence[str]) -> list[Caveat]:
+    """Why there is no finding, or why it is to be taken with care, where the evaluator has not passed its test."""
+    told = "no finding, the evaluator failed: "
+    if passed_of(column.cell.rows) != "no":
+        told = "it is not known if the evaluator can judge: "
+        if not can_be_shown(column.cell.rows):
+            told = f"no finding, {told}"
+    return [Caveat(column.name, f"{told}{why}.") for why in reasons]
 
 
 def can_be_shown(rows: Sequence[Row]) -> bool:

@@ -25,7 +25,13 @@ from babelscope.core.page import (
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, restore_settings
-from babelscope.methods.condition.preflight import can_be_shown, is_test, preflight_of
+from babelscope.methods.condition.preflight import (
+    can_be_shown,
+    evaluator_caveats,
+    is_test,
+    passed_of,
+    preflight_of,
+)
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.methods.view import (
     Figures,
@@ -103,11 +109,7 @@ def _noted_noise(row: Row) -> str:
 
 
 def headline(rows: Sequence[Row], *, categories: bool = True) -> list[Headline]:
-    """Weighted accuracy of the worst category, by name; then over all categories; then the unweighted (section 4.2).
-
-    Nothing if the evaluator failed its test or was tested on nothing independent; if nothing could be asked, the
-    names say that it is untested.
-    """
+    """Weighted accuracy of the worst category, by name; then over all; then the unweighted one (section 4.2)."""
     if not can_be_shown(rows):
         return []
     untested = "" if passed_of(rows) == "yes" else ", evaluator untested"
@@ -133,24 +135,14 @@ def over(rows: Sequence[Row]) -> list[Headline]:
     return headline(rows, categories=False)
 
 
-def passed_of(rows: Sequence[Row]) -> str:
-    """Whether the evaluator of a cell passed its test: yes, no, or unknown."""
-    row = one(rows, "preflight")
-    return str(row.labels["passed"]) if row else "unknown"
-
-
 def _about_the_evaluator(column: Column) -> list[Caveat]:
     """Why there is no finding, or why it is to be taken with care."""
-    passed, rows = passed_of(column.cell.rows), column.cell.rows
+    rows = column.cell.rows
     found = []
-    if passed != "yes":
+    if passed_of(rows) != "yes":
         settings = restore_settings(find_method("condition"), column.cell.settings)
         assert isinstance(settings, ConditionSettings)
-        reasons = preflight_of(column.cell.records, settings).reasons
-        failed, open_ = "no finding, the evaluator failed: ", "it is not known if the evaluator can judge: "
-        if not can_be_shown(rows):
-            open_ = f"no finding, {open_}"
-        found += [Caveat(column.name, f"{failed if passed == 'no' else open_}{why}.") for why in reasons]
+        found += evaluator_caveats(column, preflight_of(column.cell.records, settings).reasons)
     found += _about_known_translations(column)
     decided, worst, best = (one(rows, name) for name in ("decided", "worst case", "best case"))
     if decided and decided.counts["undecided"]:

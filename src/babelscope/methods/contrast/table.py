@@ -43,10 +43,7 @@ def _told(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:
-    """A column a measure and system: value [95 % interval], or mean ± sd over a group's seeds.
-
-    Systems that are in no group stand for themselves.
-    """
+    """A column a measure and system: value [95 % interval], or mean ± sd over a group's seeds."""
     systems = list(dict.fromkeys(str(row.labels["system"]) for row in rows if measure_of(row)))
     alone = [name for name in systems if not any(fnmatchcase(name, group) for group in seed_groups)]
     lines = sorted(

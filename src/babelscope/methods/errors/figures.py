@@ -12,6 +12,7 @@ from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.detecting import looks_at_source
 from babelscope.language.fitness import other_language_of_set
 from babelscope.language.registry import error_type
+from babelscope.methods.grouping import pair_texts
 from babelscope.stats.detection import corrected_difference, impossible, possible, rogan_gladen
 from babelscope.stats.paired import Tested, count_wins, paired_difference, tested_rows
 
@@ -131,8 +132,7 @@ def _best(record: Record) -> str:
 def _references(record: Record) -> list[str]:
     if "references" in record:
         return list(record["references"])
-    texts = record.get("texts", {})
-    return [texts["correct"]] if texts else [record["correct"]["text"]] if "correct" in record else []
+    return [pair_texts(record)[0]]
 
 
 def _row(

@@ -22,20 +22,20 @@ from babelscope.core.notes import CHATTER, told_counts
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.grouping import sources
 from babelscope.methods.space.confidence import confidence_rows
-from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
 from babelscope.methods.space.lengths import length_rows
-from babelscope.methods.space.normalisation import normalisation_rows
 from babelscope.methods.space.regions import (
     Region,
+    View,
     by_text,
     has_region,
     missed_by,
+    ranking_gains,
     region_hypotheses,
     was_searched,
+    with_single_metric,
 )
 from babelscope.methods.space.sentences import (
     BLEU_STATISTICS,
-    FigureSettings,
     Labels,
     SystemRecords,
     beam_label,
@@ -43,7 +43,8 @@ from babelscope.methods.space.sentences import (
     unresolved_in,
     with_region,
 )
-from babelscope.methods.space.sweep import sweep_quality_rows, sweep_rows
+from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.space.sweep import normalisation_rows, sweep_quality_rows, sweep_rows
 from babelscope.methods.space.treatments import treatment_rows
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import estimate_of_statistics, source_groups
@@ -54,7 +55,7 @@ _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-wi
 _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def figures(records: Sequence[Record], settings: FigureSettings, seed: int) -> list[Row]:
+def figures(records: Sequence[Record], settings: SpaceSettings, seed: int) -> list[Row]:
     """The rows of one system on one test set; with several metrics, rows have the label `metric`."""
     cell = SystemRecords(records, settings)
     rows = [*_corpus_score_rows(cell)]

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol, Self
 
 from babelscope.core.results import Record, Row
 from babelscope.methods.space.regions import Region, has_region, is_proven
-from babelscope.metrics.ranking import Gains, Normalise, Ties
+from babelscope.methods.space.settings import SpaceSettings
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 
 Labels = dict[str, str | int]
@@ -21,32 +20,6 @@ BLEU_STATISTICS = "bleu_statistics"
 
 BEAM_SIZES = "beam_sizes"
 """Field of a record: sizes of the beams that gave its translation (`beam`) and its list (`beam-list`)."""
-
-
-class FigureSettings(Protocol):
-    """The settings that rows depend on."""
-
-    @property
-    def k(self) -> int: ...
-    @property
-    def samples(self) -> int: ...
-    @property
-    def normalise(self) -> Normalise: ...
-    @property
-    def gains(self) -> Gains: ...
-    @property
-    def ties(self) -> Ties: ...
-    @property
-    def unresolved(self) -> Literal["leave-out", "keep"]: ...
-    @property
-    def curves(self) -> bool: ...
-    @property
-    def beams(self) -> tuple[int, ...]: ...
-    @property
-    def draws_from_model(self) -> bool: ...
-    @property
-    def tokenize(self) -> str: ...
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
 
 
 # Ends of the scales of means, which no interval leaves; qualities end at 0 and 1 where all of them lie between.
@@ -69,7 +42,7 @@ class SystemRecords:
     """The records of one system on one test set, with the settings: makes rows of per-sentence values."""
 
     records: Sequence[Record]
-    settings: FigureSettings
+    settings: SpaceSettings
 
     def mean(
         self,
@@ -81,8 +54,12 @@ class SystemRecords:
         share: bool = False,
     ) -> Row:
         """A mean over sentences, or a share; None is unresolved, NaN undefined: both are left out and counted."""
-        known, left_out = self._known(values)
-        columns, scale = self._columns(known), _SCALES.get(name, (-math.inf, math.inf))
+        pairs = list(zip(self.records, values, strict=True))
+        resolved = [(record, float(value)) for record, value in pairs if value is not None]
+        known = [(record, value) for record, value in resolved if not math.isnan(value)]
+        left_out = {"unresolved": len(pairs) - len(resolved), "undefined": len(resolved) - len(known)}
+        columns = [value for _, value in known], [record["source"] for record, _ in known]
+        scale = _SCALES.get(name, (-math.inf, math.inf))
         # A metric may leave its bound (COMET).
         if name in _JUDGED and all(0 <= value <= 1 for _, value in known):
             scale = (0.0, 1.0)
@@ -95,16 +72,6 @@ class SystemRecords:
         """The proportion of sentences of which something is true; `yes` names their count."""
         count = {yes: sum(value is True for value in values)}
         return self.mean(name, values, labels, count, share=True)
-
-    def _known(self, values: Sequence[float | None]) -> tuple[list[tuple[Record, float]], dict[str, int]]:
-        pairs = list(zip(self.records, values, strict=True))
-        resolved = [(record, float(value)) for record, value in pairs if value is not None]
-        known = [(record, value) for record, value in resolved if not math.isnan(value)]
-        return known, {"unresolved": len(pairs) - len(resolved), "undefined": len(resolved) - len(known)}
-
-    @staticmethod
-    def _columns(known: Sequence[tuple[Record, float]]) -> tuple[list[float], list[str]]:
-        return [value for _, value in known], [record["source"] for record, _ in known]
 
 
 def regions_of(cell: SystemRecords) -> list[Region]:
