@@ -15,7 +15,7 @@ from babelscope.making.audit import measure_detector
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.detect import detect_in_pairs
-from babelscope.methods.patterns.morphology import open_morphology
+from babelscope.methods.patterns.asking import open_morphology
 from babelscope.util.errors import BabelscopeError
 
 _CACHED = (

@@ -149,18 +149,11 @@ def cell_rows(
             row.name,
             row.estimate,
             {**labels, **row.labels},
-            {
-                **row.counts,
-                "skipped": row.counts.get("skipped", 0) + (0 if _is_part(method, row) else left_out),
-            },
+            {**row.counts, "skipped": row.counts.get("skipped", 0) + (0 if is_part else left_out)},
         )
         for row in rows
+        for is_part in [any(row.labels.get(label, "all") != "all" for label in method.part_labels)]
     ]
-
-
-def _is_part(method: Method, row: Row) -> bool:
-    """Whether a row is over a part of the items."""
-    return any(row.labels.get(label, "all") != "all" for label in method.part_labels)
 
 
 def make_cells(

@@ -8,6 +8,7 @@ from typing import Any
 
 from babelscope.core.results import Record
 from babelscope.methods.base import Method
+from babelscope.methods.grouping import grouped
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
@@ -82,12 +83,8 @@ def draw(
     name: str,
 ) -> list[Record]:
     """The lines of some units, in random order; `quotas` says of the sizes of groups how many units of each."""
-    units: dict[tuple[str | int, ...], list[Entry]] = {}
-    for each in entries:
-        units.setdefault(each.unit, []).append(each)
-    groups: dict[Group, list[list[Entry]]] = {}
-    for members in units.values():
-        groups.setdefault(members[0].group, []).append(members)
+    units = grouped((each.unit, each) for each in entries)
+    groups = grouped((members[0].group, members) for members in units.values())
     wanted = quotas({group: len(some) for group, some in groups.items()})
     rng = stream(seed, f"{name}/annotation")
     lines: dict[tuple[str, str], Record] = {}

@@ -18,6 +18,7 @@ from babelscope.report.summary import summarise
 from babelscope.runs import opening
 from babelscope.runs.execute import run_method
 from babelscope.runs.rejudging import rejudge
+from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
 from babelscope.testsets import AmbiguousSource, MinimalPair
@@ -180,13 +181,6 @@ def test_prompts_must_have_their_places() -> None:
     for method, more in (("contrast_answers", {}), ("condition_answers", {"evaluator": Chooser(names("x"))})):
         with pytest.raises(BabelscopeError, match=r"prompt: has no \{second\}; it needs"):
             judged(method, Chooser(names("x")), PAIRS, prompt="{source} {translation} {first}", **more)
-
-
-def test_another_prompt_is_another_signature() -> None:
-    one = judged("contrast_answers", Chooser(names("x")), PAIRS)
-    other = judged("contrast_answers", Chooser(names("x")), PAIRS, prompt=BETTER + " ")
-    assert one.signature.startswith("contrast_answers|")
-    assert one.signature != other.signature
 
 
 def test_replies_are_cached(tmp_path: Path) -> None:
@@ -367,6 +361,14 @@ def run(study: dict[str, Any], folder: str, **changed: Any) -> Path:
     wanted = Study.model_validate({**study, "methods": [{**method, **changed}]})
     run_study(wanted, out=folder)
     return Path(folder)
+
+
+def test_merged_shards_are_the_plain_run(study: dict[str, Any]) -> None:
+    plain = run(study, "plain")
+    for number in (2, 1):
+        run_study(Study.model_validate(study), out=f"part-{number}", shard=f"{number}/2")
+    merge(["part-1", "part-2"], "merged")
+    assert_same(plain, Path("merged"))
 
 
 def test_a_run_judged_again_is_the_run_that_would_have_been(study: dict[str, Any]) -> None:

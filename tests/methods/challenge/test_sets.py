@@ -22,6 +22,7 @@ from babelscope.methods.view import sections_of
 from babelscope.runs.judging import challenge
 from babelscope.testsets import ParallelSentence
 from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import Canned
 
 FEW: dict[str, Any] = {"matched_corpora": 20, "length_corpora": 4, "metrics": ("chrf",)}
 
@@ -255,14 +256,6 @@ def _set(least: int) -> dict[str, str | int]:
     return {"phenomenon": "particle", "side": "source", "min_distance": least, "unit": "words between"}
 
 
-def test_tables_of_several_corpora_keep_them_apart(study: Path, babelscope: Babelscope) -> None:
-    babelscope("run", str(study), "--no-report")
-    ran = babelscope("challenge", "--rejudge", str(study.parent / "run"), "--latex")
-    assert ran.code == 0
-    assert ran.out.count("books & good") >= 2
-    assert ran.out.count("news & good") >= 2
-
-
 LEAST: dict[str, Any] = {"matched_corpora": 2, "length_corpora": 4, "metrics": ("chrf",)}
 
 
@@ -334,22 +327,13 @@ def corpus(sentences: int, shares: Sequence[float], seed: int, *, loss: float = 
     return made
 
 
-class Stored:
-    """A system that has a translation for each source."""
-
-    name = "stored"
-    fingerprint = Fingerprint("stored")
-
-    def __init__(self, pairs: Pairs) -> None:
-        self._known = {item.source: output for item, output in pairs}
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self._known[source])] for source in sources_of(questions)]
-
-
 def judged(pairs: Pairs) -> Result:
     return bs.challenge(
-        Stored(pairs), [item for item, _ in pairs], metrics=("chrf",), distances=(0,), length_sizes=()
+        Canned({item.source: output for item, output in pairs}),
+        [item for item, _ in pairs],
+        metrics=("chrf",),
+        distances=(0,),
+        length_sizes=(),
     )
 
 

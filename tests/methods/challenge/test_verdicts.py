@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Fingerprint, Scored
-from babelscope.core.question import Asked, sources_of
 from babelscope.language.constructions import make_sentence
 from babelscope.methods.base import check_settings
 from babelscope.methods.challenge import checks as verdicts
 from babelscope.methods.challenge.checks import CHECKS, judge_dependencies, verdict_rows
 from babelscope.methods.challenge.method import METHOD, judge
 from babelscope.methods.challenge.settings import ChallengeSettings, parser_identity
-from babelscope.methods.challenge.table import tables
-from babelscope.methods.challenge.verdict_view import verdict_lines, verdict_of
+from babelscope.methods.challenge.table import tables, verdict_lines, verdict_of
 from babelscope.methods.view import find_view, section_of
 from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import run_method
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.lost_dependencies import PHENOMENA, lab_records
+from tests.support.toys import Canned
 
 pytest.importorskip("thot")
 pytest.importorskip("ufal.udpipe")
@@ -138,19 +135,6 @@ def test_a_parser_that_is_not_there_is_told_before_anything_is_asked() -> None:
     with pytest.raises(BabelscopeError, match="no such model file"):
         check_settings(METHOD, {"target_parser": "udpipe:nowhere"})
     assert parser_identity(PARSER).startswith("udpipe:sha256:")
-
-
-class Canned:
-    """A system with one translation for each source."""
-
-    name = "canned"
-    fingerprint = Fingerprint("canned", "canned")
-
-    def __init__(self, known: dict[str, str]) -> None:
-        self._known = known
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self._known[source])] for source in sources_of(questions)]
 
 
 def test_a_run_shows_what_it_judged(made: Any, monkeypatch: Any) -> None:

@@ -22,7 +22,6 @@ from babelscope.methods.condition.ask import score_as_json
 from babelscope.methods.condition.figures import accuracy_rows as figures_of
 from babelscope.methods.condition.figures import (
     best_of_side,
-    least_certain,
     lowest_accuracy,
     margin_of,
     score_of,
@@ -141,32 +140,6 @@ def test_scores_are_the_best_of_each_side_by_hand(own: bool) -> None:
         assert record["verdict"] == ("correct" if record["score"] >= 0.5 else "wrong")
         assert record["correct_source"] in each.correct_sources
         assert (record["category"], record["gold"]) == (each.category, "x")
-
-
-def test_the_rows_are_those_of_the_records() -> None:
-    result = condition(ToySystem(), EVALUATOR, ITEMS, protocol="paper")
-    rows = rows_of(result)
-    right = [record["verdict"] == "correct" for record in result.records]
-    weights = [record["weight"] for record in result.records]
-    assert rows["all"].estimate.value == pytest.approx(sum(right) / 20)
-    assert rows["weighted"].estimate.value == pytest.approx(
-        sum(w for w, r in zip(weights, right, strict=True) if r) / sum(weights)
-    )
-    for category in ("male", "female"):
-        own = [record for record in result.records if record["category"] == category]
-        assert sorted(record["weight"] for record in own) == list(range(1, len(own) + 1))
-        ranked = sorted(own, key=lambda record: -abs(record["score"] - 0.5))
-        assert [record["weight"] for record in ranked] == list(range(len(own), 0, -1))
-        assert rows[category].labels["category"] == category
-        assert rows[category].estimate.n == len(own)
-        weighted = sum(r["weight"] for r in own if r["verdict"] == "correct")
-        assert rows[category].estimate.value == pytest.approx(weighted / sum(r["weight"] for r in own))
-    assert {row.labels["evaluator"] for row in result.rows} == {"judge"}
-    lowest = min(("female", "male"), key=lambda name: rows[name].estimate.value)
-    assert rows["minimum"].estimate.value == rows[lowest].estimate.value
-    assert rows["minimum"].labels["lowest"] == lowest
-    shown = least_certain(result.records, 3)
-    assert [abs(r["score"] - 0.5) for r in shown] == sorted(abs(r["score"] - 0.5) for r in result.records)[:3]
 
 
 # --- what never matters

@@ -19,8 +19,7 @@ from babelscope.core.page import Histogram
 from babelscope.core.question import Question
 from babelscope.core.results import Result, Row
 from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
-from babelscope.methods.condition.known import common_source, cue_size, exchange, sample
-from babelscope.methods.condition.makers import find_makers, side_of
+from babelscope.methods.condition.known import common_source, cue_size, exchange, find_makers, sample, side_of
 from babelscope.methods.condition.method import complete, judge
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
@@ -360,7 +359,7 @@ def test_an_evaluator_that_does_not_follow_cues_cannot_take_over() -> None:
 
 
 def _counted(records: Sequence[Any]) -> list[tuple[int, Any]]:
-    from babelscope.methods.condition.makers import counted_known
+    from babelscope.methods.condition.known import counted_known
 
     return counted_known(records)
 

@@ -23,10 +23,7 @@ from babelscope.lab.grammar.sentences import SentencePair, realise
 from babelscope.language.detecting import analysis_version
 from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
 from babelscope.methods.base import set_up
-from babelscope.methods.cells import make_cells
-from babelscope.methods.contrast.by_type import TypeFigures, figures_by_type
-from babelscope.methods.contrast.method import output_error_rows
-from babelscope.methods.contrast.provenance import is_own
+from babelscope.methods.contrast.by_type import TypeFigures, figures_by_type, is_own
 from babelscope.methods.contrast.table import table
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.errors.figures import NOT_MEASURABLE
@@ -149,25 +146,6 @@ def test_other_phenomena_are_left_alone() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "setting", [{"discrepancy": "paper"}, {"discrepancy": "clipped"}, {"detect_in_output": "yes"}]
-)
-def test_a_scorer_that_cannot_translate_is_refused_before_any_work(setting: dict[str, str]) -> None:
-    class Scorer:
-        name = "scorer"
-        fingerprint = ToySystem().fingerprint
-
-        def score(self, _pairs: object) -> None:
-            pytest.fail("asked before everything was checked")
-
-    tests = {"tests": TestSet("tests", tuple(ITEMS))}
-    assert make_cells([set_up("contrast", {})], {"scorer": Scorer()}, tests, 0)
-    with pytest.raises(
-        BabelscopeError, match="contrast with these settings needs a system that translates, which scorer"
-    ):
-        make_cells([set_up("contrast", setting)], {"scorer": Scorer()}, tests, 0)
-
-
 def _problem(*beginnings: str) -> Callable[[Verdict], bool]:
     return lambda verdict: any(problem.startswith(beginnings) for problem in verdict.problems)
 
@@ -221,36 +199,6 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
     result = contrast(Scripted(clean), items)
     for name in TRUTH:
         assert str(row(result, "generated_errors", name).labels["note"]).startswith(NOT_MEASURABLE)
-
-
-def test_errors_that_are_seen_often_enough_are_measurable() -> None:
-    def record(source: str, *, verdict: str = "correct", false: bool = False, **said: object) -> Record:
-        detected = {"reference": {DING: false}, **said}
-        where = {"source": source, "phenomenon": DING, "reference": "human"}
-        return {**where, "verdict": verdict, "detected": detected}
-
-    records = [
-        record("s0", verdict="wrong", best=True, contrastive=[True]),
-        record("s0", verdict="wrong", best=True, contrastive=[False]),  # the same source again: half found
-        *(record(f"s{n}", best=n < 8, contrastive=[True], false=n == 11) for n in range(1, 12)),
-        record("not told 1"),
-        record("not told 2", verdict="wrong"),
-    ]
-    chosen: dict[str, Any] = {"ties": "half", "controls": []}
-    forced, generated = output_error_rows(records, **chosen)
-    assert (forced.estimate.value, forced.estimate.n) == (pytest.approx(3 / 15), 15)
-    assert generated.estimate == rogan_gladen(8, 12, found=11.5, wrong=12, false_alarms=1, right=14)
-    assert 0 < generated.estimate.low < 1
-    assert generated.labels == forced.labels == {"phenomenon": DING, "reference": "human"}
-    assert generated.counts == {
-        "alarms": 8, "found": 12, "variants": 13, "false_alarms": 1, "references": 14, "untold": 2,
-        "other_language": 0,
-    }  # fmt: skip
-    seldom = [each for each in records if not each["detected"].get("best")]
-    _, rare = output_error_rows(seldom, **chosen)
-    # Fewer alarms than false ones: cut at 0, and said.
-    assert rare.estimate.value == 0 < rare.estimate.high
-    assert str(rare.labels["note"]).startswith(f"{NOT_MEASURABLE}; below 0: ")
 
 
 def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:

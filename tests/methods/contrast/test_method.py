@@ -181,18 +181,6 @@ def test_duplicating_all_items_of_sources_changes_no_estimate(items: list[Minima
 
 
 @FEW
-@given(PAIRS)
-def test_duplicating_all_items_changes_no_value_and_widens_no_interval(items: list[MinimalPair]) -> None:
-    """Where the items of a source differ more than sources do, an interval is that of so many items."""
-    for one, two in zip(run(items, spread=0).rows, run(repeated(items), spread=0).rows, strict=True):
-        assert figures_of(one)[0] == pytest.approx(figures_of(two)[0], nan_ok=True)
-        assert two.estimate.n == 2 * one.estimate.n
-        if not one.estimate.no_interval and one.estimate.n:
-            assert one.estimate.low - 1e-9 <= two.estimate.low
-            assert two.estimate.high <= one.estimate.high + 1e-9
-
-
-@FEW
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_the_order_of_items_does_not_matter(items: list[MinimalPair], random: Any) -> None:
     items = [

@@ -170,15 +170,6 @@ def test_a_jsonl_test_set_has_no_layout_of_its_own(tmp_path: Path) -> None:
         assert [record["verdict"] for record in result.records] == verdicts
 
 
-def test_an_item_without_variants_takes_its_line_and_is_left_out() -> None:
-    write_mucow()
-    entries = json.loads(Path("suite.json").read_text())
-    entries[3]["errors"] = []
-    Path("suite.json").write_text(json.dumps(entries))
-    whole = named(mucow(write("scores", [1, 2, 3, 2, 2, 3, 3, 1, 1])))["all"]
-    assert (counted(whole), whole.counts["skipped"]) == ((1, 1, 3), 1)
-
-
 def test_the_impossible_is_worse_than_anything_and_counted() -> None:
     write_mucow()
     whole = named(mucow(write("scores", [1, "inf", 3, 2, 2, 3, 3, 1, "inf", "inf"])))["all"]

@@ -15,7 +15,7 @@ import pytest
 from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
 from babelscope.language.lemmas import lemmatise
-from babelscope.methods.patterns.morphology import open_morphology
+from babelscope.methods.patterns.asking import open_morphology
 from babelscope.methods.patterns.winomt.method import _share, judge, stereotypes_of
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.runs.execute import run_method

@@ -19,9 +19,9 @@ from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
 from babelscope.methods.base import set_up
 from babelscope.methods.space.confidence import kept_tokens
-from babelscope.methods.space.lengths import length_rows
-from babelscope.methods.space.sentences import SystemRecords
+from babelscope.methods.space.regions import SystemRecords
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.space.sweep import length_rows
 from babelscope.methods.space.tables import chosen_cases, tables
 from babelscope.methods.space.view import VIEW
 from babelscope.report.summary import summarise
@@ -497,16 +497,9 @@ def test_without_a_penalty_nothing_else_is_asked(penalty: float | None) -> None:
     asked: list[float | None] = []
 
     class Counted(Beam):
-        def translate(
-            self,
-            questions: Sequence[Asked],
-            *,
-            beam: int = 5,
-            n_best: int = 1,
-            length_penalty: float | None = None,
-        ) -> list[list[Scored]]:
-            asked.append(length_penalty)
-            return super().translate(questions, beam=beam, n_best=n_best, length_penalty=0.0)
+        def translate(self, questions: Sequence[Asked], **how: Any) -> list[list[Scored]]:
+            asked.append(how.get("length_penalty"))
+            return super().translate(questions, **{**how, "length_penalty": 0.0})
 
     system = Counted(symbols="ab", limit=4, salt="3")
     system.length_penalty = penalty

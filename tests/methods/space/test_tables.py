@@ -23,9 +23,8 @@ from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.tables import Table
 from babelscope.methods.space.ask import with_others_seen
-from babelscope.methods.space.compare import mbr_correlations
 from babelscope.methods.space.regions import modes_by_length, unproven
-from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.methods.space.tables import case, mbr_correlations, tables, worst_ranked
 from babelscope.methods.space.treatments import by_measure, warnings_of
 from babelscope.metrics.ranking import krg
 from babelscope.report.summary import summarise
@@ -513,17 +512,10 @@ def test_correlate_reads_the_answers_for_each_metric(run: Path, babelscope: Babe
     human = [((1 + number % 5) + (1 + 2 * number % 5)) / 2 for number in range(len(judged))]
     scores = [by_id[name] for name in judged]
     [row] = [r for r in rows if (r["metric"], r["name"], r["level"]) == ("r3 ter", "pearson", "sentence")]
-    assert row["value"] == pytest.approx(_pearson(human, scores))
+    assert row["value"] == pytest.approx(statistics.correlation(human, scores))
     assert row["n"] == len(judged)
     alone = babelscope(*asked, "--human", "queue.answers.anna.jsonl")
     assert alone.code == 0, alone.err
-
-
-def _pearson(first: list[float], second: list[float]) -> float:
-    means = [sum(each) / len(each) for each in (first, second)]
-    pairs = [(a - means[0], b - means[1]) for a, b in zip(first, second, strict=True)]
-    spread = sum(a * a for a, _ in pairs) * sum(b * b for _, b in pairs)
-    return float(sum(a * b for a, b in pairs) / spread**0.5)
 
 
 @pytest.mark.parametrize("command", ["correlate", "agreement"])

@@ -21,8 +21,7 @@ from babelscope.language.registry import error_label
 from babelscope.methods.condition.figures import decided_by_all, is_decided, lost_in
 from babelscope.methods.condition.preflight import LEAST_ACCURACY
 from babelscope.methods.condition.view import mark_difference
-from babelscope.methods.contrast.findings import by_reference
-from babelscope.methods.contrast.view import false_alarms
+from babelscope.methods.contrast.view import by_reference, false_alarms
 from babelscope.methods.space.regions import is_empty, modes_by_length, unproven
 from babelscope.methods.view import complement, one
 from babelscope.report.examples import Example, mark_words, near_marks

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.ties import Ties, credit
-from babelscope.methods.answers.questions import letter_of
+from babelscope.methods.answers.questions import ask_both_orders, letter_of, pair_sides
+from babelscope.methods.answers.settings import ConditionAnswersSettings
+from babelscope.methods.condition.known import Known, counted_known, is_independent, known_translations
+from babelscope.methods.condition.preflight import Check, Preflight, Truth, accuracy_checks, concluded
 from babelscope.methods.grouping import group_records, sources
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
+from babelscope.testsets.items import AmbiguousSource
 
 Choice = Literal["right", "wrong", "first", "second", "none"]
 """Both orders name the right one, or the wrong one; the first or the second, whatever it is; or one names neither."""
@@ -67,13 +71,9 @@ def worth_of(undecided: Ties) -> dict[str, float]:
     return {"correct": 1.0, "wrong": 0.0, "undecided": worth["tie"]}
 
 
-def figures(
-    records: Sequence[Record],
-    undecided: Ties,
-    groups: Callable[[Record], Iterable[tuple[tuple[str, str], ...]]],
-) -> list[Row]:
-    """The rows over all items, then over each group of them; `groups` names those of an item by their labels."""
-    parts: dict[Any, list[Record]] = group_records((key, each) for each in records for key in groups(each))
+def figures(records: Sequence[Record], undecided: Ties, by: Sequence[str]) -> list[Row]:
+    """The rows over all items, then over those that have the same values of the fields `by`."""
+    parts = group_records((tuple((name, each[name]) for name in by), each) for each in records)
     rows = list(_rows(records, undecided, {}))
     for labels, members in parts.items():
         rows += _rows(members, undecided, dict(labels))
@@ -122,3 +122,50 @@ def _answered(records: Sequence[Record], labels: Labels) -> Row:
     return Row(
         "answer_given", clustered_proportion(given, sources(record for record, _ in replies)), labels, counts
     )
+
+
+def ask_known(
+    systems: Mapping[str, Any],
+    items: Sequence[AmbiguousSource],
+    records: Mapping[int, Record],
+    settings: ConditionAnswersSettings,
+    seed: int,
+) -> dict[int, Record]:
+    """For each sampled item: what the evaluator answers about its known translations."""
+    evaluator = systems["evaluator"]
+    made = known_translations(systems, items, list(records), settings, seed)
+    # Translations with words exchanged measure the noise of likelihoods, and answers have none.
+    known = [each for each in made.translations if each.by != "exchange"]
+    choices = [({"translation": each.text}, *pair) for each in known for pair in _pairs(each)]
+    answers = iter(ask_both_orders(evaluator, settings.prompt, choices))
+    told: dict[int, list[Record]] = {place: [] for place in records}
+    for each in known:
+        asked = [{"right": right, "wrong": wrong, "replies": next(answers)} for right, wrong in _pairs(each)]
+        told[each.place].append({**each.described, "asked": asked})
+    itself = systems["system"].fingerprint == evaluator.fingerprint
+    return {
+        place: {"preflight": {"known": told[place], **made.stored(place), "itself": itself}}
+        for place in records
+    }
+
+
+def _pairs(known: Known) -> list[tuple[str, str]]:
+    return pair_sides(known.correct, known.incorrect)
+
+
+def preflight_of(records: Sequence[Record]) -> Preflight:
+    """The test of the evaluator of a cell, from its records."""
+    if not any(record.get("preflight") for record in records):
+        why = "it was not tested on translations whose meaning is known"
+        return concluded([Check("accuracy", "unknown", Estimate.of_nothing(), why)])
+    truths = [_judged(number, records[number], known) for number, known in counted_known(records)]
+    return concluded(accuracy_checks(records, truths))
+
+
+def _judged(number: int, record: Record, known: Mapping[str, Any]) -> Truth:
+    """A known translation; its margin: how many more pairs of sources are decided for its truth than against it."""
+    choices = [choice_of(each["replies"]) for each in known["asked"]]
+    ahead = choices.count("right") - choices.count("wrong")
+    truth = bool(known["truth"])
+    margin = float(ahead if truth else -ahead)
+    return Truth(number, record["category"], truth, margin, str(known["by"]), is_independent(known, record))

@@ -6,14 +6,20 @@ name the same one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.answers import Scored
 from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
-from babelscope.methods.answers.judge import figures, judge_pairs, judge_senses, worth_of
-from babelscope.methods.answers.preflight import ask_known, preflight_of
+from babelscope.methods.answers.judge import (
+    ask_known,
+    figures,
+    judge_pairs,
+    judge_senses,
+    preflight_of,
+    worth_of,
+)
 from babelscope.methods.answers.questions import ask_both_orders, pair_sides
 from babelscope.methods.answers.settings import ConditionAnswersSettings, ContrastAnswersSettings
 from babelscope.methods.base import Method
@@ -104,25 +110,10 @@ def _sides(item: AmbiguousSource) -> list[tuple[str, str]]:
     return pair_sides(item.correct_sources, item.incorrect_sources)
 
 
-Labels = tuple[tuple[str, str], ...]
-
-
-def _phenomena(record: Record) -> Iterator[Labels]:
-    yield (("phenomenon", record["phenomenon"]), ("reference", record["reference"]))
-
-
-def _categories(record: Record) -> Iterator[Labels]:
-    yield (("category", record["category"]),)
-
-
-def _of_pairs(records: Sequence[Record], settings: ContrastAnswersSettings, _seed: int) -> list[Row]:
-    return figures(records, settings.undecided, _phenomena)
-
-
 def _of_senses(records: Sequence[Record], settings: ConditionAnswersSettings, _seed: int) -> list[Row]:
     evaluator = str(records[0].get("evaluator", "")) if records else ""
     tested = preflight_rows(preflight_of(records), evaluator)
-    return [*figures(records, settings.undecided, _categories), *tested]
+    return [*figures(records, settings.undecided, ("category",)), *tested]
 
 
 CONTRAST = Method(
@@ -133,7 +124,9 @@ CONTRAST = Method(
     settings=ContrastAnswersSettings,
     ask=ask_pairs,
     judge=judge_pairs,
-    summarise=_of_pairs,
+    summarise=lambda records, settings, _seed: figures(
+        records, settings.undecided, ("phenomenon", "reference")
+    ),
     asks=frozenset({"prompt"}),
     check_system=check_pairs,
     needs={"system": ("reply",)},

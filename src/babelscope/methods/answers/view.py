@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,8 +22,7 @@ from babelscope.core.page import (
     View,
 )
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.answers.judge import worth_of
-from babelscope.methods.answers.preflight import preflight_of
+from babelscope.methods.answers.judge import preflight_of, worth_of
 from babelscope.methods.condition.preflight import can_be_shown, evaluator_caveats, is_test
 from babelscope.methods.view import (
     Figures,
@@ -176,30 +176,6 @@ def _section(
     )
 
 
-def _pairs(group: Group) -> Section:
-    return _section(
-        group,
-        title="Choice by answer: the right translation or one with an error",
-        question="Asked in words, does the system choose the right translation?",
-        claim="Asked which of two translations is better, it chooses the wrong one in both orders",
-        of="pairs",
-        label="phenomenon",
-        order=11,
-    )
-
-
-def _senses(group: Group) -> Section:
-    return _section(
-        group,
-        title="Choice by answer: which sense a translation has",
-        question="Asked in words, does an evaluator find the sense meant in the translations?",
-        claim="Asked which of two sources a translation renders, the evaluator chooses the wrong one in both orders",
-        of="items",
-        label="category",
-        order=31,
-    )
-
-
 def _about(label: str, record: Record) -> About:
     return About(record["source"], groups=[record[label]], kind=record[label])
 
@@ -251,5 +227,33 @@ def _over(rows: Sequence[Row]) -> list[Headline]:
     return [each for each in _headline(rows) if not {"phenomenon", "category"} & each.row.labels.keys()]
 
 
-PAIRS = View(_pairs, lambda record: _about("phenomenon", record), _answer, _headline, _over)
-SENSES = View(_senses, lambda record: _about("category", record), _answer, _headline, _over)
+PAIRS = View(
+    functools.partial(
+        _section,
+        title="Choice by answer: the right translation or one with an error",
+        question="Asked in words, does the system choose the right translation?",
+        claim="Asked which of two translations is better, it chooses the wrong one in both orders",
+        of="pairs",
+        label="phenomenon",
+        order=11,
+    ),
+    functools.partial(_about, "phenomenon"),
+    _answer,
+    _headline,
+    _over,
+)
+SENSES = View(
+    functools.partial(
+        _section,
+        title="Choice by answer: which sense a translation has",
+        question="Asked in words, does an evaluator find the sense meant in the translations?",
+        claim="Asked which of two sources a translation renders, the evaluator chooses the wrong one in both orders",
+        of="items",
+        label="category",
+        order=31,
+    ),
+    functools.partial(_about, "category"),
+    _answer,
+    _headline,
+    _over,
+)

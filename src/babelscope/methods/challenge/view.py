@@ -29,10 +29,10 @@ from babelscope.language.ud_rules import RULES, shipped_rules
 from babelscope.making.challenge.reordering import LABELS, UNITS
 from babelscope.methods.challenge.sets import read_instances, unit_of
 from babelscope.methods.challenge.settings import ORDER_DISTANCES, ChallengeSettings
-from babelscope.methods.challenge.verdict_view import (
+from babelscope.methods.challenge.table import (
     NAME as VERDICTS,
 )
-from babelscope.methods.challenge.verdict_view import (
+from babelscope.methods.challenge.table import (
     verdict_findings,
     verdict_headline,
     verdict_lines,
@@ -64,12 +64,6 @@ def _metrics(group: Group) -> dict[str, str]:
 
 def _metric(group: Group) -> str:
     return next(iter(_metrics(group)))
-
-
-def _lower_is_better(group: Group, metric: str) -> bool:
-    return any(
-        each.measure == metric and not each.higher_is_better for each in group.columns[0].cell.comparable
-    )
 
 
 def _kinds(group: Group) -> list[Kind]:
@@ -106,7 +100,8 @@ def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int
 
 def findings(group: Group) -> list[Finding]:
     metric = _metric(group)
-    lower = _lower_is_better(group, metric)
+    known = group.columns[0].cell.comparable
+    lower = any(each.measure == metric and not each.higher_is_better for each in known)
     than = "better or worse than" if lower else "above or below"
     found = []
     needed = _verdict_from(group)

@@ -17,6 +17,7 @@ from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.ties import Ties, credit
 from babelscope.methods.condition.settings import Base, TiedWeights
+from babelscope.methods.grouping import grouped
 from babelscope.stats.intervals import clustered_proportion, odds
 from babelscope.stats.weighted import OUTSIDE, weighted_share
 from babelscope.testsets.mucow import NO_CATEGORY
@@ -245,10 +246,7 @@ def margin_of_record(record: Record) -> float:
 
 
 def _indices_by_category(categories: Sequence[str]) -> dict[str, list[int]]:
-    groups: dict[str, list[int]] = {}
-    for i, category in enumerate(categories):
-        groups.setdefault(category, []).append(i)
-    return groups
+    return grouped((category, i) for i, category in enumerate(categories))
 
 
 _OTHER = {"male": "female", "female": "male"}

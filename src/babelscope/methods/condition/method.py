@@ -25,10 +25,10 @@ from babelscope.methods.condition.figures import (
     undecided_rows,
     verdict_of,
 )
-from babelscope.methods.condition.known import ask_known, sample
-from babelscope.methods.condition.makers import FEW
+from babelscope.methods.condition.known import FEW, ask_known, sample
 from babelscope.methods.condition.preflight import Truth, preflight_of, preflight_rows
 from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.grouping import grouped
 from babelscope.methods.queue import Entry, entry
 from babelscope.stats.detection import Counted, corrected_bounds
 from babelscope.stats.weighted import effective_size, weighted_share
@@ -128,9 +128,7 @@ def corrected_row(records: Sequence[Record], truths: Sequence[Truth]) -> Row:
 
 def _found(truths: Sequence[Truth]) -> Counted:
     """Of how many items, how many are judged as they are; several known translations of one item count as one."""
-    credits: dict[int, list[float]] = {}
-    for each in truths:
-        credits.setdefault(each.item, []).append(each.credit)
+    credits = grouped((each.item, each.credit) for each in truths)
     return math.fsum(sum(own) / len(own) for own in credits.values()), len(credits)
 
 

@@ -177,16 +177,20 @@ def caveats(group: Group) -> list[Caveat]:
     for column in group.columns:
         name, rows = column.name, column.cell.rows
         found += _about_the_evaluator(column)
-        if _is_own_judge(column):
+        if column.cell.roles.get("evaluator") == column.cell.fingerprint:
             found.append(
                 Caveat(
                     name,
                     "it is its own evaluator: what it misunderstands, it may misjudge in the same way.",
                 )
             )
-        bins = [row for row in rows if row.name == "confidence"]
-        total = sum(row.counts["items"] for row in bins)
-        unsure = sum(row.counts["items"] for row in bins if _is_unsure(row))
+        bins = [
+            (float(str(row.labels["bin"]).partition("-")[2]), row.counts["items"])
+            for row in rows
+            if row.name == "confidence"
+        ]
+        total = sum(count for _, count in bins)
+        unsure = sum(count for end, count in bins if end <= 0.01)
         if total and unsure / total > _MANY_UNSURE:
             found.append(
                 Caveat(
@@ -207,14 +211,6 @@ def caveats(group: Group) -> list[Caveat]:
             },
         )
     return found
-
-
-def _is_own_judge(column: Column) -> bool:
-    return column.cell.roles.get("evaluator") == column.cell.fingerprint
-
-
-def _is_unsure(row: Row) -> bool:
-    return float(str(row.labels["bin"]).partition("-")[2]) <= 0.01
 
 
 def pictures(group: Group) -> list[Picture]:

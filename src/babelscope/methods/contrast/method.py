@@ -30,7 +30,7 @@ from babelscope.methods.contrast.spread import CAUTION, ask_spread, sample, spre
 from babelscope.methods.contrast.tokens import stored_score, variant_as_json, variant_score
 from babelscope.methods.errors.detect import detect_in_pairs
 from babelscope.methods.errors.figures import generated_error_rows
-from babelscope.methods.grouping import by_phenomenon, pair_texts, sources
+from babelscope.methods.grouping import by_phenomenon, grouped, pair_texts, sources
 from babelscope.methods.queue import Entry
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.stats.paired import Tested, paired_difference, tested_rows
@@ -289,9 +289,7 @@ def _reference_tests(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> l
 
 def _mean_credit_by_source(records: Sequence[Record], ties: Ties) -> dict[str, float]:
     """Mean accuracy of each source's pairs."""
-    found: dict[str, list[float]] = {}
-    for source, worth in zip(sources(records), tie_credits(records, ties), strict=True):
-        found.setdefault(source, []).append(worth)
+    found = grouped(zip(sources(records), tie_credits(records, ties), strict=True))
     return {source: math.fsum(some) / len(some) for source, some in found.items()}
 
 

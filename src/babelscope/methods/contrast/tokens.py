@@ -47,7 +47,8 @@ def token_view(record: Record, variant: int = 0) -> list[Step]:
     left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
     right = [Step(None, token, -log) for token, log in zip(theirs[: len(theirs) - end], there, strict=False)]
     shared = zip(ours[len(ours) - end :], here[len(here) - end :], there[len(there) - end :], strict=True)
-    after = [Step(token, token, _difference(one, other)) for token, one, other in shared]
+    # Two impossible tokens do not differ.
+    after = [Step(token, token, 0.0 if one == other else one - other) for token, one, other in shared]
     return [*before, *left, *right, *after]
 
 
@@ -57,10 +58,6 @@ def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
         if a != b:
             return number
     return min(len(one), len(other))
-
-
-def _difference(one: float, other: float) -> float:
-    return 0.0 if one == other else one - other  # two impossible tokens do not differ
 
 
 def stored_score(answer: Mapping[str, Any], how: Scoring) -> float:

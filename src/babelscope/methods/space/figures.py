@@ -22,29 +22,26 @@ from babelscope.core.notes import CHATTER, told_counts
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.grouping import sources
 from babelscope.methods.space.confidence import confidence_rows
-from babelscope.methods.space.lengths import length_rows
 from babelscope.methods.space.regions import (
+    BLEU_STATISTICS,
+    Labels,
     Region,
+    SystemRecords,
     View,
+    beam_label,
     by_text,
     has_region,
     missed_by,
     ranking_gains,
     region_hypotheses,
-    was_searched,
-    with_single_metric,
-)
-from babelscope.methods.space.sentences import (
-    BLEU_STATISTICS,
-    Labels,
-    SystemRecords,
-    beam_label,
     regions_of,
     unresolved_in,
+    was_searched,
     with_region,
+    with_single_metric,
 )
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.sweep import normalisation_rows, sweep_quality_rows, sweep_rows
+from babelscope.methods.space.sweep import length_rows, normalisation_rows, sweep_quality_rows, sweep_rows
 from babelscope.methods.space.treatments import treatment_rows
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import estimate_of_statistics, source_groups
@@ -105,7 +102,8 @@ def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Recor
     if decoding == "mode":
         unresolved = unresolved_in(cell, 1)
         missing = sum(not has_region(record, "top") for record in cell.records)
-    counts = {"unresolved": unresolved, "unfinished": _unfinished(answers), **_told(answers)}
+    notes = Counter(note for each in answers if each for note in each.get("notes", ()))
+    counts = {"unresolved": unresolved, "unfinished": notes["unfinished"], **told_counts(notes)}
     return {**counts, "missing": missing} if missing else counts
 
 
@@ -273,11 +271,6 @@ def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iter
     missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
     those = replace(cell, records=[record for record, _ in missed])
     yield those.mean("search_gap", [gap for _, gap in missed], labels)
-
-
-def _told(answers: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
-    """How many translations came with a note that is told, by its kind."""
-    return told_counts(Counter(note for each in answers if each for note in each.get("notes", ())))
 
 
 def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.methods.space.regions import (
+    SystemRecords,
     best_quality,
     has_region,
     is_empty,
@@ -19,8 +20,9 @@ from babelscope.methods.space.regions import (
     nan_if_none,
     proven,
     ranking_gains,
+    unresolved_in,
+    with_region,
 )
-from babelscope.methods.space.sentences import SystemRecords, unresolved_in, with_region
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.ranking import kqrg, krg
 

@@ -13,8 +13,15 @@ from babelscope.core.results import Record, Row
 from babelscope.core.tokenisers import is_unspaced, require_spaces
 from babelscope.language.lemmas import lemmatise
 from babelscope.methods.base import Method
-from babelscope.methods.patterns.asking import answered_records, ask_translations, match_file_lines
-from babelscope.methods.patterns.morphology import check_translations, count_other_languages, note_language
+from babelscope.methods.grouping import grouped
+from babelscope.methods.patterns.asking import (
+    answered_records,
+    ask_translations,
+    check_translations,
+    count_other_languages,
+    match_file_lines,
+    note_language,
+)
 from babelscope.methods.patterns.mucow.settings import MucowSettings, identity
 from babelscope.methods.queue import Entry, entry
 from babelscope.stats.intervals import f1, proportion
@@ -63,9 +70,9 @@ def match_verdicts(
     items: Sequence[AmbiguousSource], verdicts: Sequence[tuple[str, Mapping[str, Any]]]
 ) -> dict[str, bool | None]:
     """Earlier verdicts by item id, matched by source and word; duplicates are matched in order."""
-    waiting: dict[tuple[Any, Any], list[str]] = {}
-    for item in items:
-        waiting.setdefault((item.source, item.extra.get("word")), []).append(item.id)
+    waiting: dict[tuple[Any, Any], list[str]] = grouped(
+        ((item.source, item.extra.get("word")), item.id) for item in items
+    )
     found: dict[str, bool | None] = {}
     for place, verdict in verdicts:
         same = waiting.get((verdict.get("source"), verdict.get("word")))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,14 @@ from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS, GenderRules
 from babelscope.language.fitness import require_links
 from babelscope.methods.base import Method
+from babelscope.methods.grouping import grouped
 from babelscope.methods.patterns.asking import (
     TranslationOrReason,
     answered_records,
     ask_translations,
-    match_file_lines,
-)
-from babelscope.methods.patterns.morphology import (
     check_translations,
     count_other_languages,
+    match_file_lines,
     note_language,
     open_morphology,
 )
@@ -48,7 +46,11 @@ def ask(
     listed = None
     if settings.stereotypical is not None and settings.anti_stereotypical is not None:
         paths = {"pro": settings.stereotypical, "anti": settings.anti_stereotypical}
-        listed = stereotypes_of(items, {name: _read_stereotype_list(path) for name, path in paths.items()})
+        sets = {name: load(f"winomt:{path}?neutral=yes") for name, path in paths.items()}
+        told = "a list of stereotypes"
+        listed = stereotypes_of(
+            items, {name: each.items_of(AmbiguousSource, what_for=told) for name, each in sets.items()}
+        )
     answers = ask_translations(systems, items, settings)
     links = _links(items, answers, settings)
 
@@ -66,10 +68,6 @@ def ask(
         }
 
     return answered_records(answers, record)
-
-
-def _read_stereotype_list(path: Path) -> Sequence[AmbiguousSource]:
-    return load(f"winomt:{path}?neutral=yes").items_of(AmbiguousSource, what_for="a list of stereotypes")
 
 
 def _links(
@@ -99,9 +97,7 @@ def stereotypes_of(
 
     The lists differ from the test set's column in two sentences; the published delta S uses the lists.
     """
-    waiting: dict[tuple[str, str | None, int], list[str]] = {}
-    for item in items:
-        waiting.setdefault((item.source, item.gold, item.extra["index"]), []).append(item.id)
+    waiting = grouped(((item.source, item.gold, item.extra["index"]), item.id) for item in items)
     found: dict[str, str] = {}
     for stereotype, listed in lists.items():
         for item in listed:
@@ -201,7 +197,10 @@ def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
         shown = {"correct": correct, "unknown": int(part[:, 3].sum())}
         rows.append(Row("accuracy", estimate, {"category": name}, shown))
     # The lower accuracy of the two genders (section 4.2 of the conditioning paper).
-    worst = min((row for row in rows if row.labels["category"] in ("male", "female")), key=_value)
+    worst = min(
+        (row for row in rows if row.labels["category"] in ("male", "female")),
+        key=lambda row: row.estimate.value,
+    )
     rows.append(Row("minimum_accuracy", worst.estimate, worst.labels, worst.counts))
     for number, stereotype in enumerate(_STEREOTYPES):
         part = table[:, :, number]
@@ -310,10 +309,6 @@ def _confusion(table: Array) -> list[Row]:
 
 def _decimals(rounding: Rounding) -> int | None:
     return 3 if rounding == "published" else None  # one decimal of a percentage, as published
-
-
-def _value(row: Row) -> float:
-    return row.estimate.value
 
 
 def queue(records: Sequence[Record], _settings: WinomtSettings) -> list[Entry]:
