@@ -131,7 +131,7 @@ def test_free_translations_are_looked_at_if_there_are_any(monkeypatch: pytest.Mo
     assert row(asked, "generated_errors", DING).counts["alarms"] == 1
     assert "discrepancy" not in [each.name for each in asked.rows]
     assert run().signature != run(detect_in_output="no").signature
-    for name in ("judge", "settings"):  # as if nothing were installed
+    for name in ("method", "settings"):  # as if nothing were installed
         module = sys.modules[f"babelscope.methods.contrast.{name}"]
         monkeypatch.setattr(module, "analysis_version", str)
     assert "forced_errors" not in [each.name for each in run().rows]

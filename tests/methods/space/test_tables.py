@@ -23,8 +23,9 @@ from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.tables import Table
 from babelscope.methods.space.ask import with_others_seen
+from babelscope.methods.space.figures import mbr_correlations
 from babelscope.methods.space.regions import modes_by_length, unproven
-from babelscope.methods.space.tables import case, mbr_correlations, tables, worst_ranked
+from babelscope.methods.space.tables import case, tables, worst_ranked
 from babelscope.methods.space.treatments import by_measure, warnings_of
 from babelscope.metrics.ranking import krg
 from babelscope.report.summary import summarise

@@ -14,11 +14,10 @@ from babelscope.core.results import Record
 from babelscope.methods.base import Method
 from babelscope.methods.queue import Entry, entry
 from babelscope.methods.space.ask import ask
-from babelscope.methods.space.figures import figures
+from babelscope.methods.space.figures import figures, mbr_correlations
 from babelscope.methods.space.judge import judge
 from babelscope.methods.space.regions import region_hypotheses
 from babelscope.methods.space.settings import SpaceSettings, check_references, identity, identity_on
-from babelscope.methods.space.tables import mbr_correlations
 from babelscope.systems.opening import require
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
