@@ -135,16 +135,6 @@ def test_every_set_has_its_corpus_scores_and_their_difference_from_all(result: R
     )
 
 
-def test_lengths_are_source_tokens_and_their_mean_stands_beside(result: Result) -> None:
-    row = the(result, "length", system="good", phenomenon="reflexive", min_distance=0)
-    own = [item for number, item in enumerate(items()) if number % 7 == 0]
-    assert row.estimate.value == pytest.approx(np.mean([len(item.source.split()) for item in own]))
-    # Over all sentences the interval is close to the normal one.
-    whole = the(result, "length", system="good", phenomenon="all").estimate
-    reach = 1.959964 * np.std([len(item.source.split()) for item in items()]) / math.sqrt(60)
-    assert (whole.low, whole.high) == pytest.approx((whole.value - reach, whole.value + reach), abs=0.25)
-
-
 def test_differences_between_systems_are_paired(result: Result) -> None:
     good, bad = (the(result, "bleu", system=s, phenomenon="all").estimate for s in ("good", "bad"))
     row = the(result, "difference", system="good", against="bad", phenomenon="all", metric="bleu")
@@ -216,18 +206,6 @@ def test_expected_controls_without_each_group_are_those_of_the_other_sentences(
                 if near := [n for n in near if groups[n] != group]:
                     right += columns[near].mean(axis=0)
             assert sums == pytest.approx(right)
-
-
-def test_controls_say_where_the_set_falls(result: Result) -> None:
-    where = {"system": "good", "phenomenon": "reflexive", "min_distance": 0, "metric": "bleu"}
-    mean, sd, z = (the(result, f"control_{name}", **where).estimate for name in ("mean", "sd", "z"))
-    score = the(result, "bleu", system="good", phenomenon="reflexive", min_distance=0).estimate
-    assert z.value == pytest.approx((score.value - mean.value) / sd.value)
-    away = the(result, "minus_control", **where).estimate
-    assert (z.low, z.high) == pytest.approx((away.low / sd.value, away.high / sd.value))
-    rank = the(result, "control_rank", **where)
-    assert rank.estimate.n == 50
-    assert rank.estimate.value == rank.counts["at_or_below"] / 50
 
 
 # Table 5 of the paper: its "Spearman" is Pearson's r (nine rows of ten).

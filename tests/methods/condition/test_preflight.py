@@ -104,11 +104,6 @@ def test_a_sound_evaluator_passes_and_decides_all() -> None:
     assert {record["verdict"] for record in result.records} == {"correct", "wrong"}
 
 
-def last_sense(source: str) -> str:
-    """Reads `shore` only."""
-    return source.replace("cash", "")
-
-
 @pytest.mark.parametrize(
     ("evaluator", "reason"),
     [

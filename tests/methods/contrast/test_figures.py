@@ -21,7 +21,6 @@ from babelscope.methods.contrast.figures import (
 )
 from babelscope.methods.contrast.method import METHOD
 from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.methods.contrast.table import layout
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.view import section_of
 from babelscope.report.summary import summarise
@@ -329,25 +328,6 @@ def test_two_pairs_make_no_alarm() -> None:
     found = findings(judged([each for each in PAIRS if each.phenomenon == "np_agreement"][:2]))
     assert {each.tone for each in found} == {"note"}
     assert all("fewer than 10, so no verdict" in each.more for each in found)
-
-
-def test_a_table_has_each_n_beside_its_figure() -> None:
-    result = judged(PAIRS)
-    assert list(layout(result.rows).headings) == [
-        "phenomenon", "reference", "n", "discrepancy, toy:1", "accuracy %, toy:1",
-    ]  # fmt: skip
-    rows = [
-        row if row.name != "discrepancy" else type(row)(
-            row.name, type(row.estimate)(0.5, 0.4, 0.6, row.estimate.n - 1), row.labels, row.counts
-        )
-        for row in result.rows
-    ]  # fmt: skip
-    table = layout(rows)
-    assert list(table.headings[2:]) == ["discrepancy, toy:1", "n", "accuracy %, toy:1", "n"]
-    assert {(line[1], line[3], line[5]) for line in table.rows} == {
-        ("human", "11", "12"),
-        ("machine", "14", "15"),
-    }
 
 
 def test_items_that_were_not_answered_are_counted_where_they_are_missing() -> None:

@@ -177,22 +177,6 @@ def test_the_impossible_is_worse_than_anything_and_counted() -> None:
     assert whole.counts["infinite"] == 2
 
 
-def test_a_direction_that_looks_wrong_is_questioned(tmp_path: Path) -> None:
-    pair = {"source": "a", "correct": "b", "contrastive": "c", "phenomenon": "p", "reference": "human"}
-    (tmp_path / "pairs.jsonl").write_text(
-        "".join(json.dumps({"id": str(n), **pair}) + "\n" for n in range(40))
-    )
-    write("scores", [0, 1] * 38 + [1, 0] * 2)
-    with pytest.warns(UserWarning, match=r"scores: accuracy 0.050 is far below chance \(0.500\)") as told:
-        contrast_scores("pairs.jsonl", "scores", layout="interleaved")
-    assert "--direction lower" in str(told[0].message)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        contrast_scores("pairs.jsonl", "scores", direction="lower", layout="interleaved")
-        by_chance = write("scores", [0, 1] * 25 + [1, 0] * 15)
-        contrast_scores("pairs.jsonl", by_chance, layout="interleaved")
-
-
 def test_several_files_are_compared_and_scores_are_in_the_signature() -> None:
     write_mucow()
     first = interleaved()

@@ -74,12 +74,6 @@ def test_if_all_is_impossible_there_is_no_figure() -> None:
     assert (row.estimate.n, row.counts["infinite"]) == (0, 1)
 
 
-def test_an_added_system_changes_no_figure_of_another() -> None:
-    alone = likelihood(ToySystem("one"), ITEMS).rows
-    both = likelihood([ToySystem("zero", salt="z"), ToySystem("one")], ITEMS).rows
-    assert [row.estimate for row in both[2:4]] == [row.estimate for row in alone]
-
-
 def test_a_system_that_gives_no_scores_is_told() -> None:
     class Silent(ToySystem):
         def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:

@@ -104,32 +104,6 @@ def test_two_ways_of_splitting_and_comparing() -> None:
         verdict("x", word_matching="theirs")
 
 
-def test_figures_of_a_few_verdicts() -> None:
-    texts = ["Stift", "Stift", "Stift", "Gehege", "Tier", "Tier"]
-    own = [
-        AmbiguousSource(str(n), f"{n}", (), (), "frequent" if n < 4 else "none", extra=ITEM.extra)
-        for n in range(6)
-    ]
-    result = mucow(TestSet("own", tuple(own)), [Given("f", text) for text in texts])
-    values = {row.name: row.estimate.value for row in result.rows if row.labels.get("category") == "all"}
-    assert values == pytest.approx(
-        {
-            "coverage": 4 / 6,
-            "precision": 3 / 4,
-            "recall_a": 3 / 5,
-            "recall_b": 3 / 6,
-            "f1_a": 2 / 3,
-            "f1_b": 0.6,
-        }
-    )
-    row = figure(result, "coverage", category="all")
-    assert (row.estimate.n, row.counts["correct"], row.counts["wrong"], row.counts["unknown"]) == (6, 3, 1, 2)
-    # Senses that were not counted are in no group.
-    assert figure(result, "coverage", category="frequent").estimate.n == 4
-    assert figure(result, "coverage", domain="in").estimate.n == 6
-    assert not [row for row in result.rows if row.labels.get("category") == "none"]
-
-
 def test_both_lists_of_words_are_needed() -> None:
     for name in ("lemmas", "wrong_lemmas"):
         bare = AmbiguousSource("7", "A pen.", (), (), "frequent", extra={**ITEM.extra, name: "stift"})

@@ -339,37 +339,6 @@ def _alignments(a: str, b: str) -> Iterator[tuple[int, tuple[bool, ...]]]:
             yield cost + 1, kept
 
 
-def test_bins_and_the_error_by_chance() -> None:
-    """Bins hold the tokens of their range; a calibrated model's error is what other random numbers give, too."""
-    toy = Enumerated(limit=4)
-    items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(40)]
-    result = space(toy, items, k=2, samples=0, confidence=True)
-    best = [toy.translate([item.source])[0][0] for item in items]
-    sure = np.array([math.exp(each) for own in best for each in own.logprobs[:-1]])
-    right = np.array([kept for own in best for kept in kept_tokens(own.tokens[:-1], "ab")], dtype=float)
-    seen = 0
-    for number in range(20):
-        inside = (sure * 20 >= number) & (sure * 20 < number + 1)
-        if inside.any():
-            label = f"{number / 20:g}-{(number + 1) / 20:g}"
-            accuracy, confidence = (
-                only(result, name, bin=label).estimate for name in ("bin_accuracy", "bin_confidence")
-            )
-            assert (accuracy.n, confidence.n) == (inside.sum(), inside.sum())
-            assert accuracy.value == pytest.approx(right[inside].mean())
-            assert confidence.value == pytest.approx(sure[inside].mean())
-            seen += accuracy.n
-    assert seen == len(sure)
-    bins = np.floor(sure * 20)
-    rng = np.random.default_rng(5)
-    errors = []
-    for _ in range(5000):
-        gaps = (rng.random(len(sure)) < sure) - sure
-        errors.append(sum(abs(gaps[bins == number].sum()) for number in np.unique(bins)) / len(sure))
-    by_chance = only(result, "calibration_error_by_chance").estimate.value
-    assert by_chance == pytest.approx(np.mean(errors), abs=4 * float(np.std(errors)) / math.sqrt(200))
-
-
 def _distance(a: str, b: str) -> int:
     """Levenshtein distance by trying all pairs of equally long subsequences of places."""
     best = len(a) + len(b)
