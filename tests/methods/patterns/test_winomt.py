@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
 from babelscope.language.lemmas import lemmatise
 from babelscope.methods.patterns.asking import open_morphology
-from babelscope.methods.patterns.winomt.method import _share, judge, stereotypes_of
+from babelscope.methods.patterns.winomt.method import judge, stereotypes_of
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.runs.execute import run_method
 from babelscope.systems.opening import open_system
@@ -144,11 +143,6 @@ def test_a_missing_analyser_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         open_morphology("ru")
     with pytest.raises(BabelscopeError, match="no WinoMT morphology for 'fr'; known: de, ru, uk"):
         open_morphology("fr")
-
-
-def test_published_figures_have_one_decimal_of_a_percentage() -> None:
-    assert _share(np.array([2.0, 1.0]), np.array([3.0, 0.0]), "published").tolist() == [0.667, 0.0]
-    assert _share(np.array([2.0]), np.array([3.0]), "exact").tolist() == [2 / 3]
 
 
 def test_both_words_of_an_occupation(tests: TestSet) -> None:

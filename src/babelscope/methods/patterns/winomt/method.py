@@ -150,13 +150,15 @@ def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> 
 
 WITHOUT_NEUTRAL = "male and female"
 _STEREOTYPES = ("pro", "anti")
+_DECIMALS = 3
+"""One decimal of a percentage, as published."""
 
 
 def summarise(records: Sequence[Record], settings: WinomtSettings, _seed: int) -> list[Row]:
     """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders."""
     table, rounding = _count_table(records), settings.intermediate_rounding
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
-    rows += _bootstrapped_rows(table, {record["stereotype"] for record in records}, rounding)
+    rows += _f1_and_deltas(table, {record["stereotype"] for record in records}, rounding)
     rows += [*_ratios(table), *_confusion(table)]
     own = {
         "target": settings.target,
@@ -221,51 +223,33 @@ def _by_gender(table: Array, rounding: Rounding) -> list[Row]:
     return rows
 
 
-def _bootstrapped_rows(table: Array, stereotypes: Set[str], rounding: Rounding) -> list[Row]:
+def _f1_and_deltas(table: Array, stereotypes: Set[str], rounding: Rounding) -> list[Row]:
     """What is no plain proportion: F1 by gender, and the differences between genders and between stereotypes."""
     confusion, n = table.sum(axis=2), int(table.sum())
-    own = []
+    exact, shown = [], []
     for number in (0, 1):
-        right = int(confusion[number, number])
-        own.append(f1(right, int(confusion[number].sum() + confusion[:, number].sum()) - 2 * right, n=n))
-    kinds = [proportion(int(table[..., kind].trace()), int(table[..., kind].sum())) for kind in (0, 1)]
-    exact = [*own, difference(own[0], own[1], n), difference(kinds[0], kinds[1], n)]
-    rows = []
-    for name, estimate, value in zip(
-        ("f1_male", "f1_female", "delta_g", "delta_s"), exact, _f1_and_deltas(table, rounding), strict=True
-    ):
-        figure, _, gender = name.partition("_") if name.startswith("f1") else (name, "", "")
-        if name != "delta_s" or stereotypes >= set(_STEREOTYPES):
-            rows.append(Row(figure, _rounded(estimate, float(value)), {"category": gender} if gender else {}))
-    return rows
-
-
-def _f1_and_deltas(table: Array, rounding: Rounding) -> Array:
-    """F1 male, F1 female, delta G, delta S from counts by gold gender, predicted gender and stereotype."""
-    confusion = table.sum(axis=-1)
-    f1 = []
-    for number in (0, 1):
-        right = confusion[..., number, number]
-        recall = _share(right, confusion[..., number, :].sum(axis=-1), rounding)
-        precision = _share(right, confusion[..., :, number].sum(axis=-1), rounding)
-        f1.append(_share(2 * precision * recall, precision + recall, rounding))
-    by_kind = [
-        _share(
-            np.trace(table[..., :, :3, kind], axis1=-2, axis2=-1),
-            table[..., kind].sum(axis=(-1, -2)),
-            rounding,
-        )
-        for kind in (0, 1)
+        right, gold = int(confusion[number, number]), int(confusion[number].sum())
+        predicted = int(confusion[:, number].sum())
+        exact.append(f1(right, gold + predicted - 2 * right, n=n))
+        recall, precision = (_share(right, whole, rounding) for whole in (gold, predicted))
+        shown.append(_share(2 * precision * recall, precision + recall, rounding))
+    rows = [
+        Row("f1", _rounded(*own), {"category": gender})
+        for own, gender in zip(zip(exact, shown, strict=True), GENDERS[:2], strict=True)
     ]
-    return np.stack([*f1, f1[0] - f1[1], by_kind[0] - by_kind[1]])
+    rows.append(Row("delta_g", _rounded(difference(exact[0], exact[1], n), shown[0] - shown[1])))
+    if stereotypes >= set(_STEREOTYPES):
+        pro, anti = ((int(table[..., kind].trace()), int(table[..., kind].sum())) for kind in (0, 1))
+        apart = _share(*pro, rounding) - _share(*anti, rounding)
+        rows.append(Row("delta_s", _rounded(difference(proportion(*pro), proportion(*anti), n), apart)))
+    return rows
 
 
 def _proportion(part: int, whole: int, rounding: Rounding) -> Estimate:
     exact = proportion(part, whole)
-    decimals = _decimals(rounding)
-    if decimals is None or not whole:
+    if rounding == "exact" or not whole:
         return exact
-    return _rounded(exact, round(exact.value, decimals))
+    return _rounded(exact, round(exact.value, _DECIMALS))
 
 
 def _rounded(exact: Estimate, value: float) -> Estimate:
@@ -275,12 +259,10 @@ def _rounded(exact: Estimate, value: float) -> Estimate:
     return Estimate(value, min(value, exact.low), max(value, exact.high), exact.n)
 
 
-def _share(part: Array, whole: Array, rounding: Rounding) -> Array:
+def _share(part: float, whole: float, rounding: Rounding) -> float:
     """part / whole, 0 where whole is 0; rounded if the published way of rounding is chosen."""
-    quotient = np.divide(part, whole, out=np.zeros_like(part, dtype=float), where=np.asarray(whole) > 0)
-    decimals = _decimals(rounding)
-    rounded: Array = quotient if decimals is None else np.round(quotient, decimals)
-    return rounded
+    quotient = part / whole if whole > 0 else 0.0
+    return quotient if rounding == "exact" else float(np.round(quotient, _DECIMALS))
 
 
 def _ratios(table: Array) -> list[Row]:
@@ -305,10 +287,6 @@ def _confusion(table: Array) -> list[Row]:
         for gold in range(3)
         for predicted in range(len(GENDERS))
     ]
-
-
-def _decimals(rounding: Rounding) -> int | None:
-    return 3 if rounding == "published" else None  # one decimal of a percentage, as published
 
 
 def queue(records: Sequence[Record], _settings: WinomtSettings) -> list[Entry]:
