@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from babelscope.core.columns import Group
 from babelscope.core.page import CERTAIN, FEWEST, Caveat
@@ -13,34 +12,19 @@ from babelscope.core.tables import Table
 from babelscope.language.registry import OWN_TYPES
 from babelscope.methods.view import complement, one
 
-Reading = Literal[
-    "control",
-    "too few",
-    "none",
-    "real",
-    "beyond",
-    "false",
-    "as controls",
-    "few controls",
-    "not seen",
-    "forced only",
-]
-READINGS: Mapping[Reading, str] = {
-    "control": "an error that no system is known to make: what is preferred here is a false alarm",
-    "too few": f"fewer than {FEWEST} pairs",
-    "none": "the error was never preferred",
+READINGS: Mapping[str, str] = {
     "real": "its own translations have the error, too",
     "beyond": "preferred more often than controls explain, but not seen in its own translations",
-    "false": "its own translations have the error less often than forced choice reports",
-    "as controls": "preferred no more often than false alarms on controls explain",
-    "few controls": "too few controls to tell whether this is more than false alarms",
-    "not seen": "not seen in its own translations; there are too few controls to compare with",
     "forced only": "neither its own translations nor controls say whether this is more than a false alarm",
+    "not seen": "not seen in its own translations; there are too few controls to compare with",
+    "few controls": "too few controls to tell whether this is more than false alarms",
+    "as controls": "preferred no more often than false alarms on controls explain",
+    "false": "its own translations have the error less often than forced choice reports",
+    "too few": f"fewer than {FEWEST} pairs",
+    "none": "the error was never preferred",
+    "control": "an error that no system is known to make: what is preferred here is a false alarm",
 }
-"""How the figures of an error type are read together."""
-_ORDER: Sequence[Reading] = (
-    "real", "beyond", "forced only", "not seen", "few controls", "as controls", "false", "too few", "none", "control",
-)  # fmt: skip
+"""How the figures of an error type are read together; what is most surely an error first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +42,7 @@ class TypeFigures:
     """Share of pairs beyond the false positives that controls predict (`excess_errors`)."""
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> str:
         """What the figures say together; an interval that covers 0 and an effect that would matter shows nothing."""
         if self.is_control:
             return "control"
@@ -130,7 +114,7 @@ def leading(types: Iterable[TypeFigures]) -> list[TypeFigures]:
 
 def _rank(each: TypeFigures) -> tuple[bool, int]:
     """Sort key: machine references first, then what is most surely an error."""
-    return each.reference != "machine", _ORDER.index(each.reading)
+    return each.reference != "machine", list(READINGS).index(each.reading)
 
 
 def with_interval(estimate: Estimate, factor: float = 1) -> str:

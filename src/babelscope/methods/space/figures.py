@@ -42,7 +42,13 @@ from babelscope.methods.space.regions import (
     with_single_metric,
 )
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.sweep import length_rows, normalisation_rows, sweep_quality_rows, sweep_rows
+from babelscope.methods.space.sweep import (
+    gap_rows,
+    length_rows,
+    normalisation_rows,
+    sweep_quality_rows,
+    sweep_rows,
+)
 from babelscope.methods.space.treatments import treatment_rows
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import estimate_of_statistics, source_groups
@@ -162,14 +168,13 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
             lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
             modes = [next(iter(by_text(found).values())) if found else None for found in lists]
             empty = [mode.empty if mode else None for mode in modes]
-            row = own.share("empty_mode", empty, {"region": region, "view": view}, "empty")
             unresolved = {"unresolved": unresolved_in(own, size)} if region == "top" else {}
             pairs = zip(own.records, modes, strict=True)
             wordless = sum(
                 _is_wordless(mode.text, record.get("references") or ()) for record, mode in pairs if mode
             )
             more = {**({"wordless": wordless} if wordless else {}), **unresolved, **missing}
-            yield Row(row.name, row.estimate, row.labels, {**row.counts, **more})
+            yield own.share("empty_mode", empty, {"region": region, "view": view}, "empty", **more)
 
 
 def _is_wordless(text: str, references: Sequence[str]) -> bool:
@@ -267,12 +272,9 @@ def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iter
     missing = {"missing": lacking} if lacking else {}
     gaps = [missed_by(record, decoding, cell.settings.unresolved) for record in cell.records]
     labels: Labels = {"decoding": decoding, **beam_label(cell.records, decoding)}
-    row = cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
     unproven = sum(record["missed_by"][decoding] is None for record in cell.records)
-    yield Row(row.name, row.estimate, row.labels, {**row.counts, "unresolved": unproven, **missing})
-    missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
-    those = replace(cell, records=[record for record, _ in missed])
-    yield those.mean("search_gap", [gap for _, gap in missed], labels)
+    counts = {"unresolved": unproven, **missing}
+    yield from gap_rows(cell, ("search_error", "search_gap"), gaps, labels, counts)
 
 
 def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:

@@ -297,10 +297,15 @@ class SystemRecords:
         return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
 
     def share(
-        self, name: str, values: Sequence[bool | None], labels: Mapping[str, str | int], yes: str
+        self,
+        name: str,
+        values: Sequence[bool | None],
+        labels: Mapping[str, str | int],
+        yes: str,
+        **counts: int,
     ) -> Row:
         """The proportion of sentences of which something is true; `yes` names their count."""
-        count = {yes: sum(value is True for value in values)}
+        count = {yes: sum(value is True for value in values), **counts}
         return self.mean(name, values, labels, count, share=True)
 
 

@@ -22,6 +22,9 @@ from babelscope.methods.space.regions import (
 from babelscope.stats.intervals import cluster_sums, ratio_of_sums
 from babelscope.systems.asking import ask_translate
 
+MISSES_MODE = ("misses_mode", "mode_gap")
+"""Rows of translations with the system's own length penalty."""
+
 
 def length_rows(cell: SystemRecords) -> Iterator[Row]:
     """Mean length, and length as a ratio to the references', of each decoding and region, over the same sentences."""
@@ -166,7 +169,7 @@ def sweep_rows(cell: SystemRecords) -> Iterator[Row]:
         counts = {"unresolved": proven.count(False)}
         for place, size in enumerate(sizes):
             sized: Labels = {"beam": size, **penalty_label(own)}
-            yield from misses_mode_rows(known, [some[place] for some in compared], sized, counts)
+            yield from gap_rows(known, MISSES_MODE, [some[place] for some in compared], sized, counts)
 
 
 def gap_to_mode(answer: Mapping[str, Any], unresolved: str) -> float | None:
@@ -176,15 +179,18 @@ def gap_to_mode(answer: Mapping[str, Any], unresolved: str) -> float | None:
     return known if proven is None else proven
 
 
-def misses_mode_rows(
-    cell: SystemRecords, gaps: Sequence[float | None], labels: Labels, counts: Mapping[str, int]
+def gap_rows(
+    cell: SystemRecords,
+    names: tuple[str, str],
+    gaps: Sequence[float | None],
+    labels: Labels,
+    counts: Mapping[str, int],
 ) -> Iterator[Row]:
-    """How often a translation, with the system's own length penalty, is not the mode, and by how many nats."""
-    row = cell.share("misses_mode", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
-    yield Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
+    """How often a translation is not the mode, and by how many nats; `names` are those of the two rows."""
+    yield cell.share(names[0], [None if gap is None else gap > 0 for gap in gaps], labels, "missed", **counts)
     missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
     those = SystemRecords([record for record, _ in missed], cell.settings)
-    yield those.mean("mode_gap", [gap for _, gap in missed], labels)
+    yield those.mean(names[1], [gap for _, gap in missed], labels)
 
 
 def penalty_label(records: Sequence[Record]) -> Labels:
@@ -259,4 +265,4 @@ def normalisation_rows(cell: SystemRecords) -> Iterator[Row]:
     if size.get("beam") not in cell.settings.beams:  # else it is among those rows
         gaps = [gap_to_mode(each, cell.settings.unresolved) for each in known]
         unproven = sum(each.get("missed_by") is None for each in known)
-        yield from misses_mode_rows(cell, gaps, {**size, **labels}, {"unresolved": unproven})
+        yield from gap_rows(cell, MISSES_MODE, gaps, {**size, **labels}, {"unresolved": unproven})
