@@ -296,20 +296,6 @@ def test_weights_count_as_many_items_as_they_are_worth() -> None:
     )
 
 
-def test_the_first_bin_has_0_and_the_last_one_certainty() -> None:
-    # Scores of 0.5, 0.54, 0.8, 0.2 and 1: at 0.2 the translation is wrong.
-    margins = [0.0, math.log(0.54 / 0.46), math.log(4), -math.log(4), math.inf]
-    items = [item(number, "m") for number in range(5)]
-    scores = {each.id: (-9.0, -9.0 - margin) for each, margin in zip(items, margins, strict=True)}
-    result = condition(None, GivenScores(scores), items)
-    bins = {row.labels["bin"]: row for row in result.rows if row.name == "confidence"}
-    assert {name: (row.counts["items"], row.counts["correct"]) for name, row in bins.items()} == {
-        "0-0.001": (1, 1), "0.001-0.003": (0, 0), "0.003-0.01": (0, 0), "0.01-0.03": (0, 0),
-        "0.03-0.1": (1, 1), "0.1-0.3": (0, 0), "0.3-0.5": (3, 2),
-    }  # fmt: skip
-    assert bins["0.3-0.5"].estimate.value == pytest.approx(3 / 5)
-
-
 # --- how systems are asked
 
 

@@ -19,9 +19,9 @@ from babelscope.core.results import Result, Row
 from babelscope.lab.grammar.contrasts import CONTRASTS
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker
-from babelscope.methods.base import find_method, set_up
+from babelscope.methods.base import set_up
 from babelscope.methods.errors.view import VIEW
-from babelscope.testsets import MinimalPair, TestSet
+from babelscope.testsets import MinimalPair
 from babelscope.testsets.items import Item, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.toys import ToySystem
@@ -171,10 +171,3 @@ def test_wrong_types_are_refused() -> None:
     assert one != all_types
     assert "HanTa" in one
     assert "py3langid" in one
-
-
-def test_both_kinds_of_items_are_judged() -> None:
-    setup = set_up("errors", {})
-    for item in (PAIRS[0], ParallelSentence("1", "a", ("b",))):
-        assert setup.judges("tests", TestSet("tests", (item,)))
-    assert find_method("errors").needs == {"system": ("translate",)}
