@@ -28,8 +28,8 @@ from babelscope.lab.training.networks import new_network, save_network
 from babelscope.lab.training.settings import settings_for
 from babelscope.lab.training.tokenizer import copy_tokenizer, load_pieces
 from babelscope.lab.training.train import train
-from babelscope.methods.condition.correction import corrected_row
 from babelscope.methods.condition.figures import accuracy_rows, margin_of_record, undecided_rows
+from babelscope.methods.condition.method import corrected_row
 from babelscope.methods.condition.preflight import Truth, known_truths, noise_of, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.runs.judging import condition

@@ -9,7 +9,7 @@ import babelscope
 
 SOURCE = Path(babelscope.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
-MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION = 400, 60
+MOST_LINES_OF_A_FILE, MOST_LINES_OF_A_FUNCTION = 700, 60
 # Functions that are too long still; nothing is added here.
 TO_BE_SPLIT = {"run_study"}
 

@@ -21,9 +21,8 @@ from babelscope.language.registry import (
 )
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.methods.errors.detect import detect_in_pairs as detect_errors
-from babelscope.methods.patterns.morphology import open_morphology
-from babelscope.testsets.items import MinimalPair
+from babelscope.methods.errors.detect import detect_in_pairs
+from babelscope.methods.patterns.asking import open_morphology
 from babelscope.util.errors import BabelscopeError
 from benchmarks.pairs import measure_detector
 
@@ -146,18 +145,21 @@ def test_implausible_types_are_controls_whoever_brings_them() -> None:
 @pytest.mark.usefixtures("shoutish")
 def test_an_item_is_asked_about_in_the_language_of_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pytest " in detecting.analysis_version()
-    items = [
-        MinimalPair("1", "Go!", "SHOUT", ("hush",), "whisper", "human"),
-        MinimalPair("2", "a", "b", ("c",), "mine", "human"),
+    records = [
+        {"source": source, "phenomenon": name, "texts": texts, "best": {"text": "sh"}}
+        for source, name, texts in (
+            ("Go!", "whisper", {"correct": "SHOUT", "contrastive": ["hush"]}),
+            ("a", "mine", {"correct": "b", "contrastive": ["c"]}),
+        )
     ]
     # No German detector is asked about Shoutish, so German need not be installed.
     monkeypatch.setattr(Language, "analyser", _only_shoutish)
-    assert detect_errors(items, {"Go!": "sh"}) == [
+    assert detect_in_pairs(records) == [
         {"detected": {"reference": {"whisper": False}, "best": True, "contrastive": [True]}},
         {},
     ]
     monkeypatch.setattr(Language, "analysis_version", lambda _self: "")
-    assert detect_errors(items, {"Go!": "sh"}) == [{}, {}]
+    assert detect_in_pairs(records) == [{}, {}]
 
 
 def _only_shoutish(self: Language) -> Shouting:

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Scored, Target
+import babelscope as bs
+from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.question import Asked
-from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.base import Method, Settings, Setup, find_method, method_names, set_up
-from babelscope.methods.cells import make_cells
+from babelscope.core.results import Estimate, Record, Result, Row, signature
+from babelscope.methods.base import Method, Settings, Setup, find_method, languages_of, method_names, set_up
+from babelscope.methods.cells import config_of, make_cells
+from babelscope.methods.languages import language_mismatch
+from babelscope.methods.tokenising import check_reference_words
+from babelscope.report.summary import summarise
 from babelscope.runs.execute import run_method
+from babelscope.systems.chatter import Chatter
+from babelscope.systems.watched import watched
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
+from babelscope.testsets.items import AmbiguousSource, Item, SourceSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.toys import ToySystem
+from tests.support.unspaced import CHINESE, THAI, Lines
 
 ITEMS = tuple(
     ParallelSentence(f"i{number}", f"a{number}", ("ab",), extra={"domain": "toy"}) for number in range(5)
@@ -34,7 +43,7 @@ def ask(systems: Mapping[str, Any], items: Sequence[Any], settings: Weighted, _s
     return [{"weighted": (settings.weight * each.total,)} for each in judged]
 
 
-def summarise(records: Sequence[Record], _settings: Weighted, seed: int) -> list[Row]:
+def sum_up(records: Sequence[Record], _settings: Weighted, seed: int) -> list[Row]:
     # A record is what would be read from a file: tuples are lists by now.
     assert all(isinstance(record["weighted"], list) for record in records)
     return [
@@ -43,7 +52,7 @@ def summarise(records: Sequence[Record], _settings: Weighted, seed: int) -> list
 
 
 WEIGHTED = Method(
-    "weighted", "a method with two roles", ParallelSentence, Weighted, ask, summarise,
+    "weighted", "a method with two roles", ParallelSentence, Weighted, ask, sum_up,
     {"system": ("translate",), "evaluator": ("score",)},
 )  # fmt: skip
 
@@ -206,3 +215,197 @@ def test_a_method_judges_the_test_sets_that_fit_and_that_it_is_meant_for() -> No
     ):
         with pytest.raises(BabelscopeError, match=told):
             make_cells(setups, systems, tests, 0)
+
+
+SENTENCES: Sequence[Item] = [
+    ParallelSentence(id="1", source="Two dogs run.", references=("Zwei Hunde laufen.",)),
+    ParallelSentence(id="2", source="A cat sleeps.", references=("Eine Katze schläft.",)),
+]
+PAIRS: Sequence[Item] = [
+    MinimalPair(
+        id="1",
+        source="Two dogs run.",
+        correct="Zwei Hunde laufen.",
+        contrastive=("Zwei Hund laufen.",),
+        phenomenon="number",
+        reference="human",
+    ),
+    MinimalPair(
+        id="2",
+        source="A cat sleeps.",
+        correct="Eine Katze schläft.",
+        contrastive=("Eine Katze schlafen.",),
+        phenomenon="number",
+        reference="human",
+    ),
+]
+AMBIGUOUS: Sequence[Item] = [
+    AmbiguousSource(
+        id=str(number),
+        source=source,
+        category="c",
+        correct_sources=(f"{source} (a)",),
+        incorrect_sources=(f"{source} (b)",),
+        extra={"word": "dogs", "lemmas": ["hunde", "katze"], "wrong_lemmas": ["vogel"]},
+    )
+    for number, source in enumerate(["Two dogs run.", "A cat sleeps."], 1)
+]
+
+
+class Chatty:
+    """Translates the first sentence with a preamble; scores by length."""
+
+    name = "chatty"
+    fingerprint = Fingerprint("chatty")
+
+    def translate(self, questions: Sequence[Any], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        said = {"Two dogs run.": "Here is the translation: Zwei Hunde laufen."}
+        return [[_scored(said.get(each.source, "Eine Katze schläft."))] for each in questions]
+
+    def score(self, pairs: Sequence[tuple[Any, Any]]) -> list[Scored]:
+        return [_scored(target if isinstance(target, str) else target.text) for _, target in pairs]
+
+    def sample(self, questions: Sequence[Any], *, n: int, seed: int) -> list[list[Scored]]:  # noqa: ARG002
+        return [[found] * n for [found] in self.translate(questions)]
+
+
+def _scored(text: str) -> Scored:
+    return Scored(text, (*text, "</s>"), (-0.1,) * (len(text) + 1))
+
+
+CASES: list[tuple[str, Sequence[Item], dict[str, Any], str]] = [
+    ("quality", SENTENCES, {}, "bleu"),
+    ("contrast", PAIRS, {"spread": 0}, "all"),
+    ("condition", AMBIGUOUS, {"evaluator": Chatty(), "preflight": 0}, "all"),
+    ("patterns_mucow", AMBIGUOUS, {}, "precision"),
+    ("errors", SENTENCES, {"language": "de"}, "generated_errors"),
+    ("space", SENTENCES, {"k": 0, "samples": 3}, "quality"),
+]
+
+
+def run(how: Any, method: str, items: Sequence[Item], settings: dict[str, Any]) -> Result:
+    return run_method(method, watched(Chatty(), Chatter(how, "German")), items, **settings)
+
+
+@pytest.mark.parametrize(("method", "items", "settings", "figure"), CASES, ids=[case[0] for case in CASES])
+def test_every_method_counts_it(
+    method: str, items: Sequence[Item], settings: dict[str, Any], figure: str
+) -> None:
+    result = run("count", method, items, settings)
+    row = next(row for row in result.rows if row.name == figure)
+    assert row.counts["preamble"] == 1
+    assert "cleaned" not in row.counts
+    told = " ".join(summarise(result, width=80).split())
+    assert "a translation with words of the model before it" in told
+    cleaned = next(row for row in run("yes", method, items, settings).rows if row.name == figure)
+    assert (cleaned.counts["preamble"], cleaned.counts["cleaned"]) == (1, 1)
+    plain = next(row for row in run("no", method, items, settings).rows if row.name == figure)
+    assert "preamble" not in plain.counts
+
+
+def test_samples_with_chatter_are_counted_by_draws() -> None:
+    rows = run("count", "space", SENTENCES, {"k": 0, "samples": 3}).rows
+    drawn = next(row for row in rows if row.labels.get("decoding") == "samples")
+    assert drawn.counts["chatter"] == 3
+
+
+def test_what_is_cut_off_changes_a_figure() -> None:
+    counted, cleaned = (run(how, "quality", SENTENCES, {}).rows[0].estimate.value for how in ("count", "yes"))
+    assert cleaned == pytest.approx(100)
+    assert counted < cleaned
+
+
+ENGLISH = [
+    "The dog sleeps on the floor.",
+    "My sister does not read books.",
+    "We will see them tomorrow morning.",
+]
+SPANISH = ["El perro duerme en el suelo.", "Mi hermana no lee libros.", "Los veremos mañana por la mañana."]
+OTHER_SPANISH = [
+    "La ventana está abierta todavía.",
+    "Nunca quisieron vender la casa.",
+    "Hace mucho frío aquí.",
+]
+
+
+@pytest.mark.parametrize(
+    ("translations", "references", "found"),
+    [
+        (ENGLISH, SPANISH, ("en", "es")),
+        (OTHER_SPANISH, SPANISH, None),
+        (["ok", "no"], SPANISH, None),
+        (["", ""], SPANISH, None),
+        ([], [], None),
+    ],
+)
+def test_both_must_be_clearly_in_another_language(
+    translations: list[str], references: list[str], found: tuple[str, str] | None
+) -> None:
+    assert language_mismatch(translations, references) == found
+
+
+@pytest.mark.parametrize(("written", "told"), [(ENGLISH, True), (OTHER_SPANISH, False)])
+def test_a_summary_of_quality_says_it(tmp_path: Path, written: list[str], told: bool) -> None:
+    for name, lines in (("in", ENGLISH), ("ref", SPANISH), ("out", written)):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    result = bs.quality(
+        bs.open_system(f"file:{tmp_path}/out"), bs.load(f"parallel:{tmp_path}/in,{tmp_path}/ref")
+    )
+    kept = " ".join(summarise(result, width=200).split())
+    assert ("its translations are in the language en, the references in es" in kept) == told
+
+
+GERMAN: Lines = tuple((f"He came {n}.", f"Er kam am Abend nach Hause, {n}.", "Er kam.") for n in range(9))
+
+
+def items(lines: Lines, language: str | None = None) -> list[ParallelSentence]:
+    return [
+        ParallelSentence(f"{language} {number}", source, (reference,), target_language=language)
+        for number, (source, reference, _) in enumerate(lines)
+    ]
+
+
+def test_the_test_set_is_checked_as_a_whole() -> None:
+    one = ParallelSentence("one", "Hello.", (CHINESE[0][1],))
+    with pytest.warns(UserWarning, match="1 of 10 references are in a script .* 13a does not split") as told:
+        check_reference_words([*items(GERMAN), one], ["bleu", "ribes"], "")
+    assert len(told) == 1
+    with pytest.raises(BabelscopeError, match="give the items their target_language, or say --tokenize zh"):
+        check_reference_words([*items(GERMAN[:2]), *items(CHINESE)], ["ribes"], "")
+
+
+def test_each_language_is_checked_with_its_own_tokeniser() -> None:
+    mixed = [*items(GERMAN, "de"), *items(CHINESE, "zh"), *items(THAI, "tha_Thai")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_reference_words(mixed, ["bleu", "ribes", "ter", "chrf"], "")
+    with pytest.raises(
+        BabelscopeError, match=r"references for chrf\+\+ .*; take chrf, which counts characters"
+    ):
+        check_reference_words(mixed, ["chrf++"], "")
+    # The language that somebody states does not decide what can be split.
+    with pytest.raises(BabelscopeError, match=r"\(Thai\), which zh cannot split"):
+        check_reference_words(items(THAI, "zh"), ["bleu"], "")
+
+
+def signed(method: str, asked: list[ParallelSentence], **settings: Any) -> str:
+    tests = {"t": TestSet("t", tuple(asked))}
+    return signature(config_of([set_up(method, settings)], [], tests, seed=0, chunk=1))
+
+
+@pytest.mark.parametrize(
+    ("method", "metric"), [("quality", "metric"), ("challenge", "metrics"), ("space", "metric")]
+)
+def test_the_signature_says_what_was_chosen(method: str, metric: str) -> None:
+    by_bleu = {metric: ("bleu",)}
+    assert "tokenize" not in signed(method, items(GERMAN, "de"), **by_bleu)
+    assert "tokenize" not in signed(method, items(GERMAN), **by_bleu)
+    assert "|tokenize:zh|" in signed(method, items(CHINESE, "zh-CN"), **by_bleu)
+    assert "|tokenize:char,zh|" in signed(method, [*items(CHINESE, "zh"), *items(THAI, "th")], **by_bleu)
+    assert "|tokenize:intl|" in signed(method, items(CHINESE, "zh"), tokenize="intl", **by_bleu)
+
+
+def test_items_without_references_need_no_tokeniser() -> None:
+    japanese = SourceSentence("1", "Hello.", target_language="ja")
+    assert languages_of([japanese]) == frozenset()
+    check_reference_words([japanese], ["bleu"], "")  # whether MeCab is installed or not

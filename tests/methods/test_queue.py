@@ -8,9 +8,20 @@ from typing import Any
 
 import pytest
 
+from babelscope.annotate.items import Task, make_tasks
 from babelscope.methods.base import Method, find_method, method_names
 from babelscope.methods.challenge.annotation import entries as dependencies
+from babelscope.methods.condition.method import queue as condition
+from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.contrast.method import queue as contrast
+from babelscope.methods.contrast.settings import ContrastSettings
+from babelscope.methods.patterns.mucow.method import queue as mucow
+from babelscope.methods.patterns.mucow.settings import MucowSettings
+from babelscope.methods.patterns.winomt.method import queue as winomt
+from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.methods.queue import Drawn, Entry, draw_queue, entry, find_queue
+from babelscope.methods.space.method import queue as space
+from babelscope.methods.space.settings import SpaceSettings
 from babelscope.util.errors import BabelscopeError
 
 SIZES = {"many": 70, "some": 25, "few": 5}
@@ -31,7 +42,7 @@ def queue(records: Any, _settings: object) -> list[Entry]:
     ]
 
 
-METHOD: Method = replace(find_method("likelihood"), queue=f"{__name__}:queue")
+METHOD: Method = replace(find_method("likelihood"), queue=queue)
 
 
 def drawn(n: int, seed: int = 0, records: Any = RECORDS) -> Drawn:
@@ -107,6 +118,187 @@ def test_a_method_without_a_queue_says_so() -> None:
         assert callable(find_queue(find_method(name)))
 
 
-def test_what_is_no_function_is_refused() -> None:
-    with pytest.raises(BabelscopeError, match="not a function that makes a queue"):
-        find_queue(replace(METHOD, queue=f"{__name__}:SIZES"))
+KEYS = {"id": "1", "system": "one", "tests": "t", "source": "A pen at the bank."}
+
+
+def tasks(entries: list[Entry]) -> list[Task]:
+    return make_tasks([("q", each.line) for each in entries], None, "q")
+
+
+def shown(task: Task) -> dict[str, str]:
+    return {block.title: "".join(text for text, _ in block.pieces) for block in task.blocks}
+
+
+def pair(number: int, *variants: str, correct: str = "Ein Stift.", system: str = "one") -> dict[str, Any]:
+    scored = {"logprobs": [-1.0], "tokens": ["x"], "notes": []}
+    return {
+        **KEYS,
+        "id": str(number),
+        "system": system,
+        "phenomenon": "p",
+        "reference": "human",
+        "correct": {"text": correct, **scored},
+        "contrastive": [{"text": text, **scored} for text in variants],
+        "verdict": "correct",
+    }
+
+
+def test_pairs_are_asked_once_and_their_order_tells_nothing() -> None:
+    records = [pair(n, f"Ein Gehege {n}.", system=s) for s in ("one", "two") for n in range(400)]
+    found = contrast(records, ContrastSettings())
+    assert len(found) == 400
+    assert not any("system" in each.line for each in found)
+    places = Counter(each.line["gold"] for each in found)
+    assert abs(places["A"] - 200) < 40, "four standard deviations"
+    for each in found:
+        texts = each.line["translations"]
+        assert texts["AB".index(each.line["gold"])] == "Ein Stift."
+    assert found[0].group == ("p", "human")
+    # What an annotator gets: the source and the two translations.
+    assert shown(tasks(found)[0]).keys() == {"Source", "Translation A", "Translation B"}
+    assert contrast(records[::-1], ContrastSettings())[-1].line == found[0].line, (
+        "whatever the order of records"
+    )
+
+
+def test_items_with_several_variants_have_as_many_letters() -> None:
+    (found,) = contrast([pair(1, "b", "c", "d")], ContrastSettings())
+    assert sorted(found.line["translations"]) == ["Ein Stift.", "b", "c", "d"]
+    assert [label.value for label in tasks([found])[0].labels][:4] == ["A", "B", "C", "D"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pair(1, " "),
+        pair(1, "Ein Stift."),
+        pair(1, "b", "b"),
+        pair(1, *(str(n) for n in range(26))),
+        {**pair(1, "b"), "source": ""},
+        {**KEYS, "phenomenon": "p", "reference": "human", "texts": {"correct": "", "contrastive": []}},
+    ],
+)
+def test_pairs_that_leave_no_choice_are_left_out(record: dict[str, Any]) -> None:
+    assert contrast([record], ContrastSettings()) == []
+
+
+def test_stored_scores_have_their_texts() -> None:
+    texts = {"correct": "Ein Stift.", "contrastive": ["Ein Gehege."]}
+    (found,) = contrast(
+        [{**KEYS, "phenomenon": "p", "reference": "machine", "texts": texts}], ContrastSettings()
+    )
+    assert sorted(found.line["translations"]) == ["Ein Gehege.", "Ein Stift."]
+
+
+def judged(**fields: Any) -> dict[str, Any]:
+    """A record of conditioning."""
+    return {
+        **KEYS,
+        "category": "frequent",
+        "gold": "bank/frequent",
+        "translation": "Ein Stift.",
+        "verdict": "wrong",
+        "score": 0.1,
+        "under_correct": [
+            {"source": f"A {n} pen at the bank.", "total": -1.0, "tokens": 3} for n in range(9)
+        ],
+        "under_incorrect": [{"source": "A sheep pen at the bank.", "total": -1.0, "tokens": 3}],
+        **fields,
+    }
+
+
+def asked(record: dict[str, Any]) -> list[Task]:
+    return tasks(condition([record], ConditionSettings()))
+
+
+def test_conditioning_asks_for_the_gender_of_an_occupation() -> None:
+    record = judged(gold="female", extra={"occupation": "bank", "reference": "SECRET"})
+    (task,) = asked(record)
+    assert (task.kind, task.get("gold")) == ("winomt", "female")
+    assert shown(task) == {"Source": KEYS["source"], "Translation": "Ein Stift."}
+
+
+def test_or_for_the_sense_that_words_tell() -> None:
+    extra = {"word": "pen", "lemmas": ["stift", "füller"], "wrong_lemmas": ["gehege"]}
+    (task,) = asked(judged(extra=extra))
+    assert task.kind == "mucow"
+    assert shown(task) == {
+        "Source": KEYS["source"],
+        "Translation": "Ein Stift.",
+        "Correct sense of “pen”": "stift, füller",
+        "Wrong sense of “pen”": "gehege",
+    }
+
+
+@pytest.mark.parametrize(
+    "extra", [{}, {"lemmas": "stift", "wrong_lemmas": ["x"]}, {"word": 3, "occupation": []}]
+)
+def test_or_for_the_sense_that_sources_with_cues_tell(extra: dict[str, Any]) -> None:
+    (task,) = asked(judged(extra=extra))
+    assert task.kind == "mucow"
+    assert shown(task)["Correct sense"].count("\n") == 4, "five of nine"
+    assert shown(task)["Wrong sense"] == "A sheep pen at the bank."
+    assert not any(mark for block in task.blocks for _, mark in block.pieces)
+    (with_word,) = asked(judged(extra={**extra, "word": "pen"}))
+    assert "Correct sense of “pen”" in shown(with_word)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"translation": None},
+        {"verdict": None},
+        {"under_correct": [], "under_incorrect": []},
+        {"gold": "neutral", "extra": {"occupation": "bank"}, "under_correct": []},
+    ],
+)
+def test_conditioning_asks_nothing_that_it_could_not_tell(fields: dict[str, Any]) -> None:
+    assert condition([judged(**fields)], ConditionSettings()) == []
+    without = judged(**fields)
+    del without["under_correct"], without["under_incorrect"]  # stored scores have no sources
+    assert condition([without], ConditionSettings()) == []
+
+
+def test_patterns_ask_for_what_they_tell() -> None:
+    sense = {
+        **KEYS,
+        "word": "pen",
+        "category": "frequent",
+        "right_words": ["stift"],
+        "wrong_words": ["gehege"],
+        "translation": "",
+        "lemmas": "SECRET",
+        "correct": None,
+    }
+    (task,) = tasks(mucow([sense], MucowSettings()))
+    assert shown(task)["Correct sense of “pen”"] == "stift"
+    assert mucow([{**sense, "wrong_words": []}], MucowSettings()) == []
+    (untold,) = tasks(mucow([{**sense, "word": None}], MucowSettings()))
+    assert "Correct sense" in shown(untold)
+    # Records as they are: `lemmas` are the translation's.
+    (as_it_is,) = make_tasks([("r", sense)], "mucow", "r")
+    assert shown(as_it_is) == shown(task)
+    gender = {**KEYS, "occupation": "bank", "gold": "male", "translation": "Ein.", "predicted": "female"}
+    neutral = {**gender, "id": "2", "gold": "neutral"}
+    (task,) = tasks(winomt([gender, neutral], WinomtSettings(target="de")))
+    assert (task.kind, task.get("gold"), task.get("predicted")) == ("winomt", "male", None)
+
+
+def listed(*texts: str, exact: bool = True, kqrg: float | None = 0.5) -> dict[str, Any]:
+    found = [{"text": text, "logprob": -float(n), "quality": 0.1} for n, text in enumerate(texts)]
+    top = {"found": found, "exact": exact, "bound": -0.5}
+    return {**KEYS, "top": top, "top_kqrg": kqrg}
+
+
+def test_a_space_is_asked_about_as_it_is_ranked() -> None:
+    (task,) = tasks(space([listed("b", "", "a")], SpaceSettings(k=3)))
+    assert (task.kind, task.translations) == ("ranking", ("b", "", "a"))
+    # Of a run with a larger k, the first few: what a smaller k would have been.
+    (shorter,) = space([listed("b", "", "a")], SpaceSettings(k=2))
+    assert shorter.line["translations"] == ["b", ""]
+    assert space([listed("b")], SpaceSettings(k=3)) == []
+    assert space([listed("b", "a", exact=False, kqrg=None)], SpaceSettings(k=2)) == []
+    kept = SpaceSettings(k=2, unresolved="keep")
+    assert len(space([listed("b", "a", exact=False)], kept)) == 1
+    with pytest.raises(BabelscopeError, match="lists of 27 translations are too long to judge; 26"):
+        space([listed("b", "a")], SpaceSettings(k=27))

@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 import babelscope as bs
-from babelscope.core.answers import Fingerprint, Scored
-from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Estimate, Result, Row
 from babelscope.testsets import ParallelSentence
 from tests.support.toy_fixtures import Babelscope
+from tests.support.toys import Canned
 
 OUTCOMES = ("p", "p_holm", "significant", "noise")
 DRAWN = ("control_mean", "control_sd", "control_rank", "length_pearson", "length_spearman")
@@ -108,48 +107,10 @@ def pairs(count: int, seed: int) -> list[tuple[str, str, str]]:
     return made
 
 
-class Stored:
-    """A system that has a translation for each source."""
-
-    name = "stored"
-    fingerprint = Fingerprint("stored")
-
-    def __init__(self, known: dict[str, str]) -> None:
-        self._known = known
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self._known[source])] for source in sources_of(questions)]
-
-
-def test_a_difference_of_corpus_scores_is_as_sure_for_40_sentences_given_twice(
-    babelscope: Babelscope, tmp_path: Path
-) -> None:
-    found = []
-    for times in (1, 2):
-        ours, theirs = pairs(40, 1) * times, [each for _, _, each in pairs(40, 2)] * times
-        lines = [
-            {"id": f"{number}", "source": source, "reference": reference}
-            for number, (source, reference, _) in enumerate(ours)
-        ]
-        (tmp_path / "tests.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-        own = [output for _, _, output in ours]
-        mixed = [theirs[place] if place % 8 == 0 else output for place, output in enumerate(own)]
-        (tmp_path / "a.txt").write_text("".join(f"{output}\n" for output in own))
-        (tmp_path / "b.txt").write_text("".join(f"{output}\n" for output in mixed))
-        both = ("--system", "file:a.txt", "--system", "file:b.txt")
-        ran = babelscope("quality", "--tests", "tests.jsonl", *both, "--metric", "bleu", "--json")
-        assert ran.code == 0, ran.err
-        rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
-        found.append([(row["name"], row["value"], row["low"], row["high"]) for row in rows])
-    once, again = found
-    assert [name for name, *_ in once] == [name for name, *_ in again]
-    assert [each[1:] for each in again] == [pytest.approx(each[1:]) for each in once]
-
-
 def test_more_than_a_thousand_sentences_are_grouped_by_source() -> None:
     known = pairs(1200, 3)
     items = [ParallelSentence(str(n), source, (text,)) for n, (source, text, _) in enumerate(known)]
-    system = Stored({source: output for source, _, output in known})
+    system = Canned({source: output for source, _, output in known})
     once, again, moved = (
         bs.quality(system, some, metric=("chrf",)).rows[0].estimate
         for some in (items, [each for item in items for each in twice([item])], items[::-1])
@@ -161,7 +122,7 @@ def test_more_than_a_thousand_sentences_are_grouped_by_source() -> None:
 def test_intervals_cover_where_sources_are_repeated() -> None:
     """Of 40 sources, each given one to three times; without clusters, 82 % of intervals cover the truth."""
     bank = pairs(3000, 4)
-    system = Stored({source: output for source, _, output in bank})
+    system = Canned({source: output for source, _, output in bank})
     whole = [ParallelSentence(source, source, (reference,)) for source, reference, _ in bank]
     truth = bs.quality(system, whole, metric=("chrf",)).rows[0].estimate.value
     rng = np.random.default_rng(5)

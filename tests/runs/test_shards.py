@@ -101,7 +101,7 @@ def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
 
 
 def test_there_is_a_case_for_every_built_in_method() -> None:
-    # No lab system answers in words: those methods have the same test in tests/methods/answers/test_runs.py.
+    # No lab system answers in words: those methods have the same test in tests/methods/answers/test_answers.py.
     assert LAB.keys() == {name for name in _BUILT_IN if not name.endswith("_answers")}
 
 

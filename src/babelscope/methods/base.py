@@ -69,11 +69,9 @@ class Method:
     chunk: int = DEFAULT_CHUNK
     """Most items asked and stored together. A method whose items take seconds each names fewer, so that a kill loses
     about a minute of work."""
-    as_a_whole: bool = False
-    """All items form one chunk, because `ask` needs all answers together: to align them, or to read files parallel
-    to them. Such an `ask` may itself return `unanswered` records."""
     whole_if: Callable[[Any], bool] = lambda _settings: False
-    """Settings -> whether all items form one chunk under these, because `judge` needs all records together."""
+    """Settings -> whether all items form one chunk, because `ask` or `judge` needs all of them together: to align
+    translations, or to read files parallel to them. Such an `ask` may itself return `unanswered` records."""
     asks: frozenset[str] = frozenset()
     """Settings that the answers depend on. After a run they cannot be changed without asking again."""
     lowers: frozenset[str] = frozenset()
@@ -88,8 +86,6 @@ class Method:
     check_items: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None
     """(items of a test set, settings) -> nothing, or an error where it cannot judge one of them. Called before any
     system is asked."""
-    needs_more: Callable[[Any], Mapping[str, tuple[Capability, ...]]] = lambda _settings: {}
-    """Settings -> capabilities that these settings need beyond `needs`, by role."""
     identity: Callable[[Any], Mapping[str, Any]] = lambda _settings: {}
     """Settings -> what some of them resolved to, by name (versions of analysers, digests of programs). The signature
     has these in place of the values that the user wrote."""
@@ -114,12 +110,10 @@ class Method:
     """Figure -> what must be said where it stands beside the same figure of another system."""
     also: tuple[type[Item], ...] = ()
     """Other kinds of items that it judges, too."""
-    check: Callable[[Sequence[Any], Any], None] = lambda _items, _settings: None
-    """(all items of a test set, settings): refuses what it cannot judge, before any system is asked."""
     view: str = ""
     """`module:attribute` of its `View`; imported when a report is made."""
-    queue: str = ""
-    """`module:attribute` of what people are asked about its records (`methods/queue.py`); imported when they are."""
+    queue: Callable[[Sequence[Record], Any], list[Any]] | None = None
+    """What people are asked about its records: a `Queue` of `methods/queue.py`."""
 
     @property
     def kinds(self) -> tuple[type[Item], ...]:
@@ -179,11 +173,6 @@ class Setup:
         by_language = self.method.identity_on(self.settings, languages)
         return {**self.method.identity(self.settings), **by_language}
 
-    @property
-    def config(self) -> Config:
-        """Its part of the signature, whatever the test sets."""
-        return self.config_on({})
-
     def config_on(self, tests: Mapping[str, TestSet]) -> Config:
         """Its part of the signature; systems and programs are identified by fingerprint, not by name."""
         return {
@@ -227,10 +216,7 @@ def check_settings(method: Method, given: Mapping[str, Any]) -> Settings:
 
 
 def restore_settings(method: Method, stored: Mapping[str, Any]) -> Settings:
-    """Settings as a run stores them, of the right types: files that they name need not exist here.
-
-    A ValueError names the setting that is of another type.
-    """
+    """Settings as a run stores them, of the right types: files that they name need not exist here."""
     values = {}
     fields = method.settings.model_fields
     for name, value in stored.items():

@@ -149,18 +149,11 @@ def cell_rows(
             row.name,
             row.estimate,
             {**labels, **row.labels},
-            {
-                **row.counts,
-                "skipped": row.counts.get("skipped", 0) + (0 if _is_part(method, row) else left_out),
-            },
+            {**row.counts, "skipped": row.counts.get("skipped", 0) + (0 if is_part else left_out)},
         )
         for row in rows
+        for is_part in [any(row.labels.get(label, "all") != "all" for label in method.part_labels)]
     ]
-
-
-def _is_part(method: Method, row: Row) -> bool:
-    """Whether a row is over a part of the items."""
-    return any(row.labels.get(label, "all") != "all" for label in method.part_labels)
 
 
 def make_cells(
@@ -183,10 +176,6 @@ def make_cells(
         cell.setup.method.check_system(
             part_for(cell.system, cell.tests_name), cell.tests.items, cell.setup.settings
         )
-    for setup in setups:
-        for tests_name, each in tests.items():
-            if setup.judges(tests_name, each):
-                _check_tests(setup, tests_name, each)
     _refuse_shared(cells)
     _warn_of_dropped_context(cells)
     return [
@@ -258,18 +247,9 @@ def _refuse_shared(cells: Sequence[Cell]) -> None:
                 )
 
 
-def _check_tests(setup: Setup, name: str, tests: TestSet) -> None:
-    """Refuse a test set that the method itself refuses, naming both."""
-    try:
-        setup.method.check(tests.items, setup.settings)
-    except BabelscopeError as error:
-        raise BabelscopeError(f"{setup.label}, {name}: {error}") from None
-
-
 def _require_capabilities(cell: Cell) -> None:
     """Refuse a system that cannot do what the method needs of its role."""
     setup = cell.setup
-    more = setup.method.needs_more(setup.settings)
     for role, needed in setup.method.needs.items():
         system = cell.systems[role]
         try:
@@ -277,8 +257,6 @@ def _require_capabilities(cell: Cell) -> None:
         except BabelscopeError as error:
             others = [said for has, said in setup.method.otherwise.items() if has in capabilities(system)]
             raise BabelscopeError("; ".join([str(error), *others])) from None
-        extra = _without_substitutes(setup, system, more.get(role, ()))
-        require(system, *extra, what_for=f"{setup.label} with these settings")
 
 
 def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
@@ -290,9 +268,8 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
             )
         if not any(setup.judges(name, each) for name, each in tests.items()):
             have = ", ".join(f"{name} has {each.kind.__name__}" for name, each in tests.items())
-            raise BabelscopeError(
-                f"{setup.label} judges {_in_words(setup.method)} items, but no test set has them ({have})"
-            )
+            kinds = " or ".join(kind.__name__ for kind in setup.method.kinds)
+            raise BabelscopeError(f"{setup.label} judges {kinds} items, but no test set has them ({have})")
     for setup in setups:
         for name in (name for name, each in tests.items() if setup.judges(name, each)):
             try:
@@ -308,10 +285,6 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
     for name, each in tests.items():
         if not any(setup.judges(name, each) for setup in setups):
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
-
-
-def _in_words(method: Method) -> str:
-    return " or ".join(kind.__name__ for kind in method.kinds)
 
 
 def _without_substitutes(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from babelscope.core.comparable import Comparable
 from babelscope.core.notes import told_counts
 from babelscope.core.results import Record
 from babelscope.methods.tokenising import stated_languages
@@ -68,13 +67,3 @@ def answer_counts(records: Sequence[Record]) -> dict[str, int]:
 def scale_of(name: str) -> Scale:
     """A metric's scale. External scores are taken to be better if higher: their program is not started to ask."""
     return Scale(None, None) if ":" in name else find_metric(name).scale
-
-
-def comparable_scores(names: Sequence[str]) -> list[Comparable]:
-    """The sentence score by each metric."""
-    found = []
-    for name in names:
-        scale = scale_of(name)
-        unit = "points" if scale.unit == "percent" else name
-        found.append(Comparable(("scores", name), unit, name, higher_is_better=scale.better == "higher"))
-    return found

@@ -10,6 +10,7 @@ from babelscope.core.columns import Column, Group
 from babelscope.core.factors import SEED, Rest, but, is_number, sort_key, told_apart
 from babelscope.core.page import Caveat, Curve, Headline, Lines, Picture, Point, Unit, View, count_of, point
 from babelscope.core.results import Estimate
+from babelscope.methods.grouping import grouped
 from babelscope.stats.intervals import mean_and_sd
 
 _Figures = Mapping[str, Sequence[Headline]]
@@ -53,10 +54,11 @@ def factor_caveats(group: Group) -> list[Caveat]:
 
 def _twins(columns: Sequence[Column]) -> dict[str, str]:
     """Column -> another with the very same factors, seed included, under the same evaluator."""
-    alike: dict[tuple[Rest, str], list[str]] = {}
-    for column in columns:
-        if column.cell.factors:
-            alike.setdefault((but(column.cell.factors), column.cell.evaluator), []).append(column.name)
+    alike = grouped(
+        ((but(column.cell.factors), column.cell.evaluator), column.name)
+        for column in columns
+        if column.cell.factors
+    )
     return {
         name: next(other for other in names if other != name)
         for names in alike.values()

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.core.registry import resolve
 from babelscope.core.results import Record
 from babelscope.methods.base import Method
+from babelscope.methods.grouping import grouped
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
@@ -40,17 +40,11 @@ def entry(record: Record, task: str, *, group: Sequence[str] = (), **shown: Any)
 
 def find_queue(method: Method) -> Queue:
     """How a method's queue is made, or one sentence that it has none."""
-    if not method.queue:
+    if method.queue is None:
         raise BabelscopeError(
             f"{method.name} has no queue for annotators: what its systems answer is nothing that people could judge"
         )
-    found = resolve(method.queue)
-    if not callable(found):
-        raise BabelscopeError(
-            f"the method {method.name} offers {found!r} at {method.queue}, not a function that makes a queue"
-        )
-    made: Queue = found
-    return made
+    return method.queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +83,8 @@ def draw(
     name: str,
 ) -> list[Record]:
     """The lines of some units, in random order; `quotas` says of the sizes of groups how many units of each."""
-    units: dict[tuple[str | int, ...], list[Entry]] = {}
-    for each in entries:
-        units.setdefault(each.unit, []).append(each)
-    groups: dict[Group, list[list[Entry]]] = {}
-    for members in units.values():
-        groups.setdefault(members[0].group, []).append(members)
+    units = grouped((each.unit, each) for each in entries)
+    groups = grouped((members[0].group, members) for members in units.values())
     wanted = quotas({group: len(some) for group, some in groups.items()})
     rng = stream(seed, f"{name}/annotation")
     lines: dict[tuple[str, str], Record] = {}
@@ -111,10 +101,7 @@ def _key(line: Record) -> tuple[str, str]:
 
 
 def share_out(sizes: Mapping[Group, int], n: int) -> dict[Group, int]:
-    """`n` units shared by the sizes of groups, so that figures over all that is drawn are those of all items.
-
-    By largest remainders; all units where there are no more than `n`.
-    """
+    """`n` units shared by the sizes of groups, so that figures over all that is drawn are those of all items."""
     total = sum(sizes.values())
     n = min(n, total)
     shares = {group: divmod(n * size, total) for group, size in sizes.items()}

@@ -17,6 +17,7 @@ from babelscope.core.tokenisers import (
     require_split,
     unsplit_script,
 )
+from babelscope.methods.grouping import grouped
 from babelscope.metrics.base import Metric, find_metric
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
@@ -30,6 +31,26 @@ def known_tokeniser(name: str) -> str:
     if name:
         find_tokeniser(name)
     return name
+
+
+def known_metrics(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Refuse a setting that names an unknown metric, or one twice, before any system is asked."""
+    for name in names:
+        find_metric(name)
+    return given_once(names)
+
+
+def given_once(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Refuse a setting that has a value twice."""
+    if len(set(values)) < len(values):
+        raise ValueError("each may be given once")
+    return values
+
+
+def metric_identity(setting: str, names: Sequence[str]) -> dict[str, Any]:
+    """What metrics are, where their names alone do not say it: not where a program lies, but what it is."""
+    found = [find_metric(name).identity for name in names]
+    return {} if found == list(names) else {setting: found}
 
 
 def stated_languages(item: ParallelSentence | SourceSentence) -> Record:
@@ -99,11 +120,7 @@ def _warn_of_some(tokeniser: Tokeniser, texts: Sequence[str]) -> None:
 def _grouped(
     items: Iterable[ParallelSentence | SourceSentence], named: str, side: Side
 ) -> dict[Tokeniser | None, list[ParallelSentence | SourceSentence]]:
-    found: dict[Tokeniser | None, list[ParallelSentence | SourceSentence]] = {}
-    for item in items:
-        language = item.source_language if side == "source" else item.target_language
-        found.setdefault(chosen_tokeniser(named, language), []).append(item)
-    return found
+    return grouped((chosen_tokeniser(named, getattr(item, f"{side}_language")), item) for item in items)
 
 
 def named_identity(**named: str) -> Mapping[str, Any]:

@@ -31,6 +31,7 @@ from babelscope.core.registry import resolve
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Sized, Table, in_a_cell, with_sizes
 from babelscope.methods.base import find_method, method_names
+from babelscope.methods.grouping import grouped
 from babelscope.util.errors import BabelscopeError
 
 
@@ -170,10 +171,7 @@ def bar(system: str, what: str, estimate: Estimate, unit: Unit = "percent", *, h
 
 def by_name(bars: Iterable[tuple[str, Bar]]) -> list[tuple[str, list[Bar]]]:
     """Bars of one name together."""
-    found: dict[str, list[Bar]] = {}
-    for name, each in bars:
-        found.setdefault(name, []).append(each)
-    return list(found.items())
+    return list(grouped(bars).items())
 
 
 def keys(group: Group) -> list[Key]:

@@ -268,9 +268,7 @@ def chunk_size(
     Items of a chunk share batches, which can change the last bits of floats; so the size is part of the signature.
     """
     longest = max(len(each) for each in tests)
-    whole = [
-        setup.label for setup in setups if setup.method.as_a_whole or setup.method.whole_if(setup.settings)
-    ]
+    whole = [setup.label for setup in setups if setup.method.whole_if(setup.settings)]
     if given and whole and given < longest:
         raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {given} out")
     asked = [*systems, *(role for setup in setups for role in setup.roles.values())]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -13,10 +14,18 @@ from babelscope.core.answers import Fingerprint, Scored, capabilities
 from babelscope.core.replies import Reply
 from babelscope.core.results import Result, Row
 from babelscope.methods.answers.questions import BETTER, fill, letter_of
+from babelscope.report.summary import summarise
+from babelscope.runs import opening
 from babelscope.runs.execute import run_method
+from babelscope.runs.rejudging import rejudge
+from babelscope.runs.shards import merge
+from babelscope.runs.study import Study, run_study
 from babelscope.systems.cached import cached
 from babelscope.testsets import AmbiguousSource, MinimalPair
+from babelscope.testsets.sets import TestSet
 from babelscope.util.errors import BabelscopeError
+from tests.support.same_runs import assert_same
+from tests.support.toys import ToySystem
 
 
 class Chooser:
@@ -174,16 +183,197 @@ def test_prompts_must_have_their_places() -> None:
             judged(method, Chooser(names("x")), PAIRS, prompt="{source} {translation} {first}", **more)
 
 
-def test_another_prompt_is_another_signature() -> None:
-    one = judged("contrast_answers", Chooser(names("x")), PAIRS)
-    other = judged("contrast_answers", Chooser(names("x")), PAIRS, prompt=BETTER + " ")
-    assert one.signature.startswith("contrast_answers|")
-    assert one.signature != other.signature
-
-
 def test_replies_are_cached(tmp_path: Path) -> None:
     chooser = Chooser(names("das Boot"))
     system = cached(chooser, tmp_path / "answers.sqlite")
     assert capabilities(system) == {"reply", "translate"}
     assert system.reply(["one\ntwo", "x"]) == system.reply(["one\ntwo", "x"]) == [Reply("A"), Reply("A")]
     assert chooser.asked == ["one\ntwo", "x"]
+
+
+ITEMS = [
+    AmbiguousSource(
+        str(n),
+        f"the bat {n}",
+        (f"the {right} bat {n}",),
+        (f"the {wrong} bat {n}",),
+        right,
+        extra={"reference": f"{right} {n}"},
+    )
+    for n in range(60)
+    for right, wrong in [("animal", "wooden") if n % 2 else ("wooden", "animal")]
+]
+
+
+class Translator:
+    """Renders the cue of a source, and without one always the animal."""
+
+    name = "translator"
+    fingerprint = Fingerprint("translator")
+
+    def translate(self, questions: Sequence[Any], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
+        del beam, n_best
+        return [
+            [Scored(f"{'wooden' if 'wooden' in each.source else 'animal'} {each.source.split()[-1]}")]
+            for each in questions
+        ]
+
+
+class Judge:
+    """Answers prompts as a function of translation and texts says."""
+
+    def __init__(self, letter: Callable[[str, str], str]) -> None:
+        self.name, self.letter = "judge", letter
+        self.fingerprint = Fingerprint("judge", letter.__name__)
+        self.asked: list[str] = []
+
+    def reply(self, prompts: Sequence[str]) -> list[Reply]:
+        self.asked += prompts
+        return [Reply(self.letter(*_parts(each))) for each in prompts]
+
+
+def _parts(prompt: str) -> tuple[str, str]:
+    translation, _, rest = prompt.partition("Translation: ")[2].partition("\n\nText A: ")
+    return translation, rest.partition("\n\nText B: ")[0]
+
+
+def knows(translation: str, first: str) -> str:
+    return "A" if translation.split()[0] in first else "B"
+
+
+def always_first(_translation: str, _first: str) -> str:
+    return "A"
+
+
+def guesses(translation: str, first: str) -> str:
+    """The same one in either order, whatever the translation is."""
+    number = hashlib.sha256(f"{translation} {first.split()[-1]}".encode()).digest()[0] % 2
+    return "AB"[("animal" in first) == bool(number)]
+
+
+def says_nothing(_translation: str, _first: str) -> str:
+    return "I do not know"
+
+
+def evaluated(letter: Callable[[str, str], str], **how: Any) -> Result:
+    return run_method("condition_answers", Translator(), ITEMS, evaluator=Judge(letter), **how)
+
+
+def row_of(result: Result, name: str, **labels: str) -> Row:
+    return next(
+        each
+        for each in result.rows
+        if each.name == name and labels.items() <= each.labels.items()
+        if labels or "category" not in each.labels
+    )
+
+
+def test_whoever_knows_passes() -> None:
+    result = evaluated(knows)
+    tested = row_of(result, "preflight")
+    assert tested.labels["passed"] == "yes"
+    assert tested.labels["evaluator"] == "judge"
+    assert (tested.estimate.value, tested.estimate.n) == (1.0, 120)
+    # A reference, and a translation of a source with a right cue, and one with a wrong cue.
+    assert (tested.counts["known_right"], tested.counts["known_wrong"]) == (120, 60)
+    assert row_of(result, "preflight accuracy", category="animal").labels["passed"] == "yes"
+    assert row_of(result, "answer_accuracy").estimate.value == 0.5
+    told = summarise(result, width=80)
+    assert "accuracy by answer" in told
+    assert "untested" not in told
+
+
+@pytest.mark.parametrize("letter", [always_first, guesses, says_nothing])
+def test_a_coin_gets_no_headline_and_no_finding(letter: Callable[[str, str], str]) -> None:
+    result = evaluated(letter)
+    tested = row_of(result, "preflight")
+    assert tested.labels["passed"] == "no"
+    assert tested.estimate.value < 0.75
+    if letter is not guesses:
+        assert tested.estimate.value == 0.5
+    told = " ".join(summarise(result, width=80).split())
+    assert "accuracy by answer" not in told
+    assert "does not choose the one meant" not in told
+    assert "no finding, the evaluator failed: it judges" in told
+
+
+def test_without_a_test_the_headline_says_so() -> None:
+    result = evaluated(knows, preflight=0)
+    assert row_of(result, "preflight").labels["passed"] == "unknown"
+    told = " ".join(summarise(result, width=80).split())
+    assert "accuracy by answer, evaluator untested" in told
+    assert "if the evaluator can judge: it was not tested" in told
+
+
+def test_few_known_translations_say_nothing() -> None:
+    result = run_method("condition_answers", Translator(), ITEMS[:6], evaluator=Judge(knows))
+    assert row_of(result, "preflight").labels["passed"] == "unknown"
+
+
+def test_the_test_asks_in_both_orders_of_the_sampled_items_only() -> None:
+    plain, tested = Judge(knows), Judge(knows)
+    run_method("condition_answers", Translator(), ITEMS, evaluator=plain, preflight=0)
+    run_method("condition_answers", Translator(), ITEMS, evaluator=tested, preflight=10)
+    extra = set(tested.asked) - set(plain.asked)
+    texts = [(_parts(each)[0], frozenset(each.split("Text ")[1:])) for each in extra]
+    assert extra
+    assert len(texts) % 2 == 0
+    assert len({_parts(each)[0].split()[-1] for each in extra}) <= 10
+
+
+STORED: dict[str, list[Any]] = {
+    "contrast_answers": [
+        MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab", "ca"), "cut", "human") for n in range(7)
+    ],
+    "condition_answers": [
+        AmbiguousSource(f"a{n}", f"a {n}", (f"r {n}", f"s {n}"), (f"w {n}",), "x" if n % 2 else "y")
+        for n in range(7)
+    ],
+}
+
+
+class Talker(ToySystem):
+    """A toy that answers prompts: A, B or nothing, by a hash of the prompt."""
+
+    def reply(self, prompts: Sequence[str]) -> list[Reply]:
+        return [
+            Reply(("A", "B", "neither")[hashlib.sha256(each.encode()).digest()[0] % 3]) for each in prompts
+        ]
+
+
+@pytest.fixture(params=sorted(STORED))
+def study(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    method = str(request.param)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(opening, "open_system", lambda spec, **_: Talker(spec))
+    TestSet("items", tuple(STORED[method])).write(tmp_path / "items.jsonl")
+    evaluator = {"evaluator": "talker"} if method == "condition_answers" else {}
+    return {
+        "systems": [{"spec": "first"}, {"spec": "second"}],
+        "tests": [{"spec": "items.jsonl"}],
+        "methods": [{"name": method, **evaluator}],
+        "run": {"chunk": 2},
+    }
+
+
+def run(study: dict[str, Any], folder: str, **changed: Any) -> Path:
+    (method,) = study["methods"]
+    wanted = Study.model_validate({**study, "methods": [{**method, **changed}]})
+    run_study(wanted, out=folder)
+    return Path(folder)
+
+
+def test_merged_shards_are_the_plain_run(study: dict[str, Any]) -> None:
+    plain = run(study, "plain")
+    for number in (2, 1):
+        run_study(Study.model_validate(study), out=f"part-{number}", shard=f"{number}/2")
+    merge(["part-1", "part-2"], "merged")
+    assert_same(plain, Path("merged"))
+
+
+def test_a_run_judged_again_is_the_run_that_would_have_been(study: dict[str, Any]) -> None:
+    first, other = run(study, "first"), run(study, "other", undecided="wrong")
+    rejudge(first, {}, out="same")
+    assert_same(first, Path("same"))
+    rejudge(first, {"undecided": "wrong"}, out="again")
+    assert_same(other, Path("again"))

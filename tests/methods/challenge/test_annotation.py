@@ -8,8 +8,16 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.items import make_tasks
-from babelscope.methods.challenge.annotation import CHOICES, answer_rows, answers, queue
+from babelscope.methods.challenge.annotation import (
+    CHOICES,
+    agreement_rows,
+    answer_rows,
+    answers,
+    cases_of,
+    queue,
+)
 from babelscope.stats.intervals import proportion
+from babelscope.stats.labels import Judgement
 from babelscope.util.errors import BabelscopeError
 
 RIGHT, WRONG, NOT_REAL, CANNOT_TELL = CHOICES
@@ -71,14 +79,6 @@ def test_what_systems_translate_alike_is_asked_once() -> None:
     rows = answer_rows(alike, {"me": answers(("x", {**entry, "answer": RIGHT}) for entry in entries)})
     systems = {row.labels["system"] for row in rows if row.name == "right"}
     assert systems == {"one", "two"}
-
-
-def test_distances_can_be_chosen_and_are_spread_evenly() -> None:
-    entries = queue(RECORDS, per_phenomenon=9, distances=(1, 3), seed=0)
-    numbers = [int(entry["source"].split()[4]) for entry in entries]
-    assert sorted(number % 4 for number in numbers) == [1] * 10 + [3] * 10
-    with pytest.raises(BabelscopeError, match="no dependency of distance 7 to be annotated"):
-        queue(RECORDS, per_phenomenon=9, distances=(7,))
 
 
 def test_the_page_for_annotators_takes_the_queue() -> None:
@@ -170,3 +170,44 @@ def test_half_a_distance_is_written_out() -> None:
 def test_without_any_dependency_there_is_nothing_to_ask() -> None:
     with pytest.raises(BabelscopeError, match="there is no dependency to be annotated"):
         queue([record(1, "one", "x")], per_phenomenon=1)
+
+
+def judged_record(number: int, verdict: str) -> dict[str, Any]:
+    return {
+        "system": "one",
+        "id": str(number),
+        "source": f"er lädt {number} ein",
+        "references": ["he invites"],
+        "translation": "he loads",
+        "extra": {"dependencies": [{"phenomenon": "particle", "side": "source", "distance": 1}]},
+        "verdicts": [{"verdict": verdict, "why": "", "reference": "", "output": ""}],
+    }
+
+
+def test_agreement_is_of_what_both_decided() -> None:
+    said = [
+        ("kept", RIGHT),
+        ("kept", RIGHT),
+        ("kept", WRONG),
+        ("lost", WRONG),
+        ("lost", RIGHT),
+    ]
+    said += [
+        ("undecided", RIGHT),
+        ("undecided", WRONG),
+        ("kept", NOT_REAL),
+    ]
+    records = [judged_record(number, verdict) for number, (verdict, _) in enumerate(said)]
+    keys = [case.key for _, case in cases_of(records)]
+    own = {key: Judgement(key, label) for key, (_, label) in zip(keys, said, strict=True)}
+    whole, particle = agreement_rows(records, {"anna": own})
+    assert (whole.labels["phenomenon"], particle.labels["phenomenon"]) == ("all", "particle")
+    for row in (whole, particle):
+        assert (row.estimate.value, row.estimate.n) == (3 / 5, 5)
+        assert row.counts == {"kept_but_wrong": 1, "lost_but_right": 1, "undecided": 2}
+
+
+def test_runs_without_verdicts_have_nothing_to_hold_against() -> None:
+    bare = {name: value for name, value in judged_record(0, "kept").items() if name != "verdicts"}
+    (case,) = [case for _, case in cases_of([bare])]
+    assert agreement_rows([bare], {"anna": {case.key: Judgement(case.key, RIGHT)}}) == []

@@ -6,7 +6,7 @@ import pytest
 
 from babelscope.language.constructions import Sentence, construction, make_sentence, particles_in
 from babelscope.language.ud import Tree
-from babelscope.methods.challenge.checks import CHECKS, Case, Verdict, attested_verbs, check
+from babelscope.methods.challenge.checks import CHECKS, Case, attested_verbs, check
 from tests.support.trees import tree
 
 FIN = "VerbForm=Fin"
@@ -148,12 +148,3 @@ def test_lemmas_are_the_parsers_else_the_lemmatisers_else_the_forms() -> None:
     assert make_sentence(bare).lemmas == ("er", "hob")
     assert make_sentence(bare, lambda forms: [f"{form}X" for form in forms]).lemmas == ("erx", "hobx")
     assert make_sentence(tree(LIFTED)).lemmas == ("er", "heben", "es", "auf")
-
-
-def test_a_verdict_as_it_is_stored() -> None:
-    assert Verdict("kept", "why", "a", "b").as_json() == {
-        "verdict": "kept",
-        "why": "why",
-        "reference": "a",
-        "output": "b",
-    }

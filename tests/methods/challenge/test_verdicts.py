@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Fingerprint, Scored
-from babelscope.core.question import Asked, sources_of
 from babelscope.language.constructions import make_sentence
 from babelscope.methods.base import check_settings
-from babelscope.methods.challenge import verdicts
-from babelscope.methods.challenge.checks import CHECKS
+from babelscope.methods.challenge import checks as verdicts
+from babelscope.methods.challenge.checks import CHECKS, judge_dependencies, verdict_rows
 from babelscope.methods.challenge.method import METHOD, judge
 from babelscope.methods.challenge.settings import ChallengeSettings, parser_identity
 from babelscope.methods.challenge.table import tables
-from babelscope.methods.challenge.verdict_view import verdict_lines, verdict_of
-from babelscope.methods.challenge.verdicts import judge_dependencies, verdict_rows
+from babelscope.methods.challenge.view import verdict_lines, verdict_of
 from babelscope.methods.view import find_view, section_of
 from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import run_method
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.errors import BabelscopeError
-from tests.support.lost_dependencies import lab_records
+from tests.support.lost_dependencies import PHENOMENA, lab_records
+from tests.support.toys import Canned
 
 pytest.importorskip("thot")
 pytest.importorskip("ufal.udpipe")
+
+
 PARSER = "udpipe:lab-de"
 
 
@@ -138,19 +138,6 @@ def test_a_parser_that_is_not_there_is_told_before_anything_is_asked() -> None:
     assert parser_identity(PARSER).startswith("udpipe:sha256:")
 
 
-class Canned:
-    """A system with one translation for each source."""
-
-    name = "canned"
-    fingerprint = Fingerprint("canned", "canned")
-
-    def __init__(self, known: dict[str, str]) -> None:
-        self._known = known
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self._known[source])] for source in sources_of(questions)]
-
-
 def test_a_run_shows_what_it_judged(made: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(verdicts, "FEWEST_PAIRS", 10)
     items = [
@@ -176,20 +163,72 @@ def test_a_run_shows_what_it_judged(made: Any, monkeypatch: Any) -> None:
     assert view is not None
     section = section_of(group, view)
     (finding,) = [each for each in section.findings if "lost in translation" in each.claim]
-    decided: dict[str, list[bool]] = {}
-    for record, own in zip(made[0], expected, strict=True):
-        for dependency, each in zip(record["extra"]["dependencies"], own, strict=True):
-            if each["verdict"] != "undecided":
-                decided.setdefault(dependency["phenomenon"], []).append(each["verdict"] == "lost")
-    shares = {name: sum(lost) / len(lost) for name, lost in decided.items() if len(lost) >= 10}
-    assert len(decided) > 1
-    worst = max(shares, key=lambda name: shares[name])
+    kept = [row for row in result.rows if row.name == "dependency_kept" and row.estimate.n >= 10]
+    worst = min(kept, key=lambda row: (row.labels.get("min_distance", 9), row.estimate.high))
     # Not pooled over phenomena: the worst of those with enough dependencies leads.
-    assert finding.query["group"].startswith(worst)
-    assert finding.estimate.value == pytest.approx(shares[worst])
+    assert finding.query["group"].startswith(str(worst.labels["phenomenon"]))
+    assert finding.estimate.value == pytest.approx(1 - worst.estimate.value)
     assert finding.behind > 0
-    first = view.headline(result.rows)[1]
-    assert 1 - first.row.estimate.value == pytest.approx(shares[worst])
+    assert view.headline(result.rows)[1].row == worst
     assert any("by themselves" in table.title for table in section.tables)
     assert any("undecided" in each.name for each in view.headline(result.rows))
     assert any("by themselves" in table.title for table in tables(result.rows))
+
+
+Counts = Counter[tuple[bool, str]]
+"""(whether the dependency is kept, verdict) -> dependencies."""
+
+
+def held_against_the_grammar(n: int, seed: int) -> dict[str, Counts]:
+    """The counts by phenomenon."""
+    records, truths = lab_records(n, seed)
+    said = [each["verdict"] for own in judge_dependencies(records, "udpipe:lab-de", "de") for each in own]
+    counts: dict[str, Counts] = {name: Counter() for name in PHENOMENA}
+    for (_, phenomenon, kept), verdict in zip(truths, said, strict=True):
+        counts[phenomenon][kept, verdict] += 1
+    return counts
+
+
+def share(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")
+
+
+def _lost(own: Counts) -> int:
+    return sum(count for (kept, _), count in own.items() if not kept)
+
+
+def figures(own: Counts) -> dict[str, float]:
+    """Share decided, and precision and recall of both verdicts where decided."""
+    right = {True: own[True, "kept"], False: own[False, "lost"]}
+    wrong = {True: own[True, "lost"], False: own[False, "kept"]}  # by the truth
+    total = own.total()
+    return {
+        "n": total,
+        "lost": _lost(own),
+        "decided": share(total - own[True, "undecided"] - own[False, "undecided"], total),
+        "decided of the lost": share(right[False] + wrong[False], _lost(own)),
+        "kept precision": share(right[True], right[True] + wrong[False]),
+        "kept recall": share(right[True], right[True] + wrong[True]),
+        "lost precision": share(right[False], right[False] + wrong[True]),
+        "lost recall": share(right[False], right[False] + wrong[False]),
+    }
+
+
+@pytest.mark.slow
+def test_verdicts_agree_with_the_grammar() -> None:
+    for name, own in held_against_the_grammar(1500, 2024).items():
+        found = figures(own)
+        assert found.pop("n") >= 100, name
+        assert found.pop("lost") >= 30, name
+        assert found.pop("decided") >= 0.6, (name, own)
+        assert found.pop("decided of the lost") >= 0.4, (name, own)
+        assert min(found.values()) >= 0.97, (name, found, own)
+
+
+if __name__ == "__main__":
+    for phenomenon, row in held_against_the_grammar(2000, 77).items():
+        found = figures(row)
+        shares = " | ".join(
+            f"{100 * value:.1f}" for name, value in found.items() if name not in ("n", "lost")
+        )
+        print(f"| `{phenomenon}` | {found['n']:.0f} | {found['lost']:.0f} | {shares} |")

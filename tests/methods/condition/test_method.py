@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope import condition, run_method
-from babelscope.core.answers import Fingerprint, ItemChoice, ItemScores, Scored, Target
-from babelscope.core.question import Asked
+from babelscope import condition
+from babelscope.core.answers import Fingerprint, ItemChoice, ItemScores, Scored, Target, Unanswered
+from babelscope.core.columns import Column, Group, JudgedCell
+from babelscope.core.question import Asked, as_question
 from babelscope.core.results import Result, Row
+from babelscope.methods.condition.ask import score_as_json
+from babelscope.methods.condition.figures import accuracy_rows as figures_of
 from babelscope.methods.condition.figures import (
-    CONFIDENCE_EDGES,
-    least_certain,
+    best_of_side,
     lowest_accuracy,
     margin_of,
     score_of,
     verdict_of,
     weights_of,
 )
-from babelscope.methods.condition.figures import accuracy_rows as figures_of
+from babelscope.methods.condition.view import findings
+from babelscope.methods.view import one
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.stats.weighted import weighted_share
+from babelscope.systems.opening import open_system
 from babelscope.testsets import AmbiguousSource
-from babelscope.testsets.mucow import NO_CATEGORY
 from babelscope.util.errors import BabelscopeError
+from tests.report.test_behind import random_group
 from tests.support.toys import ToySystem
 
 EVALUATOR = ToySystem("judge", salt="judge")
@@ -136,51 +140,6 @@ def test_scores_are_the_best_of_each_side_by_hand(own: bool) -> None:
         assert record["verdict"] == ("correct" if record["score"] >= 0.5 else "wrong")
         assert record["correct_source"] in each.correct_sources
         assert (record["category"], record["gold"]) == (each.category, "x")
-
-
-def test_the_rows_are_those_of_the_records() -> None:
-    result = condition(ToySystem(), EVALUATOR, ITEMS, protocol="paper")
-    rows = rows_of(result)
-    right = [record["verdict"] == "correct" for record in result.records]
-    weights = [record["weight"] for record in result.records]
-    assert rows["all"].estimate.value == pytest.approx(sum(right) / 20)
-    assert rows["weighted"].estimate.value == pytest.approx(
-        sum(w for w, r in zip(weights, right, strict=True) if r) / sum(weights)
-    )
-    for category in ("male", "female"):
-        own = [record for record in result.records if record["category"] == category]
-        assert sorted(record["weight"] for record in own) == list(range(1, len(own) + 1))
-        ranked = sorted(own, key=lambda record: -abs(record["score"] - 0.5))
-        assert [record["weight"] for record in ranked] == list(range(len(own), 0, -1))
-        assert rows[category].labels["category"] == category
-        assert rows[category].estimate.n == len(own)
-        weighted = sum(r["weight"] for r in own if r["verdict"] == "correct")
-        assert rows[category].estimate.value == pytest.approx(weighted / sum(r["weight"] for r in own))
-    assert {row.labels["evaluator"] for row in result.rows} == {"judge"}
-    lowest = min(("female", "male"), key=lambda name: rows[name].estimate.value)
-    assert rows["minimum"].estimate.value == rows[lowest].estimate.value
-    assert rows["minimum"].labels["lowest"] == lowest
-    shown = least_certain(result.records, 3)
-    assert [abs(r["score"] - 0.5) for r in shown] == sorted(abs(r["score"] - 0.5) for r in result.records)[:3]
-
-
-def test_the_histogram_counts_every_item_once() -> None:
-    result = condition(None, GivenScores({each.id: (-1.0, -1.0 - k) for k, each in enumerate(ITEMS)}), ITEMS)
-    bins = [row for row in result.rows if row.name == "confidence"]
-    assert bins[0].labels["bin"] == "0-0.001"
-    assert len(bins) == len(CONFIDENCE_EDGES) - 1
-    # Margins of 0, 1, 2... nats: scores of 0.5, .73, .88...
-    assert [row.counts["items"] for row in bins] == [1, 0, 0, 0, 0, 1, 18]
-    assert sum(row.estimate.value for row in bins) == pytest.approx(1)
-
-
-def test_the_total_likelihood_has_the_same_verdicts_and_other_scores() -> None:
-    mean, total = (condition(ToySystem(), EVALUATOR, ITEMS, likelihood=name) for name in ("mean", "total"))
-    for a, b in zip(mean.records, total.records, strict=True):
-        length = len(a["translation"]) + 1
-        assert b["correct_logprob"] == pytest.approx(length * a["correct_logprob"])
-        assert a["verdict"] == b["verdict"]
-    assert mean.signature != total.signature
 
 
 # --- what never matters
@@ -337,27 +296,6 @@ def test_weights_count_as_many_items_as_they_are_worth() -> None:
     )
 
 
-def test_the_first_bin_has_0_and_the_last_one_certainty() -> None:
-    # Scores of 0.5, 0.54, 0.8, 0.2 and 1: at 0.2 the translation is wrong.
-    margins = [0.0, math.log(0.54 / 0.46), math.log(4), -math.log(4), math.inf]
-    items = [item(number, "m") for number in range(5)]
-    scores = {each.id: (-9.0, -9.0 - margin) for each, margin in zip(items, margins, strict=True)}
-    result = condition(None, GivenScores(scores), items)
-    bins = {row.labels["bin"]: row for row in result.rows if row.name == "confidence"}
-    assert {name: (row.counts["items"], row.counts["correct"]) for name, row in bins.items()} == {
-        "0-0.001": (1, 1), "0.001-0.003": (0, 0), "0.003-0.01": (0, 0), "0.01-0.03": (0, 0),
-        "0.03-0.1": (1, 1), "0.1-0.3": (0, 0), "0.3-0.5": (3, 2),
-    }  # fmt: skip
-    assert bins["0.3-0.5"].estimate.value == pytest.approx(3 / 5)
-
-
-def test_items_without_a_category_have_no_part_in_the_minimum() -> None:
-    rows = judged([1.0, 2.0, -1.0, -2.0], ["m", "m", NO_CATEGORY, NO_CATEGORY])
-    assert rows[NO_CATEGORY].estimate.value == 0
-    assert (rows["minimum"].estimate.value, rows["minimum"].estimate.n) == (1, 2)
-    assert rows["minimum"].labels["lowest"] == "m"
-
-
 # --- how systems are asked
 
 
@@ -408,33 +346,170 @@ def test_given_translations_are_judged_instead_of_asking() -> None:
     assert asked.records[0]["translation"] == ToySystem().translate(["a1"])[0][0].text
 
 
-def test_it_runs_by_name_and_with_several_systems(toy_schemes: None) -> None:  # noqa: ARG001
-    systems = [ToySystem("one", salt="1"), ToySystem("two", salt="2")]
-    both = condition(systems, "toy:judge", ITEMS)
-    alone = condition(systems[1], "toy:judge", ITEMS)
-    assert [row for row in both.rows if row.labels["system"] == "two"] == list(alone.rows)
-    assert [r["weight"] for r in both.records[20:]] == [r["weight"] for r in alone.records]
-    named = run_method("condition", systems[1], ITEMS, evaluator="toy:judge")
-    assert named.rows == alone.rows
-    assert named.signature == alone.signature
-
-
-def test_a_real_model_judges_itself(checkpoint: Callable[..., Path]) -> None:
-    from babelscope import open_system
-    from tests.support.models import spec
-
-    system = open_system(spec("marian", checkpoint("marian")))
+def test_items_without_cues_and_impossible_translations_are_counted() -> None:
     items = [
-        AmbiguousSource(
-            str(number), f"the {noun} reads", (f"the old {noun} reads",), (f"the red {noun} reads",), "m"
-        )
-        for number, noun in enumerate(("man", "woman", "child"))
+        *ITEMS[:4],
+        AmbiguousSource("none", "b", (), ("w",), "male"),
+        AmbiguousSource("lost", "b", ("r",), (), "empty"),
+        item(99, "male", "xyz"),  # letters the evaluator has no probability for
     ]
-    result = condition(system, system, items, beam=2)
-    for each, record in zip(items, result.records, strict=True):
-        generated = system.translate([each.source], beam=2)[0][0]
-        right, wrong = system.score(
-            [(each.correct_sources[0], generated), (each.incorrect_sources[0], generated)]
-        )
-        assert record["correct_logprob"] == pytest.approx(right.mean, abs=1e-4)
-        assert record["incorrect_logprob"] == pytest.approx(wrong.mean, abs=1e-4)
+    result = condition(ToySystem(), EVALUATOR, items, translations="given")
+    rows = rows_of(result)
+    counts = rows["all"].counts
+    assert (counts["skipped"], counts["no_cue"], counts["impossible"]) == (3, 2, 1)
+    assert rows["all"].estimate.n == 4
+    assert [record["skipped"] for record in result.records[4:]] == ["no cue", "no cue", "impossible"]
+    assert result.records[4]["verdict"] is None
+    assert result.records[4]["weight"] is None
+    # A category that lost all its items has a row, no value, and no part in the minimum.
+    assert (rows["empty"].estimate.n, rows["empty"].counts["skipped"]) == (0, 1)
+    assert rows["empty"].as_json()["value"] is None
+    assert rows["minimum"].estimate.n == 4
+
+
+def test_if_nothing_can_be_judged_there_is_no_figure() -> None:
+    rows = rows_of(condition(ToySystem(), EVALUATOR, [AmbiguousSource("1", "a", (), (), "m")]))
+    assert rows["all"].as_json()["value"] is None
+    assert (rows["minimum"].estimate.n, rows["weighted"].estimate.n) == (0, 0)
+    assert "lowest" not in rows["minimum"].labels
+
+
+def test_items_of_no_category_do_not_count_in_the_minimum() -> None:
+    rows = judged([1.0, 2.0, -1.0], ["m", "m", "none"])
+    assert rows["none"].estimate.value == 0
+    assert rows["minimum"].estimate.value == 1
+    assert rows["all"].estimate.n == 3
+
+
+def test_missing_translations_are_told_or_counted() -> None:
+    items = [item(1, translation="ab"), item(2), item(3)]
+    with pytest.raises(BabelscopeError, match=r"item i2.* has no translation, .*2 have none"):
+        condition(None, EVALUATOR, items)
+    for some, left in ((items, 1), (items[1:], 0)):
+        row = condition(None, EVALUATOR, some, skip_missing=True).rows[0]
+        assert (row.estimate.n, row.counts["skipped"]) == (left, 2)
+    with pytest.raises(BabelscopeError, match="there is no system"):
+        condition(None, EVALUATOR, items, translations="system")
+    with pytest.raises(BabelscopeError, match="takes no system"):
+        condition(ToySystem(), GivenScores({"i1": (-1, -2)}), items[:1], translations="given")
+
+
+def test_a_translation_that_the_evaluator_refuses_is_left_out_and_counted() -> None:
+    """The system's own, which nobody can mend; a given one is an error, below."""
+
+    class Wordy(ToySystem):
+        def translate(
+            self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1
+        ) -> list[list[Scored]]:
+            found = super().translate(questions, beam=beam, n_best=n_best)
+            return [
+                [Scored("a" * 1001)] if as_question(question).source == "b" else answers
+                for question, answers in zip(questions, found, strict=True)
+            ]
+
+    items = [item(1), AmbiguousSource("i2", "b", ("r",), ("w",), "m"), item(3)]
+    result = condition(Wordy(), EVALUATOR, items)
+    [left] = result.unanswered
+    assert left["id"] == "i2"
+    assert left["unanswered"].startswith("the translation has 1001 tokens")
+    row = rows_of(result)["all"]
+    assert (row.estimate.n, row.counts["skipped"]) == (2, 1)
+
+
+def test_faults_of_systems_are_told_with_the_item(toy_schemes: None) -> None:  # noqa: ARG001
+    with pytest.raises(BabelscopeError, match="item i2: the translation has 1001 tokens"):
+        condition(None, EVALUATOR, [item(1, translation="a"), item(2, translation="a" * 1001)])
+    long = AmbiguousSource("i9", "a" * 1001, ("r",), ("w",), "m")
+    with pytest.raises(BabelscopeError, match="item i9: the source has 1001 tokens"):
+        condition(ToySystem(), EVALUATOR, [item(1), long])
+    with pytest.raises(BabelscopeError, match="must be a natural log"):
+        condition(ToySystem(), "nan:1", ITEMS)
+    with pytest.raises(BabelscopeError, match="gave 79 answers to 80 questions"):
+        condition(ToySystem(), "mute:1", ITEMS)
+    with pytest.raises(BabelscopeError, match="ties: input should be 'half', 'correct' or 'wrong'"):
+        condition(ToySystem(), EVALUATOR, ITEMS, ties="best")
+
+    class Text:
+        name = "text"
+        fingerprint = Fingerprint("text")
+
+        def translate(self, _sources: Sequence[str]) -> None:
+            pytest.fail("asked before everything was checked")
+
+    with pytest.raises(BabelscopeError, match="needs a system that gives log-probabilities"):
+        condition(Text(), Text(), ITEMS)
+
+
+def test_notes_are_counted_once_an_item() -> None:
+    class Noting(ToySystem):
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+            return [Scored(s.text, s.tokens, s.logprobs, ("changed",)) for s in super().score(pairs)]
+
+    result = condition(ToySystem(limit=1), Noting(), ITEMS[:3])
+    assert result.rows[0].counts["changed"] == 3
+    unfinished = sum("unfinished" in ToySystem(limit=1).translate([i.source])[0][0].notes for i in ITEMS[:3])
+    assert result.rows[0].counts["unfinished"] == unfinished > 0
+
+
+@pytest.mark.parametrize("ties", ["correct", "wrong", "half"])
+def test_a_tie_is_neither_right_nor_wrong_unless_it_is_said_to_be(ties: str) -> None:
+    scores = {"i0": (-1.0, -2.0), "i1": (-1.0, -1.0), "i2": (-2.0, -1.0), "i3": (-math.inf, -math.inf)}
+    records = condition(None, GivenScores(scores), ITEMS[:4], ties=ties).records
+    tie = {"correct": True, "wrong": False, "half": None}[ties]
+    assert [record["correct"] for record in records] == [True, tie, False, None]
+    assert [record["verdict"] for record in records[::2]] == ["correct", "wrong"]
+    likelihoods = math.exp(-1.0), math.exp(-2.0)
+    right = likelihoods[0] / sum(likelihoods)
+    assert [record["score"] for record in records[:3]] == pytest.approx([right, 0.5, 1 - right])
+    assert (records[3]["score"], records[3]["verdict"], records[3]["skipped"]) == (None, None, "impossible")
+
+
+def test_an_evaluator_that_does_not_answer_leaves_the_lines_of_a_file_where_they_are(tmp_path: Path) -> None:
+    class Forgetful(ToySystem):
+        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+            if lost := [pair for pair in pairs if as_question(pair[0]).source == "w1 1"]:
+                raise Unanswered({(lost[0][0], str(lost[0][1])): "no answer"})
+            return super().score(pairs)
+
+    (tmp_path / "out").write_text("a\nb\nab\nba\n")
+    result = condition(open_system(f"file:{tmp_path / 'out'}"), Forgetful(), ITEMS[:4])
+    assert [record["translation"] for record in result.records] == ["a", "ab", "ba"]
+    assert [record["id"] for record in result.unanswered] == ["i1"]
+    assert (result.rows[0].counts["skipped"], result.rows[0].counts["given"]) == (1, 3)
+
+
+SURE_THEN_NOT = Scored("a b", ("a", "b"), (math.log(0.9), math.log(0.01)))
+EVEN = Scored("a b", ("a", "b"), (math.log(0.2), math.log(0.2)))
+SIDE = [{"source": "first", **score_as_json(SURE_THEN_NOT)}, {"source": "second", **score_as_json(EVEN)}]
+
+
+def test_the_reading_decides_which_source_is_best() -> None:
+    total, best = best_of_side(SIDE, "total")
+    assert (total, best) == (pytest.approx(2 * math.log(0.2)), "second")
+    assert best_of_side(SIDE, "mean") == (pytest.approx(math.log(0.2)), "second")
+    literal, best = best_of_side(SIDE, "probability")
+    assert (literal, best) == (pytest.approx(math.log(0.455)), "first")
+    # As a score, c / (c + i) of the arithmetic means themselves.
+    assert score_of(math.log(0.455) - math.log(0.2)) == pytest.approx(0.455 / 0.655)
+
+
+def test_the_figure_of_the_worst_category_is_the_one_it_was_chosen_by() -> None:
+    differing = 0
+    for seed in range(60):
+        group = random_group("condition", {"ties": "half"}, seed)
+        for column in group.columns:
+            rows = column.cell.rows
+            lowest, plain = one(rows, "minimum"), one(rows, "minimum unweighted")
+            worst = [each for each in findings(alone(group, column.cell)) if "Worst" in each.claim]
+            if not worst or lowest is None or plain is None:
+                continue
+            category = str(lowest.labels["lowest"])
+            assert worst[0].query["group"] == category
+            assert "by weighted accuracy" in worst[0].claim
+            assert abs(1 - worst[0].estimate.value - lowest.estimate.value) < 1e-12
+            differing += category != plain.labels["lowest"]
+    assert differing, "no draw in which the two measures choose different categories"
+
+
+def alone(group: Group, cell: JudgedCell) -> Group:
+    return Group(group.method, group.tests, (Column("one", cell),))

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import babelscope as bs
 from babelscope import condition
 from babelscope.core.answers import Fingerprint, Scored, Target
+from babelscope.core.page import Histogram
 from babelscope.core.question import Question
 from babelscope.core.results import Result, Row
 from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
-from babelscope.methods.condition.judge import complete, judge
-from babelscope.methods.condition.known import sample
+from babelscope.methods.condition.known import common_source, cue_size, exchange, find_makers, sample, side_of
+from babelscope.methods.condition.method import complete, judge
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
 from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.condition.view import caveats, section
+from babelscope.report.summary import summarise
 from babelscope.testsets import AmbiguousSource
 from tests.methods.condition.test_method import GivenScores
 
@@ -96,11 +102,6 @@ def test_a_sound_evaluator_passes_and_decides_all() -> None:
     assert (corrected.estimate.value, corrected.estimate.n) == (0.5, 60), "it misjudges nothing"
     assert of(condition(Translator(), Judge(), items(), protocol="strict"), "decided").estimate.value == 1
     assert {record["verdict"] for record in result.records} == {"correct", "wrong"}
-
-
-def last_sense(source: str) -> str:
-    """Reads `shore` only."""
-    return source.replace("cash", "")
 
 
 @pytest.mark.parametrize(
@@ -277,3 +278,295 @@ def test_a_translation_is_not_judged_under_the_cue_it_was_made_with() -> None:
     for known in record["preflight"]["known"]:
         sides = len(known["under_correct"]), len(known["under_incorrect"])
         assert sides == ((2, 2) if known["by"] == "reference" else (1, 1))
+
+
+CHECKED = ConditionSettings()
+
+
+class Deaf(Translator):
+    """Follows one cue in three; else it writes `cash` beside the cue, and forgets a word under one of the cues."""
+
+    name = "deaf"
+    fingerprint = Fingerprint("deaf")
+
+    def write(self, source: str) -> str:
+        number = int(source.split("number")[1])
+        if number % 3 == 0:
+            return super().write(source)
+        told = "shore" if "shore" in source else "cash"
+        words = source.split("bank ")[1].split()
+        kept = words[: len(words) - (number // 3 + (told == "shore")) % 2]
+        return f"die cashbank ({told}) " + " ".join(kept)
+
+
+class Scorer(Judge):
+    """A judge that cannot translate."""
+
+    translate = None  # type: ignore[assignment]
+
+
+def test_which_side_a_reference_takes() -> None:
+    assert side_of("die Bank am Fluss", "das Ufer am Fluss", "Sie saß auf der Bank.") == "for"
+    assert side_of("das Ufer am Fluss", "die Bank am Fluss", "Sie saß auf der Bank.") == "against"
+    assert side_of("die alte Bank", "die neue Bank", "Sie saß auf der Bank.") == "neither"
+    assert side_of("die Bank", "das Ufer", "") == ""
+    # Marks and capitals are no words.
+    assert side_of("Die Bank.", "Die Ufer.", "auf der bank, dort") == "for"
+
+
+def test_a_reference_without_spaces_takes_sides_by_characters() -> None:
+    assert side_of("她在银行工作", "她在河岸工作", "他去了银行。") == "for"
+    assert side_of("她在河岸工作", "她在银行工作", "他去了银行。") == "against"
+
+
+def test_a_sound_evaluator_is_not_blamed_for_a_system_that_ignores_cues() -> None:
+    result = condition(Deaf(), Judge(), items(90))
+    row = of(result, "preflight")
+    assert (row.labels["passed"], row.labels["known_by"]) == ("yes", "evaluator")
+    assert row.counts["misjudged"] == 0
+    assert row.counts["not_known"] > 50
+    # What the system made without following the cue is called wrong, and is not.
+    stored = [known for record in result.records for known in record["preflight"]["known"]]
+    made = [known for known in stored if known.get("maker") == "system" and known["side"] != "for"]
+    assert made
+    assert not any(find_makers(result.records).count(known) for known in made)
+
+
+def test_the_evaluator_is_asked_only_where_no_reference_bears_the_system_out() -> None:
+    result = condition(Translator(), Judge(), items())
+    assert of(result, "preflight").labels["known_by"] == "system"
+    assert of(result, "preflight").counts["not_known"] == 0
+    makers = {known.get("maker") for record in result.records for known in record["preflight"]["known"]}
+    assert makers == {None, "system"}
+
+
+def test_an_evaluator_that_does_not_follow_cues_cannot_take_over() -> None:
+    """It finds its own translations likely, so that its own mistakes would pass for its ability."""
+
+    class DeafJudge(Judge):
+        def write(self, source: str) -> str:
+            return Deaf().write(source)
+
+    result = condition(Deaf(), DeafJudge(), items(90))
+    assert of(result, "preflight").labels["known_by"] == "system"
+    sides = {known["side"] for _, known in _counted(result.records) if "side" in known}
+    assert sides == {"for"}, "only what references bear out counts"
+
+
+def _counted(records: Sequence[Any]) -> list[tuple[int, Any]]:
+    from babelscope.methods.condition.known import counted_known
+
+    return counted_known(records)
+
+
+@pytest.mark.parametrize("look", [lambda _: "nothing", lambda source: source.replace("shore", "cash")])
+def test_an_evaluator_at_coin_level_passes_beside_neither_system(look: Any) -> None:
+    for system in (Translator(), Deaf()):
+        for evaluator in (Judge(look), Scorer(look)):
+            assert of(condition(system, evaluator, items(90)), "preflight").labels["passed"] != "yes"
+
+
+def test_scores_do_not_decide_which_translations_count() -> None:
+    """The same translations count, whatever the evaluator thinks of them."""
+    chosen = []
+    for evaluator in (Judge(), Judge(lambda source: source[::-1])):
+        result = condition(Deaf(), evaluator, items(90))
+        chosen.append([(number, known["translation"]) for number, known in _counted(result.records)])
+    assert chosen[0] == chosen[1]
+
+
+def test_without_references_all_count_and_that_is_said() -> None:
+    alone = [dataclasses.replace(each, extra={}) for each in items()]
+    row = of(condition(Translator(), Judge(), alone), "preflight")
+    assert (row.labels["passed"], row.counts["not_known"], row.counts["unchecked"]) == ("yes", 0, 60)
+
+
+def test_where_few_references_take_a_side_all_count() -> None:
+    """References in other words tell nothing."""
+    other = [dataclasses.replace(each, extra={"reference": f"x{each.id}"}) for each in items()]
+    row = of(condition(Translator(), Judge(), other), "preflight")
+    assert (row.counts["known_wrong"], row.counts["not_known"], row.counts["unchecked"]) == (60, 0, 60)
+
+
+def test_too_few_known_translations_are_told_with_what_does_not_count() -> None:
+    result = condition(Deaf(), Scorer(), items(12))
+    row = of(result, "preflight")
+    assert row.labels["passed"] == "unknown"
+    (reason, *_) = preflight_of(result.records, CHECKED).reasons
+    assert "do not count: no reference bears them out" in reason
+
+
+def test_the_report_says_what_nothing_tells() -> None:
+    alone = [dataclasses.replace(each, extra={}) for each in items(30)]
+    for tests, said in ((alone, True), (items(30), False)):
+        (group,) = condition(Translator(), Judge(), tests).groups
+        assert any("no reference bears out" in caveat.text for caveat in caveats(group)) == said
+
+
+N = 120
+PLACES = ("river", "castle", "garden", "window", "winter")
+
+
+def banks(*, references: bool) -> list[AmbiguousSource]:
+    """Sources with a bank of the river or of money, one cue for each sense."""
+    made = []
+    for number in range(N):
+        right, wrong = ("shore", "cash") if number % 2 else ("cash", "shore")
+        rest = f"bank {PLACES[number % 5]} number{number}"
+        reference = {"reference": f"die {right}{rest}"} if references else {}
+        made.append(
+            AmbiguousSource(
+                str(number), f"the {rest}", (f"the {right} {rest}",), (f"the {wrong} {rest}",), right,
+                extra=reference,
+            )
+        )  # fmt: skip
+    return made
+
+
+class Literal:
+    """Translates a cue as a word of its own; `sense` says whether the noun follows it, too."""
+
+    def __init__(self, name: str = "literal", *, sense: bool = False) -> None:
+        self.name, self.sense = name, sense
+        self.fingerprint = Fingerprint(name, settings={"sense": sense})
+
+    def translate(
+        self, questions: Sequence[Question], *, beam: int = 5, n_best: int = 1
+    ) -> list[list[Scored]]:
+        del beam, n_best
+        return [[Scored(self.write(each.source))] for each in questions]
+
+    def write(self, source: str) -> str:
+        *start, rest = source.partition("bank ")
+        cue = next((word for word in ("shore", "cash") if word in start[0]), "")
+        noun = f"{(cue or 'cash') if self.sense else ''}bank"
+        return " ".join(filter(None, ["die", cue and f"{cue}-Art", noun, rest]))
+
+
+class Coin(Literal):
+    """Knows a translated cue again; where there is none, a hash decides."""
+
+    def score(self, pairs: Sequence[tuple[Question, Target]]) -> list[Scored]:
+        return [
+            self._score(question.source, str(getattr(target, "text", target))) for question, target in pairs
+        ]
+
+    def _score(self, source: str, text: str) -> Scored:
+        known = any(f"{word}-Art" in text for word in source.split())
+        coin = hashlib.sha256(f"{source}\0{text}".encode()).digest()[0] / 256
+        words = text.split()
+        logprobs = [math.log(0.5 if word in source.split() else 0.1) for word in words]
+        return Scored(text, (*words, "</s>"), (*logprobs, -0.1 if known else -2 - coin))
+
+
+def passed_of(result: Result) -> Any:
+    return next(row.labels["passed"] for row in result.rows if row.name == "preflight")
+
+
+def stored(folder: Path, *, sense: bool) -> Any:
+    """Translations without a cue, from a file."""
+    path = folder / "translations.txt"
+    writer = Literal(sense=sense)
+    path.write_text("".join(f"{writer.write(each.source)}\n" for each in banks(references=False)), "utf-8")
+    return bs.open_system(f"file:{path}")
+
+
+@pytest.mark.parametrize("sense", [False, True])
+def test_tested_on_its_own_translations_alone_it_is_unknown_and_heads_no_summary(
+    tmp_path: Path, sense: bool
+) -> None:
+    result = bs.condition(stored(tmp_path, sense=sense), Coin("coin", sense=sense), banks(references=False))
+    assert passed_of(result) == "unknown"
+    told = " ".join(summarise(result, width=80).split())
+    assert "95 % interval" not in told
+    assert "What stands out" not in told
+    assert "no finding, it is not known if the evaluator can judge" in told
+
+
+@pytest.mark.parametrize("sense", [False, True])
+@pytest.mark.parametrize("live", [False, True])
+def test_with_references_it_fails(tmp_path: Path, live: bool, sense: bool) -> None:
+    system = Literal(sense=sense) if live else stored(tmp_path, sense=sense)
+    assert passed_of(bs.condition(system, Coin("coin", sense=sense), banks(references=True))) == "no"
+
+
+def test_where_a_system_follows_cues_it_fails_by_the_sense() -> None:
+    """It knows the translated cue again, but not the sense beside it."""
+    assert passed_of(bs.condition(Literal(sense=True), Coin("coin"), banks(references=False))) == "no"
+
+
+def test_a_system_that_only_translates_the_cue_proves_nothing() -> None:
+    """Both of its translations have the same sense, so neither is known to be right or wrong."""
+    result = bs.condition(Literal(), Coin("coin"), banks(references=False))
+    assert passed_of(result) == "unknown"
+    assert "95 % interval" not in summarise(result, width=80)
+
+
+RIGHT, WRONG = "Ein männlicher Anwalt half ihr.", "Eine weibliche Anwältin half ihr."
+
+
+def test_the_words_of_the_cue_stay_and_those_of_the_sense_are_exchanged() -> None:
+    assert exchange(RIGHT, WRONG, "Ein Anwalt half ihr.", "", 1) == [
+        ("Eine männlicher Anwältin half ihr.", False),
+        ("Ein weibliche Anwalt half ihr.", True),
+    ]
+    # Whichever sense it is that a sentence without a cue is translated with.
+    assert exchange(RIGHT, WRONG, "Eine Anwältin half ihr.", "", 1) == exchange(
+        RIGHT, WRONG, "Ein Anwalt half ihr.", "", 1
+    )
+
+
+def test_a_reference_gets_the_wrong_sense_and_keeps_its_cue() -> None:
+    found = exchange(RIGHT, WRONG, "Ein Anwalt half ihr.", "Gestern half ihr ein männlicher Anwalt.", 1)
+    assert len(found) == 2, "the reference lacks a word that tells the sense, Ein"
+    *_, (text, truth) = exchange(
+        "Sie sah den Anwalt.",
+        "Sie sah die Anwältin.",
+        "Sie sah den Anwalt.",
+        "Sie sah den männlichen Anwalt!",
+        1,
+    )
+    assert (text, truth) == ("Sie sah die männlichen Anwältin!", False)
+
+
+def test_marks_around_a_word_are_no_part_of_it() -> None:
+    ((text, truth),) = exchange(
+        "Er sah die Bank.", "Er sah die Ufer.", "Die Bank, er sah sie.", "Er sah die Bank und ging.", 1
+    )
+    assert (text, truth) == ("Er sah die Ufer und ging.", False)
+
+
+def test_what_may_be_more_than_sense_and_cue_is_not_exchanged() -> None:
+    assert exchange(RIGHT, WRONG, "Wer ist das?", "", 3) == [], "no word tells the sense"
+    assert exchange("Ein Anwalt half .", "Die gute Frau half .", "Ein Anwalt half .", "", 1) == [], (
+        "no word for word"
+    )
+    # A synonym in the plain translation leaves the noun among the words that could be the cue's.
+    assert exchange("die weibliche Ärztin", "der männliche Arzt", "die Medizinerin", "", 1) == []
+
+
+def test_sources_share_the_sentence_without_its_cue() -> None:
+    pair = "The male doctor waits .", "The female doctor waits ."
+    assert (common_source(*pair), cue_size(*pair)) == ("The doctor waits .", 1)
+    tags = "<male> The doctor waits .", "<female> The doctor waits ."
+    assert (common_source(*tags), cue_size(*tags)) == ("The doctor waits .", 1)
+    assert common_source("老師等", "女老師等") == "", "no spaces: nothing is known to be shared"
+
+
+BLIND = Judge(lambda _source: "nothing that a translation has")
+
+
+def test_figures_of_an_evaluator_that_failed_head_no_summary() -> None:
+    result = condition(Translator(), BLIND, items())
+    told = summarise(result, width=200)
+    assert "the evaluator failed: " in told
+    assert "worst case" not in told
+    assert "95 % interval" not in told
+
+
+def test_undecided_items_are_not_drawn_as_wrong() -> None:
+    result = condition(Translator(), BLIND, items(), protocol="strict")
+    assert {record["verdict"] for record in result.records} == {"undecided"}
+    charts = [picture.chart for picture in section(result.groups[0]).pictures]
+    histogram = next(chart for chart in charts if isinstance(chart, Histogram))
+    assert sum(items for _, items, _ in histogram.bins) == sum(histogram.neither) == len(result.records)

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 
 from babelscope.core.columns import Column, Group
-from babelscope.core.results import Record, Row
+from babelscope.core.page import Finding
+from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.methods.contrast.by_type import TypeFigures
 from babelscope.methods.contrast.figures import (
     Scores,
     _expected_rate,
-    discrepancy,
     figures,
     score_record,
 )
 from babelscope.methods.contrast.method import METHOD
 from babelscope.methods.contrast.settings import ContrastSettings
+from babelscope.methods.contrast.view import VIEW
+from babelscope.methods.view import section_of
+from babelscope.report.summary import summarise
 from babelscope.runs.comparing import item_differences
+from babelscope.runs.execute import run_method
+from babelscope.testsets import MinimalPair
+from tests.support.toys import ToySystem
 
 
 def meter(records: list[Record]) -> dict[tuple[str, str], Row]:
@@ -115,15 +122,6 @@ def test_there_are_ten_bins_at_most() -> None:
     assert found["excess_errors", "human"].estimate.value == pytest.approx(1 / 2 - 3 / 30)
 
 
-def test_controls_are_told_from_plausible_types() -> None:
-    rows = figures(
-        made("control", 4, 1, None) + made("type", 4, 1, None),
-        ties="half", controls=["control"],
-    )  # fmt: skip
-    told = {each.name: each.labels.get("control") for each in rows if each.name in ("control", "type")}
-    assert told == {"control": "yes", "type": None}
-
-
 def compared(verdicts: dict[tuple[str, str], list[float]]) -> list[Row]:
     """Rows of comparisons, from (system, reference kind) -> which items are correct."""
     records = [
@@ -174,20 +172,6 @@ def test_reference_kinds_are_compared_on_common_sources() -> None:
     (found,) = compared({("a", "human"): [0.0] * 8, ("a", "machine"): [1.0] * 6})
     assert (found.name, found.estimate.value, found.estimate.n) == ("machine_minus_human", 1.0, 6)
     assert float(found.labels["p"]) == pytest.approx(2 / 2**6, rel=1e-3)
-
-
-def test_discrepancies_are_clipped_only_where_asked() -> None:
-    # The 1-best is less probable than the correct variant: below 0, or in the released code 0.
-    scores = Scores(-1.0, (-2.0,), -3.0)
-    assert (score_record(scores)["discrepancy"], discrepancy(scores)) == (-2.0, -2.0)
-    assert (score_record(scores, clipped=True)["discrepancy"], discrepancy(scores, clipped=True)) == (
-        0.0,
-        0.0,
-    )
-    nearer = Scores(-2.0, (-1.5, -4.0), -1.0)
-    assert score_record(nearer, clipped=True)["discrepancy"] == 0.5
-    assert math.isnan(discrepancy(Scores(-1.0, (-2.0,))))
-    assert score_record(Scores(-1.0, (-2.0,), -math.inf))["discrepancy"] is None
 
 
 def test_discrepancies_that_are_not_known_are_counted() -> None:
@@ -252,3 +236,110 @@ def test_a_source_with_several_pairs_counts_once_between_reference_kinds() -> No
     ]  # fmt: skip
     (found,) = compared_records(records)
     assert (found.estimate.value, found.estimate.n) == (pytest.approx(((1 - 1 / 2) + (3 / 4 - 0)) / 2), 2)
+
+
+TYPES = ("np_agreement", "clause_omission", "placeholder_ding")
+SIZES: dict[Literal["human", "machine"], int] = {"human": 12, "machine": 15}
+PAIRS = [
+    MinimalPair(f"{kind} {name} {n}", f"{name} {n}", "ab", ("ba", "bb", "a")[n % 3 : n % 3 + 1], name, kind)
+    for kind, size in SIZES.items()
+    for name in TYPES
+    for n in range(size)
+]
+
+
+def judged(pairs: list[MinimalPair]) -> Result:
+    return run_method("contrast", ToySystem("toy:1"), pairs, detect_in_output="no")
+
+
+def findings(result: Result) -> list[Finding]:
+    (group,) = result.groups
+    return list(section_of(group, VIEW).findings)
+
+
+def test_each_type_leads_with_its_machine_references_and_controls_are_no_errors() -> None:
+    result = judged(PAIRS)
+    found = findings(result)
+    types = [each for each in found if each.claim.startswith("Prefers")]
+    assert [each.estimate.n for each in types] == [15, 15]
+    assert all("(machine references)" in each.claim for each in types)
+    for each in types:
+        (name,) = (name for name in TYPES if each.query["group"] == f"{name}, machine reference")
+        own = [r for r in result.records if r["reference"] == "machine" and r["phenomenon"] == name]
+        assert each.behind == sum(r["verdict"] != "correct" for r in own)
+    for kind, size in SIZES.items():
+        (alarms,) = [each for each in found if each.query.get("verdict") == f"false alarm, {kind} references"]
+        wrong = [r for r in result.records if r["reference"] == kind and r["verdict"] != "correct"]
+        of_controls = [r for r in wrong if r["phenomenon"] == "placeholder_ding"]
+        assert (alarms.tone, alarms.tag, alarms.behind) == ("note", "Controls", len(of_controls))
+        assert alarms.estimate.n == size
+
+
+def test_no_pooled_figure_is_told_first() -> None:
+    result = judged(PAIRS)
+    assert any(row.name == "all" and row.estimate.n == len(PAIRS) for row in result.rows)
+    named = {headline.name: headline.row for headline in VIEW.headline(result.rows)}
+    assert set(named) == {
+        "error preferred: np_agreement (machine refs)",
+        "error preferred: clause_omission (machine refs)",
+        "error preferred: control placeholder_ding (machine refs)",
+    }  # fmt: skip
+    for row in result.rows:
+        if row.name in TYPES and row.labels["reference"] == "machine":
+            (own,) = (each for name, each in named.items() if row.name in name)
+            assert own.estimate.value == 1 - row.estimate.value
+    told = summarise(result, width=200)
+    pooled = [row.estimate for row in result.rows if row.name in ("all", "plausible")]
+    for estimate in pooled:
+        assert f"of {estimate.n} pairs" not in told
+
+
+def type_figures(
+    forced: Estimate, free: Estimate | None = None, excess: Estimate | None = None, *, control: bool = False
+) -> TypeFigures:
+    rows = [None if each is None else Row("x", each) for each in (free, excess)]
+    return TypeFigures("x", "machine", control, Row("x", forced), *rows)
+
+
+MANY, NONE = Estimate(0.3, 0.2, 0.4, 50), Estimate(0.0, 0.0, 0.07, 50)
+
+
+@pytest.mark.parametrize(
+    ("found", "reading"),
+    [
+        (type_figures(MANY, control=True), "control"),
+        (type_figures(Estimate(0.3, 0.1, 0.6, 9)), "too few"),
+        (type_figures(NONE, Estimate(0.0, 0.0, 0.3, 50)), "none"),
+        (type_figures(MANY, Estimate(0.2, 0.1, 0.3, 50), Estimate(0.1, -0.1, 0.2, 50)), "real"),
+        (type_figures(MANY, Estimate(0.0, 0.0, 0.1, 50), Estimate(0.2, 0.1, 0.3, 50)), "false"),
+        (type_figures(MANY, Estimate(0.0, 0.0, 0.5, 50), Estimate(0.2, 0.1, 0.3, 50)), "beyond"),
+        (type_figures(MANY, Estimate(0.0, 0.0, 0.5, 50), Estimate(0.1, -0.1, 0.3, 50)), "few controls"),
+        (type_figures(MANY, Estimate(0.0, 0.0, 0.5, 50), Estimate(-0.1, -0.2, 0.04, 50)), "as controls"),
+        (type_figures(MANY, Estimate(0.0, 0.0, 0.5, 50)), "not seen"),
+        (type_figures(MANY), "forced only"),
+        (type_figures(MANY, Estimate.without_interval(0.2, 1, "1 sentence")), "forced only"),
+    ],
+)
+def test_the_figures_of_a_type_are_read_together(found: TypeFigures, reading: str) -> None:
+    assert found.reading == reading
+
+
+def test_two_pairs_make_no_alarm() -> None:
+    found = findings(judged([each for each in PAIRS if each.phenomenon == "np_agreement"][:2]))
+    assert {each.tone for each in found} == {"note"}
+    assert all("fewer than 10, so no verdict" in each.more for each in found)
+
+
+def test_items_that_were_not_answered_are_counted_where_they_are_missing() -> None:
+    """Nobody knows which part an unread item is of, so rows over a part do not count it."""
+    from babelscope.methods.base import find_method
+    from babelscope.methods.cells import cell_rows
+
+    method = find_method("contrast")
+    records = [*judged(PAIRS).records, {"id": "x", "unanswered": "asleep"}]
+    rows = cell_rows(method, method.settings(), 0, records, {}, {"too long": 2})
+    skipped = {(row.name, "phenomenon" in row.labels or "reference" in row.labels): 0 for row in rows}
+    for row in rows:
+        skipped[row.name, "phenomenon" in row.labels or "reference" in row.labels] += row.counts["skipped"]
+    assert skipped["all", False] == 3
+    assert not any(count for (_, part), count in skipped.items() if part)

@@ -2,34 +2,44 @@
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-pytest.importorskip("HanTa")
-pytest.importorskip("german_nouns.config")
-
-from babelscope import contrast
-from babelscope.core.answers import Scored, Target
+from babelscope import contrast, load, open_system
+from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.lab.experiments.planted import PLANTED_TYPE
 from babelscope.lab.grammar.contrasts import CONTRASTS
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker, Verdict
 from babelscope.lab.grammar.sentences import SentencePair, realise
 from babelscope.language.detecting import analysis_version
+from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
 from babelscope.methods.base import set_up
-from babelscope.methods.cells import make_cells
-from babelscope.methods.contrast.output_errors import output_error_rows
+from babelscope.methods.contrast.by_type import TypeFigures, figures_by_type, is_own
 from babelscope.methods.contrast.table import table
+from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.errors.figures import NOT_MEASURABLE
+from babelscope.methods.view import section_of
+from babelscope.report.summary import summarise
+from babelscope.runs.study import Study
+from babelscope.runs.trust import reach_of
 from babelscope.stats.detection import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
+
+pytest.importorskip("HanTa")
+pytest.importorskip("german_nouns.config")
+
 
 NICHT, KEIN, DING = "polarity_particle_nicht_del", "polarity_particle_kein_del", "placeholder_ding"
 
@@ -121,7 +131,7 @@ def test_free_translations_are_looked_at_if_there_are_any(monkeypatch: pytest.Mo
     assert row(asked, "generated_errors", DING).counts["alarms"] == 1
     assert "discrepancy" not in [each.name for each in asked.rows]
     assert run().signature != run(detect_in_output="no").signature
-    for name in ("judge", "settings"):  # as if nothing were installed
+    for name in ("method", "settings"):  # as if nothing were installed
         module = sys.modules[f"babelscope.methods.contrast.{name}"]
         monkeypatch.setattr(module, "analysis_version", str)
     assert "forced_errors" not in [each.name for each in run().rows]
@@ -134,25 +144,6 @@ def test_other_phenomena_are_left_alone() -> None:
     assert "mine" not in [
         each.labels.get("phenomenon") for each in result.rows if each.name == "generated_errors"
     ]
-
-
-@pytest.mark.parametrize(
-    "setting", [{"discrepancy": "paper"}, {"discrepancy": "clipped"}, {"detect_in_output": "yes"}]
-)
-def test_a_scorer_that_cannot_translate_is_refused_before_any_work(setting: dict[str, str]) -> None:
-    class Scorer:
-        name = "scorer"
-        fingerprint = ToySystem().fingerprint
-
-        def score(self, _pairs: object) -> None:
-            pytest.fail("asked before everything was checked")
-
-    tests = {"tests": TestSet("tests", tuple(ITEMS))}
-    assert make_cells([set_up("contrast", {})], {"scorer": Scorer()}, tests, 0)
-    with pytest.raises(
-        BabelscopeError, match="contrast with these settings needs a system that translates, which scorer"
-    ):
-        make_cells([set_up("contrast", setting)], {"scorer": Scorer()}, tests, 0)
 
 
 def _problem(*beginnings: str) -> Callable[[Verdict], bool]:
@@ -210,73 +201,13 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
         assert str(row(result, "generated_errors", name).labels["note"]).startswith(NOT_MEASURABLE)
 
 
-def test_the_papers_table() -> None:
-    systems = [Scripted(FREE), Scripted({}, "other")]
-    result = contrast(systems, ITEMS, seed_groups=["*"])
-    lines = table(result.rows, ["*"]).split("\n")
-    # Detectors count sources and forced choice counts pairs, so that each figure has its own n.
-    assert (
-        lines[0]
-        == "| phenomenon | reference | discrepancy, * | n | accuracy %, * | n | generated errors %, * | n |"
-    )
-    assert lines[2].startswith(f"| *{DING} | human | ")
-    assert " ± " in lines[2]
-    assert lines[-1].startswith("° not measurable in free output")
-    alone = table(result.rows)
-    assert "accuracy %, scripted" in alone
-    assert "accuracy %, other" in alone
-    accuracy = row(contrast(Scripted(FREE), ITEMS), DING, DING).estimate
-    assert f"{100 * accuracy.value:.1f} [{100 * accuracy.low:.1f}, {100 * accuracy.high:.1f}]" in alone
-
-
-def test_a_seed_without_a_figure_leaves_its_cell_to_the_others() -> None:
-    where: dict[str, str | int] = {"phenomenon": DING, "reference": "human"}
-    rows = [
-        Row(name, Estimate(0.25, 0.125, 0.5, 8), {**where, "system": "s-1"})
-        for name in (DING, "generated_errors")
-    ]
-    unknown = Row("generated_errors", Estimate.of_nothing(), {**where, "system": "s-0"})
-    line = table([unknown, *rows], ["s-*"]).splitlines()[2]
-    assert line == f"| {DING} | human | 8 | 25.0 [12.5, 50.0] | 25.0 [12.5, 50.0] |"
-
-
-def test_errors_that_are_seen_often_enough_are_measurable() -> None:
-    def record(source: str, *, verdict: str = "correct", false: bool = False, **said: object) -> Record:
-        detected = {"reference": {DING: false}, **said}
-        where = {"source": source, "phenomenon": DING, "reference": "human"}
-        return {**where, "verdict": verdict, "detected": detected}
-
-    records = [
-        record("s0", verdict="wrong", best=True, contrastive=[True]),
-        record("s0", verdict="wrong", best=True, contrastive=[False]),  # the same source again: half found
-        *(record(f"s{n}", best=n < 8, contrastive=[True], false=n == 11) for n in range(1, 12)),
-        record("not told 1"),
-        record("not told 2", verdict="wrong"),
-    ]
-    chosen: dict[str, Any] = {"ties": "half", "controls": []}
-    forced, generated = output_error_rows(records, **chosen)
-    assert (forced.estimate.value, forced.estimate.n) == (pytest.approx(3 / 15), 15)
-    assert generated.estimate == rogan_gladen(8, 12, found=11.5, wrong=12, false_alarms=1, right=14)
-    assert 0 < generated.estimate.low < 1
-    assert generated.labels == forced.labels == {"phenomenon": DING, "reference": "human"}
-    assert generated.counts == {
-        "alarms": 8, "found": 12, "variants": 13, "false_alarms": 1, "references": 14, "untold": 2,
-        "other_language": 0,
-    }  # fmt: skip
-    seldom = [each for each in records if not each["detected"].get("best")]
-    _, rare = output_error_rows(seldom, **chosen)
-    # Fewer alarms than false ones: cut at 0, and said.
-    assert rare.estimate.value == 0 < rare.estimate.high
-    assert str(rare.labels["note"]).startswith(f"{NOT_MEASURABLE}; below 0: ")
-
-
 def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:
     for free, stored in (
         ("auto", f"auto, {analysis_version()}"),
         ("yes", f"yes, {analysis_version()}"),
         ("no", "no"),
     ):
-        assert set_up("contrast", {"detect_in_output": free}).config["settings"]["detect_in_output"] == stored
+        assert stored in set_up("contrast", {"detect_in_output": free}).config_on({})["settings"].values()
 
 
 def test_the_table_to_the_letter() -> None:
@@ -313,3 +244,207 @@ def test_the_table_to_the_letter() -> None:
     # One seed in which it is seen is enough.
     seen = [*rows[:3], made("generated_errors", "b", 0.75, 0.5, 1, **control)]
     assert "| 50.0 ± 35.4 |" in table(seen, ["?"])
+
+
+NAMES = ["Anna", "Bert", "Clara", "David", "Emil", "Frida", "Georg", "Hanna", "Ida", "Jan", "Karl", "Lena"]
+
+
+class Writer:
+    """Translates as it is told, and finds a text the less probable the longer it is."""
+
+    def __init__(self, name: str, pattern: str) -> None:
+        self.name, self.pattern = name, pattern
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return Fingerprint("writer", self.pattern)
+
+    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
+        texts = [self.pattern.format(source.split()[0]) for source in sources_of(questions)]
+        return [[Scored(text, (text,), (-0.1,))] for text in texts]
+
+    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
+        texts = [target if isinstance(target, str) else target.text for _, target in pairs]
+        return [Scored(text, (text,), (-len(text) / 100,)) for text in texts]
+
+
+HUMAN = TestSet(
+    "human",
+    tuple(
+        MinimalPair(
+            str(n),
+            f"{name} does not come.",
+            f"{name} kommt nicht.",
+            (f"{name} kommt.",),
+            NICHT,
+            "human",
+        )
+        for n, name in enumerate(NAMES)
+    ),
+)
+SAME, OTHER = Writer("same", "{} kommt heute nicht."), Writer("other", "{} will nicht kommen.")
+
+
+def caveats(result: Result) -> list[str]:
+    (group,) = result.groups
+    return [each.text for each in section_of(group, VIEW).caveats]
+
+
+def test_machine_references_are_made_kept_and_counted() -> None:
+    made = with_machine_references(HUMAN, [SAME, OTHER], seed=1)
+    human, machine = ([i for i in made.items if i.reference == kind] for kind in ("human", "machine"))  # type: ignore[union-attr]
+    assert len(human) == len(NAMES)
+    told = [item.extra[FIELD] for item in human]
+    assert {each["system"] for each in told} == {"same", "other"}
+    assert len(machine) == sum(each["verdict"] == "kept" for each in told) > 0
+    assert {item.extra["human"] for item in machine} <= {item.id for item in human}
+    result = contrast(Writer("judged", "{} kommt wohl nicht."), made, spread=0)
+    (kept,) = (
+        row
+        for row in result.rows
+        if row.name == "kept" and len(row.labels) == 4 and row.labels["phenomenon"] == "all"
+    )
+    assert (kept.estimate.value, kept.estimate.n) == (pytest.approx(len(machine) / len(NAMES)), len(NAMES))
+    shifts = {
+        row.labels["shift"] for row in result.rows if row.name == "bias_discrepancy" and "shift" in row.labels
+    }
+    assert shifts == {"selection", "translation"}
+    assert any("human pairs got a validated machine reference" in text for text in caveats(result))
+    with pytest.raises(BabelscopeError, match="has machine references already"):
+        with_machine_references(made, [SAME], seed=1)
+
+
+def test_a_system_on_its_own_references_is_found_by_name_and_by_output() -> None:
+    made = with_machine_references(HUMAN, [SAME], seed=1)
+    n = sum(item.reference == "machine" for item in made.items)  # type: ignore[union-attr]
+    by_output = contrast(Writer("renamed", SAME.pattern), made, spread=0)
+    by_name = contrast(Writer("same", "{} kommt wohl nicht."), made, spread=0)
+    neither = contrast(OTHER, made, spread=0)
+    for result, own in ((by_output, n), (by_name, n), (neither, 0)):
+        (machine,) = (each for each in figures_by_type(result.rows) if each.reference == "machine")
+        assert (machine.own, machine.is_own) == (own, bool(own))
+        assert any("judged on its own output" in text for text in caveats(result)) == bool(own)
+        (group,) = result.groups
+        assert VIEW.overview is not None
+        assert any("†" in cell for line in VIEW.overview(group).rows for cell in line) == bool(own)
+    record: Record = {**by_output.records[-1], "reference": "human"}
+    assert is_own(by_output.records[-1])
+    assert not is_own(record)
+
+
+def test_human_references_alone_lead_to_the_recommendation() -> None:
+    lacking = caveats(contrast(OTHER, HUMAN, spread=0))
+    assert any("--machine-references" in text and "--control" in text for text in lacking)
+    controls = [
+        MinimalPair(
+            f"c{n}", f"{name} sleeps.", f"{name} schläft.", ("Ding schläft.",), "placeholder_ding", "human"
+        )
+        for n, name in enumerate(NAMES)
+    ]
+    whole = TestSet("whole", (*HUMAN.items, *controls))
+    assert not any("no controls" in text for text in caveats(contrast(OTHER, whole, spread=0)))
+
+
+@pytest.mark.parametrize("told", ["kept", {"verdict": "lost"}, {"verdict": "kept", "reason": 1}, [], None])
+def test_a_strangers_field_of_that_name_is_left_alone(told: object) -> None:
+    record: Mapping[str, object] = {
+        "id": "1",
+        "reference": "human",
+        "phenomenon": NICHT,
+        "extra": {FIELD: told},
+    }
+    assert rows_of_making([dict(record)]) == []
+
+
+def test_by_command_they_are_stored_in_the_run(babelscope: Babelscope, tmp_path: Path) -> None:
+    ran = babelscope(
+        "contrast", "--tests", "lab:pairs?n=3&seed=1", "--system", "lab:student", "--machine-references",
+        "lab:control", "--spread", "0", "--out", "run",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert "got a validated machine reference" in " ".join(ran.out.split())
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    (tests,) = manifest["tests"].values()
+    assert list(tests["machine_references"]) == ["lab:control"]
+    assert tests["machine_references"]["lab:control"]["model"]
+    assert manifest["cells"][0]["items"] > len(load("lab:pairs?n=3&seed=1"))
+    refused = babelscope("contrast", "--rejudge", "run", "--machine-references", "lab:control")
+    assert refused.code == 2
+
+
+def test_a_strangers_study_cannot_start_a_program_unasked_by_them() -> None:
+    study = Study.model_validate(
+        {
+            "systems": [{"spec": "lab:student"}],
+            "tests": [{"spec": "pairs.jsonl", "machine_references": ["cmd:rm"]}],
+            "methods": [{"name": "contrast"}],
+        }
+    )
+    (found,) = reach_of(study, Path()).runs
+    assert found == "tests[0].machine_references[0]: 'cmd:rm'"
+
+
+N, SEED = 60, 2026
+TESTS = f"lab:pairs?n={N}&seed={SEED}"
+FALSE_TYPES = {
+    "np_agreement": "agreement: article",
+    "polarity_particle_kein_del": "polarity: kein",
+    "polarity_affix_del": "polarity: un",
+    "hypercorrect_genitive": "case",
+}
+"""Types that the planted system does not get wrong -> what the grammar says where one is."""
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    return contrast(open_system("lab:planted?share=0.4&waver=1.5"), load(TESTS), spread=0)
+
+
+@pytest.fixture(scope="module")
+def types(result: Result) -> dict[str, TypeFigures]:
+    return {each.name: each for each in figures_by_type(result.rows)}
+
+
+def true_shares(result: Result) -> dict[str, float]:
+    """For each error type, the share of its sources whose free translation has the error, as the grammar says."""
+    meanings = {pair.source: pair.meaning for pair in generate(200 * N + 2000, SEED, "test")}
+    wrong = {PLANTED_TYPE: "polarity: nicht", **FALSE_TYPES}
+    found = {}
+    for name, problem in wrong.items():
+        own = {r["source"]: r["best"]["text"] for r in result.records if r["phenomenon"] == name}
+        verdicts = [SentenceChecker(meanings[source], text).verdict((), ()) for source, text in own.items()]
+        found[name] = sum(any(p.startswith(problem) for p in each.problems) for each in verdicts) / len(own)
+    return found
+
+
+@pytest.mark.slow
+def test_the_truth_is_what_was_planted(result: Result) -> None:
+    truth = true_shares(result)
+    assert 0.25 < truth[PLANTED_TYPE] < 0.55
+    assert all(truth[name] <= 0.05 for name in FALSE_TYPES)
+
+
+@pytest.mark.slow
+def test_control_real_and_false_are_told_apart(types: dict[str, TypeFigures], result: Result) -> None:
+    assert {name for name, each in types.items() if each.reading == "control"} == {
+        "placeholder_ding",
+        "hypercorrect_genitive",
+    }
+    assert types[PLANTED_TYPE].reading == "real"
+    free = types[PLANTED_TYPE].free
+    assert free is not None
+    assert free.estimate.low <= true_shares(result)[PLANTED_TYPE] <= free.estimate.high
+    for name in ("np_agreement", "polarity_particle_kein_del", "polarity_affix_del"):
+        # Forced choice reports errors that it does not make; controls or free output say so.
+        assert types[name].forced.estimate.low > 0.02, name
+        assert types[name].reading in ("as controls", "few controls", "false"), name
+
+
+def test_only_what_is_real_is_called_an_error(result: Result) -> None:
+    (group,) = result.groups
+    found = [each for each in section_of(group, VIEW).findings if each.claim.startswith("Prefers")]
+    serious = [each for each in found if each.tone in ("errors", "some") and each.tag != "Forced"]
+    assert [each.query["group"] for each in serious] == [f"{PLANTED_TYPE}, human reference"]
+    told = summarise(result, width=80)
+    first = next(line for line in told.split("\n") if line.startswith("references: "))
+    assert first == "references: human, reading: real"

@@ -6,20 +6,31 @@ import itertools
 import json
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from babelscope import contrast
-from babelscope.core.answers import Capability, Scored, Target
+import babelscope as bs
+from babelscope import contrast, load, open_system
+from babelscope.core.answers import Capability, Scored, Scoring, Target, score_tokens
 from babelscope.core.question import Asked, Question
-from babelscope.core.results import Record, Result, Row
+from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.making.machine_references import machine_references
+from babelscope.making.machine_tests import with_machine_references
 from babelscope.methods.contrast.figures import Scores, discrepancy, verdict
+from babelscope.methods.contrast.spread import CAUTION, discrepancy_caveats
 from babelscope.methods.contrast.tokens import Step, token_view
+from babelscope.methods.contrast.view import false_alarms
+from babelscope.report.summary import summarise
 from babelscope.testsets import MinimalPair
 from babelscope.util.errors import BabelscopeError
+from tests.support.cells import group_of
+from tests.support.models import build_causal
+from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
 TEXTS = st.text("abc", min_size=1, max_size=4)
@@ -170,18 +181,6 @@ def test_duplicating_all_items_of_sources_changes_no_estimate(items: list[Minima
 
 
 @FEW
-@given(PAIRS)
-def test_duplicating_all_items_changes_no_value_and_widens_no_interval(items: list[MinimalPair]) -> None:
-    """Where the items of a source differ more than sources do, an interval is that of so many items."""
-    for one, two in zip(run(items, spread=0).rows, run(repeated(items), spread=0).rows, strict=True):
-        assert figures_of(one)[0] == pytest.approx(figures_of(two)[0], nan_ok=True)
-        assert two.estimate.n == 2 * one.estimate.n
-        if not one.estimate.no_interval and one.estimate.n:
-            assert one.estimate.low - 1e-9 <= two.estimate.low
-            assert two.estimate.high <= one.estimate.high + 1e-9
-
-
-@FEW
 @given(PAIRS, st.randoms(use_true_random=False))
 def test_the_order_of_items_does_not_matter(items: list[MinimalPair], random: Any) -> None:
     items = [
@@ -190,22 +189,6 @@ def test_the_order_of_items_does_not_matter(items: list[MinimalPair], random: An
     shuffled = list(items)
     random.shuffle(shuffled)
     assert run(items).rows == run(shuffled, chunk=3).rows
-
-
-def test_rows_are_labelled_and_controls_are_marked() -> None:
-    items = [
-        pair(1, "a", "a", "b", phenomenon="np_agreement"),
-        pair(2, "b", "a", "b", phenomenon="placeholder_ding"),
-        pair(3, "c", "a", "b", phenomenon="placeholder_ding", kind="machine"),
-    ]
-    result = run(items)
-    keys = {"method", "system", "tests", "phenomenon", "reference"}
-    assert row(result, "np_agreement").labels.keys() == keys
-    for kind in ("human", "machine"):
-        assert row(result, "placeholder_ding", reference=kind).labels["control"] == "yes"
-    marked = run(items, controls=["np_agreement"])
-    assert row(marked, "np_agreement").labels["control"] == "yes"
-    assert "control" not in row(marked, "placeholder_ding", reference="human").labels
 
 
 def test_notes_and_the_impossible_are_counted() -> None:
@@ -297,38 +280,6 @@ def test_the_token_view_adds_up_and_begins_where_they_part(source: str, correct:
     assert ours.tokens == theirs.tokens or ours.tokens[at] != theirs.tokens[at]
 
 
-def test_mean_and_sd_over_seeds() -> None:
-    items = [pair(n, source, "ab", "ba") for n, source in enumerate(("a", "b", "c", "ab", "ac"))]
-    toys = [ToySystem(f"toy-{salt}", salt=salt) for salt in "123"]
-    result = contrast([*toys, ToySystem("other")], items, seed_groups=["toy-*"])
-    for measure in ("accuracy", "discrepancy"):
-        name = "all" if measure == "accuracy" else "discrepancy"
-        values = [
-            each.estimate.value
-            for each in result.rows
-            if each.name == name and "phenomenon" not in each.labels and each.labels["system"] != "other"
-        ]
-        (mean, sd) = (
-            each.estimate
-            for each in result.rows
-            if each.labels.get("measure") == measure and "phenomenon" not in each.labels
-        )
-        assert (mean.value, mean.n) == (pytest.approx(sum(values) / 3), 3)
-        variance = sum((value - mean.value) ** 2 for value in values) / 2
-        assert sd.value == pytest.approx(math.sqrt(variance), abs=1e-12)
-    with pytest.raises(BabelscopeError, match="'nobody' needs at least two systems"):
-        contrast(toys, items, seed_groups=["nobody"])
-
-
-def test_wrong_settings_are_explained() -> None:
-    with pytest.raises(BabelscopeError, match="did you mean ties"):
-        run([pair(1, "a", "a", "b")], tie="half")
-    with pytest.raises(
-        BabelscopeError, match="contrast: score: input should be 'mean', 'total' or 'probability'"
-    ):
-        run([pair(1, "a", "a", "b")], score="sum")
-
-
 def test_the_token_view_by_hand() -> None:
     correct: Record = {"tokens": ["a", "b", "c", "."], "logprobs": [-0.5, -1.0, -2.0, -0.25]}
     variant: Record = {"at": 1, "tokens": ["x", "y", "c", "."], "logprobs": [-3.0, -4.0, -2.5, -0.25]}
@@ -347,3 +298,253 @@ def test_the_token_view_by_hand() -> None:
     correct["logprobs"], variant["logprobs"] = [-0.5, None, None, -0.25], [None, -4.0, None, -0.25]
     found = token_view({"correct": correct, "contrastive": [variant]})
     assert [step.difference for step in found] == [0.0, -math.inf, math.inf, 4.0, 0.0, 0.0]
+
+
+CHAINS = [MinimalPair(str(n), f"a{'bc' * n}", "abc", ("acb",), "p", "human") for n in range(12)]
+
+
+def test_second_best_and_sample_are_those_of_the_system() -> None:
+    toy = ToySystem()
+    result = contrast(toy, CHAINS, spread=5, beam=3)
+    known = [record for record in result.records if "spread" in record]
+    assert len(known) == 5
+    rows = {row.labels["of"]: row.estimate for row in result.rows if row.name == "spread"}
+    for kind in ("second", "sample"):
+        distances = []
+        for record in known:
+            best, second = toy.translate([record["source"]], beam=3, n_best=2)[0]
+            (drawn,) = toy.sample([record["source"]], n=1, seed=0)[0]
+            distances.append(best.mean - (second if kind == "second" else drawn).mean)
+        assert rows[kind].value == pytest.approx(sum(distances) / 5)
+        assert rows[kind].n == 5
+    again = contrast(toy, CHAINS, spread=5, beam=3)
+    assert [r.get("spread") for r in again.records] == [r.get("spread") for r in result.records]
+    assert not any(row.name == "spread" for row in contrast(toy, CHAINS, spread=0).rows)
+
+
+def rows(human: float, machine: float, second: float, sample: float) -> list[Row]:
+    def estimate(value: float) -> Estimate:
+        return Estimate(value, value - 0.05, value + 0.05, 100)
+
+    return [
+        Row("discrepancy", estimate(human), {"reference": "human"}),
+        Row("discrepancy", estimate(machine), {"reference": "machine"}),
+        Row("spread", estimate(second), {"of": "second"}),
+        Row("spread", estimate(sample), {"of": "sample"}),
+    ]
+
+
+def test_far_is_what_lies_beyond_its_own_alternatives_whatever_the_nats() -> None:
+    for scale in (1.0, 10.0):  # the same, for a model of another temperament
+        near = discrepancy_caveats("x", rows(0.3 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
+        assert near == []
+        (far,) = discrepancy_caveats("x", rows(2 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
+        assert "its second-best one" in far.text
+        assert "machine references" in far.text
+        assert "sample" not in far.text
+        (beyond,) = discrepancy_caveats("x", rows(4 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
+        assert "a sample of its own" in beyond.text
+    (unknown,) = discrepancy_caveats("x", [])
+    assert "is not known" in unknown.text
+
+
+def test_between_systems_the_caution_is_said(babelscope: Babelscope, tmp_path: Path) -> None:
+    lines = "".join(json.dumps(pair.as_json()) + "\n" for pair in CHAINS)
+    (tmp_path / "pairs.jsonl").write_text(lines)
+    for name in ("toy:1", "toy:2"):
+        assert babelscope("contrast", "--tests", "pairs.jsonl", "--system", name, "--out", name[-1]).code == 0
+    said = "not comparable between models"
+    assert said in " ".join(babelscope("compare", "1", "2").out.split())
+    assert said not in " ".join(babelscope("compare", "1").out.split())
+    both = ("contrast", "--tests", "pairs.jsonl", "--system", "toy:1", "--system", "toy:2")
+    assert said in " ".join(babelscope(*both).out.split())
+    assert CAUTION in babelscope(*both, "--table").out
+
+
+@pytest.mark.parametrize("how", ["mean", "total", "probability"])
+def test_every_reading_of_a_score_is_named_and_computed_as_it_says(how: Scoring) -> None:
+    toy = ToySystem()
+    result = contrast(toy, CHAINS, score=how, spread=0)
+    assert f"score:{how}" in result.signature
+    for record, item in zip(result.records, CHAINS, strict=True):
+        for text, found in (
+            (item.correct, record["scores"]["correct"]),
+            (item.contrastive[0], record["scores"]["contrastive"][0]),
+        ):
+            logs = toy.score([(item.source, text)])[0].logprobs
+            probabilities = [math.exp(each) for each in logs]
+            expected = {
+                "mean": sum(logs) / len(logs),
+                "total": sum(logs),
+                "probability": math.log(sum(probabilities) / len(probabilities)),
+            }[how]
+            assert found == pytest.approx(expected)
+
+
+def test_a_mean_probability_neither_underflows_nor_hides_the_impossible() -> None:
+    assert score_tokens([-2000.0, -2000.0], "probability") == pytest.approx(-2000.0)
+    assert score_tokens([-math.inf, 0.0], "probability") == pytest.approx(math.log(0.5))
+    assert score_tokens([-math.inf], "probability") == -math.inf
+
+
+def test_protocols_are_words_for_settings(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in CHAINS))
+    asked = ("contrast", "--tests", "pairs.jsonl", "--system", "toy:1", "--json")
+    for protocol, ties, distance in (("paper", "wrong", "paper"), ("released", "correct", "clipped")):
+        ran = babelscope(*asked, "--protocol", protocol)
+        said = babelscope(*asked, "--ties", ties, "--discrepancy", distance)
+        assert ran.out == said.out
+    refused = babelscope(*asked, "--protocol", "paper", "--ties", "half")
+    assert refused.code == 2
+    assert "--protocol paper means --ties wrong" in refused.err
+
+
+def test_pairs_that_are_the_same_tokens_are_told() -> None:
+    texts = [("der Hund schläft", "der Hund schlafen"), ("犬が寝ている", "猫が走っている")]
+    pairs = [
+        MinimalPair(f"p{number}", "the dog sleeps", right, (wrong,), "agreement", "human")
+        for number, (right, wrong) in enumerate(texts)
+    ]
+    student = bs.open_system("lab:student")
+    told, clear = (
+        " ".join(summarise(bs.contrast(student, own, spread=0, detect_in_output="no"), width=200).split())
+        for own in (pairs, pairs[:1])
+    )
+    assert "in 1 of 2 pairs a right and a wrong translation are the same tokens to it" in told
+    assert "the same tokens" not in clear
+
+
+SETTINGS = {"controls": ["placeholder_ding"]}
+
+
+def record(number: int, phenomenon: str, margin: float, *, detected: bool | None = False) -> Record:
+    found = {} if detected is None else {"detected": {"best": detected}}
+    return {
+        "id": f"item-{number}",
+        "phenomenon": phenomenon,
+        "verdict": "wrong" if margin < 0 else "correct",
+        "scores": {"correct": -1.0, "contrastive": [-1.0 - margin, -9.0]},
+        "best": {"text": "x"},
+        **found,
+    }
+
+
+RECORDS = [
+    record(0, "np_agreement", -3.0),
+    record(1, "placeholder_ding", -0.1),
+    record(2, "placeholder_ding", -0.4),
+    record(3, "np_agreement", -5.0, detected=True),
+    record(4, "np_agreement", 2.0),
+    record(5, "np_agreement", -4.0, detected=None),
+]
+
+
+def test_controls_are_first_then_the_largest_margin() -> None:
+    found = false_alarms(group_of({"one": RECORDS}, SETTINGS))
+    assert [each["id"] for _, each in found] == ["item-2", "item-1", "item-0"]
+    without_controls = false_alarms(group_of({"one": RECORDS}))
+    assert [each["id"] for _, each in without_controls] == ["item-0", "item-2", "item-1"]
+
+
+def test_who_knows_better_may_say_whether_free_output_has_the_error() -> None:
+    found = false_alarms(group_of({"one": RECORDS}, SETTINGS), lambda each: each["id"] != "item-3")
+    assert [(system, each["id"]) for system, each in found] == [("one", "item-3")]
+    assert false_alarms(group_of({"one": RECORDS}), lambda _: None) == []
+
+
+ROWS = [
+    {"sentence_good": "The cats sleep here.", "sentence_bad": "The cats sleeps here.", "UID": "agreement"},
+    {"sentence_good": "A dog barks.", "sentence_bad": "A dog bark.", "UID": "agreement"},
+    {"sentence_good": "Who came?", "sentence_bad": "What came?", "UID": "animacy"},
+]
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_causal(tmp_path_factory.mktemp("causal"), kind="gpt2")
+
+
+def test_eq_1_with_no_source(pairs: Path, model: Path) -> None:
+    system = open_system(f"llm:{model}?prompt=none")
+    tests = load(f"sentences:{pairs}")
+    result = contrast(system, tests, score="total")
+    assert not any(row.name == "discrepancy" for row in result.rows)
+    tokenizer, network = system.tokens.tokenizer, system.network
+    for record, row in zip(result.records, ROWS, strict=True):
+        for text, found in (
+            (row["sentence_good"], record["scores"]["correct"]),
+            (row["sentence_bad"], record["scores"]["contrastive"][0]),
+        ):
+            end = tokenizer.eos_token_id  # the only special token that it has: it begins and ends a text
+            ids = [end, *tokenizer(text, add_special_tokens=False)["input_ids"], end]
+            with torch.inference_mode():
+                logs = network(input_ids=torch.tensor([ids])).logits[0].double().log_softmax(-1)
+            expected = sum(float(logs[place, ids[place + 1]]) for place in range(len(ids) - 1))
+            assert found == pytest.approx(expected, abs=1e-3)
+    assert {row.name for row in result.rows} >= {"agreement", "animacy"}
+
+
+def test_pairs_and_systems_that_do_not_fit_are_refused(pairs: Path, model: Path) -> None:
+    with pytest.raises(BabelscopeError, match="has no source"):
+        contrast(ToySystem(), load(f"sentences:{pairs}"))
+    with pytest.raises(BabelscopeError, match="the pairs have sources"):
+        contrast(open_system(f"llm:{model}?prompt=none"), load(f"sentences:{pairs}?continued=yes"))
+    with pytest.raises(BabelscopeError, match="chat=yes has no effect"):
+        open_system(f"llm:{model}?prompt=none&chat=yes")
+    (pairs.parent / "bad.jsonl").write_text('{"sentence_good": "a"}\n')
+    with pytest.raises(BabelscopeError, match=r"bad\.jsonl:1: sentence_good and sentence_bad must be texts"):
+        load(f"sentences:{pairs.parent}/bad.jsonl")
+
+
+def test_what_both_sentences_begin_with_is_continued(pairs: Path, model: Path) -> None:
+    tests = load(f"sentences:{pairs}?continued=yes")
+    assert tests.skipped == {"no shared beginning": 1}
+    first = tests.items[0]
+    assert isinstance(first, MinimalPair)
+    assert (first.source, first.correct, first.contrastive) == ("The cats", "sleep here.", ("sleeps here.",))
+    result = contrast(open_system(f"llm:{model}?prompt={{text}}&max_length=20"), tests, spread=0)
+    assert any(row.name == "discrepancy" for row in result.rows)
+
+
+class Continuing:
+    """Continues as it is told."""
+
+    name = "continuing"
+
+    def __init__(self, **said: str) -> None:
+        self.said = said
+
+    def translate(self, questions: Any, **_how: Any) -> list[list[Scored]]:
+        return [[Scored(self.said[each.source.split()[-1]])] for each in questions]
+
+
+@pytest.mark.parametrize(
+    ("continuation", "verdict", "contrastive"),
+    [
+        ("sleep all day.", "kept", "sleeps all day."),
+        ("sleep.", "dropped", None),  # another word than "sleep"
+        ("slept well.", "dropped", None),
+        ("", "dropped", None),
+    ],
+)
+def test_an_own_continuation_is_kept_if_it_begins_with_the_right_words(
+    pairs: Path, continuation: str, verdict: str, contrastive: str | None
+) -> None:
+    tests = load(f"sentences:{pairs}?continued=yes")
+    items = tests.items_of(MinimalPair, what_for="a test")
+    first, second = machine_references(items, [Continuing(cats=continuation, dog="barks.")])
+    assert first.verdict == verdict
+    assert (first.pair.contrastive[0] if first.pair else None) == contrastive
+    assert second.pair is not None
+    assert (second.pair.correct, second.pair.contrastive) == ("barks.", ("bark.",))
+    made = with_machine_references(tests, [Continuing(cats=continuation, dog="barks.")], seed=0)
+    result = contrast(ToySystem(alphabet="abcdefghijklmnopqrstuvwxyzTA. ", limit=4), made, spread=0)
+    (kept,) = (row for row in result.rows if row.name == "kept" and row.labels["phenomenon"] == "agreement")
+    assert kept.estimate.value == (1.0 if verdict == "kept" else 0.5)

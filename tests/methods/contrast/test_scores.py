@@ -13,10 +13,11 @@ import pytest
 from babelscope import contrast, load
 from babelscope.core.answers import ItemScores
 from babelscope.core.results import Result, Row
-from babelscope.methods.contrast.ask import warn_if_direction_looks_wrong
+from babelscope.methods.contrast.method import warn_if_direction_looks_wrong
 from babelscope.systems.scores import ScoresFile
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
 
 SUITE = [  # scores below: correct, then contrastive; lower is better
     ("bank", "money", "news", [1.0], [2.0, 3.0]),  # better than both
@@ -169,36 +170,11 @@ def test_a_jsonl_test_set_has_no_layout_of_its_own(tmp_path: Path) -> None:
         assert [record["verdict"] for record in result.records] == verdicts
 
 
-def test_an_item_without_variants_takes_its_line_and_is_left_out() -> None:
-    write_mucow()
-    entries = json.loads(Path("suite.json").read_text())
-    entries[3]["errors"] = []
-    Path("suite.json").write_text(json.dumps(entries))
-    whole = named(mucow(write("scores", [1, 2, 3, 2, 2, 3, 3, 1, 1])))["all"]
-    assert (counted(whole), whole.counts["skipped"]) == ((1, 1, 3), 1)
-
-
 def test_the_impossible_is_worse_than_anything_and_counted() -> None:
     write_mucow()
     whole = named(mucow(write("scores", [1, "inf", 3, 2, 2, 3, 3, 1, "inf", "inf"])))["all"]
     assert counted(whole) == (1, 2, 4)
     assert whole.counts["infinite"] == 2
-
-
-def test_a_direction_that_looks_wrong_is_questioned(tmp_path: Path) -> None:
-    pair = {"source": "a", "correct": "b", "contrastive": "c", "phenomenon": "p", "reference": "human"}
-    (tmp_path / "pairs.jsonl").write_text(
-        "".join(json.dumps({"id": str(n), **pair}) + "\n" for n in range(40))
-    )
-    write("scores", [0, 1] * 38 + [1, 0] * 2)
-    with pytest.warns(UserWarning, match=r"scores: accuracy 0.050 is far below chance \(0.500\)") as told:
-        contrast_scores("pairs.jsonl", "scores", layout="interleaved")
-    assert "--direction lower" in str(told[0].message)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        contrast_scores("pairs.jsonl", "scores", direction="lower", layout="interleaved")
-        by_chance = write("scores", [0, 1] * 25 + [1, 0] * 15)
-        contrast_scores("pairs.jsonl", by_chance, layout="interleaved")
 
 
 def test_several_files_are_compared_and_scores_are_in_the_signature() -> None:
@@ -294,3 +270,72 @@ def test_a_direction_is_questioned_far_below_chance(good: int, n: int, variants:
         warn_if_direction_looks_wrong(found, "scores", "higher")
     assert len(told) == warned
     assert all("--direction lower" in str(each.message) for each in told)
+
+
+@pytest.fixture(autouse=True)
+def suite(tmp_path: Path) -> None:
+    def entry(number: int, *variants: str) -> dict[str, Any]:
+        errors = [{"contrastive": text, "replacement": "x", "type": "y"} for text in variants]
+        about = {"ambig word": "pen", "sense": "s", "origin": "ted"}
+        return {"source": f"a {number}", "reference": "ab", "errors": errors, **about}
+
+    entries = [entry(1, "ba"), entry(2), entry(3, "ca", "cb"), *(entry(4 + n) for n in range(6))]
+    (tmp_path / "s.json").write_text(json.dumps(entries))
+    scores = [1.0, 2.0, 5.0, 3.0, 1.0, 4.0, *[9.0] * 6]  # lower is better: right, -, wrong, ...
+    (tmp_path / "s.scores").write_text("".join(f"{score}\n" for score in scores))
+
+
+SCORES = (
+    "contrast",
+    "--tests",
+    "mucow-scoring:s.json",
+    "--scores",
+    "s.scores",
+    "--direction",
+    "lower",
+    "--json",
+)
+SYSTEM = ("contrast", "--tests", "mucow-scoring:s.json", "--system", "toy:1", "--json")
+
+
+def first(out: str) -> dict[str, Any]:
+    row: dict[str, Any] = next(row for row in map(json.loads, out.splitlines()) if row["name"] == "all")
+    return row
+
+
+def test_a_reader_names_and_counts_them(tmp_path: Path) -> None:
+    assert load(f"mucow-scoring:{tmp_path}/s.json").skipped == {
+        "no contrastive variant: items 2, 4, 5, 6, 7 and 2 more": 7
+    }
+
+
+def test_they_are_left_out_unless_they_count_as_right(babelscope: Babelscope) -> None:
+    skipped = first(babelscope(*SCORES).out)
+    assert (skipped["value"], skipped["n"], skipped["skipped"]) == (0.5, 2, 7)
+    counted = first(babelscope(*SCORES, "--without-variants", "correct").out)
+    assert (counted["value"], counted["n"], counted["without_variants"]) == (pytest.approx(8 / 9), 9, 7)
+    assert skipped["signature"] != counted["signature"]
+
+
+def test_nobody_failed_to_answer_about_them(babelscope: Babelscope) -> None:
+    ran = babelscope(*SCORES[:-1])
+    assert (ran.code, "did not answer" in ran.out) == (0, False), ran.err
+    assert "left out: 7 items, the first being 2: it has no contrastive variant" in " ".join(ran.out.split())
+
+
+def test_the_same_with_a_system(babelscope: Babelscope) -> None:
+    skipped = first(babelscope(*SYSTEM).out)
+    assert (skipped["n"], skipped["skipped"]) == (2, 7)
+    told = " ".join(babelscope(*SYSTEM[:-1]).out.split())
+    assert (
+        "7 items were skipped and are in no figure (7 no contrastive variant: items 2, 4, 5, 6, 7 and 2"
+        in told
+    )
+    ran = babelscope(*SYSTEM, "--without-variants", "correct", "--out", "run", "--annotate", "queue.jsonl")
+    counted = first(ran.out)
+    assert (counted["n"], counted["without_variants"], counted["infinite"]) == (9, 7, 0)
+    assert counted["correct"] == skipped["correct"] + 7
+    assert len(Path("queue.jsonl").read_text().splitlines()) == 2, "nobody can choose among one"
+    assert babelscope("report", "run", "-o", "page.html").code == 0
+    again = babelscope("contrast", "--rejudge", "run", "--ties", "wrong", "--json")
+    assert first(again.out)["without_variants"] == 7

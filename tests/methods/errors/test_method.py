@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +13,17 @@ pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
 import babelscope as bs
-from babelscope.annotate.items import make_tasks
 from babelscope.core.answers import Scored
 from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
 from babelscope.lab.grammar.contrasts import CONTRASTS
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker
-from babelscope.methods.base import find_method, set_up
-from babelscope.methods.errors.queue import queue
+from babelscope.methods.base import set_up
 from babelscope.methods.errors.view import VIEW
-from babelscope.testsets import MinimalPair, TestSet
+from babelscope.testsets import MinimalPair
 from babelscope.testsets.items import Item, ParallelSentence
 from babelscope.util.errors import BabelscopeError
-from tests.support.serving import App, Request, Server
 from tests.support.toys import ToySystem
 
 NICHT, DING = "polarity_particle_nicht_del", "placeholder_ding"
@@ -86,36 +81,6 @@ def test_a_file_gets_the_figures_that_contrast_gives_a_model(tmp_path: Path) -> 
         assert ours.counts.items() >= theirs.counts.items()
         assert ours.labels.get("note") == theirs.labels.get("note")
     assert [record["verdict"] for record in by_file.records] == ["error", "none", "error", "none"]
-
-
-def box(scheme: str, tmp_path: Path, serve: Callable[[App], Server]) -> Any:
-    """A black box that translates the pairs' sources as OUTPUT says."""
-    known = {pair.source: text for pair, text in zip(PAIRS, OUTPUT, strict=True)}
-    if scheme == "cmd":
-        lines = [f"known = {known!r}", "import sys", "for line in sys.stdin: print(known[line.strip()])"]
-        (tmp_path / "box.py").write_text("\n".join(lines))
-        return bs.open_system(f"cmd:{sys.executable} {tmp_path / 'box.py'}")
-    if scheme == "http":
-        server = serve(lambda asked: {"translations": [known[each] for each in asked.body["sources"]]})
-        return bs.open_system(f"{server.url}/mt")
-
-    def chat(asked: Request) -> Any:
-        said = asked.body["messages"][-1]["content"]
-        (text,) = (known[source] for source in known if source in said)
-        return {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
-
-    return bs.open_system(f"openai:{serve(chat).url}/v1#m?source=English&target=German")
-
-
-@pytest.mark.parametrize("scheme", ["cmd", "http", "openai"])
-def test_black_boxes_get_the_figures_of_their_file(
-    scheme: str, tmp_path: Path, serve: Callable[[App], Server]
-) -> None:
-    (tmp_path / "out.txt").write_text("".join(f"{line}\n" for line in OUTPUT))
-    by_file = bs.errors(bs.open_system(f"file:{tmp_path / 'out.txt'}"), PAIRS)
-    by_box = bs.errors(box(scheme, tmp_path, serve), PAIRS)
-    assert [each.estimate for each in by_box.rows] == [each.estimate for each in by_file.rows]
-    assert [record["verdict"] for record in by_box.records] == ["error", "none", "error", "none"]
 
 
 def test_parallel_sentences_are_read_by_every_detector_that_applies() -> None:
@@ -201,45 +166,8 @@ def test_wrong_types_are_refused() -> None:
     with pytest.raises(BabelscopeError, match="no detector of errors in fr"):
         bs.errors(translator([], []), [ParallelSentence("1", "a", ("b",))], language="fr")
     one, all_types = (
-        set_up("errors", given).config["settings"]["types"] for given in ({"types": [DING]}, {})
+        set_up("errors", given).config_on({})["settings"]["types"] for given in ({"types": [DING]}, {})
     )
     assert one != all_types
     assert "HanTa" in one
     assert "py3langid" in one
-
-
-def test_people_are_asked_what_the_detector_was() -> None:
-    parallel = [ParallelSentence("1", "The gardener did not come.", (GERMAN,))]
-    for items, output in ((PAIRS, OUTPUT), (parallel, [GERMAN])):
-        result = bs.errors(translator(items, output), items)
-        entries = queue(result.records, None)  # type: ignore[arg-type]
-        assert len({each.line["id"] for each in entries}) == len(entries) > 0
-        assert all(each.line["correct"] != each.line["contrastive"] for each in entries)
-        tasks = make_tasks([("q", each.line) for each in entries], None, "q")
-        assert len(tasks) == len(entries)
-    assert {each.group for each in queue(result.records, None)} >= {(NICHT, "no alarm")}  # type: ignore[arg-type]
-
-
-def test_a_run_is_stored_reported_and_compared(tmp_path: Path) -> None:
-    lines = [json.dumps(item.as_json()) for item in PAIRS]
-    (tmp_path / "pairs.jsonl").write_text("\n".join(lines) + "\n")
-    for name, texts in (("bad", OUTPUT), ("good", [item.correct for item in PAIRS])):
-        (tmp_path / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts))
-    study = {
-        "systems": [{"spec": f"file:{tmp_path / name}.txt", "name": name} for name in ("bad", "good")],
-        "tests": [{"spec": str(tmp_path / "pairs.jsonl"), "name": "pairs"}],
-        "methods": [{"name": "errors"}],
-    }
-    result = bs.run_study(bs.Study.model_validate(study), out=tmp_path / "run")
-    differences = [each for each in result.rows if each.name == "difference"]
-    assert {str(each.labels["phenomenon"]) for each in differences} == {NICHT, DING}
-    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
-    (section,) = summary["sections"]
-    assert section["section"]["title"] == "Errors in its own translations"
-
-
-def test_both_kinds_of_items_are_judged() -> None:
-    setup = set_up("errors", {})
-    for item in (PAIRS[0], ParallelSentence("1", "a", ("b",))):
-        assert setup.judges("tests", TestSet("tests", (item,)))
-    assert find_method("errors").needs == {"system": ("translate",)}

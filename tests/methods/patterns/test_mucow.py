@@ -10,13 +10,18 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.results import Result
-from babelscope.methods.patterns.mucow.judge import fold
+from babelscope.core.results import Record, Result
+from babelscope.core.tokenisers import find_tokeniser
+from babelscope.methods.patterns.mucow.method import fold, judge
+from babelscope.methods.patterns.mucow.settings import MucowSettings
+from babelscope.methods.patterns.winomt.method import ask
+from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.runs.execute import run_method
 from babelscope.systems.opening import open_system
 from babelscope.systems.translation_files import Given
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.util.errors import BabelscopeError
+from tests.support.toys import ToySystem
 
 ITEM = AmbiguousSource(
     "1",
@@ -97,32 +102,6 @@ def test_two_ways_of_splitting_and_comparing() -> None:
         BabelscopeError, match=r"word_matching: input should be 'auto', 'mucow', 'conditioning' or 'stored'"
     ):
         verdict("x", word_matching="theirs")
-
-
-def test_figures_of_a_few_verdicts() -> None:
-    texts = ["Stift", "Stift", "Stift", "Gehege", "Tier", "Tier"]
-    own = [
-        AmbiguousSource(str(n), f"{n}", (), (), "frequent" if n < 4 else "none", extra=ITEM.extra)
-        for n in range(6)
-    ]
-    result = mucow(TestSet("own", tuple(own)), [Given("f", text) for text in texts])
-    values = {row.name: row.estimate.value for row in result.rows if row.labels.get("category") == "all"}
-    assert values == pytest.approx(
-        {
-            "coverage": 4 / 6,
-            "precision": 3 / 4,
-            "recall_a": 3 / 5,
-            "recall_b": 3 / 6,
-            "f1_a": 2 / 3,
-            "f1_b": 0.6,
-        }
-    )
-    row = figure(result, "coverage", category="all")
-    assert (row.estimate.n, row.counts["correct"], row.counts["wrong"], row.counts["unknown"]) == (6, 3, 1, 2)
-    # Senses that were not counted are in no group.
-    assert figure(result, "coverage", category="frequent").estimate.n == 4
-    assert figure(result, "coverage", domain="in").estimate.n == 6
-    assert not [row for row in result.rows if row.labels.get("category") == "none"]
 
 
 def test_both_lists_of_words_are_needed() -> None:
@@ -249,3 +228,50 @@ def test_the_published_example(shared: Path) -> None:
         "patterns_mucow", system, tests, lemmas=folder / "output.lemmas.fi", compound_mark="#"
     )
     assert figure(joined, "coverage", category="all").counts["unknown"] == 270
+
+
+MUCOW = MucowSettings(word_matching="mucow")
+
+
+def sense(translation: str, lemmas: str | None = None) -> Record:
+    return {
+        "translation": translation,
+        "right_words": ["城"],
+        "wrong_words": ["书"],
+        "given_lemmas": lemmas,
+        "folded": False,
+    }
+
+
+def test_senses_are_looked_for_in_words() -> None:
+    text = "他在老城买了一本地图。"
+    with pytest.raises(
+        BabelscopeError, match=r"the translations are in a script .*; give them as --lemmas FILE"
+    ):
+        judge([sense(text)], MUCOW)
+    split = " ".join(find_tokeniser("zh").split(text))
+    assert judge([sense(split)], MUCOW)[0]["correct"] is True
+    assert judge([sense(text, lemmas=split)], MUCOW)[0]["correct"] is True
+
+
+def test_a_system_that_answers_in_another_script_has_no_known_word() -> None:
+    german = {**sense("他在老城买了一本地图。"), "right_words": ["Stadt"], "wrong_words": ["Buch"]}
+    assert judge([german], MUCOW)[0]["correct"] is None
+
+
+def test_genders_are_looked_for_in_words() -> None:
+    item = AmbiguousSource(
+        "1",
+        "The cook slept.",
+        (),
+        (),
+        "female",
+        gold="female",
+        extra={"index": 1, "occupation": "cook"},
+    )
+    settings: Any = WinomtSettings.model_construct(
+        target="de", alignments=None, stereotypical=None, anti_stereotypical=None, beam=5, translations=None
+    )
+    system = ToySystem(alphabet="他在城书")
+    with pytest.raises(BabelscopeError, match="the translations are in a script without spaces"):
+        ask({"system": system}, [item] * 3, settings, 0)

@@ -9,16 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
 from babelscope.language.lemmas import lemmatise
-from babelscope.methods.patterns.morphology import open_morphology
-from babelscope.methods.patterns.winomt.ask import stereotypes_of
-from babelscope.methods.patterns.winomt.figures import _share
-from babelscope.methods.patterns.winomt.judge import judge
+from babelscope.methods.patterns.asking import open_morphology
+from babelscope.methods.patterns.winomt.method import judge, stereotypes_of
 from babelscope.methods.patterns.winomt.settings import WinomtSettings
 from babelscope.runs.execute import run_method
 from babelscope.systems.opening import open_system
@@ -146,49 +143,6 @@ def test_a_missing_analyser_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         open_morphology("ru")
     with pytest.raises(BabelscopeError, match="no WinoMT morphology for 'fr'; known: de, ru, uk"):
         open_morphology("fr")
-
-
-def test_published_figures_have_one_decimal_of_a_percentage() -> None:
-    assert _share(np.array([2.0, 1.0]), np.array([3.0, 0.0]), "published").tolist() == [0.667, 0.0]
-    assert _share(np.array([2.0]), np.array([3.0]), "exact").tolist() == [2 / 3]
-
-
-def test_figures_of_a_small_table(tests: TestSet) -> None:
-    translations = [
-        ("Der Koch schlief , weil er müde war .", ((0, 0), (1, 1))),
-        ("Der Koch schlief , weil sie müde war .", ((0, 0), (1, 1))),
-        ("Die Bauarbeiterin schlief .", ((0, 0), (1, 1), (2, 1))),
-        ("Das Kind schlief .", ((0, 1),)),
-    ]
-    given = [
-        Given(f"f:{n}", text, item.source)
-        for n, ((text, _), item) in enumerate(zip(translations, items(tests), strict=True), 1)
-    ]
-    result = winomt(tests, given, target="de", links=[links for _, links in translations])
-    assert confusion(result) == {
-        "male": {"male": 1},
-        "female": {"male": 1, "female": 1},
-        "neutral": {"neutral": 1},
-    }
-    assert figure(result, "accuracy", category="all").estimate.value == 0.75
-    assert figure(result, "accuracy", category="male and female").estimate.value == pytest.approx(2 / 3)
-    assert figure(result, "minimum_accuracy").labels["category"] == "female"
-    assert figure(result, "precision", category="male").estimate.value == 0.5
-    assert figure(result, "f1", category="male").estimate.value == pytest.approx(2 / 3)
-    assert figure(result, "delta_g").estimate.value == pytest.approx(0)
-    assert figure(result, "delta_s").estimate.value == -1  # pro 0 of 1, anti 2 of 2
-    assert [record["translated_as"] for record in result.records][2:] == ["Die Bauarbeiterin", "Kind"]
-    for row in result.rows:
-        assert row.estimate.low <= row.estimate.value <= row.estimate.high
-    # Lines in another order are the same translations.
-    shuffled = [3, 1, 0, 2]
-    again = winomt(
-        tests,
-        [given[n] for n in shuffled],
-        target="de",
-        links=[translations[n][1] for n in shuffled],
-    )
-    assert again.rows == result.rows
 
 
 def test_both_words_of_an_occupation(tests: TestSet) -> None:

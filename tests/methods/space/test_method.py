@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
 import math
 import sys
 from collections.abc import Sequence
@@ -12,22 +13,30 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Scored
+from babelscope.core.answers import Note, Scored, TopK
 from babelscope.core.question import Asked
 from babelscope.core.results import Record, Result, Row
-from babelscope.methods.space.figures import figures
-from babelscope.methods.space.gains import ranking_gains
+from babelscope.methods.space.ask import _hypothesis, _missed_by, _proven, _samples
+from babelscope.methods.space.figures import _is_wordless, figures
 from babelscope.methods.space.method import METHOD
-from babelscope.methods.space.regions import Hypothesis, Region, by_text, region_hypotheses
+from babelscope.methods.space.regions import (
+    Hypothesis,
+    Region,
+    by_text,
+    is_empty,
+    ranking_gains,
+    region_hypotheses,
+)
 from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.tables import case, tables, worst_ranked
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ranking import kqrg, krg
+from babelscope.runs.execute import run_method
 from babelscope.runs.judging import space as evaluate
 from babelscope.systems.opening import open_system
-from babelscope.testsets import ParallelSentence, load
+from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
+from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import EOS, ToySystem
 
 ITEMS = [
@@ -335,21 +344,6 @@ def test_unfinished_samples_are_kept_and_counted(toy: Enumerated, result: Result
     assert (found.counts["unfinished"], found.estimate.n) == (unfinished, len(ITEMS))
 
 
-def test_a_system_that_cannot_search_is_refused_before_it_is_asked(tmp_path: Path) -> None:
-    log = tmp_path / "asked"
-    with pytest.raises(BabelscopeError, match="space needs a system that searches exactly"):
-        space(ToySystem(log=log), ITEMS)
-    assert not log.exists()
-
-
-def test_an_unknown_quality_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
-    toy = Enumerated()
-    toy.log = tmp_path / "asked"
-    with pytest.raises(BabelscopeError, match="no metric 'comit'"):
-        space(toy, ITEMS, quality="comit")
-    assert not toy.log.exists()
-
-
 def test_a_quality_from_outside_counts_in_the_signature_by_content(tmp_path: Path) -> None:
     script = tmp_path / "judge.py"
     script.write_text(
@@ -366,64 +360,6 @@ def test_a_quality_from_outside_counts_in_the_signature_by_content(tmp_path: Pat
     results.append(space(toy, ITEMS, k=3, samples=0, quality=quality))
     assert str(tmp_path) not in results[0].signature
     assert results[0].signature != results[1].signature
-
-
-def test_correlation_with_mbr_needs_three_systems() -> None:
-    toys = [Enumerated(f"toy {number}", salt=str(number)) for number in range(4)]
-    rows = space(toys, ITEMS, k=2, samples=6, mbr_samples=4).rows
-    columns = {
-        name: [row(rows, *labels[:1], system=toy.name, **labels[1]).estimate.value for toy in toys]
-        for name, labels in {
-            "mbr": ("quality", {"decoding": "mbr"}),
-            "kqrg": ("kqrg", {"region": "samples", "view": "tokens"}),
-        }.items()
-    }
-    from scipy.stats import pearsonr
-
-    found = row(rows, "mbr_correlation", measure="kqrg", statistic="pearson")
-    assert found.estimate.value == pytest.approx(pearsonr(columns["mbr"], columns["kqrg"]).statistic)
-    assert found.estimate.n == 4
-    two = space(toys[:2], ITEMS, k=2, samples=6, mbr_samples=4).rows
-    assert not [each for each in two if each.name == "mbr_correlation"]
-
-
-def test_tables_and_cases_show_what_rows_and_records_have(result: Result) -> None:
-    shown = tables(result.rows)
-    value = row(result.rows, "kqrg", region="top", k=K, view="tokens").estimate.value
-    assert any(f"{100 * value:.2f} [" in cell for table in shown for line in table.rows for cell in line)
-    assert [line[0] for table in shown for line in table.rows].count("listed") == 2
-    worst = worst_ranked(result.records, 2)
-    assert [record["top_krg"] for record in worst] == sorted(r["top_krg"] for r in result.records)[:2]
-    lines = case(worst[0], 100).split("\n")
-    assert lines[0].startswith(f"item {worst[0]['id']}: 'source")
-    first = worst[0]["top"]["found"][0]
-    assert any(
-        line.startswith("1 ") and f"{first['logprob']:.4f}" in line and repr(first["text"]) in line
-        for line in lines
-    )
-
-
-def test_figures_of_records_do_not_depend_on_who_asked(result: Result) -> None:
-    settings = SpaceSettings(k=K, samples=SAMPLES, mbr_samples=5, curves=True)
-    again = figures(result.records, settings, 0)
-    assert [each.estimate for each in again] == [each.estimate for each in result.rows]
-
-
-def test_a_real_model_is_searched_sampled_and_judged() -> None:
-    system = open_system("lab:student")
-    result = space(system, load("lab:parallel?n=3&seed=5"), k=4, samples=20)
-    for record in result.records:
-        top = record["top"]["found"]
-        assert record["top"]["exact"]
-        assert [each["logprob"] for each in top] == sorted((each["logprob"] for each in top), reverse=True)
-        texts = {each["text"] for each in top}
-        others = [record["best"], *record["beam"], *record["samples"]["hypotheses"]]
-        for each in others:
-            # What exact search left out is no more probable than the last it found.
-            assert each["text"] in texts or each["logprob"] <= top[-1]["logprob"] + 1e-3
-        assert len(record["samples"]["drawn"]) == 20
-    assert row(result.rows, "krg", region="samples", view="tokens").estimate.n == 3
-    assert row(result.rows, "search_error", decoding="beam").counts["unresolved"] == 0
 
 
 def test_several_metrics_say_what_each_says_alone() -> None:
@@ -455,3 +391,124 @@ def test_kqrg_takes_its_bound_from_the_metric(tmp_path: Path) -> None:
     found = [row(each.rows, "kqrg", region="top", view="tokens").estimate.value for each in (one, ten)]
     assert found[0] == pytest.approx(10 * found[1])
     assert space(Enumerated(), ITEMS, k=3, samples=0, metric=named, normalise="ideal").rows
+
+
+def scored(text: str, logprob: float, *notes: Note) -> Scored:
+    return Scored(text, (*text, "</s>"), (*[0.0] * len(text), logprob), notes)
+
+
+def top(*found: Scored, exact: bool, bound: float) -> TopK:
+    return TopK(found, exact=exact, bound=bound, mass=0.5, expansions=9, minimum=5)
+
+
+MODE, NEXT, LAST = scored("ab", -1.0), scored("b", -1.5), scored("a", -2.0)
+CUT = scored("bbb", -0.5, "unfinished")
+NONE = {"beam": None, "beam-list": None}
+
+
+@pytest.mark.parametrize(
+    ("search", "best", "wide", "missed"),
+    [
+        (top(MODE, NEXT, exact=True, bound=-1.5), MODE, [MODE, LAST], {"beam": 0.0, "beam-list": 0.0}),
+        (top(MODE, NEXT, exact=True, bound=-1.5), LAST, [NEXT, LAST], {"beam": 1.0, "beam-list": 0.5}),
+        # The budget ended, but what is unseen is at most as probable as the mode.
+        (top(MODE, exact=False, bound=-1.25), LAST, [MODE], {"beam": 1.0, "beam-list": 0.0}),
+        (top(MODE, exact=False, bound=-1.0), LAST, [MODE], {"beam": 1.0, "beam-list": 0.0}),
+        (top(MODE, exact=False, bound=-0.75), LAST, [MODE], NONE),
+        (top(exact=False, bound=-0.75), LAST, [MODE], NONE),
+        (top(exact=True, bound=-math.inf), LAST, [MODE], NONE),
+        # What hit the length limit is no hypothesis.
+        (top(MODE, exact=True, bound=-1.0), CUT, [LAST], {"beam": None, "beam-list": 1.0}),
+        # By rounding, what was generated may seem more probable than the mode.
+        (top(MODE, exact=True, bound=-1.0), scored("x", -0.875), [LAST], {"beam": 0.0, "beam-list": 1.0}),
+    ],
+)  # fmt: skip
+def test_the_mode_is_missed_only_where_it_is_proven(
+    search: TopK, best: Scored, wide: list[Scored], missed: dict[str, float | None]
+) -> None:
+    assert _missed_by(_proven(search), [best], wide) == missed
+
+
+def test_samples_are_told_apart_by_their_tokens() -> None:
+    other = Scored("ab", ("ab", "</s>"), (-0.5, -3.0))  # the same text in other tokens
+    found = _samples([NEXT, MODE, NEXT, other])
+    assert [(each["text"], each["logprob"]) for each in found["hypotheses"]] == [
+        ("b", -1.5), ("ab", -1.0), ("ab", -3.5)
+    ]  # fmt: skip
+    assert found["drawn"] == [0, 1, 0, 2]
+
+
+TOLERANCE = 1e-4
+"""Nats; batches of other sizes round otherwise."""
+
+
+def answers(record: Record) -> list[dict[str, Any]]:
+    return [record["best"], *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"]]
+
+
+def test_listed_spaces_do_not_depend_on_the_chunk() -> None:
+    items = [ParallelSentence(str(n), f"source {n}", ("ab",)) for n in range(6)]
+    runs = [run_method("space", Enumerated(), items, k=3, samples=6, chunk=chunk) for chunk in (1, 4, 6)]
+    assert runs[0].records == runs[1].records == runs[2].records
+    assert [row.as_json() for row in runs[0].rows] == [row.as_json() for row in runs[2].rows]
+
+
+def test_those_of_a_model_are_equal_but_for_the_last_bits() -> None:
+    system = open_system("lab:student")
+    sources = ("the dog sleeps .", "a woman sees the old house .", "he reads .")
+    items = [ParallelSentence(str(n), source, ("ein Hund schläft .",)) for n, source in enumerate(sources)]
+    small, large = (run_method("space", system, items, k=3, samples=6, chunk=chunk) for chunk in (1, 3))
+    for one, other in zip(small.records, large.records, strict=True):
+        assert [each["text"] for each in answers(one)] == [each["text"] for each in answers(other)]
+        assert one["samples"]["drawn"] == other["samples"]["drawn"]
+        expected = [each["logprob"] for each in answers(other)]
+        assert [each["logprob"] for each in answers(one)] == pytest.approx(expected, abs=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "empty"),
+    [
+        ("", ("</s>",), True),
+        (" ", ("▁", "</s>"), True),
+        ("", ("<unk>", "</s>"), False),
+        ("<unk>", ("<unk>",), False),
+        ("a", ("a", "</s>"), False),
+    ],
+)
+def test_unknown_words_are_not_the_empty_hypothesis(text: str, tokens: tuple[str, ...], empty: bool) -> None:
+    stored = _hypothesis(Scored(text, tokens, (-1.0,) * len(tokens)))
+    assert is_empty(stored) == empty
+
+
+@pytest.mark.parametrize(
+    ("text", "reference", "wordless"),
+    [
+        (".", "Ein Hund.", True),
+        (" … ", "Ein Hund.", True),
+        ("", "Ein Hund.", False),  # empty, which is counted as such
+        ("犬", "Ein Hund.", False),
+        ("3.", "Drei.", False),
+        ("!", "!!!", False),  # nothing is missing
+    ],
+)
+def test_what_is_wordless(text: str, reference: str, wordless: bool) -> None:
+    assert _is_wordless(text, ["?", reference]) == wordless
+
+
+def test_a_model_whose_modes_are_full_stops_is_told_of(tmp_path: Path, babelscope: Babelscope) -> None:
+    """Without it, a model that has nothing to say but a full stop has no empty mode, and nothing to be warned of."""
+    lists = [[".", "Ein Hund."], [".", "Eine Katze."], ["", "Ein Tier."], ["Ein Tier.", "."]]
+    lines = [
+        json.dumps({"id": number, "text": text, "logprob": -1.0 - place})
+        for number, texts in enumerate(lists)
+        for place, text in enumerate(texts)
+    ]
+    (tmp_path / "top.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    (tmp_path / "ref.de").write_text("Ein Hund.\nEine Katze.\nEin Tier.\nEin Tier.\n", encoding="utf-8")
+    given = ("space", "--nbest", f"top={tmp_path / 'top.jsonl'}", "--reference", str(tmp_path / "ref.de"))
+    told = [json.loads(line) for line in babelscope(*given, "--json").out.splitlines()]
+    (row,) = [each for each in told if each.get("name") == "empty_mode" and each.get("view") == "tokens"]
+    assert (row["value"], row["empty"], row["wordless"]) == (0.25, 1, 2)
+    assert "2 items have a most probable translation of marks alone" in " ".join(
+        babelscope(*given).out.split()
+    )

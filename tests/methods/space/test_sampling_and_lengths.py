@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from babelscope import run_method
 from babelscope.core.answers import Drawing, Scored
-from babelscope.core.question import Asked
+from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
 from babelscope.methods.base import set_up
-from babelscope.methods.space.lengths import length_rows
-from babelscope.methods.space.sentences import SystemRecords
+from babelscope.methods.space.confidence import kept_tokens
+from babelscope.methods.space.regions import SystemRecords
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.space.sweep import length_rows
 from babelscope.methods.space.tables import chosen_cases, tables
 from babelscope.methods.space.view import VIEW
 from babelscope.report.summary import summarise
@@ -22,7 +29,7 @@ from babelscope.runs.judging import space
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
-from tests.support.toys import ToySystem
+from tests.support.toys import EOS, ToySystem
 
 ITEMS = [
     ParallelSentence(f"i{number}", f"s {number}", (text,))
@@ -92,11 +99,6 @@ def test_modes_alone() -> None:
     assert all(record["beam"] == [] for record in result.records)
     assert summarise(result, width=80)
     assert tables(result.rows)
-
-
-def test_there_must_be_something_to_look_at() -> None:
-    with pytest.raises(BabelscopeError, match="k and samples are both 0"):
-        set_up("space", {"k": 0, "samples": 0})
 
 
 class Drawn(Enumerated):
@@ -217,3 +219,276 @@ def test_a_case_is_chosen_by_number_or_by_name() -> None:
     assert [each["id"] for each in chosen_cases(records, "id=7")] == ["7"]
     with pytest.raises(BabelscopeError, match="no item is called 'y'"):
         chosen_cases(records, "y")
+
+
+ALIKE = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(8)]
+
+
+def true_entropy(toy: ToySystem, source: str) -> tuple[float, float]:
+    """(nats, expected tokens) of a toy without a length limit: its bigrams are a Markov chain that ends."""
+    states = ["", *(symbol for symbol in toy.symbols if symbol != EOS)]
+    moves = np.array([[toy.next_probabilities(source, a)[b] if b else 0.0 for b in states] for a in states])
+    visits = np.linalg.solve(np.eye(len(states)) - moves.T, np.eye(len(states))[0])
+    local = [-sum(p * math.log(p) for p in toy.next_probabilities(source, a).values()) for a in states]
+    return float(visits @ local), float(visits.sum())
+
+
+def test_entropy_is_that_of_the_model() -> None:
+    toy = ToySystem(alphabet="ab", limit=400)
+    result = space(toy, ALIKE, k=0, samples=2000, mbr_samples=2, confidence=True)
+    truths = [true_entropy(toy, item.source) for item in ALIKE]
+    nats, tokens = (float(np.mean([each[place] for each in truths])) for place in (0, 1))
+    entropy = only(result, "entropy", of="translation")
+    assert entropy.counts["unfinished"] == 0
+    # The spread of -log p within a sentence is about its entropy: four standard errors of the whole.
+    assert entropy.estimate.value == pytest.approx(nats, abs=4 * 1.5 * nats / math.sqrt(2000 * len(ALIKE)))
+    assert only(result, "entropy", of="token").estimate.value == pytest.approx(nats / tokens, rel=0.03)
+
+
+def test_samples_of_another_distribution_tell_no_entropy() -> None:
+    result = space(Cooled(), ALIKE, k=0, samples=20, mbr_samples=2, confidence=True, temperature=0.5)
+    assert "entropy" not in {row.name for row in result.rows}
+
+
+class Cooled(ToySystem):
+    """A toy that takes a temperature, and ignores it."""
+
+    def sample(self, questions: Any, *, n: int, seed: int, drawing: Any = None) -> Any:
+        assert drawing.temperature == 0.5
+        return super().sample(questions, n=n, seed=seed)
+
+
+def test_mass_is_the_sum_over_the_most_probable() -> None:
+    toy = Enumerated()
+    result = space(toy, ALIKE, k=7, samples=0, confidence=True)
+    for k in (1, 2, 5, 7):
+        right = [sum(math.exp(each.total) for each in toy.space(item.source)[:k]) for item in ALIKE]
+        assert only(result, "top_mass", k=k).estimate.value == pytest.approx(np.mean(right))
+    assert only(result, "top_mass", k=7).estimate.value == pytest.approx(only(result, "mass").estimate.value)
+
+
+def test_calibration_by_hand() -> None:
+    toy = Enumerated(limit=4)
+    items = [
+        ParallelSentence(f"i{n}", f"s {n}", (text,)) for n, text in enumerate(["ab", "ba", "b", "aab"] * 5)
+    ]
+    result = space(toy, items, k=2, samples=0, confidence=True)
+    sure, right = [], []
+    for item in items:
+        best = toy.translate([item.source])[0][0]
+        sure += [math.exp(each) for each in best.logprobs[:-1]]
+        right += kept_tokens(best.tokens[:-1], item.references[0])
+    assert only(result, "token_confidence").estimate.value == pytest.approx(np.mean(sure))
+    assert only(result, "token_accuracy").estimate.value == pytest.approx(np.mean(right))
+    assert only(result, "overconfidence").estimate.value == pytest.approx(np.mean(sure) - np.mean(right))
+    error = 0.0
+    for number in range(20):
+        own = [(p, r) for p, r in zip(sure, right, strict=True) if number <= p * 20 < number + 1]
+        error += abs(sum(p - r for p, r in own))
+    found = only(result, "calibration_error")
+    assert found.estimate.value == pytest.approx(error / len(sure))
+    assert found.estimate.n == len(sure)
+    assert found.estimate.no_interval
+
+
+def test_a_calibrated_model_errs_as_chance_does() -> None:
+    """Where tokens are right with the probability that the model gives them, the error is that of chance."""
+    rng = np.random.default_rng(0)
+    from babelscope.methods.space.confidence import _bin_numbers, _calibration_error
+
+    sure = rng.random(4000)
+    errors = [_calibration_error(_bin_numbers(sure), sure, rng.random(4000) < sure) for _ in range(50)]
+    assert 0.005 < np.mean(errors) < 0.03
+    assert _calibration_error(_bin_numbers(sure), sure, np.ones(4000)) == pytest.approx(0.5, abs=0.02)
+
+
+TEXTS = st.text("abc", max_size=6)
+
+
+@given(TEXTS, TEXTS)
+def test_kept_tokens_are_those_of_a_shortest_edit(hypothesis: str, reference: str) -> None:
+    kept = kept_tokens(hypothesis, reference)
+    chosen = [token for token, own in zip(hypothesis, kept, strict=True) if own]
+    letters = iter(reference)
+    assert all(token in letters for token in chosen)  # in their order
+    edits = _distance(hypothesis, reference)
+    assert edits >= max(len(hypothesis), len(reference)) - sum(kept)
+    if hypothesis == reference:
+        assert all(kept)
+
+
+@given(st.text("ab", max_size=4), st.text("ab", max_size=4))
+def test_kept_tokens_against_all_alignments(hypothesis: str, reference: str) -> None:
+    alignments = list(_alignments(hypothesis, reference))
+    least = min(cost for cost, _ in alignments)
+    best = {kept for cost, kept in alignments if cost == least}
+    assert tuple(kept_tokens(hypothesis, reference)) in best
+
+
+def _alignments(a: str, b: str) -> Iterator[tuple[int, tuple[bool, ...]]]:
+    """(edits, which letters of a are kept) of every way to turn a into b letter by letter."""
+    if not a:
+        yield len(b), ()
+        return
+    for cost, kept in _alignments(a[:-1], b):
+        yield cost + 1, (*kept, False)
+    if b:
+        for cost, kept in _alignments(a[:-1], b[:-1]):
+            yield cost + (a[-1] != b[-1]), (*kept, a[-1] == b[-1])
+        for cost, kept in _alignments(a, b[:-1]):
+            yield cost + 1, kept
+
+
+def _distance(a: str, b: str) -> int:
+    """Levenshtein distance by trying all pairs of equally long subsequences of places."""
+    best = len(a) + len(b)
+    for size in range(min(len(a), len(b)) + 1):
+        for mine in combinations(range(len(a)), size):
+            for theirs in combinations(range(len(b)), size):
+                aligned = sum(a[i] != b[j] for i, j in zip(mine, theirs, strict=True))
+                best = min(best, len(a) + len(b) - 2 * size + aligned)
+    return best
+
+
+def test_it_is_drawn_and_asked_for_only_if_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from babelscope.methods.space import pictures as module
+
+    monkeypatch.setattr(module, "_FEWEST_TOKENS", 1)
+    pictures = module.pictures
+    toy = Enumerated()
+    items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(30)]
+    plain = space(toy, items, k=3, samples=4)
+    assert not {"entropy", "top_mass", "calibration_error"} & {row.name for row in plain.rows}
+    assert "confidence" not in plain.signature
+    result = space(toy, items, k=3, samples=4, confidence=True)
+    (group,) = result.groups
+    titles = [picture.title for picture in pictures(group)]
+    assert "Is the model as often right as it is sure?" in titles
+    assert "How much probability the most probable translations have" in titles
+    assert VIEW.section(group).pictures
+    mine = [row for row in result.rows if row.name in {each.name for each in plain.rows}]
+    assert mine == list(plain.rows)
+
+
+def test_what_cannot_score_is_refused_before_it_is_asked() -> None:
+    class Mute(ToySystem):
+        score = None  # type: ignore[assignment]
+
+    with pytest.raises(BabelscopeError, match=r"log-probabilities of given targets.*leave confidence out"):
+        space(Mute(), ALIKE, k=0, samples=4, confidence=True)
+
+
+SOURCES = ["".join(letters) for letters in itertools.product("abc", repeat=2)]
+LETTERS = [ParallelSentence(str(n), source, ("ab",)) for n, source in enumerate(SOURCES)]
+
+
+class Beam(Enumerated):
+    """A toy whose "beam search" ranks its whole space by the penalty, but for the mode of some sources."""
+
+    length_penalty: float | None = 1.0
+
+    def translate(
+        self,
+        questions: Sequence[Asked],
+        *,
+        beam: int = 5,  # noqa: ARG002
+        n_best: int = 1,
+        length_penalty: float | None = None,
+    ) -> list[list[Scored]]:
+        penalty = self.length_penalty if length_penalty is None else length_penalty
+        assert penalty is not None
+        answers = []
+        for source in sources_of(questions):
+            space = self.space(source)
+            seen = space[1:] if misses(source) else space
+            answers.append(sorted(seen, key=lambda each: -each.total / len(each.tokens) ** penalty)[:n_best])
+        return answers
+
+
+def misses(source: str) -> bool:
+    return source.startswith("a")
+
+
+def rows_by_decoding(system: Any) -> dict[tuple[str, str], Row]:
+    rows = run_method("space", system, LETTERS, k=3, samples=0).rows
+    return {(row.name, str(row.labels.get("decoding", ""))): row for row in rows}
+
+
+def test_a_penalty_is_no_search_error() -> None:
+    system = Beam(symbols="ab", limit=4, salt="3")
+    plain = [system.translate([source], length_penalty=0.0)[0][0] for source in SOURCES]
+    own = [system.translate([source])[0][0] for source in SOURCES]
+    modes = [system.space(source)[0] for source in SOURCES]
+    rows = rows_by_decoding(system)
+    missed = sum(misses(source) for source in SOURCES)
+    assert rows["search_error", "beam"].counts["missed"] == missed
+    assert rows["search_error", "beam-list"].counts["missed"] == missed
+    changed = sum(a.tokens != b.tokens for a, b in zip(plain, own, strict=True))
+    assert changed > 0, "else the test shows nothing"
+    row = rows["normalisation_changes", ""]
+    assert (row.counts["changed"], row.estimate.n, row.labels["length_penalty"]) == (changed, 9, "1")
+    costs = [a.total - b.total for a, b in zip(plain, own, strict=True)]
+    assert rows["normalisation_costs", ""].estimate.value == pytest.approx(math.fsum(costs) / 9)
+    longer = [len(b.tokens) - len(a.tokens) for a, b in zip(plain, own, strict=True)]
+    assert rows["normalisation_lengthens", ""].estimate.value == pytest.approx(sum(longer) / 9)
+    off = sum(a.tokens != b.tokens and a.total > b.total for a, b in zip(modes, own, strict=True))
+    assert off > missed
+    row = rows["misses_mode", ""]
+    assert (row.counts["missed"], row.labels["beam"], row.labels["length_penalty"]) == (off, 5, "1")
+    gaps = [a.total - b.total for a, b in zip(modes, own, strict=True) if a.total > b.total]
+    assert rows["mode_gap", ""].estimate.value == pytest.approx(math.fsum(gaps) / off)
+    # The same quantity has the same name and value among the sizes of the beam, and is there once.
+    found = run_method("space", system, LETTERS, k=3, samples=0, beams=(1, 5)).rows
+    swept = [each for each in found if each.name == "misses_mode"]
+    assert [each.labels["beam"] for each in swept] == [1, 5]
+    assert (swept[1].estimate, swept[1].counts) == (row.estimate, row.counts)
+    assert swept[1].labels == row.labels
+
+
+@pytest.mark.parametrize(("beam", "k", "width"), [(5, 3, 5), (2, 4, 4), (1, 1, 1)])
+def test_the_list_is_of_the_beam_that_its_row_names(beam: int, k: int, width: int) -> None:
+    asked: list[tuple[int, int, float | None]] = []
+
+    class Noted(Beam):
+        def translate(self, questions: Sequence[Asked], **how: Any) -> list[list[Scored]]:
+            asked.append((how["beam"], how.get("n_best", 1), how.get("length_penalty")))
+            return super().translate(questions, **how)
+
+    rows = run_method("space", Noted(symbols="ab", limit=4), LETTERS, k=k, samples=0, beam=beam).rows
+    lists = {(width, k, None), (width, k, 0.0)} if k > 1 else set()
+    assert set(asked) == {(beam, 1, None), (beam, 1, 0.0)} | lists
+    named = {row.labels["decoding"]: row.labels["beam"] for row in rows if row.name == "search_error"}
+    assert named == {"beam": beam, **({"beam-list": width} if k > 1 else {})}
+
+
+@pytest.mark.parametrize("penalty", [0.0, None])
+def test_without_a_penalty_nothing_else_is_asked(penalty: float | None) -> None:
+    asked: list[float | None] = []
+
+    class Counted(Beam):
+        def translate(self, questions: Sequence[Asked], **how: Any) -> list[list[Scored]]:
+            asked.append(how.get("length_penalty"))
+            return super().translate(questions, **{**how, "length_penalty": 0.0})
+
+    system = Counted(symbols="ab", limit=4, salt="3")
+    system.length_penalty = penalty
+    rows = rows_by_decoding(system)
+    assert set(asked) == {None}
+    assert not [name for name, _ in rows if name.startswith("normalis")]
+    assert rows["search_error", "beam"].counts["missed"] == sum(map(misses, SOURCES))
+
+
+def test_what_did_not_end_is_left_out() -> None:
+    class Endless(Beam):
+        def translate(self, questions: Sequence[Asked], **how: Any) -> list[list[Scored]]:
+            found = super().translate(questions, **how)
+            return [
+                [Scored(e.text, e.tokens, e.logprobs, ("unfinished",)) for e in group]
+                if source == SOURCES[-1]
+                else group
+                for source, group in zip(sources_of(questions), found, strict=True)
+            ]
+
+    rows = rows_by_decoding(Endless(symbols=("a", "b"), limit=4, salt="3"))
+    row = rows["normalisation_changes", ""]
+    assert (row.estimate.n, row.counts["unresolved"]) == (8, 1)

@@ -3,19 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import json
+import math
 import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from babelscope.annotate.answers import answer_path
+from babelscope.annotate.items import read_tasks
+from babelscope.core.answers import Budget, Scored, TopK
 from babelscope.core.columns import Column, Group
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.question import Asked, sources_of
+from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.tables import Table
-from babelscope.methods.space.compare import mbr_correlations
+from babelscope.methods.space.ask import with_others_seen
+from babelscope.methods.space.figures import mbr_correlations
+from babelscope.methods.space.regions import modes_by_length, unproven
 from babelscope.methods.space.tables import case, tables, worst_ranked
+from babelscope.methods.space.treatments import by_measure, warnings_of
+from babelscope.metrics.ranking import krg
+from babelscope.report.summary import summarise
+from babelscope.runs.judging import space
+from babelscope.testsets import ParallelSentence
+from tests.support.cells import group_of
+from tests.support.enumerated import Enumerated
+from tests.support.toy_fixtures import Babelscope
 
-WHERE: dict[str, str | int] = {"method": "hypothesis_space", "tests": "news"}
+WHERE: dict[str, str | int] = {"method": "space", "tests": "news"}
 REGIONS = {"top": 0.4, "samples": 0.6, "beam": 0.8}
 
 
@@ -154,3 +174,372 @@ def test_two_points_are_always_on_a_line(systems: int, told: bool) -> None:
         for decoding in ("mbr", "beam")
     ]
     assert bool(correlations(rows)) is told
+
+
+ITEMS = [
+    ParallelSentence(str(number), f"s {number}", (text,))
+    for number, text in enumerate(["ab", "ba", "b", "aab", "abab", "a"] * 4)
+]
+K = 4
+
+
+class Hasty(Enumerated):
+    """A toy whose budget is spent on the shortest translations; its bound is true, and loose."""
+
+    slack = 0.2
+
+    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
+        answers = []
+        for source in sources_of(questions):
+            listed = self.space(source)
+            seen = (budget.expansions if budget else None) or len(listed)
+            short = sorted(listed, key=lambda each: len(each.tokens))[:seen]
+            found = sorted(short, key=lambda each: (-each.total, each.tokens))[:k]
+            rest = [each.total for each in listed if each not in found]
+            exact = found == listed[:k]
+            bound = max(rest, default=-math.inf) + (0.0 if exact else self.slack)
+            answers.append(TopK(tuple(found), exact, bound, mass=0.1, expansions=seen, minimum=1))
+        return answers
+
+
+def judged(toy: Enumerated, budget: int | None = None, **settings: Any) -> Result:
+    return space(toy, ITEMS, **{"k": K, "samples": 0, "budget_expansions": budget, **settings})
+
+
+def full_values(rows: Sequence[Row]) -> dict[str, float]:
+    """The measures of a full search."""
+    found = {}
+    for row in rows:
+        if row.name == "beam_minus_exact":
+            found[f"{row.labels['measure']}_beam_minus_exact"] = row.estimate.value
+        elif row.labels.get("region") == "top" and row.labels.get("view") == "tokens":
+            found[row.name] = row.estimate.value
+        elif row.labels.get("decoding") in ("beam", "mode") and row.name in ("search_error", "quality"):
+            found["mode_quality" if row.name == "quality" else row.name] = row.estimate.value
+    return found
+
+
+@pytest.mark.parametrize("salt", ["", "one", "two"])
+@pytest.mark.parametrize("budget", [1, 3, 7])
+def test_the_full_search_lies_between_the_bounds(salt: str, budget: int) -> None:
+    toy = Hasty(limit=5, salt=salt)
+    full, treated = full_values(judged(toy).rows), by_measure(judged(toy, budget).rows)
+    assert set(treated) == {*full} - {"krg_random", "krg_above_random"}
+    widths = {}
+    for measure, own in treated.items():
+        low, high = (own[name].estimate.value for name in ("at-least", "at-most"))
+        assert low - 1e-9 <= full[measure] <= high + 1e-9, measure
+        assert low - 1e-9 <= own["keep"].estimate.value <= high + 1e-9, measure
+        assert own["at-least"].estimate.n >= own["keep"].estimate.n  # a list of one has no rank yet
+        widths[measure] = high - low
+        assert (own["at-least"].counts["undecided"] > 0) == (widths[measure] > 0)
+    assert widths["kqrg"] < 1  # what is proven counts as it is
+
+
+def test_an_empty_mode_is_ruled_out_by_anything_more_probable() -> None:
+    toy = Hasty(limit=5, salt="one")
+    own = by_measure(judged(toy, 1).rows)["empty_mode"]
+    open_ones, undecided = (own["at-least"].counts[name] for name in ("unresolved", "undecided"))
+    # Beam search found something more probable than the empty hypothesis, though nobody knows the mode.
+    assert 0 < undecided < open_ones
+    assert not by_measure(judged(toy).rows)  # nothing is open
+
+
+@pytest.mark.parametrize("settings", [{"metric": "ter"}, {"normalise": "ideal"}])
+def test_a_scale_without_ends_has_no_bounds(settings: dict[str, Any]) -> None:
+    treated = by_measure(judged(Hasty(limit=5), 3, **settings).rows)
+    assert set(treated["kqrg"]) == {"leave-out", "keep"}
+    assert set(treated["krg"]) == {"leave-out", "keep", "at-least", "at-most"}
+    assert set(treated["empty_mode"]) == {"leave-out", "keep", "at-least", "at-most"}
+
+
+def test_treatments_are_the_figures_of_each_setting() -> None:
+    toy = Hasty(limit=5)
+    treated = by_measure(judged(toy, 7).rows)
+    for name in ("leave-out", "keep"):
+        rows = judged(toy, 7, unresolved=name).rows
+        (expected,) = [
+            row
+            for row in rows
+            if (row.name, row.labels.get("region"), row.labels.get("view")) == ("kqrg", "top", "tokens")
+        ]
+        assert treated["kqrg"][name].estimate == expected.estimate
+        assert treated["kqrg"][name].counts["unresolved"] == expected.counts["unresolved"] > 0
+    assert treated["kqrg"]["keep"].estimate.n == len(ITEMS) > treated["kqrg"]["leave-out"].estimate.n
+
+
+@pytest.mark.parametrize("unresolved", ["leave-out", "keep"])
+def test_a_printed_difference_is_that_of_what_is_printed(unresolved: str) -> None:
+    rows = judged(Hasty(limit=5), 7, unresolved=unresolved).rows
+    for measure in ("krg", "kqrg"):
+        (apart,) = [
+            row for row in rows if row.name == "beam_minus_exact" and row.labels["measure"] == measure
+        ]
+        top, beam = (row for row in rows if row.name == measure and row.labels["view"] == "paired")
+        assert (top.labels["region"], beam.labels["region"]) == ("top", "beam")
+        assert top.estimate.n == beam.estimate.n == apart.estimate.n > 0
+        assert beam.estimate.value - top.estimate.value == pytest.approx(apart.estimate.value)
+    bias = tables(rows)[1]
+    (line,) = bias.rows
+    cells = dict(zip(bias.headings, line, strict=True))
+    assert int(cells["n"]) == apart.estimate.n
+    assert int(cells["unresolved"]) == apart.counts["unresolved"] > 0
+    values = {name: float(cell.split()[0]) for name, cell in cells.items() if name.startswith("k")}
+    for measure in ("kRG", "kQRG"):
+        apart_by_eye = values[f"{measure} beam"] - values[f"{measure} top"]
+        assert values[f"{measure} beam - top"] == pytest.approx(apart_by_eye, abs=0.0101)
+
+
+def test_who_is_left_out_is_warned_of_where_it_matters() -> None:
+    result = judged(Hasty(limit=5), 4)
+    own = by_measure(result.rows)["kqrg"]
+    kept, left_out = own["keep"].estimate, own["leave-out"].estimate
+    assert abs(kept.value - left_out.value) > 0.01
+    said = summarise(result, width=80, most=80)
+    assert "who is left out matters" in " ".join(said.split()), said
+    titles = [table.title for table in tables(result.rows)]
+    assert any("warning: who is left out changes figures by more than a point" in title for title in titles)
+    full = judged(Hasty(limit=5))
+    assert not warnings_of(full.rows)
+    assert "Warning" not in summarise(full, width=80)
+
+
+def test_what_others_found_completes_an_open_search() -> None:
+    def scored(text: str, total: float, *notes: Any) -> Scored:
+        return Scored(text, (*text, "</s>"), (*[0.0] * len(text), total), notes)
+
+    top = TopK(
+        (scored("", -3.0), scored("a", -4.0)), exact=False, bound=-1.0, mass=0, expansions=1, minimum=1
+    )
+    beam = [scored("ab", -2.0), scored("", -3.0), scored("b", -3.5), scored("bbb", -0.1, "unfinished")]
+    found = with_others_seen(top, beam, 2)
+    assert [each.text for each in found.found] == ["ab", ""]
+    assert (found.exact, found.bound) == (False, -1.0)
+    tight = with_others_seen(TopK(top.found, False, -9.0, 0, 1, 1), beam, 2)
+    assert tight.bound == -3.5  # nothing outside is more probable than the best that was dropped
+
+
+def test_no_order_has_a_lower_krg_than_the_reversed_one() -> None:
+    for size in (2, 3, 4, 5):
+        lowest = min(krg(range(each)) for each in range(2, size + 1))
+        for qualities in itertools.product(range(size), repeat=size):
+            assert krg(qualities) >= lowest - 1e-12
+
+
+# A stand-in for a reference-free metric: it fails if it is shown a reference.
+LENGTHS = """
+import json, sys
+for line in sys.stdin:
+    given = json.loads(line)
+    assert given.keys() == {"source", "hypothesis"}, given
+    print(1 / (1 + abs(len(given["source"]) - len(given["hypothesis"]))))
+"""
+SPACE = ("space", "--system", "lab:student", "--k", "3", "--samples", "4", "--mbr-samples", "4")
+
+
+@pytest.fixture
+def metric(tmp_path: Path) -> str:
+    (tmp_path / "lengths.py").write_text(LENGTHS)
+    (tmp_path / "a.en").write_text("The old man reads a book.\nA dog sleeps.\n")
+    return f"cmd:{sys.executable} lengths.py?bound=1&reference=no"
+
+
+@pytest.mark.parametrize("form", ["sources:a.en", "a.jsonl"])
+def test_a_metric_that_reads_none_judges_sources_alone(
+    babelscope: Babelscope, tmp_path: Path, metric: str, form: str
+) -> None:
+    lines = (tmp_path / "a.en").read_text().splitlines()
+    items = [{"id": str(n), "source": source} for n, source in enumerate(lines, 1)]
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
+    ran = babelscope(*SPACE, "--tests", form, "--metric", metric, "--records", "r.jsonl", "--json")
+    assert ran.code == 0, ran.err
+    rows = [json.loads(line) for line in ran.out.splitlines()]
+    assert {"kqrg", "krg", "quality", "empty_mode"} <= {row["name"] for row in rows}
+    assert not {"bleu", "chrf"} & {row["name"] for row in rows}
+    for line in (tmp_path / "r.jsonl").read_text().splitlines():
+        record = json.loads(line)
+        assert (record["references"], record["reference_logprob"]) == ([], None)
+        best = record["best"]
+        gap = abs(len(record["source"]) - len(best["text"]))
+        assert best["quality"] == pytest.approx(1 / (1 + gap))
+    shown = babelscope(*SPACE, "--tests", form, "--metric", metric, "--cases", "1", "--all")
+    assert shown.code == 0, shown.err
+    assert "Scales of the metrics" in shown.out
+
+
+def test_a_metric_that_reads_references_is_refused(babelscope: Babelscope, metric: str) -> None:
+    asked = (*SPACE, "--tests", "sources:a.en")
+    for more in ((), ("--metric", metric, "--metric", "bleu")):
+        ran = babelscope(*asked, *more)
+        assert ran.code == 2
+        assert "needs references, and item 1 has none; choose a metric that reads none" in ran.err
+
+
+def test_other_methods_refuse_sources_alone(babelscope: Babelscope, metric: str) -> None:
+    assert metric
+    ran = babelscope("likelihood", "--system", "lab:student", "--tests", "sources:a.en")
+    assert (ran.code, "SourceSentence" in ran.err) == (2, True)
+
+
+BEAM = "ein Haus steht hier"
+
+
+def record(
+    text: str, logprob: float, *, beam: float = -9.0, bound: float | None = None, source: str = "a house"
+) -> Record:
+    found = [{"text": text, "logprob": logprob}]
+    top = {"found": found, "exact": bound is None, "bound": bound}
+    return {"source": source, "top": top, "best": {"text": BEAM, "logprob": beam}}
+
+
+def test_empty_modes_are_first_then_short_ones_and_of_equals_those_of_short_sources() -> None:
+    group = group_of(
+        {
+            "one": [record("ein Haus", -3.0), record("", -8.0, source="a house here"), record(BEAM, -9.0)],
+            "two": [record("", -5.0), record("ein", -6.0)],
+        }
+    )
+    found = [
+        (system, each["top"]["found"][0]["text"], each["top"]["found"][0]["logprob"])
+        for system, each in modes_by_length(group)
+    ]
+    assert found == [("two", "", -5.0), ("one", "", -8.0), ("two", "ein", -6.0), ("one", "ein Haus", -3.0)]
+
+
+def test_what_is_not_proven_is_not_shown_but_counted() -> None:
+    open_, proven = record("", -5.0, bound=-4.0), record("", -5.0, bound=-6.0)
+    assert modes_by_length(group_of({"one": [open_]})) == []
+    assert modes_by_length(group_of({"one": [open_, proven]})) == [("one", proven)]
+    assert unproven(group_of({"one": [open_, proven], "two": [open_]})) == 2
+
+
+def test_unknown_words_alone_are_no_empty_mode() -> None:
+    unknown = record("", -5.0)
+    unknown["top"]["found"][0]["unknown"] = 1
+    empty = record("", -8.5)
+    assert [each for _, each in modes_by_length(group_of({"one": [unknown, empty]}))] == [empty, unknown]
+
+
+TESTS = "lab:parallel?n=6&seed=1"
+LOWERED = ("space", "--system", "lab:student", "--tests", TESTS, "--samples", "0")
+BOTH = ("--metric", "chrf", "--metric", "ter")
+
+
+def records_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture
+def run(babelscope: Babelscope, tmp_path: Path) -> Path:
+    """A run with k = 4, and what people said of lists of 3 from it."""
+    assert babelscope(*LOWERED, *BOTH, "--k", "4", "--out", "run", "--records", "r4.jsonl").code == 0
+    ran = babelscope(
+        "space",
+        "--rejudge",
+        "run",
+        "--k",
+        "3",
+        "--annotate",
+        "queue.jsonl",
+        "--records",
+        "r3.jsonl",
+        "--json",
+    )
+    assert ran.code == 0, ran.err
+    queue = tmp_path / "queue.jsonl"
+    for annotator, step in (("anna", 1), ("bert", 2)):
+        lines = [
+            {
+                "id": task.id,
+                "item": task.digest,
+                "task": task.kind,
+                "system": task.system,
+                "answer": {"scores": [90, 50, 10], "overall": 1 + (number * step) % 5},
+                "annotator": annotator,
+            }
+            for number, task in enumerate(sorted(read_tasks(queue, None), key=lambda task: task.id))
+        ]
+        answer_path(queue, annotator).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return tmp_path
+
+
+def test_the_queue_and_the_figures_are_those_of_the_smaller_k(run: Path, babelscope: Babelscope) -> None:
+    assert babelscope(*LOWERED, *BOTH, "--k", "3", "--records", "right.jsonl").code == 0
+    lowered, right = records_of(run / "r3.jsonl"), records_of(run / "right.jsonl")
+    for ours, theirs in zip(lowered, right, strict=True):
+        assert [each["text"] for each in ours["top"]["found"]] == [
+            each["text"] for each in theirs["top"]["found"]
+        ]
+        for measure in ("top_krg", "top_kqrg"):
+            assert ours[measure] == pytest.approx(theirs[measure])
+            assert ours["gains"]["ter"][measure] == pytest.approx(theirs["gains"]["ter"][measure])
+        # Beam search of another width would have found other lists: nothing is said about them.
+        assert (ours["beam"], ours["beam_kqrg"], ours["missed_by"]["beam-list"]) == ([], None, None)
+    queue = {line["id"]: line for line in records_of(run / "queue.jsonl")}
+    for record in right:
+        assert queue[record["id"]]["translations"] == [each["text"] for each in record["top"]["found"]]
+
+
+def test_its_signature_is_not_that_of_a_run_with_this_k(run: Path, babelscope: Babelscope) -> None:
+    assert run
+    shown = babelscope("space", "--rejudge", "run", "--k", "3", "--json").out
+    asked = babelscope(*LOWERED, *BOTH, "--k", "3", "--json").out
+    again = babelscope("space", "--rejudge", "run", "--k", "4", "--json").out
+    first = [json.loads(out.splitlines()[0])["signature"] for out in (shown, asked, again)]
+    assert len({signature.rpartition("|")[2] for signature in first}) == 3
+    rows = [json.loads(line) for line in shown.splitlines()]
+    assert not {"expansions", "beam_minus_exact"} & {row["name"] for row in rows}
+    # The 1-best has the beam that it had; beam search's list would have been of another width.
+    assert {row["decoding"] for row in rows if row["name"] == "search_error"} == {"beam"}
+
+
+def test_a_larger_k_needs_other_answers(run: Path, babelscope: Babelscope) -> None:
+    assert run
+    ran = babelscope("space", "--rejudge", "run", "--k", "5")
+    assert (ran.code, "k can be lowered after a run, and not raised from 4 to 5" in ran.err) == (2, True)
+    ran = babelscope("space", "--rejudge", "run", "--beam", "4")
+    assert "beam cannot be changed after a run" in ran.err
+
+
+def test_correlate_reads_the_answers_for_each_metric(run: Path, babelscope: Babelscope) -> None:
+    asked = ("correlate", "r3.jsonl", "--field", "top_kqrg", "--json")
+    ran = babelscope(*asked, "--human", "queue.jsonl")
+    assert ran.code == 0, ran.err
+    rows = [json.loads(line) for line in ran.out.splitlines()]
+    assert {row["metric"] for row in rows} == {"r3 chrf", "r3 ter"}
+    # By hand: the mean of both annotators against kQRG by TER.
+    by_id = {record["id"]: record["gains"]["ter"]["top_kqrg"] for record in records_of(run / "r3.jsonl")}
+    judged = sorted(line["id"] for line in records_of(run / "queue.jsonl"))
+    human = [((1 + number % 5) + (1 + 2 * number % 5)) / 2 for number in range(len(judged))]
+    scores = [by_id[name] for name in judged]
+    [row] = [r for r in rows if (r["metric"], r["name"], r["level"]) == ("r3 ter", "pearson", "sentence")]
+    assert row["value"] == pytest.approx(statistics.correlation(human, scores))
+    assert row["n"] == len(judged)
+    alone = babelscope(*asked, "--human", "queue.answers.anna.jsonl")
+    assert alone.code == 0, alone.err
+
+
+@pytest.mark.parametrize("command", ["correlate", "agreement"])
+def test_lists_of_another_length_are_refused(run: Path, babelscope: Babelscope, command: str) -> None:
+    """The trial had a Pearson of 0.9653 between lists of 5 and verdicts at k = 10, without a word."""
+    assert run
+    if command == "correlate":
+        ran = babelscope("correlate", "r4.jsonl", "--field", "top_kqrg", "--human", "queue.jsonl")
+    else:
+        ran = babelscope("agreement", "queue.jsonl", "--verdicts", "r4.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert "people judged a list of 3 translations, but the score at" in ran.err
+    assert "--rejudge RUN --k 3" in ran.err
+
+
+def test_unfinished_answers_are_left_out_and_labels_refused(run: Path, babelscope: Babelscope) -> None:
+    path = run / "queue.answers.anna.jsonl"
+    lines = records_of(path)
+    lines[0]["answer"]["overall"] = None
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ran = babelscope("correlate", "r3.jsonl", "--field", "top_kqrg", "--human", path.name)
+    assert "1 unfinished answers are left out" in ran.err
+    lines[0] |= {"task": "winomt", "answer": {"label": "Male"}}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ran = babelscope("correlate", "r3.jsonl", "--field", "top_kqrg", "--human", path.name)
+    assert (ran.code, "answered with labels, not with scores" in ran.err) == (2, True)

@@ -18,14 +18,11 @@ from babelscope.lab.grammar.oracle import judge
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import HARD
 from babelscope.language.registry import error_label
-from babelscope.methods.condition.clearest import decided_by_all, lost_in
-from babelscope.methods.condition.figures import is_decided
+from babelscope.methods.condition.figures import decided_by_all, is_decided, lost_in
 from babelscope.methods.condition.preflight import LEAST_ACCURACY
 from babelscope.methods.condition.view import mark_difference
-from babelscope.methods.contrast.clearest import false_alarms
-from babelscope.methods.contrast.findings import by_reference
-from babelscope.methods.space.clearest import modes_by_length, unproven
-from babelscope.methods.space.regions import is_empty
+from babelscope.methods.contrast.view import by_reference, false_alarms
+from babelscope.methods.space.regions import is_empty, modes_by_length, unproven
 from babelscope.methods.view import complement, one
 from babelscope.report.examples import Example, mark_words, near_marks
 from babelscope.stats.intervals import proportion

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -43,12 +42,8 @@ def settings_of(given: Given, names: frozenset[str]) -> dict[str, Any]:
     if "ties" in given.said:
         found["undecided"] = given.settings["ties"]
     if given["question"] is not None:
-        found["prompt"] = _text(given.values)
+        try:
+            found["prompt"] = read_bytes(given["question"]).decode()
+        except UnicodeDecodeError:
+            raise BabelscopeError(f"{given['question']}: not UTF-8") from None
     return found
-
-
-def _text(values: Mapping[str, Any]) -> str:
-    try:
-        return read_bytes(values["question"]).decode()
-    except UnicodeDecodeError:
-        raise BabelscopeError(f"{values['question']}: not UTF-8") from None

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from babelscope.core.replies import Replies, Reply
+from babelscope.core.replies import Replies
 from babelscope.core.results import Record
 from babelscope.systems.asking import ask_reply
 
@@ -24,11 +24,6 @@ RENDERED = (
 _LETTER = re.compile(r"\W*(?:(?i:the|answer|translation|text|option|is)\W+)*([AB])\W*")
 _KEPT = 200
 """Characters of an answer that are stored; a longer one is never a letter."""
-
-
-def missing_places(prompt: str, places: Sequence[str]) -> list[str]:
-    """Those of the places that a prompt lacks."""
-    return [f"{{{place}}}" for place in places if f"{{{place}}}" not in prompt]
 
 
 def fill(prompt: str, texts: Mapping[str, str]) -> str:
@@ -54,7 +49,11 @@ def ask_both_orders(
     # Each prompt is asked once: pairs may be repeated.
     once = list(dict.fromkeys(asked))
     found = dict(zip(once, ask_reply(system, once), strict=True))
-    replies = [_stored(found[each]) for each in asked]
+    replies: list[Record] = [
+        {"text": text[:_KEPT] + ("…" if len(text) > _KEPT else ""), "ended": found[each].ended}
+        for each in asked
+        for text in [found[each].text]
+    ]
     return [replies[start : start + 2] for start in range(0, len(replies), 2)]
 
 
@@ -62,7 +61,3 @@ def pair_sides(right: Sequence[str], wrong: Sequence[str]) -> list[tuple[str, st
     """Sources for the right sense beside sources for a wrong one, so that each is asked about."""
     both = zip(itertools.cycle(right), itertools.cycle(wrong), strict=False)
     return list(itertools.islice(both, max(len(right), len(wrong))))
-
-
-def _stored(reply: Reply) -> Record:
-    return {"text": reply.text[:_KEPT] + ("…" if len(reply.text) > _KEPT else ""), "ended": reply.ended}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Column, Group
+from babelscope.core.columns import Group
 from babelscope.core.page import (
     FEWEST,
     About,
@@ -21,9 +22,8 @@ from babelscope.core.page import (
     View,
 )
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.answers.figures import worth_of
-from babelscope.methods.answers.preflight import preflight_of
-from babelscope.methods.condition.preflight import can_be_shown, is_test
+from babelscope.methods.answers.judge import preflight_of, worth_of
+from babelscope.methods.condition.preflight import can_be_shown, evaluator_caveats, is_test
 from babelscope.methods.view import (
     Figures,
     bar,
@@ -104,17 +104,6 @@ def _passed(rows: Sequence[Row]) -> str:
     return str(row.labels["passed"]) if row else ""
 
 
-def _about_the_evaluator(column: Column) -> list[Caveat]:
-    """Why there is no finding, or why it is to be taken with care."""
-    if (passed := _passed(column.cell.rows)) in ("", "yes"):
-        return []
-    failed, open_ = "no finding, the evaluator failed: ", "it is not known if the evaluator can judge: "
-    if not can_be_shown(column.cell.rows):
-        open_ = f"no finding, {open_}"
-    told = failed if passed == "no" else open_
-    return [Caveat(column.name, f"{told}{why}.") for why in preflight_of(column.cell.records).reasons]
-
-
 def _is_biased(bias: Estimate) -> bool:
     """Whether 0 is outside the interval; choices that are all alike have none."""
     if bias.no_interval:
@@ -124,7 +113,12 @@ def _is_biased(bias: Estimate) -> bool:
 
 def _caveats(group: Group) -> list[Caveat]:
     return [
-        *(caveat for column in group.columns for caveat in _about_the_evaluator(column)),
+        *(
+            caveat
+            for column in group.columns
+            if _passed(column.cell.rows) not in ("", "yes")
+            for caveat in evaluator_caveats(column, preflight_of(column.cell.records).reasons)
+        ),
         *(Caveat(column.name, _NOT_LIKELIHOODS) for column in group.columns),
         *noted(
             group,
@@ -182,30 +176,6 @@ def _section(
     )
 
 
-def _pairs(group: Group) -> Section:
-    return _section(
-        group,
-        title="Choice by answer: the right translation or one with an error",
-        question="Asked in words, does the system choose the right translation?",
-        claim="Asked which of two translations is better, it chooses the wrong one in both orders",
-        of="pairs",
-        label="phenomenon",
-        order=11,
-    )
-
-
-def _senses(group: Group) -> Section:
-    return _section(
-        group,
-        title="Choice by answer: which sense a translation has",
-        question="Asked in words, does an evaluator find the sense meant in the translations?",
-        claim="Asked which of two sources a translation renders, the evaluator chooses the wrong one in both orders",
-        of="items",
-        label="category",
-        order=31,
-    )
-
-
 def _about(label: str, record: Record) -> About:
     return About(record["source"], groups=[record[label]], kind=record[label])
 
@@ -257,5 +227,33 @@ def _over(rows: Sequence[Row]) -> list[Headline]:
     return [each for each in _headline(rows) if not {"phenomenon", "category"} & each.row.labels.keys()]
 
 
-PAIRS = View(_pairs, lambda record: _about("phenomenon", record), _answer, _headline, _over)
-SENSES = View(_senses, lambda record: _about("category", record), _answer, _headline, _over)
+PAIRS = View(
+    functools.partial(
+        _section,
+        title="Choice by answer: the right translation or one with an error",
+        question="Asked in words, does the system choose the right translation?",
+        claim="Asked which of two translations is better, it chooses the wrong one in both orders",
+        of="pairs",
+        label="phenomenon",
+        order=11,
+    ),
+    functools.partial(_about, "phenomenon"),
+    _answer,
+    _headline,
+    _over,
+)
+SENSES = View(
+    functools.partial(
+        _section,
+        title="Choice by answer: which sense a translation has",
+        question="Asked in words, does an evaluator find the sense meant in the translations?",
+        claim="Asked which of two sources a translation renders, the evaluator chooses the wrong one in both orders",
+        of="items",
+        label="category",
+        order=31,
+    ),
+    functools.partial(_about, "category"),
+    _answer,
+    _headline,
+    _over,
+)

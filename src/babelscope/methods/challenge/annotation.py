@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -126,10 +127,7 @@ def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgemen
 
 
 def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) -> list[Row]:
-    """Shares of instances that are `real`, and of these `right`ly translated, with intervals over sources.
-
-    By system, phenomenon and distance, for each annotator; then how far every two of them agree.
-    """
+    """Shares of instances that are `real`, and of these `right`ly translated, with intervals over sources."""
     cases = [case for _, case in cases_of(records)]
     known = {case.key for case in cases}
     rows: list[Row] = []
@@ -200,3 +198,40 @@ def cases_of(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]
             told = {"task": "challenge", "question": QUESTION, "choices": list(CHOICES), "answer": None}
             entry = {"id": key, **asked, **told}
             yield (record["id"], number), Case(record["system"], found, key, entry)
+
+
+_MEANT = {TRANSLATED_RIGHT: "kept", TRANSLATED_WRONG: "lost"}
+_AGREE = ("kept, kept", "lost, lost")
+
+
+def agreement_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) -> list[Row]:
+    """Of the dependencies that a person calls right or wrong and a verdict was reached on, how many agree.
+
+    By annotator and phenomenon, over all systems; `undecided` counts those without a verdict, which are not in n.
+    """
+    judged: dict[str, tuple[str, str, str]] = {}
+    for record in records:
+        if "verdicts" in record:
+            for (_, case), verdict in zip(cases_of([record]), record["verdicts"], strict=True):
+                judged[case.key] = case.instance.phenomenon, verdict["verdict"], record["source"]
+    rows = []
+    for name, own in annotators.items():
+        compared: dict[str, list[tuple[str, str]]] = {}
+        for key, answer in own.items():
+            if key in judged and answer.label in _MEANT:
+                phenomenon, verdict, source = judged[key]
+                said = "undecided" if verdict == "undecided" else f"{verdict}, {_MEANT[answer.label]}"
+                for group in ("all", phenomenon):
+                    compared.setdefault(group, []).append((said, source))
+        for phenomenon, pairs in sorted(compared.items()):
+            found = Counter(said for said, _ in pairs)
+            decided = [(said in _AGREE, source) for said, source in pairs if said != "undecided"]
+            agree = clustered_proportion([float(same) for same, _ in decided], [each for _, each in decided])
+            numbers = {
+                "kept_but_wrong": found["kept, lost"],
+                "lost_but_right": found["lost, kept"],
+                "undecided": found["undecided"],
+            }
+            labels = {"annotator": name, "phenomenon": phenomenon}
+            rows.append(Row("verdict_agreement", agree, labels, numbers))
+    return rows

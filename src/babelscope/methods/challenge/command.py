@@ -7,10 +7,15 @@ from typing import TYPE_CHECKING
 
 from babelscope.core.options import Option, reads
 from babelscope.core.tables import as_text
-from babelscope.methods.challenge.annotation import answer_rows, answers, check_annotatable, queue
+from babelscope.methods.challenge.annotation import (
+    agreement_rows,
+    answer_rows,
+    answers,
+    check_annotatable,
+    queue,
+)
 from babelscope.methods.challenge.settings import ChallengeSettings
 from babelscope.methods.challenge.table import annotators_table, tables
-from babelscope.methods.challenge.verdict_people import agreement_rows
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.json_lines import read_json_lines
@@ -55,7 +60,7 @@ def _printed(result: Result, given: Given) -> str:
     """The paper's tables in Markdown, or all tables in LaTeX, if wanted."""
     if given["table"]:
         from babelscope.core.tables import as_markdown
-        from babelscope.methods.challenge.paper_tables import paper_tables
+        from babelscope.methods.challenge.table import paper_tables
 
         return "\n\n".join([*map(as_markdown, paper_tables(result.rows)), result.signature])
     if not given["latex"]:

@@ -11,9 +11,12 @@ from babelscope.core.comparable import Comparable
 from babelscope.core.results import Record, Row
 from babelscope.core.tokenisers import DEFAULT, find_tokeniser
 from babelscope.methods.base import Method
-from babelscope.methods.challenge.controls import Controls, control_rows
+from babelscope.methods.challenge.annotation import entries
+from babelscope.methods.challenge.checks import judge_dependencies, verdict_rows
 from babelscope.methods.challenge.figures import (
+    Controls,
     SystemScores,
+    control_rows,
     difference_rows,
     distance_rows,
     length_rows,
@@ -22,10 +25,9 @@ from babelscope.methods.challenge.figures import (
 )
 from babelscope.methods.challenge.sets import read_instances
 from babelscope.methods.challenge.settings import ChallengeSettings, identity, identity_on
-from babelscope.methods.challenge.verdicts import judge_dependencies, verdict_rows
 from babelscope.methods.measuring import (
     answer_counts,
-    comparable_scores,
+    scale_of,
     score_sentences,
     translated_records,
 )
@@ -122,7 +124,16 @@ def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int)
 
 def comparable(settings: ChallengeSettings) -> list[Comparable]:
     """The sentence score by each metric."""
-    return comparable_scores(settings.metrics)
+    scales = {name: scale_of(name) for name in settings.metrics}
+    return [
+        Comparable(
+            ("scores", name),
+            "points" if scale.unit == "percent" else name,
+            name,
+            higher_is_better=scale.better == "higher",
+        )
+        for name, scale in scales.items()
+    ]
 
 
 def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
@@ -165,5 +176,5 @@ METHOD = Method(
     across=system_differences,
     part_labels=frozenset({"phenomenon"}),
     view="babelscope.methods.challenge.view:VIEW",
-    queue="babelscope.methods.challenge.annotation:entries",
+    queue=entries,
 )

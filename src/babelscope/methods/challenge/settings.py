@@ -14,8 +14,14 @@ from babelscope.language.align import longest_sentence
 from babelscope.language.parsers import UDPIPE_MODELS, open_parser
 from babelscope.methods.base import Languages
 from babelscope.methods.challenge.sets import Partition
-from babelscope.methods.tokenising import known_tokeniser, language_identity, named_identity
-from babelscope.metrics.base import find_metric
+from babelscope.methods.tokenising import (
+    given_once,
+    known_metrics,
+    known_tokeniser,
+    language_identity,
+    metric_identity,
+    named_identity,
+)
 from babelscope.util.digests import digest_file
 
 ORDER_DISTANCES = (0, 5, 10, 15, 20)
@@ -81,19 +87,8 @@ class ChallengeSettings(Settings):
 
     _known_tokeniser = field_validator("tokenize", "source_tokenize")(known_tokeniser)
 
-    @field_validator("metrics")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            find_metric(name)  # told before any system is asked
-        return names
-
-    @field_validator("metrics", "distances", "order_distances", "length_sizes")
-    @classmethod
-    def _once(cls, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        if len(set(values)) < len(values):
-            raise ValueError("each may be given once")
-        return values
+    _known_metrics = field_validator("metrics")(known_metrics)
+    _once = field_validator("distances", "order_distances", "length_sizes")(given_once)
 
     def partition(self, seed: int) -> Partition:
         """How these settings put sentences into sets."""
@@ -103,9 +98,8 @@ class ChallengeSettings(Settings):
 
 
 def identity(settings: ChallengeSettings) -> Mapping[str, Any]:
-    """In a signature, a metric counts by what it is, not by where its program lies."""
-    names = [find_metric(name).identity for name in settings.metrics]
-    named: dict[str, Any] = {} if names == list(settings.metrics) else {"metrics": names}
+    """What metrics, the parser and tokenisers are."""
+    named = metric_identity("metrics", settings.metrics)
     if settings.target_parser is not None:
         named["target_parser"] = parser_identity(settings.target_parser)
     splits = named_identity(tokenize=settings.tokenize, source_tokenize=settings.source_tokenize)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any
 
 from babelscope.core.answers import Note, Scored, capabilities, properties, score_tokens
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.condition.settings import Conditioned, ConditionSettings
 from babelscope.systems.asking import (
     ask_answered,
     ask_score,
@@ -79,18 +79,7 @@ def ask(
     return records
 
 
-class Translated(Protocol):
-    """The settings that say whose translations are judged."""
-
-    @property
-    def translations(self) -> Literal["given", "system"]: ...
-    @property
-    def beam(self) -> int: ...
-    @property
-    def model_fields_set(self) -> set[str]: ...
-
-
-def check_system(system: Any, items: Sequence[AmbiguousSource], settings: Translated) -> None:
+def check_system(system: Any, items: Sequence[AmbiguousSource], settings: Conditioned) -> None:
     """Refuse a system that would not be asked, because items have a translation, unless the settings say which."""
     if "translations" in settings.model_fields_set or properties(system).stored:
         return
@@ -177,7 +166,7 @@ def _score_under(source: str, found: Mapping[str, Scored]) -> Record:
 
 
 def translations_or_reasons(
-    system: Any, items: Sequence[AmbiguousSource], settings: Translated
+    system: Any, items: Sequence[AmbiguousSource], settings: Conditioned
 ) -> list[Scored | str]:
     """The translation of each item, given or by the system; or the reason why the system gave none."""
     own = [item.translation if settings.translations == "given" else None for item in items]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,15 @@ from scipy.special import expit
 from scipy.stats import rankdata
 
 from babelscope.core.answers import Scoring
+from babelscope.core.columns import Group
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.ties import Ties, credit
 from babelscope.methods.condition.settings import Base, TiedWeights
-from babelscope.stats.intervals import clustered_proportion
+from babelscope.methods.grouping import grouped
+from babelscope.stats.intervals import clustered_proportion, odds
 from babelscope.stats.weighted import OUTSIDE, weighted_share
 from babelscope.testsets.mucow import NO_CATEGORY
+from babelscope.testsets.winomt import CUED
 from babelscope.util.errors import BabelscopeError
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
@@ -189,10 +192,7 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
 
 
 def undecided_rows(records: Sequence[Record]) -> list[Row]:
-    """The share of items that are decided; accuracy over all items if all undecided are wrong, and if all are right.
-
-    Where nothing is decided, the two cases have no value.
-    """
+    """The share of decided items; accuracy over all items if all undecided ones are wrong, and if all are right."""
     judged = [record for record in records if not record["skipped"]]
     labels = {"evaluator": judged[0]["evaluator"]} if judged else {}
     decided = [float(is_decided(record)) for record in judged]
@@ -246,7 +246,92 @@ def margin_of_record(record: Record) -> float:
 
 
 def _indices_by_category(categories: Sequence[str]) -> dict[str, list[int]]:
-    groups: dict[str, list[int]] = {}
-    for i, category in enumerate(categories):
-        groups.setdefault(category, []).append(i)
-    return groups
+    return grouped((category, i) for i, category in enumerate(categories))
+
+
+_OTHER = {"male": "female", "female": "male"}
+
+
+def class_of_translation(record: Record) -> str | None:
+    """The class whose cue makes the translation likeliest; None if undecided, a tie, or its classes are unknown."""
+    if not is_decided(record) or margin_of_record(record) == 0:
+        return None
+    right = margin_of_record(record) > 0
+    cued = (record.get("extra") or {}).get(CUED)
+    if isinstance(cued, Mapping):
+        best = record.get("correct_source" if right else "incorrect_source")
+        return next((str(name) for name, source in cued.items() if source == best), None)
+    gold = record["gold"]
+    return (gold if right else _OTHER[gold]) if gold in _OTHER else None
+
+
+def class_rows(records: Sequence[Record]) -> list[Row]:
+    """M:F, male for each female translation (Saunders and Byrne 2020); of three classes, what became of each."""
+    known = [(record, name) for record in records if (name := class_of_translation(record)) is not None]
+    if not any(record["gold"] in _OTHER for record, _ in known):
+        return []
+    labels = {"evaluator": known[0][0]["evaluator"]}
+    golds, found = (
+        Counter(some) for some in ([record["gold"] for record, _ in known], [name for _, name in known])
+    )
+    gendered = [(record, name) for record, name in known if name in _OTHER]
+    male = clustered_proportion(
+        [float(name == "male") for _, name in gendered], [record["source"] for record, _ in gendered]
+    )
+    counts = {name: found[name] for name in ("male", "female", "neutral") if name in _OTHER or found[name]}
+    meant = {f"meant_{name}": golds[name] for name in ("male", "female", "neutral") if golds[name]}
+    rows = [Row("male_to_female", odds(male), labels, {**counts, **meant})]
+    if len(found.keys() | golds.keys()) > 2:
+        rows += _confusion(known, labels)
+    return rows
+
+
+def _confusion(known: Sequence[tuple[Record, str]], labels: Mapping[str, str]) -> list[Row]:
+    """Of the items of each class, the share translated as each."""
+    names = sorted({record["gold"] for record, _ in known} | {name for _, name in known})
+    rows = []
+    for gold in sorted({record["gold"] for record, _ in known}):
+        own = [(record["source"], name) for record, name in known if record["gold"] == gold]
+        for name in names:
+            held = [float(each == name) for _, each in own]
+            share = clustered_proportion(held, [source for source, _ in own])
+            told = {**labels, "category": gold, "as": name}
+            rows.append(Row("translated as", share, told, {"count": int(sum(held))}))
+    return rows
+
+
+def lost_in(group: Group, system: str, kept_by: Iterable[str]) -> list[Mapping[str, Record]]:
+    """Records (system -> record) of items that `system` has wrong and all of `kept_by` right, the clearest first.
+
+    The clearest is the one with the largest gap between the margin of the lost translation and the smallest margin of
+    those that kept the meaning. Verdicts within the evaluator's noise are none.
+    """
+    keepers = list(kept_by)
+    records = _by_item(group, [system, *keepers])
+    found = [
+        own
+        for own in records
+        if own[system]["verdict"] == "wrong" and all(own[name]["verdict"] == "correct" for name in keepers)
+    ]
+
+    def gap(own: Mapping[str, Record]) -> float:
+        kept = min(margin_of_record(own[name]) for name in keepers)
+        return kept - margin_of_record(own[system])
+
+    return sorted(found, key=gap, reverse=True)
+
+
+def decided_by_all(group: Group, systems: Iterable[str]) -> int:
+    """How many items have a verdict on each of these systems."""
+    return len(_by_item(group, list(systems)))
+
+
+def _by_item(group: Group, systems: list[str]) -> list[Mapping[str, Record]]:
+    """The records of items that are decided for all of these systems."""
+    known = {
+        column.name: {record["id"]: record for record in column.cell.records if is_decided(record)}
+        for column in group.columns
+        if column.name in systems
+    }
+    shared = [item for item in known[systems[0]] if all(item in known[name] for name in systems)]
+    return [{name: known[name][item] for name in systems} for item in shared]

@@ -2,40 +2,207 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import hashlib
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import replace as changed
-from typing import Any, Protocol
+from typing import Any, Literal
 
 from babelscope.core.answers import Scored, capabilities, properties
 from babelscope.core.question import Question
 from babelscope.core.results import Record
+from babelscope.core.tokenisers import DEFAULT, find_tokeniser, unsplit_script
 from babelscope.methods.condition.ask import score_as_json
-from babelscope.methods.condition.exchanging import common_source, cue_size, exchange
-from babelscope.methods.condition.makers import Role, Side, only_cue_differs, side_of
-from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.condition.settings import Conditioned, ConditionSettings
+from babelscope.methods.grouping import grouped
 from babelscope.systems.asking import ask_answered, ask_score, ask_translate
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import RefusedText
 
+Side = Literal["for", "against", "neither", ""]
+"""Which of two translations has more words of the reference: the one with the right cue (for), the one with the wrong
+cue (against), or neither; empty where there is no reference."""
+Role = Literal["system", "evaluator"]
 
-class Tested(Protocol):
-    """The settings of a method whose evaluator is tested."""
+FEW = 10
+"""With fewer known translations of either truth, or fewer references that take a side, nothing is said."""
+LEAST_BORNE_OUT = 0.95
+"""Of the references that take a side, how many must take that of the right cue. Where a cue is not followed, the two
+translations differ by chance, and a reference is as often for as against it: one in twenty against is one in ten
+pairs by chance, half of them for. So one pair in twenty that count is false, in one of its two translations: of the
+right and of the wrong ones 2.5 %, as many as the evaluator's noise leaves out of account."""
 
-    @property
-    def preflight(self) -> int: ...
-    @property
-    def beam(self) -> int: ...
+
+def side_of(right: str, wrong: str, reference: str) -> Side:
+    """Which of two translations shares more words with the reference (characters, where no spaces part words)."""
+    if not reference:
+        return ""
+    ours, theirs, meant = _words(right, wrong, reference)
+    ahead = (ours & meant).total() - (theirs & meant).total()
+    return "for" if ahead > 0 else "against" if ahead < 0 else "neither"
 
 
-def sample(items: Sequence[AmbiguousSource], settings: Tested, seed: int) -> frozenset[int]:
+def only_cue_differs(right: str, wrong: str, plain: str) -> bool:
+    """Whether both translations have all words of the one without a cue: then both have its sense, and the cue."""
+    ours, theirs, without = _words(right, wrong, plain)
+    return bool(without) and without <= ours and without <= theirs
+
+
+def _words(*texts: str) -> list[Counter[str]]:
+    """The words of texts (characters, where no spaces part words), marks and capitals aside."""
+    lower = [text.casefold() for text in texts]
+    usual = find_tokeniser(DEFAULT)
+    tokeniser = find_tokeniser("char") if unsplit_script(usual, lower) else usual
+    return [Counter(word for word in tokeniser.split(text) if any(map(str.isalnum, word))) for text in lower]
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Which stored translations of sources with a cue count as known, and how many do not."""
+
+    chosen: Role
+    strict: bool
+    """Whether a pair of translations must have the reference on its side, where there is one."""
+    counts: Mapping[str, int]
+    """`not_known`: pairs of translations by the system that do not count. `unchecked`: pairs that count, though no
+    reference bears them out."""
+
+    def count(self, known: Mapping[str, Any]) -> bool:
+        """Whether a stored translation counts: a reference does, and all of runs of earlier versions."""
+        if "maker" not in known:
+            return True
+        return known["maker"] == self.chosen and (not self.strict or known["side"] in ("for", ""))
+
+
+def find_makers(records: Sequence[Record]) -> Makers:
+    """Whose translations count, of the records of a cell.
+
+    Nothing here depends on a score of the evaluator, so that it cannot choose what it is tested with. Where it makes
+    translations itself, all of them count or none.
+    """
+    tested = [record["preflight"] for record in records if record.get("preflight")]
+    sides: dict[Role, list[Side]] = {"system": [], "evaluator": []}
+    for each in tested:
+        made: dict[Role, Side] = {one["maker"]: one["side"] for one in each["known"] if "maker" in one}
+        for role, side in made.items():
+            sides[role].append(side)
+    better = _is_borne_out(sides["evaluator"]) and not _is_borne_out(sides["system"])
+    alone = any(each.get("maker") == "evaluator" for each in tested)
+    chosen: Role = "evaluator" if better or alone else "system"
+    strict = chosen == "system" and _decided(sides["system"]) >= FEW
+    kept = [side for side in sides[chosen] if not strict or side in ("for", "")]
+    counts = {
+        "not_known": len(sides["system"]) - (len(kept) if chosen == "system" else 0),
+        "unchecked": sum(side != "for" for side in kept),
+    }
+    return Makers(chosen, strict, counts)
+
+
+def counted_known(records: Sequence[Record]) -> list[tuple[int, Mapping[str, Any]]]:
+    """The stored translations that count as known, each with the number of its record."""
+    makers = find_makers(records)
+    return [
+        (number, known)
+        for number, record in enumerate(records)
+        for known in (record.get("preflight") or {}).get("known", ())
+        if makers.count(known)
+    ]
+
+
+def is_independent(known: Mapping[str, Any], record: Record) -> bool:
+    """Whether a known translation does not rest on the evaluator alone."""
+    own = record["preflight"].get("itself") or known.get("maker", known["by"]) == "evaluator"
+    return known["by"] == "reference" or not own or known.get("side") == "for"
+
+
+def _decided(sides: Sequence[Side]) -> int:
+    return sum(side in ("for", "against") for side in sides)
+
+
+def _is_borne_out(sides: Sequence[Side]) -> bool:
+    return _decided(sides) >= FEW and sides.count("for") >= LEAST_BORNE_OUT * _decided(sides)
+
+
+_MARKS = re.compile(r"^\W+|\W+$")
+
+
+def common_source(right: str, wrong: str) -> str:
+    """What a source with a right cue and one with a wrong cue share: the sentence without its cue."""
+    ours = right.split()
+    matched = difflib.SequenceMatcher(None, ours, wrong.split(), autojunk=False).get_matching_blocks()
+    return " ".join(word for block in matched for word in ours[block.a : block.a + block.size])
+
+
+def cue_size(right: str, wrong: str) -> int:
+    """In how many words a source with a cue differs from the other one, at most."""
+    shared = len(common_source(right, wrong).split())
+    return max(len(right.split()), len(wrong.split())) - shared
+
+
+def exchange(right: str, wrong: str, plain: str, reference: str, cue: int) -> list[tuple[str, bool]]:
+    """Texts with the sense of one translation and the cue's words of the other, each with its truth.
+
+    Of the words in which a right and a wrong translation differ, those that the translation of the sentence without a
+    cue (`plain`) has, on either side, tell the sense. The others translate the cue, if they are at most as many as
+    the `cue` words of the source. An evaluator that looks at the cue's translation, and not at the sense, misjudges
+    the right translation with the wrong sense, the wrong one with the right sense, or the reference with the wrong
+    sense, which may have the cue's translation too.
+    """
+    ours, theirs = right.split(), wrong.split()
+    blocks = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    if any(kind != "equal" and b - a != d - c for kind, a, b, c, d in blocks):
+        return []
+    known = set(_bare(plain.split()))
+    apart = [place for place in range(len(ours)) if ours[place] != theirs[place]]
+    told = zip(_bare(ours), _bare(theirs), strict=True)
+    has_word = [not known.isdisjoint(words) for words in told]
+    sense = [place for place in apart if has_word[place]]
+    if not sense or len(apart) - len(sense) > cue:
+        return []
+    found = []
+    if len(apart) > len(sense):
+        both = list(enumerate(zip(ours, theirs, strict=True)))
+        found += [
+            (" ".join(b if place in sense else a for place, (a, b) in both), False),
+            (" ".join(a if place in sense else b for place, (a, b) in both), True),
+        ]
+    if changed := _with_sense(reference.split(), ours, theirs, sense):
+        found.append((changed, False))
+    return found
+
+
+def _with_sense(
+    reference: list[str], ours: Sequence[str], theirs: Sequence[str], sense: Sequence[int]
+) -> str:
+    """The reference with the sense of the wrong translation; empty if it lacks a word that tells the sense."""
+    blocks = difflib.SequenceMatcher(
+        None, _bare(ours), _bare(reference), autojunk=False
+    ).get_matching_blocks()
+    places = {block.a + more: block.b + more for block in blocks for more in range(block.size)}
+    if not all(place in places for place in sense):
+        return ""
+    for place in sense:
+        old, new = _bare([ours[place], theirs[place]])
+        reference[places[place]] = reference[places[place]].replace(old, new)
+    return " ".join(reference)
+
+
+def _bare(words: Sequence[str]) -> list[str]:
+    """Words without the marks around them, by which the same word differs from place to place."""
+    return [_MARKS.sub("", word) for word in words]
+
+
+def sample(items: Sequence[AmbiguousSource], settings: Conditioned, seed: int) -> frozenset[int]:
     """Places of at most `settings.preflight` items, as many of each category, chosen by a hash of their ids."""
-    by_category: dict[str, list[tuple[bytes, int]]] = {}
-    for place, item in enumerate(items):
-        if item.correct_sources and item.incorrect_sources:
-            by_category.setdefault(item.category, []).append((_hash(seed, item.id), place))
+    by_category = grouped(
+        (item.category, (_hash(seed, item.id), place))
+        for place, item in enumerate(items)
+        if item.correct_sources and item.incorrect_sources
+    )
     for own in by_category.values():
         own.sort()
     # In turns, so that small categories leave their share to large ones.
@@ -134,7 +301,7 @@ def known_translations(
     systems: Mapping[str, Any],
     items: Sequence[AmbiguousSource],
     places: Sequence[int],
-    settings: Tested,
+    settings: Conditioned,
     seed: int,
 ) -> KnownTranslations:
     """References, and translations of sources with a cue: by the system, and by the evaluator where it may be needed.
@@ -165,7 +332,7 @@ def _translated_pairs(
     role: Role,
     items: Sequence[AmbiguousSource],
     places: Sequence[int],
-    settings: Tested,
+    settings: Conditioned,
     seed: int,
 ) -> tuple[list[Known], set[int]]:
     """A system's translations of sources with a right and a wrong cue; and where the cue changed nothing."""

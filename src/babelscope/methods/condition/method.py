@@ -2,24 +2,157 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from babelscope.core.comparable import Comparable
 from babelscope.core.notes import told_counts
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Estimate, Record, Row, finite_or_none, minus_inf_if_none
 from babelscope.core.ties import credit
 from babelscope.methods.base import Method
 from babelscope.methods.condition.ask import ask, check_system
-from babelscope.methods.condition.classes import class_rows
-from babelscope.methods.condition.correction import corrected_row
-from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
-from babelscope.methods.condition.judge import IMPOSSIBLE, NO_CUE, complete, judge
-from babelscope.methods.condition.known import ask_known, sample
-from babelscope.methods.condition.preflight import preflight_of, preflight_rows
+from babelscope.methods.condition.figures import (
+    accuracy_rows,
+    best_of_side,
+    class_rows,
+    decided_items,
+    is_decided,
+    margin_of,
+    margin_of_record,
+    score_of,
+    undecided_rows,
+    verdict_of,
+)
+from babelscope.methods.condition.known import FEW, ask_known, sample
+from babelscope.methods.condition.preflight import Truth, preflight_of, preflight_rows
 from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.grouping import grouped
+from babelscope.methods.queue import Entry, entry
+from babelscope.stats.detection import Counted, corrected_bounds
+from babelscope.stats.weighted import effective_size, weighted_share
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
+
+NO_CUE = "no cue"
+IMPOSSIBLE = "impossible"
+UNDECIDED = "undecided"
+# What `complete` adds, and adds anew when a run is judged again.
+_OF_ALL_RECORDS = ("noise", "weight")
+
+
+def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
+    """The records with the best log-probability of each side, score and verdict, or the reason for none."""
+    judged = []
+    for record in records:
+        if "under_correct" in record:
+            (correct, right), (incorrect, wrong) = (
+                best_of_side(record[side], settings.likelihood)
+                for side in ("under_correct", "under_incorrect")
+            )
+            sources = {"correct_source": right, "incorrect_source": wrong}
+        else:  # stored scores have the best of each side only
+            correct, incorrect = (
+                minus_inf_if_none(record[f"{side}_logprob"]) for side in ("correct", "incorrect")
+            )
+            sources = {}
+        stored = {name: value for name, value in record.items() if name not in _OF_ALL_RECORDS}
+        judged.append({**stored, **sources, **_verdict(correct, incorrect, settings)})
+    return judged
+
+
+def _verdict(correct: float | None, incorrect: float | None, settings: ConditionSettings) -> Record:
+    """The fields of a verdict: log-probabilities of both sides, score, verdict, or the reason for none."""
+    if correct is None or incorrect is None:
+        fields = ("correct_logprob", "incorrect_logprob", "score", "verdict", "correct")
+        return {**dict.fromkeys(fields), "skipped": NO_CUE}
+    margin = margin_of(correct, incorrect)
+    verdict = None if math.isnan(margin) else verdict_of(margin, settings.ties)
+    return {
+        "correct_logprob": finite_or_none(correct),
+        "incorrect_logprob": finite_or_none(incorrect),
+        "score": None if verdict is None else score_of(margin, settings.score_base),
+        "verdict": verdict,
+        "correct": None if verdict in (None, "tie") else verdict == "correct",
+        "skipped": IMPOSSIBLE if verdict is None else None,
+    }
+
+
+def complete(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
+    """All records of a cell with what depends on all of them: the evaluator's noise, and weights (section 3.4)."""
+    return add_weights(leave_undecided(records, settings), settings)
+
+
+def leave_undecided(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
+    """The records with the evaluator's noise (nats); by the strict protocol a margin within it is undecided."""
+    noise = preflight_of(records, settings).noise
+    if noise is None or settings.protocol != "strict":
+        return [{**record, "noise": noise} for record in records]
+    undecided = {"verdict": UNDECIDED, "correct": None}
+    return [
+        {
+            **record,
+            **(undecided if not record["skipped"] and abs(margin_of_record(record)) <= noise else {}),
+            "noise": noise,
+        }
+        for record in records
+    ]
+
+
+def add_weights(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
+    """The records with the weights of those that are decided."""
+    weights = iter(decided_items(records, settings.tied_weights).weights)
+    return [{**record, "weight": next(weights) if is_decided(record) else None} for record in records]
+
+
+def corrected_row(records: Sequence[Record], truths: Sequence[Truth]) -> Row:
+    """The share of correct translations behind the evaluator's verdicts, by its error rates on known translations.
+
+    How often right translations are taken for wrong is known from those as they are written. Wrong ones are of two
+    kinds: made under a wrong cue, which may be translated too and give them away, and with the sense alone exchanged.
+    Which kind a system's errors are is not known, so the interval holds those by either rate, and the value is by the
+    rate of both together.
+    """
+    judged = decided_items(records)
+    right = [each for each in truths if each.right and each.by != "exchange"]
+    wrong = [each for each in truths if not each.right]
+    kinds = [[each for each in wrong if (each.by == "exchange") == kind] for kind in (False, True)]
+    rates = [_found(kind) for kind in kinds if len(kind) >= FEW] or [_found(wrong)]
+    taken, tested = _found(right)
+    share = corrected_share(judged.worth, judged.sources, _found(wrong), rates, (tested - taken, tested))
+    counts = {"known_right": len(right), "known_wrong": len(wrong)}
+    labels = {"evaluator": records[0]["evaluator"]} if records else {}
+    return Row("corrected", share, labels, counts)
+
+
+def _found(truths: Sequence[Truth]) -> Counted:
+    """Of how many items, how many are judged as they are; several known translations of one item count as one."""
+    credits = grouped((each.item, each.credit) for each in truths)
+    return math.fsum(sum(own) / len(own) for own in credits.values()), len(credits)
+
+
+def corrected_share(
+    worth: Sequence[float], sources: Sequence[str], found: Counted, kinds: Sequence[Counted], false: Counted
+) -> Estimate:
+    """The corrected accuracy from 0 to 1: `found` and each of `kinds` of wrong ones found, `false` of right ones.
+
+    Where it leaves 0 to 1 it is cut, and the interval reaches as far as without correction.
+    """
+    if not worth or not found[1] or not false[1]:
+        return Estimate.of_nothing()
+    ones = [1.0] * len(worth)
+    plain, size = weighted_share(worth, sources, ones), effective_size(worth, sources, ones)
+    alarms = ((1 - plain.value) * size, size)
+    if found[0] / found[1] <= false[0] / false[1]:
+        return Estimate(plain.value, 0.0, 1.0, len(worth))
+    errors = float(corrected_bounds(alarms, found, false)[0])
+    ends = [float(end) for kind in kinds for end in corrected_bounds(alarms, kind, false)[1]]
+    low, high = (0.0, 1.0) if any(map(math.isnan, ends)) else (1 - max(ends), 1 - min(ends))
+    value = min(max(1 - errors, 0.0), 1.0)
+    if value in (0.0, 1.0):
+        low, high = min(low, plain.low), max(high, plain.high)
+    return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value), len(worth))
 
 
 def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
@@ -68,6 +201,68 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
     ]
 
 
+_MOST_SOURCES = 5  # with cues, for each sense: more are not read
+_BY_SOURCES = (
+    "Which sense does the translation have: that of the sources for the correct sense, or that of the others?"
+)
+
+
+def queue(records: Sequence[Record], _settings: ConditionSettings) -> list[Entry]:
+    """The translations that the evaluator could judge and people can: a gender, or a sense that is told somehow."""
+    found = []
+    for record in records:
+        if record["translation"] is None or record["verdict"] is None:
+            continue
+        extra = record.get("extra", {})
+        told = _gender(record, extra) or _words(extra) or _sources(record, extra)
+        if told:
+            texts = {"translation": record["translation"], **told}
+            found.append(entry(record, group=(record["category"],), **texts))
+    return found
+
+
+def _gender(record: Record, extra: Mapping[str, Any]) -> Record:
+    """The occupation whose gender is asked for, where an item says it as WinoMT does."""
+    occupation = extra.get("occupation")
+    if not _is_text(occupation) or record["gold"] not in ("male", "female"):
+        return {}
+    return {"task": "winomt", "occupation": occupation, "gold": record["gold"]}
+
+
+def _words(extra: Mapping[str, Any]) -> Record:
+    """The senses by words that translate them, where an item has these as MuCoW does."""
+    right, wrong = extra.get("lemmas"), extra.get("wrong_lemmas")
+    if not (_is_text(extra.get("word")) and _are_texts(right) and _are_texts(wrong)):
+        return {}
+    return {"task": "mucow", "word": extra["word"], "correct_sense": right, "wrong_sense": wrong}
+
+
+def _sources(record: Record, extra: Mapping[str, Any]) -> Record:
+    """The senses by the sources with cues, where nothing else tells them; stored scores come without sources."""
+    sides = [
+        [each["source"] for each in record.get(side, ())] for side in ("under_correct", "under_incorrect")
+    ]
+    if not all(sides):
+        return {}
+    right, wrong = ("\n".join(own[:_MOST_SOURCES]) for own in sides)
+    word = {"word": extra["word"]} if _is_text(extra.get("word")) else {}
+    return {
+        "task": "mucow",
+        "question": _BY_SOURCES,
+        **word,
+        "correct_sense": right,
+        "wrong_sense": wrong,
+    }
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_text, value))
+
+
 METHOD = Method(
     name="condition",
     summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
@@ -88,5 +283,5 @@ METHOD = Method(
     check_system=check_system,
     measure_of=lambda row: "accuracy" if row.name == "all" else "",
     view="babelscope.methods.condition.view:VIEW",
-    queue="babelscope.methods.condition.queue:queue",
+    queue=queue,
 )

@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from babelscope.core.columns import Column
+from babelscope.core.page import Caveat
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.methods.condition.figures import best_of_side, margin_of, margin_of_record
-from babelscope.methods.condition.makers import FEW, Makers, counted_known, find_makers, is_independent
+from babelscope.methods.condition.known import FEW, Makers, counted_known, find_makers, is_independent
 from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.grouping import grouped
 from babelscope.stats.intervals import clustered_proportion
 
 Passed = Literal["yes", "no", "unknown"]
@@ -119,9 +122,7 @@ def noise_of(truths: Sequence[Truth]) -> float | None:
     If the evaluator errs either way alike, a margin of this size says no more than a mistake would. What is judged
     may be of any kind, so the kind counts that it errs most on: right or wrong, as written or with words exchanged.
     """
-    kinds: dict[tuple[bool, bool], list[float]] = {}
-    for each in truths:
-        kinds.setdefault((each.right, each.by == "exchange"), []).append(each.margin)
+    kinds = grouped(((each.right, each.by == "exchange"), each.margin) for each in truths)
     large = [margins for margins in kinds.values() if len(margins) >= FEW]
     return max(map(_noise, large or [[each.margin for each in truths]])) if truths else None
 
@@ -169,9 +170,7 @@ def _share(values: Sequence[float]) -> Estimate:
 
 def _balanced(truths: Sequence[Truth]) -> Estimate:
     """Accuracy with right and wrong translations weighing the same; several of one item and truth are one."""
-    credits: dict[tuple[bool, int], list[float]] = {}
-    for each in truths:
-        credits.setdefault((each.right, each.item), []).append(each.credit)
+    credits = grouped(((each.right, each.item), each.credit) for each in truths)
     sizes = {truth: sum(right == truth for right, _ in credits) for truth in (True, False)}
     worth = [sum(own) / len(own) for own in credits.values()]
     weights = [1 / sizes[right] for right, _ in credits]
@@ -356,6 +355,21 @@ def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
                 Row(name, check.estimate, {**labels, "passed": check.passed, **check.labels}, check.counts)
             )
     return rows
+
+
+def passed_of(rows: Sequence[Row]) -> str:
+    """Whether the evaluator of a cell passed its test: yes, no, or unknown."""
+    return next((str(row.labels["passed"]) for row in rows if row.name == "preflight"), "unknown")
+
+
+def evaluator_caveats(column: Column, reasons: Sequence[str]) -> list[Caveat]:
+    """Why there is no finding, or why it is to be taken with care, where the evaluator has not passed its test."""
+    told = "no finding, the evaluator failed: "
+    if passed_of(column.cell.rows) != "no":
+        told = "it is not known if the evaluator can judge: "
+        if not can_be_shown(column.cell.rows):
+            told = f"no finding, {told}"
+    return [Caveat(column.name, f"{told}{why}.") for why in reasons]
 
 
 def can_be_shown(rows: Sequence[Row]) -> bool:

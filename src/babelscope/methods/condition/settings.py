@@ -16,7 +16,19 @@ TiedWeights = Literal["shared", "order"]
 Protocol = Literal["checked", "strict", "paper", "released"]
 
 
-class ConditionSettings(Settings):
+class Conditioned(Settings):
+    """Whose translations are judged, and how the evaluator is tested."""
+
+    translations: Literal["given", "system"] = "given"
+    """Judge the translation an item has, asking the system where it has none; or always ask the system."""
+    beam: int = Field(default=5, ge=1)
+    """Beam size of the system (section 4.2)."""
+    preflight: int = Field(default=100, ge=0)
+    """Test the evaluator on at most so many items before its verdicts are believed: on their references, and on
+    translations of their sources with a cue. 0: no test, and `passed` is unknown."""
+
+
+class ConditionSettings(Conditioned):
     """Whose translations are judged, and how the evaluator's scores become verdicts and weights."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
@@ -37,13 +49,6 @@ class ConditionSettings(Settings):
     tied_weights: TiedWeights = "shared"
     """Weights of items of which the evaluator is equally sure: shared among them, or by their order in the file, as
     in the released code."""
-    translations: Literal["given", "system"] = "given"
-    """Judge the translation an item has, asking the system where it has none; or always ask the system."""
-    beam: int = Field(default=5, ge=1)
-    """Beam size of the system (section 4.2)."""
-    preflight: int = Field(default=100, ge=0)
-    """Test the evaluator on at most so many items before its verdicts are believed: on their references, and on
-    translations of their sources with a cue. 0: no test, and `passed` is unknown."""
     protocol: Protocol = "checked"
     """Test the evaluator, decide every item, and correct the accuracy for its error rates (checked); test it and
     leave verdicts within its noise undecided (strict); or decide every item without a test, as the paper's text says

@@ -25,7 +25,13 @@ from babelscope.core.page import (
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, restore_settings
-from babelscope.methods.condition.preflight import can_be_shown, is_test, preflight_of
+from babelscope.methods.condition.preflight import (
+    can_be_shown,
+    evaluator_caveats,
+    is_test,
+    passed_of,
+    preflight_of,
+)
 from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.methods.view import (
     Figures,
@@ -103,11 +109,7 @@ def _noted_noise(row: Row) -> str:
 
 
 def headline(rows: Sequence[Row], *, categories: bool = True) -> list[Headline]:
-    """Weighted accuracy of the worst category, by name; then over all categories; then the unweighted (section 4.2).
-
-    Nothing if the evaluator failed its test or was tested on nothing independent; if nothing could be asked, the
-    names say that it is untested.
-    """
+    """Weighted accuracy of the worst category, by name; then over all; then the unweighted one (section 4.2)."""
     if not can_be_shown(rows):
         return []
     untested = "" if passed_of(rows) == "yes" else ", evaluator untested"
@@ -133,24 +135,14 @@ def over(rows: Sequence[Row]) -> list[Headline]:
     return headline(rows, categories=False)
 
 
-def passed_of(rows: Sequence[Row]) -> str:
-    """Whether the evaluator of a cell passed its test: yes, no, or unknown."""
-    row = one(rows, "preflight")
-    return str(row.labels["passed"]) if row else "unknown"
-
-
 def _about_the_evaluator(column: Column) -> list[Caveat]:
     """Why there is no finding, or why it is to be taken with care."""
-    passed, rows = passed_of(column.cell.rows), column.cell.rows
+    rows = column.cell.rows
     found = []
-    if passed != "yes":
+    if passed_of(rows) != "yes":
         settings = restore_settings(find_method("condition"), column.cell.settings)
         assert isinstance(settings, ConditionSettings)
-        reasons = preflight_of(column.cell.records, settings).reasons
-        failed, open_ = "no finding, the evaluator failed: ", "it is not known if the evaluator can judge: "
-        if not can_be_shown(rows):
-            open_ = f"no finding, {open_}"
-        found += [Caveat(column.name, f"{failed if passed == 'no' else open_}{why}.") for why in reasons]
+        found += evaluator_caveats(column, preflight_of(column.cell.records, settings).reasons)
     found += _about_known_translations(column)
     decided, worst, best = (one(rows, name) for name in ("decided", "worst case", "best case"))
     if decided and decided.counts["undecided"]:
@@ -185,16 +177,20 @@ def caveats(group: Group) -> list[Caveat]:
     for column in group.columns:
         name, rows = column.name, column.cell.rows
         found += _about_the_evaluator(column)
-        if _is_own_judge(column):
+        if column.cell.roles.get("evaluator") == column.cell.fingerprint:
             found.append(
                 Caveat(
                     name,
                     "it is its own evaluator: what it misunderstands, it may misjudge in the same way.",
                 )
             )
-        bins = [row for row in rows if row.name == "confidence"]
-        total = sum(row.counts["items"] for row in bins)
-        unsure = sum(row.counts["items"] for row in bins if _is_unsure(row))
+        bins = [
+            (float(str(row.labels["bin"]).partition("-")[2]), row.counts["items"])
+            for row in rows
+            if row.name == "confidence"
+        ]
+        total = sum(count for _, count in bins)
+        unsure = sum(count for end, count in bins if end <= 0.01)
         if total and unsure / total > _MANY_UNSURE:
             found.append(
                 Caveat(
@@ -215,14 +211,6 @@ def caveats(group: Group) -> list[Caveat]:
             },
         )
     return found
-
-
-def _is_own_judge(column: Column) -> bool:
-    return column.cell.roles.get("evaluator") == column.cell.fingerprint
-
-
-def _is_unsure(row: Row) -> bool:
-    return float(str(row.labels["bin"]).partition("-")[2]) <= 0.01
 
 
 def pictures(group: Group) -> list[Picture]:

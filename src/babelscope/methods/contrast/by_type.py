@@ -4,42 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from babelscope.core.columns import Group
-from babelscope.core.page import CERTAIN, FEWEST
-from babelscope.core.results import Estimate, Row
+from babelscope.core.page import CERTAIN, FEWEST, Caveat
+from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
+from babelscope.language.registry import OWN_TYPES
 from babelscope.methods.view import complement, one
 
-Reading = Literal[
-    "control",
-    "too few",
-    "none",
-    "real",
-    "beyond",
-    "false",
-    "as controls",
-    "few controls",
-    "not seen",
-    "forced only",
-]
-READINGS: Mapping[Reading, str] = {
-    "control": "an error that no system is known to make: what is preferred here is a false alarm",
-    "too few": f"fewer than {FEWEST} pairs",
-    "none": "the error was never preferred",
+READINGS: Mapping[str, str] = {
     "real": "its own translations have the error, too",
     "beyond": "preferred more often than controls explain, but not seen in its own translations",
-    "false": "its own translations have the error less often than forced choice reports",
-    "as controls": "preferred no more often than false alarms on controls explain",
-    "few controls": "too few controls to tell whether this is more than false alarms",
-    "not seen": "not seen in its own translations; there are too few controls to compare with",
     "forced only": "neither its own translations nor controls say whether this is more than a false alarm",
+    "not seen": "not seen in its own translations; there are too few controls to compare with",
+    "few controls": "too few controls to tell whether this is more than false alarms",
+    "as controls": "preferred no more often than false alarms on controls explain",
+    "false": "its own translations have the error less often than forced choice reports",
+    "too few": f"fewer than {FEWEST} pairs",
+    "none": "the error was never preferred",
+    "control": "an error that no system is known to make: what is preferred here is a false alarm",
 }
-"""How the figures of an error type are read together."""
-_ORDER: Sequence[Reading] = (
-    "real", "beyond", "forced only", "not seen", "few controls", "as controls", "false", "too few", "none", "control",
-)  # fmt: skip
+"""How the figures of an error type are read together; what is most surely an error first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +42,7 @@ class TypeFigures:
     """Share of pairs beyond the false positives that controls predict (`excess_errors`)."""
 
     @property
-    def reading(self) -> Reading:
+    def reading(self) -> str:
         """What the figures say together; an interval that covers 0 and an effect that would matter shows nothing."""
         if self.is_control:
             return "control"
@@ -129,7 +114,7 @@ def leading(types: Iterable[TypeFigures]) -> list[TypeFigures]:
 
 def _rank(each: TypeFigures) -> tuple[bool, int]:
     """Sort key: machine references first, then what is most surely an error."""
-    return each.reference != "machine", _ORDER.index(each.reading)
+    return each.reference != "machine", list(READINGS).index(each.reading)
 
 
 def with_interval(estimate: Estimate, factor: float = 1) -> str:
@@ -186,3 +171,92 @@ def _numbers(each: TypeFigures) -> list[str]:
         other = f", n={row.estimate.n}" if row is not None and known and row.estimate.n != n else ""
         shown.append("–" if row is None else with_interval(row.estimate, 100) + other)
     return [str(n), *shown]
+
+
+def is_own(record: Record) -> bool:
+    """Whether the system wrote the machine reference: by its name, or because it is its own translation."""
+    if record["reference"] != "machine":
+        return False
+    author = record.get("extra", {}).get("system")
+    if isinstance(author, str) and author == record.get("system"):
+        return True
+    best, correct = record.get("best"), record.get("correct")
+    if not isinstance(best, Mapping) or not isinstance(correct, Mapping):  # of stored scores
+        return False
+    return bool(best["text"].strip() == correct["text"].strip())
+
+
+def own_words(each: TypeFigures) -> str:
+    """That a system is judged on its own output."""
+    n = each.forced.estimate.n
+    return f"{each.own:,} of {n:,} references are its own output, on which it can hardly fail"
+
+
+def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+    """How machine references came about, whether the system wrote them, and what human ones alone may hide."""
+    types = figures_by_type(rows)
+    found = [Caveat(system, told) for told in _told_making(rows)]
+    machine = [each for each in types if each.reference == "machine"]
+    own, n = sum(each.own for each in machine), sum(each.forced.estimate.n for each in machine)
+    if 2 * own > n:
+        found.append(
+            Caveat(
+                system,
+                f"it is judged on its own output: it wrote {own:,} of {n:,} machine references, on which it can "
+                "hardly fail.",
+            )
+        )
+    if types and not any(each.reference == "machine" or each.is_control for each in types):
+        skipped = any(row.counts.get("skipped") for row in rows)
+        found.append(
+            Caveat(
+                system,
+                f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
+                f"choice may be ones that it never writes ({_remedies([each.name for each in types])}).",
+            )
+        )
+    return found
+
+
+def _remedies(phenomena: Sequence[str]) -> str:
+    """The options that can add to a test set of these phenomena: variants are made for error types only.
+
+    Only our own error types are looked up, so that a report is the same whichever plug-ins are installed.
+    """
+    return "--machine-references, --control" if set(phenomena) <= set(OWN_TYPES) else "--control"
+
+
+def _told_making(rows: Sequence[Row]) -> list[str]:
+    """What became of the machine references that were made for the run; nothing if none were."""
+    kept = one(rows, "kept", phenomenon="all")
+    if kept is None or not kept.estimate.n:
+        return []
+    n = kept.estimate.n
+    parts = [f"{with_interval(kept.estimate, 100)} % of {n:,} human pairs got a validated machine reference"]
+    reasons: list[str] = []
+    for name, words in (("dropped", "dropped"), ("queued", "left for a person to judge")):
+        if (row := one(rows, name, phenomenon="all")) and row.estimate.value:
+            parts.append(f"{words}: {_pairs(row):,}")
+            reasons += [f"{words}: {told}." for told in [_told_reasons(rows, name)] if told]
+    told = ["; ".join(parts) + ".", *reasons]
+    choosing, translating = (
+        one(rows, "bias_discrepancy", phenomenon="all", shift=shift) for shift in ("selection", "translation")
+    )
+    if choosing and translating and translating.estimate.n:
+        shifts = [with_interval(row.estimate) for row in (choosing, translating)]
+        told.append(
+            f"choosing machine references shifts the discrepancy by {shifts[0]}, translating by {shifts[1]} nats."
+        )
+    return told
+
+
+def _told_reasons(rows: Sequence[Row], verdict: str) -> str:
+    """The number of pairs by reason, most first."""
+    own = sorted(
+        (row for row in rows if row.name == verdict and "reason" in row.labels), key=_pairs, reverse=True
+    )
+    return ", ".join(f"{_pairs(row):,} {row.labels['reason']}" for row in own)
+
+
+def _pairs(row: Row) -> int:
+    return round(row.estimate.value * row.estimate.n)

@@ -13,7 +13,7 @@ import numpy as np
 from babelscope.core.notes import told_counts
 from babelscope.core.results import Estimate, Record, Row, finite_or_none
 from babelscope.core.ties import Ties, credit
-from babelscope.methods.contrast.provenance import is_own
+from babelscope.methods.contrast.by_type import is_own
 from babelscope.methods.grouping import by_phenomenon, group_records, sources
 from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
 

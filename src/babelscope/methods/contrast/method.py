@@ -2,22 +2,295 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
 from typing import Any
 
+from babelscope.core.answers import ItemScores, Scored, System, capabilities, properties
+from babelscope.core.columns import Group
 from babelscope.core.comparable import Comparable
-from babelscope.core.results import Record, Row
-from babelscope.core.ties import credit
+from babelscope.core.question import Question
+from babelscope.core.results import Record, Row, finite_or_none, minus_inf_if_none
+from babelscope.core.ties import Ties, credit
+from babelscope.language.detecting import analysis_version
 from babelscope.making.machine_tests import rows_of_making
 from babelscope.methods.base import Method
-from babelscope.methods.contrast.ask import ask, check_system
-from babelscope.methods.contrast.compare import reference_differences
-from babelscope.methods.contrast.figures import figures, measure_of
-from babelscope.methods.contrast.judge import judge
-from babelscope.methods.contrast.output_errors import output_error_rows
+from babelscope.methods.contrast.figures import (
+    Scores,
+    figures,
+    measure_of,
+    score_record,
+    tie_credits,
+    verdict,
+)
 from babelscope.methods.contrast.settings import ContrastSettings, identity
 from babelscope.methods.contrast.spread import CAUTION, ask_spread, sample, spread_rows
-from babelscope.testsets.items import MinimalPair
+from babelscope.methods.contrast.tokens import stored_score, variant_as_json, variant_score
+from babelscope.methods.errors.detect import detect_in_pairs
+from babelscope.methods.errors.figures import generated_error_rows
+from babelscope.methods.grouping import by_phenomenon, grouped, pair_texts, sources
+from babelscope.methods.queue import Entry
+from babelscope.stats.intervals import clustered_proportion
+from babelscope.stats.paired import Tested, paired_difference, tested_rows
+from babelscope.systems.asking import ask_score, ask_translate, relocate_errors, scored_as_json
+from babelscope.systems.opening import require
+from babelscope.testsets.items import NO_SOURCE, MinimalPair, choice_of
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+
+
+def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]:
+    """The records with scores, verdict, discrepancy, and the errors that detectors find in the 1-best."""
+    known = [record for record in records if "best" in record]
+    looks = known and settings.detect_in_output != "no" and analysis_version()
+    detected = iter(detect_in_pairs(known) if looks else ())
+    found = []
+    for record in records:
+        verdicts = score_record(_scores(record, settings), clipped=settings.discrepancy == "clipped")
+        if looks:
+            verdicts |= next(detected) if "best" in record else {}
+        elif (
+            settings.detect_in_output != "no" and "detected" in record
+        ):  # by an analyser that is not installed here
+            verdicts["detected"] = record["detected"]
+        kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS + _LAST_FIELDS}
+        last = {name: record[name] for name in _LAST_FIELDS if name in record}
+        found.append({**kept, **verdicts, **last})
+    return found
+
+
+_JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
+# What a run adds to judged records; it stays there, so that one that is judged again has the same bytes.
+_LAST_FIELDS = ("spread", "extra")
+
+
+def _scores(record: Record, settings: ContrastSettings) -> Scores:
+    if "correct" not in record:  # a run of stored scores has no token log-probabilities
+        stored = record["scores"]
+        best = (
+            minus_inf_if_none(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
+        )
+        return Scores(
+            minus_inf_if_none(stored["correct"]), tuple(map(minus_inf_if_none, stored["contrastive"])), best
+        )
+
+    known = "best" in record and settings.discrepancy != "none"
+    return Scores(
+        stored_score(record["correct"], settings.score),
+        tuple(variant_score(record, each, settings.score) for each in record["contrastive"]),
+        stored_score(record["best"], settings.score) if known else None,
+    )
+
+
+NO_VARIANT = (
+    "it has no contrastive variant: nothing to prefer (--without-variants correct counts it as correct)"
+)
+
+
+def ask(
+    systems: Mapping[str, Any], items: Sequence[MinimalPair], settings: ContrastSettings, _seed: int
+) -> list[Record]:
+    """A record an item: token log-probabilities of every variant, and of the 1-best where it is needed."""
+    system = systems["system"]
+    if "item_scores" in capabilities(system):
+        return _records_of_stored_scores(system, items, settings)
+    if not all(item.can_be_asked for item in items):
+        left = iter(ask(systems, [item for item in items if item.can_be_asked], settings, _seed))
+        return [next(left) if item.can_be_asked else _unasked_record(item, settings) for item in items]
+    asked = [(item.question, text) for item in items for text in (item.correct, *item.contrastive)]
+    # Each text is scored once: cheaper, and equal texts get equal scores whatever the batches.
+    once = list(dict.fromkeys(asked))
+    with relocate_errors(lambda what, number: f"{_first_item_with(items, *once[number - 1])}: {what}"):
+        found = dict(zip(once, ask_score(system, once), strict=True))
+    best = _one_best_by_question(system, items, settings.beam) if _needs_one_best(system, settings) else {}
+    return [_record(item, found, best.get(item.question)) for item in items]
+
+
+def check_system(system: Any, items: Sequence[MinimalPair], settings: ContrastSettings) -> None:
+    """Refuse a system that cannot translate where settings need it; one that reads sources where there are none."""
+    if "item_scores" in capabilities(system):
+        return
+    if settings.needs_translations:
+        require(system, "translate", what_for="contrast with these settings")
+    without = [item for item in items if NO_SOURCE in item.extra]
+    reads = properties(system).reads_source
+    if without and reads:
+        raise BabelscopeError(
+            f"item {without[0].id} has no source, which {system.name} would be asked to translate; give a language "
+            "model that scores texts by themselves (llm:NAME?prompt=none), or read the pairs with ?continued=yes"
+        )
+    if not reads and len(without) < len(items):
+        raise BabelscopeError(
+            f"{system.name} scores texts by themselves (prompt=none), but the pairs have sources; leave that out"
+        )
+
+
+def _unasked_record(item: MinimalPair, settings: ContrastSettings) -> Record:
+    """The record of an item that no system can be asked about."""
+    if item.contrastive:
+        return {"unanswered": "it has an empty text, which no system can be asked about"}
+    if settings.without_variants == "skip":
+        return {"unanswered": NO_VARIANT}
+    return _stored_record(item, ItemScores(-math.inf, ()), settings, "")
+
+
+def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], best: Scored | None) -> Record:
+    correct = found[item.question, item.correct]
+    return {
+        "source": item.source,
+        "phenomenon": item.phenomenon,
+        "reference": item.reference,
+        "correct": scored_as_json(correct),
+        "contrastive": [variant_as_json(correct, found[item.question, text]) for text in item.contrastive],
+        **({} if best is None else {"best": scored_as_json(best)}),
+    }
+
+
+def _needs_one_best(system: System, settings: ContrastSettings) -> bool:
+    """Whether the 1-best must be asked for."""
+    may = settings.discrepancy == "auto" and "translate" in capabilities(system)
+    return may or settings.needs_translations
+
+
+def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[Question, Scored]:
+    """The 1-best of each question, with the log-probabilities of the tokens that were generated."""
+    asked = list(dict.fromkeys(item.question for item in items))
+    with relocate_errors(lambda what, number: f"{_first_item_with(items, asked[number - 1])}: {what}"):
+        found = [answer[0] for answer in ask_translate(system, asked, beam=beam)]
+    # Some systems return text without log-probabilities; ask them to score it.
+    bare = [number for number, scored in enumerate(found) if not scored.has_scores]
+    rescored = ask_score(system, [(asked[number], found[number].text) for number in bare]) if bare else []
+    for number, scored in zip(bare, rescored, strict=True):
+        notes = tuple(dict.fromkeys((*found[number].notes, *scored.notes)))
+        found[number] = Scored(scored.text, scored.tokens, scored.logprobs, notes)
+    return dict(zip(asked, found, strict=True))
+
+
+def _first_item_with(items: Sequence[MinimalPair], question: Question, target: str | None = None) -> str:
+    """The first item with this question (and target), to name in an error about a refused text."""
+    found = (
+        item
+        for item in items
+        if item.question == question and target in (None, item.correct, *item.contrastive)
+    )
+    return f"item {next(found).id}"
+
+
+# Warn if accuracy is below this share of chance level, and if chance gives that with less than this probability.
+_FAR_BELOW = 0.8
+_UNLIKELY = 0.001
+
+
+def _records_of_stored_scores(
+    system: Any, items: Sequence[MinimalPair], settings: ContrastSettings
+) -> list[Record]:
+    """Records from stored scores: they have the texts, but no tokens."""
+    if settings.detect_in_output == "yes":
+        raise BabelscopeError(
+            "score files have no translations to look for errors in; detect_in_output must be no"
+        )
+    found: list[ItemScores | None] = system.item_scores([choice_of(item) for item in items])
+    known = [scores for scores in found if scores is not None and scores.others]
+    if settings.discrepancy in ("paper", "clipped") and any(scores.best is None for scores in known):
+        raise BabelscopeError(f"{system.name} has no column for the 1-best, which the discrepancy needs")
+    warn_if_direction_looks_wrong(known, system.name, system.fingerprint.settings.get("direction", "higher"))
+    return [
+        _stored_record(item, scores, settings, system.name) for item, scores in zip(items, found, strict=True)
+    ]
+
+
+def _stored_record(
+    item: MinimalPair, scores: ItemScores | None, settings: ContrastSettings, name: str
+) -> Record:
+    """The record of an item with stored scores, or of one without variants, which needs none."""
+    if not item.contrastive and settings.without_variants == "skip":
+        return {"unanswered": NO_VARIANT}
+    if not item.contrastive:
+        scores = scores or ItemScores(-math.inf, ())  # a file may leave it out: nothing is compared
+    elif scores is None or not scores.others:
+        return {"unanswered": f"{name} has no score of a variant of it"}
+    best = {} if scores.best is None else {"best": finite_or_none(scores.best)}
+    return {
+        "source": item.source,
+        "phenomenon": item.phenomenon,
+        "reference": item.reference,
+        "texts": {"correct": item.correct, "contrastive": list(item.contrastive)},
+        "scores": {
+            "correct": finite_or_none(scores.correct),
+            "contrastive": [finite_or_none(each) for each in scores.others],
+            **best,
+        },
+    }
+
+
+def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direction: str) -> None:
+    """Warn if accuracy is significantly and far below chance: higher scores may be worse in this file."""
+    from scipy.stats import binomtest
+
+    if not found:
+        return
+    # With k contrastive variants, guessing picks the correct one with probability 1 / (k + 1).
+    chance = math.fsum(1 / (1 + len(scores.others)) for scores in found) / len(found)
+    worth = credit("half")
+    good = math.fsum(worth[verdict(Scores(scores.correct, scores.others))] for scores in found)
+    accuracy = good / len(found)
+    if accuracy >= _FAR_BELOW * chance:
+        return
+    if binomtest(math.ceil(good), len(found), chance, alternative="less").pvalue < _UNLIKELY:
+        other = "lower" if direction == "higher" else "higher"
+        warnings.warn(
+            f"{name}: accuracy {accuracy:.3f} is far below chance ({chance:.3f}); the direction looks wrong: "
+            f"are {other} scores better in this file (--direction {other})?",
+            stacklevel=3,
+        )
+
+
+def output_error_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
+    """`forced_errors` and `generated_errors` for each phenomenon and reference kind."""
+    known = [record for record in records if "detected" in record]
+    generated = generated_error_rows(known, controls=controls)
+    rows = []
+    for members, row in zip(by_phenomenon(known).values(), generated, strict=True):
+        wrong = [1.0 - worth for worth in tie_credits(members, ties)]
+        forced = clustered_proportion(wrong, sources(members))
+        labels = {name: value for name, value in row.labels.items() if name != "note"}
+        rows += [Row("forced_errors", forced, labels), row]
+    return rows
+
+
+_Labels = dict[str, str | int]
+
+
+def reference_differences(group: Group, settings: Any, _seed: int) -> list[Row]:
+    """`machine_minus_human` of each system: accuracy on machine minus human references of the same sources."""
+    by_system = {column.name: column.cell.records for column in group.columns}
+    return tested_rows("machine_minus_human", _reference_tests(by_system, settings.ties))
+
+
+def _reference_tests(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> list[Tested]:
+    """A test for each system and phenomenon, on sources with both kinds of references; each source counts once."""
+    tests: list[Tested] = []
+    for system, records in by_system.items():
+        groups = by_phenomenon(records)
+        for phenomenon in dict.fromkeys(name for name, _ in groups):
+            human, machine = (
+                _mean_credit_by_source(groups.get((phenomenon, kind), []), ties)
+                for kind in ("human", "machine")
+            )
+            both = sorted(human.keys() & machine.keys())
+            if both:
+                values = [machine[source] - human[source] for source in both]
+                labels: _Labels = {"system": system, "phenomenon": phenomenon}
+                tests.append((labels, *paired_difference(values, both, verdicts=True), {}))
+    return tests
+
+
+def _mean_credit_by_source(records: Sequence[Record], ties: Ties) -> dict[str, float]:
+    """Mean accuracy of each source's pairs."""
+    found = grouped(zip(sources(records), tie_credits(records, ties), strict=True))
+    return {source: math.fsum(some) / len(some) for source, some in found.items()}
 
 
 def summarise(records: Sequence[Record], settings: ContrastSettings, _seed: int) -> list[Row]:
@@ -43,6 +316,33 @@ def comparable(settings: ContrastSettings) -> list[Comparable]:
     ]
 
 
+def queue(records: Sequence[Record], _settings: ContrastSettings) -> list[Entry]:
+    """The correct translation of each item and its variants, in an order that tells nothing; once for all systems."""
+    found: dict[str, Entry] = {}
+    for record in records:
+        correct, variants = pair_texts(record)
+        texts = {correct, *variants}
+        if record["id"] in found or not _can_be_asked(record["source"], [correct, *variants]):
+            continue
+        # Neither the order of the file nor that of the letters may tell which is which.
+        shown = sorted(texts, key=lambda text: digest_json([record["id"], record["source"], text]))
+        line = {
+            "id": record["id"],
+            "tests": record["tests"],
+            "task": "choice",
+            "source": record["source"],
+            "translations": shown,
+            "gold": ascii_uppercase[shown.index(correct)],
+        }
+        found[record["id"]] = Entry(line, (record["id"],), (record["phenomenon"], record["reference"]))
+    return list(found.values())
+
+
+def _can_be_asked(source: str, texts: Sequence[str]) -> bool:
+    distinct = 2 <= len(set(texts)) == len(texts) <= len(ascii_uppercase)
+    return distinct and all(text.strip() for text in (source, *texts))
+
+
 METHOD = Method(
     name="contrast",
     summary="forced choice between correct and contrastive translations, and how far they are from the 1-best",
@@ -58,7 +358,6 @@ METHOD = Method(
     needs={"system": ("score",)},
     instead={"score": "item_scores", "translate": "item_scores"},
     otherwise={"reply": "it can be asked in words: --by-answer, in a study the method contrast_answers"},
-    needs_more=lambda settings: settings.needs,
     identity=identity,
     comparable=comparable,
     across=reference_differences,
@@ -66,5 +365,5 @@ METHOD = Method(
     measure_of=measure_of,
     cautions={"discrepancy": CAUTION},
     view="babelscope.methods.contrast.view:VIEW",
-    queue="babelscope.methods.contrast.queue:queue",
+    queue=queue,
 )

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator
 
-from babelscope.core.answers import Capability, Scoring
+from babelscope.core.answers import Scoring
 from babelscope.core.settings import Settings
 from babelscope.core.ties import Ties
 from babelscope.language.detecting import analysis_version, missing_analysis_error
@@ -47,10 +47,9 @@ class ContrastSettings(Settings):
         return detect
 
     @property
-    def needs(self) -> Mapping[str, tuple[Capability, ...]]:
-        """What only some settings need."""
-        translates = self.detect_in_output == "yes" or self.discrepancy in ("paper", "clipped")
-        return {"system": ("translate",)} if translates else {}
+    def needs_translations(self) -> bool:
+        """Whether the system must be able to translate."""
+        return self.detect_in_output == "yes" or self.discrepancy in ("paper", "clipped")
 
 
 def identity(settings: ContrastSettings) -> Mapping[str, Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from babelscope.core.answers import capabilities, properties
 from babelscope.core.page import Caveat
 from babelscope.core.results import Record, Row
-from babelscope.methods.contrast.scoring import stored_score
 from babelscope.methods.contrast.settings import ContrastSettings
+from babelscope.methods.contrast.tokens import stored_score
 from babelscope.methods.grouping import sources
 from babelscope.methods.view import one
 from babelscope.stats.intervals import clustered_mean

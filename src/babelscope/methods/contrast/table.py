@@ -26,9 +26,8 @@ def table(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> str:
     """The table in Markdown, and what must be known to read it."""
     made = layout(rows, seed_groups)
     rule = ["---"] * len(made.headings)
-    return "\n".join(
-        [*(_line(row) for row in (made.headings, rule, *made.rows)), *filter(None, [made.title])]
-    )
+    lines = [f"| {' | '.join(map(visible, row))} |" for row in (made.headings, rule, *made.rows)]
+    return "\n".join([*lines, *filter(None, [made.title])])
 
 
 def _told(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
@@ -43,10 +42,7 @@ def _told(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:
-    """A column a measure and system: value [95 % interval], or mean ± sd over a group's seeds.
-
-    Systems that are in no group stand for themselves.
-    """
+    """A column a measure and system: value [95 % interval], or mean ± sd over a group's seeds."""
     systems = list(dict.fromkeys(str(row.labels["system"]) for row in rows if measure_of(row)))
     alone = [name for name in systems if not any(fnmatchcase(name, group) for group in seed_groups)]
     lines = sorted(
@@ -95,7 +91,3 @@ def _column(rows: Sequence[Row], measure: str, name: str) -> Callable[[str, str]
         return found[0].estimate.text(lambda each: f"{factor * each:.{digits}f}") + mark, size
 
     return cell
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(map(visible, cells))} |"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from babelscope.core.answers import Scored
+from babelscope.core.answers import Scored, Scoring, score_tokens
 from babelscope.core.results import Record, finite_or_none, minus_inf_if_none
 from babelscope.systems.asking import scored_as_json
 
@@ -46,7 +47,8 @@ def token_view(record: Record, variant: int = 0) -> list[Step]:
     left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
     right = [Step(None, token, -log) for token, log in zip(theirs[: len(theirs) - end], there, strict=False)]
     shared = zip(ours[len(ours) - end :], here[len(here) - end :], there[len(there) - end :], strict=True)
-    after = [Step(token, token, _difference(one, other)) for token, one, other in shared]
+    # Two impossible tokens do not differ.
+    after = [Step(token, token, 0.0 if one == other else one - other) for token, one, other in shared]
     return [*before, *left, *right, *after]
 
 
@@ -58,5 +60,15 @@ def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     return min(len(one), len(other))
 
 
-def _difference(one: float, other: float) -> float:
-    return 0.0 if one == other else one - other  # two impossible tokens do not differ
+def stored_score(answer: Mapping[str, Any], how: Scoring) -> float:
+    """The score of a stored answer that has all its tokens."""
+    return score_tokens([minus_inf_if_none(each) for each in answer["logprobs"]], how)
+
+
+def variant_score(record: Record, variant: Mapping[str, Any], how: Scoring) -> float:
+    """The score of a contrastive variant, stored without the prefix that it shares with the correct one."""
+    at = variant.get("at", 0)
+    if how == "probability" or "total" not in variant:
+        return stored_score({"logprobs": [*record["correct"]["logprobs"][:at], *variant["logprobs"]]}, how)
+    total = minus_inf_if_none(variant["total"])
+    return total / (len(variant["logprobs"]) + at) if how == "mean" else total

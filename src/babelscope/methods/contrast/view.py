@@ -2,40 +2,273 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from babelscope.core.columns import Group
 from babelscope.core.page import (
+    CONTROLS,
+    NOT_RIGHT,
     About,
     Answer,
     Caveat,
+    Dot,
+    Finding,
+    Forest,
     Headline,
+    Key,
     Line,
+    Picture,
+    Scatter,
     Section,
     Token,
     Tone,
     View,
     count_of,
+    point,
+    tooltip,
 )
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
 from babelscope.methods.contrast.by_type import (
     READINGS,
+    TypeFigures,
     accuracy_rows,
     figures_by_type,
     leading,
     overview,
+    own_words,
+    provenance_caveats,
+    with_interval,
 )
-from babelscope.methods.contrast.findings import DETECTED, false_alarm_on, findings, group_name
-from babelscope.methods.contrast.pictures import pictures
-from babelscope.methods.contrast.provenance import provenance_caveats
 from babelscope.methods.contrast.spread import CAUTION, discrepancy_caveats
 from babelscope.methods.contrast.tokens import token_view
-from babelscope.methods.errors.view import language_caveats
-from babelscope.methods.view import Figures, noted_of, pivot
+from babelscope.methods.errors.view import language_caveats, pair_lines, worst_finding
+from babelscope.methods.view import (
+    Figures,
+    bar,
+    by_name,
+    complement,
+    error_finding,
+    keys,
+    noted_of,
+    one,
+    pivot,
+)
+
+DETECTED = "error in its own translation, says the detector"
+_SEEN = ("real", "beyond")
+_TAGS = {
+    "false": "False",
+    "as controls": "Not shown",
+    **dict.fromkeys(("few controls", "forced only", "not seen"), "Forced"),
+}
+"""Tags of error types that are not shown to be real."""
+
+
+def findings(group: Group, labels: Mapping[str, str]) -> list[Finding]:
+    """Each error type that is preferred, machine references before human ones; then the alarms on controls."""
+    found = []
+    for column in group.columns:
+        rows, settings = column.cell.rows, column.cell.settings
+        query = {"system": column.name, "tests": group.tests}
+        for each in leading(figures_by_type(rows)):
+            if not each.is_control:
+                found.append(_of_type(column.name, each, query, labels, settings))
+        for row in by_reference(rows, "controls"):
+            kind = str(row.labels["reference"])
+            found.append(
+                Finding(
+                    column.name,
+                    f"Controls, which nobody gets wrong, in which it prefers the error ({kind} references)",
+                    complement(row.estimate),
+                    "pairs",
+                    "note",
+                    query={**query, "verdict": false_alarm_on(kind)},
+                    tag=CONTROLS,
+                    more=_told_ties(row, settings),
+                )
+            )
+        found += worst_finding(column.name, rows, functools.partial(_alarms, query), labels)
+    return found
+
+
+def _of_type(
+    system: str,
+    each: TypeFigures,
+    query: Mapping[str, str],
+    labels: Mapping[str, str],
+    settings: Mapping[str, Any],
+) -> Finding:
+    """How often the error is preferred, and how much of that is more than a false alarm."""
+    more = [_told_ties(each.forced, settings)]
+    for row, words in ((each.excess, "excess over controls"), (each.free, "in its own translations")):
+        if row is not None and row.estimate.n:
+            more.append(f"{words}: {with_interval(row.estimate, 100)} %")
+    if each.is_own:
+        more.append(own_words(each))
+    if each.reading not in ("too few", "none"):
+        more.append(READINGS[each.reading])
+    tag = {"tag": tag} if (tag := _TAGS.get(each.reading, "")) else {}
+    found = error_finding(
+        system,
+        f"Prefers the error, {labels.get(each.name, each.name)} ({each.reference} references)",
+        each.forced.estimate,
+        "pairs",
+        query={**query, "verdict": NOT_RIGHT, "group": group_name(each.name, each.reference)},
+        more="; ".join(filter(None, more)),
+        **tag,
+    )
+    if each.reading in _SEEN or found.tone in ("note", "none"):
+        return found
+    # What controls or free translations explain away is no weakness; what nothing speaks for or against may be one.
+    tone: Tone = "note" if each.reading in ("as controls", "false") else "some"
+    return replace(found, tone=tone)
+
+
+def by_reference(rows: Sequence[Row], name: str) -> list[Row]:
+    """Accuracies over all types of one kind of reference; machine references, nearer to free output, first."""
+    found = [row for row in rows if row.name == name and "phenomenon" not in row.labels and row.estimate.n]
+    return sorted(found, key=lambda row: row.labels["reference"] != "machine")
+
+
+def false_alarm_on(kind: str) -> str:
+    """The verdict of an error that is preferred on a control with references of this kind."""
+    return f"false alarm, {kind} references"
+
+
+def group_name(phenomenon: str, reference: str) -> str:
+    """What a report calls the items of one error type and kind of reference."""
+    return f"{phenomenon}, {reference} reference"
+
+
+def _told_ties(row: Row, settings: Mapping[str, Any]) -> str:
+    """The ties among the pairs behind a figure, where each is half an error."""
+    ties = row.counts.get("ties", 0)
+    return f"{count_of(ties, 'ties')} counted half" if ties and settings.get("ties", "half") == "half" else ""
+
+
+def _alarms(query: Mapping[str, str], row: Row) -> Mapping[str, str]:
+    """The filter of the items with an alarm, for a row of errors in own translations."""
+    group = group_name(str(row.labels["phenomenon"]), str(row.labels["reference"]))
+    return {**query, "verdict": DETECTED, "group": group}
+
+
+def _name(row: Row, *, kinds: bool) -> str:
+    """The error type, with the kind of reference where there are several."""
+    return str(row.labels["phenomenon"]) + (f", {row.labels['reference']}" if kinds else "")
+
+
+def reference_kinds(group: Group) -> list[str]:
+    """The kinds of references that occur, such as human and machine."""
+    return list(
+        dict.fromkeys(
+            str(row.labels["reference"])
+            for column in group.columns
+            for row in accuracy_rows(column.cell.rows)
+        )
+    )
+
+
+def pictures(group: Group) -> list[Picture]:
+    return [*_accuracy(group), *_against_discrepancy(group), *_forced_and_free(group)]
+
+
+def _accuracy(group: Group) -> list[Picture]:
+    several = len(reference_kinds(group)) > 1
+    bars = by_name(
+        (
+            _name(row, kinds=several),
+            bar(column.name, f"{row.name}, {row.labels['reference']} reference", row.estimate),
+        )
+        for column in group.columns
+        for row in accuracy_rows(column.cell.rows)
+    )
+    if not bars:
+        return []
+    return [
+        Picture(
+            "How often the right translation is preferred, by error type",
+            Forest(bars, "accuracy in forced choice", keys(group)),
+            "Each mark is an accuracy, each line through it its 95 % interval. 50 % is what chance would give.",
+        )
+    ]
+
+
+def _against_discrepancy(group: Group) -> list[Picture]:
+    kinds = reference_kinds(group)
+    dots = [dot for column in group.columns for dot in _dots(column.name, column.cell.rows, kinds)]
+    if not dots:
+        return []
+    legend = [
+        Key(f"{column.name}, {kind}", column.name, shape=number)
+        for column in group.columns
+        for number, kind in enumerate(kinds)
+    ]
+    return [
+        Picture(
+            "Accuracy against discrepancy",
+            Scatter(dots, "discrepancy, nats a token", "accuracy in forced choice", legend, y_most=1.0),
+            "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
+            "system would write itself, and the less its accuracy says about free translation. "
+            f"Shapes tell whose references the pairs were made from: {', '.join(kinds)}.",
+        )
+    ]
+
+
+def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
+    """One dot an error type; the two with the lowest accuracy are labelled."""
+    own = []
+    for row in accuracy_rows(rows):
+        told_apart = {label: row.labels[label] for label in ("phenomenon", "reference")}
+        if (far := one(rows, "discrepancy", **told_apart)) and row.estimate.n:
+            own.append((row, far))
+    lowest = sorted(own, key=lambda pair: pair[0].estimate.value)[:2]
+    return [
+        Dot(
+            system,
+            point(far.estimate),
+            point(row.estimate),
+            kinds.index(str(row.labels["reference"])),
+            row.name if any(row is each for each, _ in lowest) and row.estimate.value < 1 else "",
+            f"{tooltip(f'{system}, {_name(row, kinds=True)} reference', row.estimate)}; "
+            f"discrepancy {with_interval(far.estimate)}",
+        )
+        for row, far in own
+    ]
+
+
+def _forced_and_free(group: Group) -> list[Picture]:
+    several = len(reference_kinds(group)) > 1
+    sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
+    bars = by_name(
+        (_name(row, kinds=several), bar(column.name, what, row.estimate, hollow=hollow))
+        for column in group.columns
+        for row in column.cell.rows
+        if row.name in sides and row.estimate.n
+        for what, hollow in [sides[row.name]]
+    )
+    if not bars:
+        return []
+    legend = [
+        Key(f"{column.name}, {what}", column.name, hollow=hollow)
+        for column in group.columns
+        for what, hollow in sides.values()
+    ]
+    return [
+        Picture(
+            "Errors in forced choice, and in its own translations",
+            Forest(bars, "error rate", legend, zero=0.0),
+            "Hollow: how often the error is preferred. Filled: how often a detector finds it in free "
+            "translations, corrected for what the detector misses and for its false alarms. Where the filled "
+            "interval reaches 0, the error was not shown to happen at all.",
+        )
+    ]
+
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "correct": ("right", "none"),
@@ -116,17 +349,14 @@ def tables(group: Group) -> list[Table]:
         Figures("discrepancy", lambda row: row.name == "discrepancy" and "phenomenon" in row.labels),
     )
     apart = Figures(
-        "below its own translation", lambda row: row.name in ("discrepancy", "spread") and _is_whole(row)
+        "below its own translation",
+        lambda row: row.name in ("discrepancy", "spread") and "phenomenon" not in row.labels,
     )
     return [
         overview(group, lead=False),
         *pivot(group, "By error type", ("phenomenon", "reference"), figures),
         *pivot(group, "Distance of pairs and of its alternatives", ("reference", "of"), (apart,)),
     ]
-
-
-def _is_whole(row: Row) -> bool:
-    return "phenomenon" not in row.labels
 
 
 def names(group: Group) -> dict[str, str]:
@@ -158,15 +388,9 @@ def margin(record: Record) -> float | None:
 
 
 def about(record: Record) -> About:
-    lines: list[Line] = []
-    if "correct" in record:
-        lines.append(("right", record["correct"]["text"]))
-        lines += [("with the error", each["text"]) for each in record["contrastive"]]
-    elif texts := record.get("texts"):  # of stored scores
-        lines = [("right", texts["correct"]), *(("with the error", each) for each in texts["contrastive"])]
-    phenomenon, reference = record["phenomenon"], record["reference"]
-    specific = group_name(phenomenon, reference)
-    return About(record["source"] or "(empty)", (phenomenon, specific), specific, lines)
+    specific = group_name(record["phenomenon"], record["reference"])
+    groups = (record["phenomenon"], specific)
+    return About(record["source"] or "(empty)", groups, specific, pair_lines(record))
 
 
 def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
@@ -259,6 +483,34 @@ def section(group: Group) -> Section:
         tables=tables(group),
         names=names(group),
     )
+
+
+def detected_in_output(record: Record) -> bool | None:
+    """Whether a detector finds the pair's error in the system's own translation; None if nobody looked."""
+    found = record.get("detected", {}).get("best")
+    return None if found is None else bool(found)
+
+
+def false_alarms(
+    group: Group, has_error: Callable[[Record], bool | None] = detected_in_output
+) -> list[tuple[str, Record]]:
+    """(system, record) of pairs with the error preferred, and not in the system's own translation; clearest first.
+
+    Controls, which no system is known to get wrong, are before all others; then the largest margin is first.
+    """
+    found = [
+        (
+            record["phenomenon"] not in column.cell.settings.get("controls", ()),
+            margin(record),
+            column.name,
+            record,
+        )
+        for column in group.columns
+        for record in column.cell.records
+        if record["verdict"] == "wrong" and "best" in record and has_error(record) is False
+    ]
+    ranked = sorted(found, key=lambda each: (each[0], each[1] if each[1] is not None else 0.0))
+    return [(system, record) for _, _, system, record in ranked]
 
 
 VIEW = View(section, about, answer, headline, over, overview)

@@ -8,10 +8,14 @@ from typing import Any
 
 from babelscope.core.results import Record
 from babelscope.language.base import Analysed
-from babelscope.language.detecting import can_detect, detectors, languages_with_detectors
+from babelscope.language.detecting import (
+    can_detect,
+    detectors,
+    languages_with_detectors,
+)
 from babelscope.language.fitness import other_language
 from babelscope.language.registry import error_type, language
-from babelscope.testsets.items import MinimalPair
+from babelscope.methods.grouping import pair_texts
 from babelscope.util.digests import digest_json
 from babelscope.util.seeds import stream
 
@@ -36,10 +40,10 @@ def installed_languages() -> set[str]:
     return {each.code for each in languages_with_detectors() if each.analysis_version()}
 
 
-def detect_in_pairs(items: Sequence[MinimalPair], best: Mapping[str, str]) -> list[Record]:
-    """Run detectors on each item, given the 1-best of each source: `{}`, or the field `detected`.
+def detect_in_pairs(records: Sequence[Record]) -> list[Record]:
+    """Run detectors on each record of a minimal pair with a 1-best: `{}`, or the field `detected`.
 
-    The detector of the item's own error type looks for the error in the 1-best (`best`) and in the variants
+    The detector of the pair's own error type looks for the error in the 1-best (`best`) and in the variants
     (`contrastive`); both are missing if the detector does not apply to this source. `reference` has the result
     of every applicable detector on the correct translation, where an alarm is false. Only detectors of the
     language of the error type are run, and only if the packages of that language are installed. A text in
@@ -47,25 +51,23 @@ def detect_in_pairs(items: Sequence[MinimalPair], best: Mapping[str, str]) -> li
     """
     reader, installed = _Reader(), installed_languages()
     found: list[Record] = []
-    for item in items:
-        code = error_type(item.phenomenon).language if item.phenomenon in detectors() else None
+    for record in records:
+        name, source, best = record["phenomenon"], record["source"], record["best"]["text"]
+        correct, contrastive = pair_texts(record)
+        code = error_type(name).language if name in detectors() else None
         if code not in installed:
             found.append({})
             continue
-        applicable = [name for name in detectors(code) if can_detect(name, item.source)]
-        others = _other_languages(code, best[item.source], [item.correct])
-        record: Record = {"reference": {}}
+        applicable = [each for each in detectors(code) if can_detect(each, source)]
+        others = _other_languages(code, best, [correct])
+        detected: Record = {"reference": {}}
         if "reference" not in others:
-            record["reference"] = {
-                name: reader.detects(name, item.source, item.correct) for name in applicable
-            }
-        if item.phenomenon in applicable and "best" not in others:
-            record["best"] = reader.detects(item.phenomenon, item.source, best[item.source])
-        if item.phenomenon in applicable and "reference" not in others:
-            record["contrastive"] = [
-                reader.detects(item.phenomenon, item.source, text) for text in item.contrastive
-            ]
-        found.append({"detected": record | ({"other_language": others} if others else {})})
+            detected["reference"] = {each: reader.detects(each, source, correct) for each in applicable}
+        if name in applicable and "best" not in others:
+            detected["best"] = reader.detects(name, source, best)
+        if name in applicable and "reference" not in others:
+            detected["contrastive"] = [reader.detects(name, source, text) for text in contrastive]
+        found.append({"detected": detected | ({"other_language": others} if others else {})})
     return found
 
 

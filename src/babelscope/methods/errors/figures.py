@@ -12,6 +12,7 @@ from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.detecting import looks_at_source
 from babelscope.language.fitness import other_language_of_set
 from babelscope.language.registry import error_type
+from babelscope.methods.grouping import grouped, pair_texts
 from babelscope.stats.detection import corrected_difference, impossible, possible, rogan_gladen
 from babelscope.stats.paired import Tested, count_wins, paired_difference, tested_rows
 
@@ -67,9 +68,7 @@ def generated_error_rows(records: Iterable[Record], *, controls: Sequence[str]) 
 def _groups(known: Iterable[Record]) -> dict[tuple[str, str], tuple[list[_Judged], list[_Judged]]]:
     """Error type and kind of reference -> its items, and those on whose references false alarms are counted."""
     judged = [each for record in known for each in _judged(record)]
-    groups: dict[tuple[str, str], list[_Judged]] = {}
-    for each in judged:
-        groups.setdefault((each.phenomenon, each.kind), []).append(each)
+    groups = grouped(((each.phenomenon, each.kind), each) for each in judged)
     found = {}
     for (phenomenon, kind), members in sorted(groups.items()):
         right = members
@@ -131,8 +130,7 @@ def _best(record: Record) -> str:
 def _references(record: Record) -> list[str]:
     if "references" in record:
         return list(record["references"])
-    texts = record.get("texts", {})
-    return [texts["correct"]] if texts else [record["correct"]["text"]] if "correct" in record else []
+    return [pair_texts(record)[0]]
 
 
 def _row(
@@ -214,11 +212,11 @@ def system_differences(group: Group, _settings: object, _seed: int) -> list[Row]
 def _apart_by_source(members: Sequence[_Judged], others: Sequence[_Judged]) -> dict[str, float]:
     """The share of a source's items with an alarm of one system minus that of another, by source."""
     theirs = {each.item: each.alarm for each in others}
-    found: dict[str, list[int]] = {}
-    for each in members:
-        alarm = theirs.get(each.item)
-        if each.alarm is not None and alarm is not None:
-            found.setdefault(each.source, []).append(each.alarm - alarm)
+    found = grouped(
+        (each.source, each.alarm - alarm)
+        for each in members
+        if each.alarm is not None and (alarm := theirs.get(each.item)) is not None
+    )
     return {source: sum(own) / len(own) for source, own in found.items()}
 
 

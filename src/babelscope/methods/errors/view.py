@@ -25,6 +25,7 @@ from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
 from babelscope.methods.errors.figures import NOT_MEASURABLE, OTHER_LANGUAGE
+from babelscope.methods.grouping import pair_texts
 from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, pivot
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {
@@ -51,10 +52,7 @@ def worst_finding(
     query_of: Callable[[Row], Mapping[str, str]],
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Finding]:
-    """The error type with the highest certain rate in the system's own translations.
-
-    `query_of` gives the filter of the items with an alarm; `labels` are those of error types in the run.
-    """
+    """The error type with the highest certain rate in the system's own translations."""
     seen = [row for row in error_rows(rows) if _least(row) > 0 and row.counts["alarms"]]
     if not seen:
         return []
@@ -163,10 +161,13 @@ def about(record: Record) -> About:
         names = tuple(record.get("detected", {}).get("reference", {}))
         return About(record["source"], names, "", [("reference", text) for text in record["references"]])
     name = f"{record['phenomenon']}, {record['reference']} reference"
-    texts = record["texts"]
-    lines: list[Line] = [("right", texts["correct"])]
-    lines += [("with the error", each) for each in texts["contrastive"]]
-    return About(record["source"], (record["phenomenon"], name), name, lines)
+    return About(record["source"], (record["phenomenon"], name), name, pair_lines(record))
+
+
+def pair_lines(record: Record) -> list[Line]:
+    """The texts of a minimal pair."""
+    correct, contrastive = pair_texts(record)
+    return [("right", correct), *(("with the error", each) for each in contrastive)]
 
 
 def _alarm(name: str) -> str:

@@ -12,12 +12,13 @@ from babelscope.methods.base import Languages
 from babelscope.methods.languages import warn_of_pooled_languages
 from babelscope.methods.tokenising import (
     check_reference_words,
+    known_metrics,
     known_tokeniser,
     language_identity,
+    metric_identity,
     named_identity,
     require_references,
 )
-from babelscope.metrics.base import find_metric
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 
@@ -34,21 +35,12 @@ class QualitySettings(Settings):
 
     _known_tokeniser = field_validator("tokenize")(known_tokeniser)
 
-    @field_validator("metric")
-    @classmethod
-    def _known_once(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            find_metric(name)  # told before any system is asked
-        if len(set(names)) < len(names):
-            raise ValueError("each may be given once")
-        return names
+    _known_metrics = field_validator("metric")(known_metrics)
 
 
 def identity(settings: QualitySettings) -> Mapping[str, Any]:
-    """In a signature, a metric counts by what it is, not by where its program lies."""
-    names = [find_metric(name).identity for name in settings.metric]
-    named = {} if names == list(settings.metric) else {"metric": names}
-    return {**named, **named_identity(tokenize=settings.tokenize)}
+    """What metrics and the tokeniser are."""
+    return {**metric_identity("metric", settings.metric), **named_identity(tokenize=settings.tokenize)}
 
 
 def identity_on(settings: QualitySettings, languages: Languages) -> Mapping[str, Any]:

@@ -20,6 +20,7 @@ from babelscope.core.page import (
     View,
 )
 from babelscope.core.results import Record, Row
+from babelscope.methods.grouping import grouped
 from babelscope.methods.languages import mismatch_caveats
 from babelscope.methods.measuring import scale_of
 from babelscope.methods.view import bar, every_figure, figure_note, noted
@@ -49,11 +50,12 @@ def caveats(group: Group) -> list[Caveat]:
 
 def pictures(group: Group) -> list[Picture]:
     """A forest plot for each metric, a line a system."""
-    found: dict[str, list[tuple[str, Row]]] = {}
-    for column in group.columns:
-        for row in column.cell.rows:
-            if row.estimate.n:
-                found.setdefault(row.name, []).append((column.name, row))
+    found = grouped(
+        (row.name, (column.name, row))
+        for column in group.columns
+        for row in column.cell.rows
+        if row.estimate.n
+    )
     return [
         Picture(
             f"{metric}: {group.tests}",

@@ -13,9 +13,9 @@ from babelscope.core.cost import METER
 from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
 from babelscope.methods.space.confidence import confidence_fields, with_reference
-from babelscope.methods.space.normalisation import ask_unnormalised, normalisation
-from babelscope.methods.space.sentences import BEAM_SIZES
+from babelscope.methods.space.regions import BEAM_SIZES
 from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.space.sweep import ask_unnormalised, normalisation
 from babelscope.methods.tokenising import stated_languages
 from babelscope.metrics.base import find_metric
 from babelscope.systems.asking import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors

@@ -20,8 +20,7 @@ import numpy as np
 
 from babelscope.core.answers import Scored
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.methods.space.regions import region_hypotheses
-from babelscope.methods.space.sentences import SystemRecords, unresolved_in, with_region
+from babelscope.methods.space.regions import SystemRecords, region_hypotheses, unresolved_in, with_region
 from babelscope.stats.intervals import Array, cluster_sums, clustered_proportion, ratio_of_sums
 from babelscope.util.seeds import stream
 

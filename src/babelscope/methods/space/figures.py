@@ -12,49 +12,55 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from babelscope.core.columns import Group
 from babelscope.core.notes import CHATTER, told_counts
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.grouping import sources
 from babelscope.methods.space.confidence import confidence_rows
-from babelscope.methods.space.gains import View, ranking_gains, with_single_metric
-from babelscope.methods.space.lengths import length_rows
-from babelscope.methods.space.normalisation import normalisation_rows
 from babelscope.methods.space.regions import (
+    BLEU_STATISTICS,
+    Labels,
     Region,
+    SystemRecords,
+    View,
+    beam_label,
     by_text,
     has_region,
     missed_by,
+    ranking_gains,
     region_hypotheses,
-    was_searched,
-)
-from babelscope.methods.space.sentences import (
-    BLEU_STATISTICS,
-    FigureSettings,
-    Labels,
-    SystemRecords,
-    beam_label,
     regions_of,
     unresolved_in,
+    was_searched,
     with_region,
+    with_single_metric,
 )
-from babelscope.methods.space.sweep import sweep_quality_rows, sweep_rows
+from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.space.sweep import (
+    gap_rows,
+    length_rows,
+    normalisation_rows,
+    sweep_quality_rows,
+    sweep_rows,
+)
 from babelscope.methods.space.treatments import treatment_rows
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.corpus import estimate_of_statistics, source_groups
 from babelscope.metrics.records import record_statistics
+from babelscope.stats.correlation import Statistic, correlation
 
 _VIEWS: tuple[View, ...] = ("tokens", "text")
 _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")
 _SAMPLE_COUNTS = (2, 5, 10, 20, 50, 100, 200, 500, 1000)
 
 
-def figures(records: Sequence[Record], settings: FigureSettings, seed: int) -> list[Row]:
+def figures(records: Sequence[Record], settings: SpaceSettings, seed: int) -> list[Row]:
     """The rows of one system on one test set; with several metrics, rows have the label `metric`."""
     cell = SystemRecords(records, settings)
     rows = [*_corpus_score_rows(cell)]
@@ -104,7 +110,8 @@ def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Recor
     if decoding == "mode":
         unresolved = unresolved_in(cell, 1)
         missing = sum(not has_region(record, "top") for record in cell.records)
-    counts = {"unresolved": unresolved, "unfinished": _unfinished(answers), **_told(answers)}
+    notes = Counter(note for each in answers if each for note in each.get("notes", ()))
+    counts = {"unresolved": unresolved, "unfinished": notes["unfinished"], **told_counts(notes)}
     return {**counts, "missing": missing} if missing else counts
 
 
@@ -161,14 +168,13 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
             lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
             modes = [next(iter(by_text(found).values())) if found else None for found in lists]
             empty = [mode.empty if mode else None for mode in modes]
-            row = own.share("empty_mode", empty, {"region": region, "view": view}, "empty")
             unresolved = {"unresolved": unresolved_in(own, size)} if region == "top" else {}
             pairs = zip(own.records, modes, strict=True)
             wordless = sum(
                 _is_wordless(mode.text, record.get("references") or ()) for record, mode in pairs if mode
             )
             more = {**({"wordless": wordless} if wordless else {}), **unresolved, **missing}
-            yield Row(row.name, row.estimate, row.labels, {**row.counts, **more})
+            yield own.share("empty_mode", empty, {"region": region, "view": view}, "empty", **more)
 
 
 def _is_wordless(text: str, references: Sequence[str]) -> bool:
@@ -266,17 +272,9 @@ def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iter
     missing = {"missing": lacking} if lacking else {}
     gaps = [missed_by(record, decoding, cell.settings.unresolved) for record in cell.records]
     labels: Labels = {"decoding": decoding, **beam_label(cell.records, decoding)}
-    row = cell.share("search_error", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
     unproven = sum(record["missed_by"][decoding] is None for record in cell.records)
-    yield Row(row.name, row.estimate, row.labels, {**row.counts, "unresolved": unproven, **missing})
-    missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
-    those = replace(cell, records=[record for record, _ in missed])
-    yield those.mean("search_gap", [gap for _, gap in missed], labels)
-
-
-def _told(answers: Sequence[Mapping[str, Any] | None]) -> dict[str, int]:
-    """How many translations came with a note that is told, by its kind."""
-    return told_counts(Counter(note for each in answers if each for note in each.get("notes", ())))
+    counts = {"unresolved": unproven, **missing}
+    yield from gap_rows(cell, ("search_error", "search_gap"), gaps, labels, counts)
 
 
 def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:
@@ -305,3 +303,46 @@ def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:
     lists = [record["samples"]["hypotheses"] for record in records]
     count = sum(any(each["logprob"] is None for each in own) for own in lists)
     return {"without_logprob": count} if count else {}
+
+
+_STATISTICS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
+
+
+def mbr_correlations(group: Group, _settings: object, _seed: int) -> list[Row]:
+    """Correlation over systems of MBR decoding's quality with other measures (section 5.2.2, table 3).
+
+    `beam`: mean quality of beam search's 1-best; `sampling`: of the samples; `kqrg`: of the samples, and of the top
+    region. Qualities are means of the sentence quality that was chosen, whatever MBR decoding's utility.
+    """
+    columns = {
+        "mbr": _figure_by_system(group, "quality", decoding="mbr"),
+        "beam": _figure_by_system(group, "quality", decoding="beam"),
+        "sampling": _figure_by_system(group, "quality", decoding="samples"),
+        "kqrg": _figure_by_system(group, "kqrg", region="samples", view="tokens"),
+        "top_kqrg": _figure_by_system(group, "kqrg", region="top", view="tokens"),
+    }
+    mbr = columns.pop("mbr")
+    if len(mbr) < 3:  # two points always lie on a line
+        return []
+    found = []
+    for measure, column in columns.items():
+        both = [system for system in mbr if system in column]
+        for statistic in _STATISTICS:
+            estimate = correlation([mbr[each] for each in both], [column[each] for each in both], statistic)
+            found.append(Row("mbr_correlation", estimate, {"measure": measure, "statistic": statistic}))
+    return found
+
+
+def _figure_by_system(group: Group, name: str, **labels: str) -> dict[str, float]:
+    """System -> value of a row; where there are several sizes of a region, the largest."""
+    found: dict[str, float] = {}
+    for column in group.columns:
+        rows = [row for row in rows_named(column.cell.rows, name, **labels) if row.estimate.n]
+        if rows:
+            found[column.name] = max(rows, key=lambda row: int(row.labels.get("k", 0))).estimate.value
+    return found
+
+
+def rows_named(rows: Iterable[Row], name: str = "", **labels: str | float) -> list[Row]:
+    """The rows of a name (of any, without one) that have at least these labels."""
+    return [row for row in rows if name in ("", row.name) and labels.items() <= row.labels.items()]

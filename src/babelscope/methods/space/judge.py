@@ -6,14 +6,14 @@ import copy
 from collections.abc import Iterator, Sequence
 
 from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.space.gains import (
+from babelscope.methods.space.regions import (
+    BLEU_STATISTICS,
+    Region,
     hypotheses_of,
     quality_by,
     ranking_gains,
     with_single_metric,
 )
-from babelscope.methods.space.regions import Region
-from babelscope.methods.space.sentences import BLEU_STATISTICS
 from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.base import (
     Metric,

@@ -6,14 +6,17 @@ hypothesis is given a quality against the references; kRG and kQRG say how well 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from babelscope.core.answers import Capability, System, capabilities
 from babelscope.core.comparable import Comparable
+from babelscope.core.results import Record
 from babelscope.methods.base import Method
+from babelscope.methods.queue import Entry, entry
 from babelscope.methods.space.ask import ask
-from babelscope.methods.space.compare import mbr_correlations
-from babelscope.methods.space.figures import figures
+from babelscope.methods.space.figures import figures, mbr_correlations
 from babelscope.methods.space.judge import judge
-from babelscope.methods.space.lowering import lower
+from babelscope.methods.space.regions import region_hypotheses
 from babelscope.methods.space.settings import SpaceSettings, check_references, identity, identity_on
 from babelscope.systems.opening import require
 from babelscope.testsets.items import ParallelSentence, SourceSentence
@@ -58,12 +61,51 @@ def check_system(system: System, _items: object, settings: SpaceSettings) -> Non
         raise
 
 
+_LONGEST = 26
+
+
+def queue(records: Sequence[Record], settings: SpaceSettings) -> list[Entry]:
+    """The top region of each sentence in the model's order, where it has a kQRG to be compared with people's."""
+    if settings.k > _LONGEST:
+        raise BabelscopeError(
+            f"lists of {settings.k} translations are too long to judge; {_LONGEST} are the most, so ask again with a "
+            "smaller --k"
+        )
+    found = []
+    for record in records:
+        top = region_hypotheses(record, "top", settings.k, settings)
+        if record["top_kqrg"] is not None and top is not None and len(top) > 1:
+            found.append(entry(record, "ranking", translations=[each.text for each in top]))
+    return found
+
+
+def lower(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
+    """The exact k best are the first of those that are stored; what another k would have changed is left out.
+
+    A beam of width k would have found another list, and a search for k hypotheses would have taken fewer expansions.
+    """
+    return [
+        {
+            **record,
+            "beam": [],
+            "top": {
+                **record["top"],
+                "found": record["top"]["found"][: settings.k],
+                "expansions": None,
+                "minimum": None,
+            },
+            "missed_by": {**record["missed_by"], "beam-list": None},
+        }
+        for record in records
+    ]
+
+
 METHOD = Method(
     name="space",
     summary="the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors",
     kind=ParallelSentence,
     also=(SourceSentence,),
-    check=check_references,
+    check_items=check_references,
     settings=SpaceSettings,
     ask=ask,
     judge=judge,
@@ -82,5 +124,5 @@ METHOD = Method(
     comparable=comparable,
     across=mbr_correlations,
     view="babelscope.methods.space.view:VIEW",
-    queue="babelscope.methods.space.queue:queue",
+    queue=queue,
 )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from babelscope.core.columns import Column, Group
-from babelscope.core.page import Cloud, Curve, Dots, Forest, Lines, Picture, Point, Unit, point
+from babelscope.core.page import Bar, Cloud, Curve, Dots, Forest, Lines, Picture, Point, Unit, point
 from babelscope.core.results import Record, Row
 from babelscope.methods.view import bar, by_name, keys
 from babelscope.util.seeds import stream
@@ -15,7 +15,7 @@ _MOST_POINTS = 4000
 """Points of a cloud; larger clouds are subsampled."""
 _FEWEST_TOKENS = 30
 """Tokens of a bin of confidence that is drawn."""
-_REGIONS = {"top": "most probable", "beam": "beam search’s best", "samples": "samples"}
+_REGIONS = ("top", "beam", "samples")
 _LENGTHS = {
     "mode": "most probable translation",
     "top": "the k most probable",
@@ -35,8 +35,7 @@ _DECODINGS = {
 def pictures(group: Group) -> list[Picture]:
     return [
         *_decodings(group),
-        *(_curve(group, region) for region in _REGIONS if _has_curve(group, region)),
-        *(_quality_curve(group, region) for region in _REGIONS if _has_curve(group, region)),
+        *(picture for region in _REGIONS for picture in _ranking(group, region)),
         *_lengths(group),
         *_sweep(group),
         *_entropy(group),
@@ -45,14 +44,19 @@ def pictures(group: Group) -> list[Picture]:
     ]
 
 
-def _decodings(group: Group) -> list[Picture]:
-    bars = by_name(
+def _bars(group: Group, figure: str, label: str, names: Mapping[str, str]) -> list[tuple[str, list[Bar]]]:
+    """The bars of a figure, those of one value of a label together; `names` says what each value is called."""
+    return by_name(
         (name, bar(column.name, name, row.estimate, "plain"))
         for column in group.columns
         for row in rows_of(column)
-        if row.name == "quality" and row.estimate.n
-        for name in [_DECODINGS.get(str(row.labels["decoding"]), str(row.labels["decoding"]))]
+        if row.name == figure and row.estimate.n
+        for name in [names[str(row.labels[label])]]
     )
+
+
+def _decodings(group: Group) -> list[Picture]:
+    bars = _bars(group, "quality", "decoding", _DECODINGS)
     if not bars:
         return []
     return [
@@ -91,56 +95,46 @@ def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
     }
 
 
-def _has_curve(group: Group, region: str) -> bool:
-    return any(len(_rows_by_k(rows_of(column), "krg", region)) > 1 for column in group.columns)
-
-
-def _curve(group: Group, region: str) -> Picture:
-    curves = []
+def _ranking(group: Group, region: str) -> list[Picture]:
+    """kRG and kQRG over k (figure 4), where there is more than one k."""
+    if not any(len(_rows_by_k(rows_of(column), "krg", region)) > 1 for column in group.columns):
+        return []
+    ranked, good = [], []
     for column in group.columns:
-        gains, above = (_rows_by_k(rows_of(column), name, region) for name in ("krg", "krg_above_random"))
-        own = [(float(k), point(gains[k].estimate)) for k in sorted(gains)]
+        gains, above, qualities = (
+            _rows_by_k(rows_of(column), name, region) for name in ("krg", "krg_above_random", "kqrg")
+        )
+        own, quality = (
+            [(float(k), point(rows[k].estimate)) for k in sorted(rows)] for rows in (gains, qualities)
+        )
         chance = [
             (float(k), Point(gains[k].estimate.value - above[k].estimate.value))
             for k in sorted(gains)
             if k in above
         ]
-        curves.append(Curve(column.name, column.name, own))
-        curves.append(Curve(column.name, f"{column.name}, random order", chance, dashed=True))
+        ranked.append(Curve(column.name, column.name, own))
+        ranked.append(Curve(column.name, f"{column.name}, random order", chance, dashed=True))
+        good.append(Curve(column.name, column.name, quality))
     what = "the k most probable translations" if region == "top" else "k samples"
-    return Picture(
-        f"How well probability ranks {what} (kRG)",
-        Lines(curves, "k", "ranking gain, kRG"),
-        "kRG is 1 where better translations are always more probable. Compare it with the dashed line, the same "
-        "translations in random order; it is never 0. Lines are 95 % intervals.",
-    )
-
-
-def _quality_curve(group: Group, region: str) -> Picture:
-    """kQRG over k (figure 4)."""
-    curves = []
-    for column in group.columns:
-        found = _rows_by_k(rows_of(column), "kqrg", region)
-        own = [(float(k), point(found[k].estimate)) for k in sorted(found)]
-        curves.append(Curve(column.name, column.name, own))
-    what = "the k most probable translations" if region == "top" else "k samples"
-    return Picture(
-        f"How good, and how well ranked, {what} are (kQRG)",
-        Lines(curves, "k", f"kQRG ({quality_name(group)})"),
-        "kQRG is the mean quality of the translations, the more probable ones weighing more. Lines are 95 % "
-        "intervals.",
-    )
+    return [
+        Picture(
+            f"How well probability ranks {what} (kRG)",
+            Lines(ranked, "k", "ranking gain, kRG"),
+            "kRG is 1 where better translations are always more probable. Compare it with the dashed line, the same "
+            "translations in random order; it is never 0. Lines are 95 % intervals.",
+        ),
+        Picture(
+            f"How good, and how well ranked, {what} are (kQRG)",
+            Lines(good, "k", f"kQRG ({quality_name(group)})"),
+            "kQRG is the mean quality of the translations, the more probable ones weighing more. Lines are 95 % "
+            "intervals.",
+        ),
+    ]
 
 
 def _lengths(group: Group) -> list[Picture]:
     """Length against the reference, of each decoding and region, and over the ranks of lists."""
-    bars = by_name(
-        (name, bar(column.name, name, row.estimate, "plain"))
-        for column in group.columns
-        for row in rows_of(column)
-        if row.name == "length_ratio" and row.estimate.n
-        for name in [_LENGTHS[str(row.labels["of"])]]
-    )
+    bars = _bars(group, "length_ratio", "of", _LENGTHS)
     if not bars:
         return []
     found = [

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-from babelscope.core.results import Record, minus_inf_if_none
+from babelscope.core.columns import Group
+from babelscope.core.results import Record, Row, minus_inf_if_none
+from babelscope.methods.space.settings import SpaceSettings
+from babelscope.metrics.ranking import kqrg, krg, random_krg
+from babelscope.stats.intervals import clustered_mean, clustered_proportion
 
 Region = Literal["top", "beam", "samples"]
-
-
-class Unresolved(Protocol):
-    """The setting that says what counts of searches that ended with their budget."""
-
-    @property
-    def unresolved(self) -> Literal["leave-out", "keep"]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ def is_empty(hypothesis: Mapping[str, Any]) -> bool:
 
 
 def region_hypotheses(
-    record: Record, name: Region, size: int, settings: Unresolved
+    record: Record, name: Region, size: int, settings: SpaceSettings
 ) -> list[Hypothesis] | None:
     """The first `size` hypotheses of a region; None where they are not known.
 
@@ -114,3 +111,223 @@ def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
         ratios = math.fsum(math.exp(each.logprob - first.logprob) for each in own.values())
         found.append(replace(first, logprob=first.logprob + math.log(ratios)))
     return {each.text: each for each in sorted(found, key=lambda each: -each.logprob)}
+
+
+def modes_by_length(group: Group) -> list[tuple[str, Record]]:
+    """(system, record) by how short the mode is, empty ones first; each is proven, and not beam search's translation.
+
+    Of equally short ones, that of the shortest source is first: it is the easiest to read, and to translate.
+    """
+    found = [
+        (column.name, record)
+        for column in group.columns
+        for record in column.cell.records
+        if record["top"]["found"] and is_proven(record, 1) and _ahead(record) > 0
+    ]
+    return sorted(found, key=lambda each: (_share_of_beam(each[1]), len(each[1]["source"])))
+
+
+def unproven(group: Group) -> int:
+    """How many modes, over all systems, no search could prove within its budget."""
+    return sum(not is_proven(record, 1) for column in group.columns for record in column.cell.records)
+
+
+def _share_of_beam(record: Record) -> float:
+    """Words of the mode for each word of beam search's translation; 0 if it is empty."""
+    mode, beam = record["top"]["found"][0], record["best"]
+    words = [
+        max(1, len(each["text"].split())) for each in (mode, beam)
+    ]  # of unknown words, nothing is written
+    return 0.0 if is_empty(mode) else words[0] / words[1]
+
+
+def _ahead(record: Record) -> float:
+    """Nats by which the mode is more probable than beam search's translation; 0 where that is not known."""
+    mode, beam = record["top"]["found"][0]["logprob"], (record["best"] or {}).get("logprob")
+    return 0.0 if mode is None or beam is None else float(mode - beam)
+
+
+View = Literal["tokens", "text", "without-empty", "lists-with-empty", "lists-without-empty"]
+
+
+@dataclass(frozen=True, slots=True)
+class RankingGains:
+    """kRG and kQRG of one sentence in a region; NaN where it has too few hypotheses."""
+
+    krg: float
+    krg_random: float
+    """The expectation of kRG for a random order of the same hypotheses, in closed form."""
+    krg_above_random: float
+    """kRG minus that."""
+    kqrg: float
+    short: bool
+    """Fewer hypotheses than asked for."""
+    tied: bool
+    """Two hypotheses have equal quality."""
+    twins: bool
+    """Two segmentations have the same text."""
+
+
+def hypotheses_of(record: Record) -> list[Record]:
+    """All stored hypotheses of a record; MBR decoding's choice is one of the samples."""
+    best = [record["best"]] if record["best"] else []
+    sweep = record.get("beams", [])
+    return [*best, *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"], *sweep]
+
+
+def quality_by(record: Record, hypothesis: Mapping[str, Any], metric: str) -> float:
+    """The stored quality of a hypothesis by one of the record's metrics."""
+    first = next(iter(record["metrics"]))
+    return float(hypothesis["quality"] if metric == first else hypothesis["qualities"][metric])
+
+
+def with_single_metric(record: Record, metric: str) -> Record:
+    """The record as if it had been judged by that metric alone."""
+
+    def only(hypothesis: Mapping[str, Any]) -> Record:
+        return {**hypothesis, "quality": quality_by(record, hypothesis, metric)}
+
+    return {
+        **record,
+        "metrics": {metric: record["metrics"][metric]},
+        "best": record["best"] and only(record["best"]),
+        "beam": [only(each) for each in record["beam"]],
+        "top": {**record["top"], "found": [only(each) for each in record["top"]["found"]]},
+        "samples": {
+            **record["samples"],
+            "hypotheses": [only(each) for each in record["samples"]["hypotheses"]],
+        },
+        "mbr": record["mbr"] and only(record["mbr"]),
+        "beams": [only(each) for each in record.get("beams", [])],
+    }
+
+
+def best_quality(record: Record) -> float:
+    """The highest possible quality of the metric; earlier versions assumed 1 and did not store it."""
+    return next(iter(record.get("metrics", {}).values()), None) or 1.0
+
+
+def ranking_gains(
+    record: Record, name: Region, size: int, view: View, settings: SpaceSettings
+) -> RankingGains | None:
+    """kRG and kQRG of a sentence (section 3.1); None where the region is not known, or the view has no such list."""
+    found = region_hypotheses(record, name, size, settings)
+    if found is None:
+        return None
+    full = [each for each in found if not each.empty]
+    if view.startswith("lists-") and (len(full) < len(found)) != (view == "lists-with-empty"):
+        return None
+    if view == "without-empty":
+        found, size = full, size - (len(found) - len(full))
+    if any(math.isnan(each.logprob) for each in found):  # nobody knows their order
+        tied = len({each.quality for each in found}) < len(found)
+        none = math.nan
+        return RankingGains(none, none, none, none, short=len(found) < size, tied=tied, twins=False)
+    texts = by_text(found)
+    twins = len(texts) < len({each.number for each in found})
+    if view == "text":  # the number of samples stays as drawn
+        found = [texts[each.text] for each in found] if name == "samples" else list(texts.values())
+    qualities, logprobs = [each.quality for each in found], [each.logprob for each in found]
+    ranked = krg(qualities, logprobs, gains=settings.gains, ties=settings.ties)
+    chance = random_krg(qualities, gains=settings.gains, ties=settings.ties)
+    return RankingGains(
+        krg=ranked,
+        krg_random=chance,
+        krg_above_random=ranked - chance,
+        kqrg=kqrg(qualities, logprobs, normalise=settings.normalise, bound=best_quality(record)),
+        short=len(found) < size,
+        tied=len(set(qualities)) < len(qualities),
+        twins=twins,
+    )
+
+
+Labels = dict[str, str | int]
+
+
+BLEU_STATISTICS = "bleu_statistics"
+"""Field of a decoding's hypothesis where words are split by a model."""
+
+
+BEAM_SIZES = "beam_sizes"
+"""Field of a record: sizes of the beams that gave its translation (`beam`) and its list (`beam-list`)."""
+
+
+# Ends of the scales of means, which no interval leaves; qualities end at 0 and 1 where all of them lie between.
+_SCALES = {
+    "krg": (0.0, 1.0),
+    "mass": (0.0, 1.0),
+    "top_mass": (0.0, 1.0),
+    "expansions": (0.0, math.inf),
+    "length": (0.0, math.inf),
+    "search_gap": (0.0, math.inf),
+    "mode_gap": (0.0, math.inf),
+    "beam_logprob": (-math.inf, 0.0),
+}
+
+_JUDGED = ("kqrg", "quality", "beam_quality")
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRecords:
+    """The records of one system on one test set, with the settings: makes rows of per-sentence values."""
+
+    records: Sequence[Record]
+    settings: SpaceSettings
+
+    def mean(
+        self,
+        name: str,
+        values: Sequence[float | None],
+        labels: Mapping[str, str | int] | None = None,
+        counts: Mapping[str, int] | None = None,
+        *,
+        share: bool = False,
+    ) -> Row:
+        """A mean over sentences, or a share; None is unresolved, NaN undefined: both are left out and counted."""
+        pairs = list(zip(self.records, values, strict=True))
+        resolved = [(record, float(value)) for record, value in pairs if value is not None]
+        known = [(record, value) for record, value in resolved if not math.isnan(value)]
+        left_out = {"unresolved": len(pairs) - len(resolved), "undefined": len(resolved) - len(known)}
+        columns = [value for _, value in known], [record["source"] for record, _ in known]
+        scale = _SCALES.get(name, (-math.inf, math.inf))
+        # A metric may leave its bound (COMET).
+        if name in _JUDGED and all(0 <= value <= 1 for _, value in known):
+            scale = (0.0, 1.0)
+        estimate = clustered_proportion(*columns) if share else clustered_mean(*columns, within=scale)
+        return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
+
+    def share(
+        self,
+        name: str,
+        values: Sequence[bool | None],
+        labels: Mapping[str, str | int],
+        yes: str,
+        **counts: int,
+    ) -> Row:
+        """The proportion of sentences of which something is true; `yes` names their count."""
+        count = {yes: sum(value is True for value in values), **counts}
+        return self.mean(name, values, labels, count, share=True)
+
+
+def regions_of(cell: SystemRecords) -> list[Region]:
+    """Those of top and beam that any record has; both, where there are no records."""
+    both: tuple[Region, ...] = ("top", "beam")
+    return [name for name in both if not cell.records or any(has_region(each, name) for each in cell.records)]
+
+
+def with_region(cell: SystemRecords, *names: Region) -> tuple[SystemRecords, dict[str, int]]:
+    """The records that have these regions, and how many have not."""
+    own = [record for record in cell.records if all(has_region(record, name) for name in names)]
+    missing = len(cell.records) - len(own)
+    return replace(cell, records=own), {"missing": missing} if missing else {}
+
+
+def unresolved_in(cell: SystemRecords, size: int) -> int:
+    """In how many sentences the first `size` of the top region are not proven, whether they count or not."""
+    return sum(not is_proven(record, size) for record in cell.records if has_region(record, "top"))
+
+
+def beam_label(records: Sequence[Record], decoding: str) -> Labels:
+    """The size of the beam as a label; nothing where it is not known, as of lists made elsewhere."""
+    sizes = {record[BEAM_SIZES][decoding] for record in records if BEAM_SIZES in record}
+    return {"beam": sizes.pop()} if len(sizes) == 1 else {}

@@ -14,6 +14,7 @@ from babelscope.methods.tokenising import (
     check_reference_words,
     known_tokeniser,
     language_identity,
+    metric_identity,
     named_identity,
     require_references,
 )
@@ -117,10 +118,8 @@ def check_references(items: Sequence[ParallelSentence | SourceSentence], setting
 
 
 def identity(settings: SpaceSettings) -> Mapping[str, Any]:
-    """In a signature, what judges from outside counts by what it is, not by where it lies."""
-    found = [find_metric(name).identity for name in settings.metric]
-    named = {} if found == list(settings.metric) else {"metric": found}
-    return {**named, **named_identity(tokenize=settings.tokenize)}
+    """What metrics and the tokeniser are."""
+    return {**metric_identity("metric", settings.metric), **named_identity(tokenize=settings.tokenize)}
 
 
 def identity_on(settings: SpaceSettings, languages: Languages) -> Mapping[str, Any]:

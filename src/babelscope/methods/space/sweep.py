@@ -6,10 +6,135 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.results import Record, Row
-from babelscope.methods.space.lengths import length_of, ratio_row
-from babelscope.methods.space.regions import is_empty
-from babelscope.methods.space.sentences import Labels, SystemRecords
+from babelscope.core.answers import Scored, properties
+from babelscope.core.question import Asked
+from babelscope.core.results import Estimate, Record, Row
+from babelscope.methods.space.regions import (
+    Labels,
+    SystemRecords,
+    beam_label,
+    has_region,
+    is_empty,
+    is_proven,
+    region_hypotheses,
+    regions_of,
+)
+from babelscope.stats.intervals import cluster_sums, ratio_of_sums
+from babelscope.systems.asking import ask_translate
+
+MISSES_MODE = ("misses_mode", "mode_gap")
+"""Rows of translations with the system's own length penalty."""
+
+
+def length_rows(cell: SystemRecords) -> Iterator[Row]:
+    """Mean length, and length as a ratio to the references', of each decoding and region, over the same sentences."""
+    names = _present(cell)
+    found = [_lengths(record, cell, names) for record in cell.records]
+    known = [own is not None for own in found]
+    open_ones = [has_region(each, "top") and not is_proven(each, cell.settings.k) for each in cell.records]
+    missing = sum(not there and not is_open for there, is_open in zip(known, open_ones, strict=True))
+    counts = {"unresolved": sum(open_ones), **({"missing": missing} if missing else {})}
+    cell, lengths = _only(cell, known), [own for own in found if own is not None]
+    for name in ("reference", *names):
+        values = [own[name] for own in lengths]
+        if name != "reference" or all(record["references"] for record in cell.records):
+            yield cell.mean("length", values, {"of": name}, counts)
+        if name != "reference":
+            yield ratio_row(cell, "length_ratio", values, {"of": name}, counts)
+    if cell.settings.curves:
+        yield from _by_rank(cell)
+
+
+def length_of(text: str) -> float:
+    """Characters of a text."""
+    return float(len(text.strip()))
+
+
+def ratio_row(
+    cell: SystemRecords, name: str, lengths: Sequence[float], labels: Labels, counts: Mapping[str, int]
+) -> Row:
+    """Total length over that of the references; sentences without any, or with an empty one, are `undefined`."""
+    pairs = [
+        (length, reference, record["source"])
+        for length, record in zip(lengths, cell.records, strict=True)
+        if (reference := reference_length(record))
+    ]
+    estimate = Estimate.of_nothing()
+    if pairs:
+        columns = [[pair[0] for pair in pairs], [pair[1] for pair in pairs]]
+        ours, theirs = cluster_sums(columns, [source for _, _, source in pairs]).T
+        estimate = ratio_of_sums(ours.tolist(), theirs.tolist(), what="source sentences", n=len(pairs))
+    return Row(name, estimate, labels, {**counts, "undefined": len(lengths) - len(pairs)})
+
+
+def reference_length(record: Record) -> float:
+    """The mean length of a sentence's references; 0 if it has none."""
+    return _mean([length_of(text) for text in record["references"]]) if record["references"] else 0.0
+
+
+def _present(cell: SystemRecords) -> list[str]:
+    """Decodings and regions that any record has."""
+    settings, records = cell.settings, cell.records
+    regions = regions_of(cell) if records else []
+    found = {
+        "mode": "top" in regions,
+        "top": "top" in regions and settings.k > 1,
+        "beam": any(record["best"] for record in records),
+        "beam-list": "beam" in regions,
+        "samples": any(has_region(record, "samples") for record in records),
+        "mbr": any(record["mbr"] for record in records),
+    }
+    return [name for name, there in found.items() if there]
+
+
+def _lengths(record: Record, cell: SystemRecords, names: Sequence[str]) -> dict[str, float] | None:
+    """The length of each decoding and region of a sentence; None if one of them is not known."""
+    found = {"reference": reference_length(record)}
+    for name in names:
+        texts = _texts(record, cell, name)
+        if not texts:
+            return None
+        found[name] = _mean([length_of(text) for text in texts])
+    return found
+
+
+def _texts(record: Record, cell: SystemRecords, name: str) -> list[str]:
+    settings = cell.settings
+    if name in ("beam", "mbr"):
+        one = record["best" if name == "beam" else "mbr"]
+        return [one["text"]] if one else []
+    region, size = {
+        "mode": ("top", 1),
+        "top": ("top", settings.k),
+        "beam-list": ("beam", settings.k),
+        "samples": ("samples", settings.samples),
+    }[name]
+    return [each.text for each in region_hypotheses(record, region, size, settings) or ()]  # type: ignore[arg-type]
+
+
+def _by_rank(cell: SystemRecords) -> Iterator[Row]:
+    """The length ratio at each rank of a list, over the sentences whose list is whole."""
+    k = cell.settings.k
+    for name in ("top", "beam-list") if k > 1 else ():
+        lists = [_texts(record, cell, name) for record in cell.records]
+        whole = [len(own) == k for own in lists]
+        if not any(whole):
+            continue
+        own = _only(cell, whole)
+        kept = [texts for texts, fits in zip(lists, whole, strict=True) if fits]
+        for rank in range(k):
+            lengths = [length_of(texts[rank]) for texts in kept]
+            counts = {"short": whole.count(False)}
+            yield ratio_row(own, "length_ratio_by_rank", lengths, {"of": name, "rank": rank + 1}, counts)
+
+
+def _only(cell: SystemRecords, kept: Sequence[bool]) -> SystemRecords:
+    records = [record for record, fits in zip(cell.records, kept, strict=True) if fits]
+    return SystemRecords(records, cell.settings)
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
 
 
 def sweep_quality_rows(cell: SystemRecords) -> Iterator[Row]:
@@ -44,7 +169,7 @@ def sweep_rows(cell: SystemRecords) -> Iterator[Row]:
         counts = {"unresolved": proven.count(False)}
         for place, size in enumerate(sizes):
             sized: Labels = {"beam": size, **penalty_label(own)}
-            yield from misses_mode_rows(known, [some[place] for some in compared], sized, counts)
+            yield from gap_rows(known, MISSES_MODE, [some[place] for some in compared], sized, counts)
 
 
 def gap_to_mode(answer: Mapping[str, Any], unresolved: str) -> float | None:
@@ -54,15 +179,18 @@ def gap_to_mode(answer: Mapping[str, Any], unresolved: str) -> float | None:
     return known if proven is None else proven
 
 
-def misses_mode_rows(
-    cell: SystemRecords, gaps: Sequence[float | None], labels: Labels, counts: Mapping[str, int]
+def gap_rows(
+    cell: SystemRecords,
+    names: tuple[str, str],
+    gaps: Sequence[float | None],
+    labels: Labels,
+    counts: Mapping[str, int],
 ) -> Iterator[Row]:
-    """How often a translation, with the system's own length penalty, is not the mode, and by how many nats."""
-    row = cell.share("misses_mode", [None if gap is None else gap > 0 for gap in gaps], labels, "missed")
-    yield Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
+    """How often a translation is not the mode, and by how many nats; `names` are those of the two rows."""
+    yield cell.share(names[0], [None if gap is None else gap > 0 for gap in gaps], labels, "missed", **counts)
     missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
     those = SystemRecords([record for record, _ in missed], cell.settings)
-    yield those.mean("mode_gap", [gap for _, gap in missed], labels)
+    yield those.mean(names[1], [gap for _, gap in missed], labels)
 
 
 def penalty_label(records: Sequence[Record]) -> Labels:
@@ -86,3 +214,55 @@ def _unfinished(answers: list[Record]) -> dict[str, int]:
 def _of_size(record: Record, size: int) -> Record:
     found: Record = next(each for each in record["beams"] if each["beam"] == size)
     return found
+
+
+Lists = list[list[Scored]]
+
+
+def ask_unnormalised(
+    system: Any, asked: Sequence[Asked], best: Lists, wide: Lists, *, beam: int, k: int
+) -> tuple[Lists, Lists]:
+    """Beam search's 1-best and its list of `k` by log-probability alone; `best` and `wide` where they are that, or
+    where the system has no length penalty that can be set."""
+    if not properties(system).length_penalty:
+        return best, wide
+    plain = ask_translate(system, asked, beam=beam, length_penalty=0.0)
+    if k < 2:
+        return plain, wide
+    return plain, ask_translate(system, asked, beam=max(beam, k), n_best=k, length_penalty=0.0)
+
+
+def normalisation(system: Any, own: Scored, plain: Scored, gaps: Mapping[str, float | None]) -> Record:
+    """What the length penalty changes about a sentence, as it is stored; nothing where there is no penalty.
+
+    `gaps` are the nats by which `own` is less probable than the mode, and than the best hypothesis known.
+    """
+    penalty = properties(system).length_penalty
+    if not penalty:
+        return {}
+    finished = not any("unfinished" in each.notes for each in (own, plain))
+    found = {
+        "length_penalty": penalty,
+        "changed": own.tokens != plain.tokens if finished else None,
+        "costs": plain.total - own.total if finished else None,
+        "length": len(own.tokens) - len(plain.tokens) if finished else None,
+        **gaps,
+    }
+    return {"normalisation": found}
+
+
+def normalisation_rows(cell: SystemRecords) -> Iterator[Row]:
+    """How often the penalty changes the translation, by how many nats and tokens; how often it misses the mode."""
+    known: list[Mapping[str, Any]] = [record.get("normalisation") or {} for record in cell.records]
+    labels: Labels = penalty_label(cell.records)
+    if not labels:
+        return
+    changed = [each.get("changed") for each in known]
+    yield cell.share("normalisation_changes", changed, labels, "changed")
+    for name, field in (("normalisation_costs", "costs"), ("normalisation_lengthens", "length")):
+        yield cell.mean(name, [each.get(field) for each in known], labels)
+    size = beam_label(cell.records, "beam")
+    if size.get("beam") not in cell.settings.beams:  # else it is among those rows
+        gaps = [gap_to_mode(each, cell.settings.unresolved) for each in known]
+        unproven = sum(each.get("missed_by") is None for each in known)
+        yield from gap_rows(cell, MISSES_MODE, gaps, {**size, **labels}, {"unresolved": unproven})

@@ -7,7 +7,7 @@ from typing import Any
 
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table, with_sizes
-from babelscope.methods.space.compare import rows_named
+from babelscope.methods.space.figures import rows_named
 from babelscope.methods.space.treatments import MEASURES, TREATMENTS, by_measure, warnings_of
 from babelscope.metrics.base import find_metric
 from babelscope.util.errors import BabelscopeError
@@ -49,10 +49,7 @@ _SWEEP: dict[str, _Column] = {
 
 
 def tables(rows: Sequence[Row], metric: str = "") -> list[Table]:
-    """Tables 1 (errors of models), 2 (beam against exact search), 3 (correlation with MBR decoding), and others.
-
-    Every table has n, and the number of unresolved searches where these matter.
-    """
+    """Tables 1 (errors of models), 2 (beam against exact search), 3 (correlation with MBR decoding), and others."""
     parts = []
     judged = f" (kQRG by {metric}; {PAPERS_METRIC})" if metric else ""
     for tests in dict.fromkeys(row.labels.get("tests", "") for row in rows):

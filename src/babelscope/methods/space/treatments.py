@@ -11,9 +11,19 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal
 
 from babelscope.core.results import Record, Row, minus_inf_if_none
-from babelscope.methods.space.gains import best_quality, ranking_gains
-from babelscope.methods.space.regions import has_region, is_empty, is_proven, nan_if_none, proven
-from babelscope.methods.space.sentences import FigureSettings, SystemRecords, unresolved_in, with_region
+from babelscope.methods.space.regions import (
+    SystemRecords,
+    best_quality,
+    has_region,
+    is_empty,
+    is_proven,
+    nan_if_none,
+    proven,
+    ranking_gains,
+    unresolved_in,
+    with_region,
+)
+from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.ranking import kqrg, krg
 
 TREATMENTS: tuple[Literal["leave-out", "keep"], ...] = ("leave-out", "keep")
@@ -54,7 +64,7 @@ def is_open(record: Record) -> bool:
     return has_region(record, "top") and not record["top"]["exact"]
 
 
-def _measure_of(row: Row, settings: FigureSettings) -> str:
+def _measure_of(row: Row, settings: SpaceSettings) -> str:
     """The measure that a row has, if its treatments are shown."""
     labels = row.labels
     if row.name == "quality":
@@ -85,7 +95,7 @@ def _bound_rows(cell: SystemRecords, measure: str) -> Iterator[Row]:
         yield own.mean("by_treatment", values, labels, counts, share=share)
 
 
-def _range_of(record: Record, measure: str, settings: FigureSettings) -> _Range | None:
+def _range_of(record: Record, measure: str, settings: SpaceSettings) -> _Range | None:
     """The lowest and the highest value that a sentence can have; infinite without ends, None if undefined."""
     if measure == "empty_mode":
         return _empty_range(record)
@@ -132,7 +142,7 @@ def _search_error_range(record: Record) -> _Range | None:
     return (0.0, 0.0 if found else 1.0)
 
 
-def _gain_range(record: Record, measure: str, settings: FigureSettings) -> _Range | None:
+def _gain_range(record: Record, measure: str, settings: SpaceSettings) -> _Range | None:
     """kRG or kQRG of the top region: what is proven counts as it is, the rest has any quality."""
     k = settings.k
     if is_proven(record, k):

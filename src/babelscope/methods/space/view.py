@@ -255,10 +255,6 @@ def _hidden(row: Row) -> tuple[str, str]:
     return (row.name, str(row.labels["region"])) if row.labels.get("view") == "paired" else ("", "")
 
 
-def _is_empty(record: Record) -> bool:
-    return is_empty(record["top"]["found"][0])
-
-
 def _mode_is_known(record: Record, settings: Mapping[str, Any]) -> bool:
     """Whether the first hypothesis is taken as the most probable: proven to be, or not asked to be."""
     kept = settings.get("unresolved") == "keep"
@@ -286,7 +282,9 @@ def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
         facts.append(f"missed by {missed:.2f} nats")
     searched = [] if missed is None else [_MISSED if missed else "found by beam search"]
     verdict, *also = (
-        ["empty", *searched] if _is_empty(record) else searched or ["not known if beam search finds it"]
+        ["empty", *searched]
+        if is_empty(record["top"]["found"][0])
+        else searched or ["not known if beam search finds it"]
     )
     tone: Tone = "errors" if verdict == "empty" else "some" if verdict == _MISSED else "none"
     return Answer(verdict, tone, measure, ", ".join(facts), lambda: _lines(record), also)

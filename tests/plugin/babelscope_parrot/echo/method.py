@@ -7,6 +7,7 @@ from babelscope.testsets.items import ParallelSentence
 from babelscope_parrot.echo.ask import ask
 from babelscope_parrot.echo.figures import comparable, summarise
 from babelscope_parrot.echo.judge import judge
+from babelscope_parrot.echo.queue import queue
 from babelscope_parrot.echo.settings import EchoSettings
 
 METHOD = Method(
@@ -20,5 +21,5 @@ METHOD = Method(
     asks=frozenset({"beam"}),
     comparable=comparable,
     view="babelscope_parrot.echo.view:VIEW",
-    queue="babelscope_parrot.echo.queue:queue",
+    queue=queue,
 )

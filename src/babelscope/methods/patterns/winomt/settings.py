@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import field_validator, model_validator
 
 from babelscope.language.base import GenderRules
-from babelscope.methods.patterns.morphology import open_morphology
+from babelscope.methods.patterns.asking import open_morphology
 from babelscope.methods.patterns.settings import PatternSettings, identity_of
 
 Rounding = Literal["exact", "published"]
