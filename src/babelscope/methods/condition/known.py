@@ -72,7 +72,7 @@ class Makers:
     reference bears them out."""
 
     def count(self, known: Mapping[str, Any]) -> bool:
-        """Whether a stored translation counts: a reference does, and all of runs of earlier versions."""
+        """Whether a stored translation counts; a reference always does."""
         if "maker" not in known:
             return True
         return known["maker"] == self.chosen and (not self.strict or known["side"] in ("for", ""))

@@ -203,8 +203,8 @@ def with_single_metric(record: Record, metric: str) -> Record:
 
 
 def best_quality(record: Record) -> float:
-    """The highest possible quality of the metric; earlier versions assumed 1 and did not store it."""
-    return next(iter(record.get("metrics", {}).values()), None) or 1.0
+    """The highest possible quality of the metric; 1 where it has none."""
+    return next(iter(record["metrics"].values())) or 1.0
 
 
 def ranking_gains(
