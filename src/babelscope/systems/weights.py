@@ -119,10 +119,6 @@ def _text(file: BinaryIO) -> bytes:
     return file.read(_number(file, "H"))
 
 
-class TooLarge(Exception):
-    """A configuration asks for a network that its weights cannot fill."""
-
-
 @contextmanager
 def bounded(held: WeightsSize) -> Iterator[None]:
     """While a network is built in this thread: stop when it exceeds by far what the weights hold."""
@@ -139,7 +135,7 @@ def bounded(held: WeightsSize) -> Iterator[None]:
         parts += 1
         numbers += part.numel() if hasattr(part, "numel") else 0
         if numbers > most_numbers or parts > most_parts:
-            raise TooLarge(
+            raise ValueError(
                 "its configuration asks for a network much larger than its weights, "
                 f"which are {held.tensors:,} tensors in {held.size:,} bytes"
             )
