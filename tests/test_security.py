@@ -17,7 +17,7 @@ from babelscope.report.building import write_report
 from babelscope.runs.study import run_study
 from babelscope.systems import client
 from babelscope.systems.opening import open_system
-from babelscope.testsets.published import SETS
+from babelscope.testsets.registry import SETS
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 SECRET = "sesame-4711"

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from babelscope.cli.data import app
 from babelscope.language.published_models import MODELS
-from babelscope.testsets.published import SETS
+from babelscope.testsets.registry import SETS
 from babelscope.util.errors import BabelscopeError
 
 

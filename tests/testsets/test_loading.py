@@ -24,7 +24,7 @@ from babelscope.language import published_models
 from babelscope.language.parsers import open_parser, parser_language
 from babelscope.language.published_models import MODELS, find_model
 from babelscope.testsets import load, registry
-from babelscope.testsets.published import SETS
+from babelscope.testsets.registry import SETS
 from babelscope.util import download as downloading
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.published import (
