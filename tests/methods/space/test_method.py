@@ -346,7 +346,7 @@ def test_an_unknown_quality_is_refused_before_anything_is_asked(tmp_path: Path) 
     toy = Enumerated()
     toy.log = tmp_path / "asked"
     with pytest.raises(BabelscopeError, match="no metric 'comit'"):
-        space(toy, ITEMS, quality="comit")
+        space(toy, ITEMS, metric="comit")
     assert not toy.log.exists()
 
 
@@ -357,13 +357,13 @@ def test_a_quality_from_outside_counts_in_the_signature_by_content(tmp_path: Pat
     )
     toy = Enumerated()
     quality = f"cmd:{sys.executable} {script}?bound=1"
-    results = [space(toy, ITEMS, k=3, samples=0, quality=quality)]
+    results = [space(toy, ITEMS, k=3, samples=0, metric=quality)]
     found = row(results[0].rows, "kqrg", region="top", view="tokens")
     expected = [kqrg([-len(each.text) for each in toy.space(item.source)[:3]]) for item in ITEMS]
     assert found.estimate.value == pytest.approx(mean(expected))
     assert found.estimate.value < 0
     script.write_text(script.read_text() + "\n")
-    results.append(space(toy, ITEMS, k=3, samples=0, quality=quality))
+    results.append(space(toy, ITEMS, k=3, samples=0, metric=quality))
     assert str(tmp_path) not in results[0].signature
     assert results[0].signature != results[1].signature
 
