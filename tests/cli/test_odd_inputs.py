@@ -24,7 +24,10 @@ PAIR = {
     "phenomenon": "p",
     "reference": "human",
 }
-STUDY = '[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "pairs.jsonl"\n[[methods]]\nname = "contrast"\nfree = "no"\n'
+STUDY = (
+    '[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "pairs.jsonl"\n[[methods]]\nname = "contrast"\n'
+    'detect_in_output = "no"\n'
+)
 WORDS = "1\tEr\ter\tPRON\t_\t_\t2\tnsubj\t_\t_\n2\tgeht\tgehen\tVERB\t_\t_\t0\troot\t_\t_\n\n"
 
 

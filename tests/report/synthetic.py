@@ -12,7 +12,9 @@ from typing import Any
 from babelscope.core.results import Row, signature
 from babelscope.methods.contrast.method import METHOD
 from babelscope.methods.contrast.settings import ContrastSettings
+from babelscope.runs.folder import FORMAT
 from babelscope.util.digests import digest_json
+from tests.support.sealing import seal
 
 HOSTILE = (
     "</script><script>document.title='owned'</script>",
@@ -41,7 +43,7 @@ def contrast_run(
     """A finished run of `contrast`; verdicts are random, but the same every time."""
     rng = random.Random(f"synthetic{salt}")
     settings = ContrastSettings(detect_in_output="no")
-    config = {
+    config: dict[str, Any] = {
         "methods": [{"name": "contrast", "settings": settings.model_dump(mode="json"), "roles": {}}],
         "systems": [{"weights": f"{system}{salt}"} for system in systems],
         "tests": [{"kind": "MinimalPair", "digest": digest_json([items, tests])}],
@@ -60,7 +62,9 @@ def contrast_run(
         ]
         records += own
     manifest = {
+        "format": FORMAT,
         "study": "synthetic",
+        "status": "finished",
         "signature": signature(config),
         "sha256": digest_json(config),
         "config": config,
@@ -68,9 +72,19 @@ def contrast_run(
             {"method": "contrast", "system": system, "tests": tests, "items": items, "skipped": {}}
             for system in systems
         ],
-        "systems": {system: f"toy:{system}" for system in systems},
-        "tests": {tests: f"{tests}.jsonl"},
-        "made_with": {},
+        "methods": {
+            "contrast": {
+                "name": "contrast",
+                "summary": METHOD.summary,
+                "settings": settings.model_dump(mode="json"),
+                "comparable": [dataclasses.asdict(each) for each in METHOD.comparable(settings)],
+            }
+        },
+        "systems": {
+            system: {"spec": f"toy:{system}", "fingerprint": own}
+            for system, own in zip(systems, config["systems"], strict=True)
+        },
+        "tests": {tests: {"spec": f"{tests}.jsonl", **config["tests"][0]}},
     }
     folder.mkdir(parents=True)
     (folder / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
@@ -78,6 +92,7 @@ def contrast_run(
     (folder / "records.jsonl").write_text("".join(lines), encoding="utf-8")
     summary = {"signature": "", "rows": [row.as_json() for row in rows]}
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+    seal(folder)
     return folder
 
 

@@ -24,6 +24,7 @@ from babelscope.report.building import collect, embedded, render, write_report
 from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import HOSTILE, contrast_run
+from tests.support.sealing import seal
 
 
 class Page(HTMLParser):
@@ -243,6 +244,7 @@ def politeness(tmp_path: Path) -> Path:
     for name in ("manifest.json", "records.jsonl", "summary.json"):
         path = folder / name
         path.write_text(path.read_text("utf-8").replace('"contrast"', '"politeness"'), encoding="utf-8")
+    seal(folder)
     return folder
 
 

@@ -17,6 +17,7 @@ from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import contrast_run
 from tests.report.test_building import Page
 from tests.support.browser import NewPage
+from tests.support.sealing import seal
 from tests.support.toy_fixtures import Babelscope
 
 TRICKY = "abc \u202edef\u2066 \u2060ghi\x1b[31m"
@@ -29,6 +30,7 @@ def change(folder: Path, name: str, how: Callable[[Any], Any]) -> None:
     if name.endswith("l"):
         records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         path.write_text("".join(json.dumps(each) + "\n" for each in how(records)), encoding="utf-8")
+        seal(folder)
     else:
         path.write_text(json.dumps(how(json.loads(path.read_text("utf-8")))), encoding="utf-8")
 
@@ -40,6 +42,7 @@ def relabelled(folder: Path, labels: list[str], count: int = 8) -> Path:
     ]
     manifest = json.loads((parts[0] / "manifest.json").read_text("utf-8"))
     manifest["config"]["methods"] *= len(labels)
+    manifest["methods"] = dict.fromkeys(labels, manifest["methods"]["contrast"])
     manifest["cells"] = [{**manifest["cells"][0], "method": label} for label in labels]
     records, rows = [], []
     for number, (part, label) in enumerate(zip(parts, labels, strict=True)):
@@ -54,6 +57,7 @@ def relabelled(folder: Path, labels: list[str], count: int = 8) -> Path:
     (folder / "records.jsonl").write_text(
         "".join(json.dumps(each) + "\n" for each in records), encoding="utf-8"
     )
+    seal(folder)
     return folder
 
 
@@ -93,7 +97,7 @@ def test_every_id_is_there_once_and_links_lead_to_their_own(tmp_path: Path) -> N
 
 
 def test_plain_labels_keep_their_addresses(tmp_path: Path) -> None:
-    report = collect([read_run(relabelled(tmp_path / "run", ["contrast", "Second try", "hypothesis_space"]))])
+    report = collect([read_run(relabelled(tmp_path / "run", ["contrast", "Second try", "space"]))])
     assert {section.key for section in report.sections} == {"contrast", "second-try", "space"}
 
 

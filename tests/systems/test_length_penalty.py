@@ -98,8 +98,8 @@ def test_none_in_a_checkpoint_is_none(forward: str, folder: Path, tmp_path: Path
     steep = with_penalty(folder, tmp_path / "steep", 2)
     own, other = (open_system(f"hf:{each}?forward={forward}") for each in (zero, steep))
     assert (own.length_penalty, other.length_penalty) == (0.0, 2.0)
-    assert own.fingerprint.settings["length_penalty"] == 0.0
-    assert "length_penalty" not in other.fingerprint.settings, "the files say it"
+    for each in (own, other):
+        assert "length_penalty" not in each.fingerprint.settings, "the files say it"
     said = open_system(f"hf:{zero}?forward={forward}&length_penalty=0")
     assert said.fingerprint.digest == own.fingerprint.digest
     one = open_system(f"hf:{zero}?forward={forward}&length_penalty=1")
