@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from babelscope.making.cue_search import CuedTestSet
 
 
-@formerly({"out": "to", "narrow": "max-candidates", "kept": "cues-per-sense"})
+@formerly({"out": "to"})
 def cues(
     context: typer.Context,
     tests: Annotated[
