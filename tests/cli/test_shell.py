@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ NOT_TO_SCORE = {"numba", "pandas", "sacremoses", "sympy", "torch._dynamo", "tran
 MAIN = "from babelscope.cli import main; main()"
 
 
-def python(code: str, *arguments: str, folder: Path | None = None, **variables: str) -> str:
+def python(code: str, *arguments: str, folder: Path | None = None, more: Mapping[str, str] = {}) -> str:
     """What a process of its own prints; it must end well."""
-    environment = {**os.environ, **variables}
+    environment = {**os.environ, **more}
     command = [sys.executable, "-c", code, *arguments]
     return subprocess.check_output(command, text=True, encoding="utf-8", cwd=folder, env=environment)
 
@@ -188,7 +189,7 @@ def test_output_is_utf8_whatever_the_locale(toy_folders: list[str], tmp_path: Pa
     (tmp_path / "in.txt").write_text("ä\n", encoding="utf-8")
     asked = ("translate", "--system", "toy:1", "--json", "in.txt")
     path = {"PYTHONPATH": os.pathsep.join(toy_folders), "PYTHONIOENCODING": "ascii"}
-    assert '"source": "ä"' in python(MAIN, *asked, folder=tmp_path, **path)
+    assert '"source": "ä"' in python(MAIN, *asked, folder=tmp_path, more=path)
 
 
 def _completed(*words: str) -> list[str]:
@@ -199,7 +200,7 @@ def _completed(*words: str) -> list[str]:
         f"atexit.register(lambda: print(*[name for name in {watched!r} if name in sys.modules]))\nmain()"
     )
     asked = {"COMP_WORDS": " ".join(words), "COMP_CWORD": str(len(words) - 1)}
-    return python(code, **asked, _BABELSCOPE_COMPLETE="complete_bash").split("\n")
+    return python(code, more={**asked, "_BABELSCOPE_COMPLETE": "complete_bash"}).split("\n")
 
 
 def test_names_of_commands_are_completed_without_importing_them() -> None:
