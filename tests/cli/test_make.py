@@ -121,7 +121,7 @@ def test_the_sample_is_the_same_however_the_corpus_is_split(tmp_path: Path) -> N
     whole = Search(corpus, wanted)
     whole.count()
     parts = Search(corpus, wanted)
-    for part in parts.parts(13):
+    for part in map(parts.of_part, parts.split(13)):
         part.count()
         parts.absorb(part.counted())
     assert parts.sample.in_order() == whole.sample.in_order()
