@@ -18,9 +18,9 @@ import torch
 
 from babelscope import load, open_system
 from babelscope.core.results import Row
-from babelscope.methods.space.treatments import TREATMENTS, by_measure
-from babelscope.runs.judging import space
-from babelscope.systems.cached import cached
+from babelscope.methods.space.figures import TREATMENTS, by_measure
+from babelscope.runs.execute import space
+from babelscope.systems.cache import cached
 from babelscope.testsets import ParallelSentence
 from benchmarks.common import arguments, multi30k, shared, show
 

@@ -99,8 +99,7 @@ def random_marian(vocabulary: int, width: int, layers: int) -> Any:
     import torch
     from transformers import MarianConfig, MarianMTModel
 
-    from babelscope.decoding.families.bart import weights_of
-    from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+    from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
     from babelscope.decoding.model import Vocabulary
 
     torch.manual_seed(1)

@@ -12,6 +12,7 @@ from scipy.stats import kendalltau, rankdata
 
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.chrf import f_scores
+from babelscope.stats.agreement import interval_bounds, kappa_bounds, nominal_bounds
 from babelscope.stats.correlation import _pearson, fisher_test
 from babelscope.stats.intervals import (
     jackknife_bounds,
@@ -19,7 +20,6 @@ from babelscope.stats.intervals import (
     welch,
 )
 from babelscope.stats.regression import regress
-from babelscope.stats.reliability import interval_bounds, kappa_bounds, nominal_bounds
 from babelscope.util.seeds import stream
 from benchmarks.coverage_simple import (
     KAPPAS,

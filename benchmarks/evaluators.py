@@ -16,24 +16,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.answers import Fingerprint, Scored, Target
-from babelscope.core.question import Question
 from babelscope.core.results import Record, Result
+from babelscope.core.system import Fingerprint, Question, Scored, Target
 from babelscope.lab.experiments.truth import Suite, cases, judge_translations
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.lexicon import SENSES
-from babelscope.lab.grammar.mistakes import realise_with_mistake
+from babelscope.lab.grammar.oracle import realise_with_mistake
 from babelscope.lab.plugin import MODELS
 from babelscope.lab.training.networks import new_network, save_network
 from babelscope.lab.training.settings import settings_for
-from babelscope.lab.training.tokenizer import copy_tokenizer, load_pieces
+from babelscope.lab.training.text import copy_tokenizer, load_pieces
 from babelscope.lab.training.train import train
-from babelscope.methods.condition.figures import accuracy_rows, margin_of_record, undecided_rows
+from babelscope.methods.condition.figures import (
+    ConditionSettings,
+    accuracy_rows,
+    margin_of_record,
+    undecided_rows,
+)
 from babelscope.methods.condition.method import corrected_row
 from babelscope.methods.condition.preflight import Truth, known_truths, noise_of, preflight_of
-from babelscope.methods.condition.settings import ConditionSettings
-from babelscope.runs.judging import condition
-from babelscope.systems.opening import open_system
+from babelscope.runs.execute import condition
+from babelscope.systems.registry import open_system
 from babelscope.testsets.loading import load
 from benchmarks.common import arguments
 

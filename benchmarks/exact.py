@@ -33,7 +33,7 @@ from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
 from babelscope import open_system
-from babelscope.core.answers import Budget
+from babelscope.core.system import Budget
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import ExactResult, exact_search
 from babelscope.decoding.model import score_targets

@@ -16,11 +16,10 @@ from typing import Any
 
 import torch
 
-from babelscope.core.answers import Budget, Drawing
+from babelscope.core.system import Budget, Drawing
 from babelscope.decoding.causal import Causal, force_causal
 from babelscope.decoding.exact import exact_search
-from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import weights_of
+from babelscope.decoding.families.decoder import Decoder, weights_of
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
 from babelscope.decoding.sampling import draw_samples
 from benchmarks.common import arguments, settle

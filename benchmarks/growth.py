@@ -110,8 +110,7 @@ _MODELS = {2: (4_000, 128, 3), 75: (60_000, 512, 6), 615: (256_000, 1024, 12)}
 
 def working(workers: int) -> tuple[Work, int]:
     """Exact search by so many Ray workers."""
-    from babelscope.systems.clusters import connect
-    from babelscope.systems.spread import spread
+    from babelscope.systems.ray import connect, spread
     from benchmarks.spread import search, task
 
     spec, sources = task(quick=True)

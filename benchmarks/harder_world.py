@@ -29,8 +29,8 @@ from babelscope.lab.training.recipe import (
     prepare_folder,
     run_jobs,
 )
-from babelscope.lab.training.shapes import find_shape
-from babelscope.util.locks import locked_folder
+from babelscope.lab.training.settings import find_shape
+from babelscope.util.files import locked_folder
 
 BASE = find_shape(SMALL[1])
 # The paper's are 1.5 and 2 times as wide as its base, or have 2 and 3 times its encoder layers.

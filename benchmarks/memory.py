@@ -16,15 +16,13 @@ from typing import Any
 
 import torch
 
-from babelscope.core.answers import Budget, Drawing
+from babelscope.core.system import Budget, Drawing
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal
 from babelscope.decoding.exact import exact_search
-from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import weights_of
+from babelscope.decoding.families.decoder import Decoder, weights_of
 from babelscope.decoding.model import LOGITS, OpenModel, Vocabulary, score_targets
-from babelscope.decoding.sampling import draw_samples
-from babelscope.decoding.without_replacement import draw_distinct
+from babelscope.decoding.sampling import draw_distinct, draw_samples
 from benchmarks.common import arguments, forget_peak, peak_mb, random_marian, show
 
 _VOCABULARY, _WIDE, _MB = 60_000, 256_000, 2**20

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.language.base import ErrorType, Variant
-from babelscope.language.detecting import can_detect
 from babelscope.language.fitness import other_language
 from babelscope.language.german.analysis import ABBREVIATIONS, Analysed, default_analyser
-from babelscope.language.registry import PAPER_TYPES, error_type, error_types, language
+from babelscope.language.registry import PAPER_TYPES, can_detect, error_type, error_types, language
 from babelscope.making.pairs import make_pairs
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import read_lines

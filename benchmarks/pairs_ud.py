@@ -9,8 +9,8 @@ from typing import Any
 
 from babelscope.language.base import Variant
 from babelscope.language.german.analysis import default_analyser
-from babelscope.language.german.articles import DEFINITE
 from babelscope.language.german.errors.clause_omission import boundaries
+from babelscope.language.german.morphology import DEFINITE
 from babelscope.language.registry import error_type
 from babelscope.util.text import read_lines
 

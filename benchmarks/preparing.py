@@ -16,8 +16,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from babelscope.lab.training.pair_filters import Preparation
-from babelscope.lab.training.preparing import REMOVED, prepare
+from babelscope.lab.training.preparing import REMOVED, Preparation, prepare
 
 OWN = {"ratio": ("truncated",), "duplicate": ("duplicate",), "language": ("copied", "french")}
 OWN |= {"alignment": ("misaligned",)}

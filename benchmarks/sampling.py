@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from babelscope import open_system
-from babelscope.core.answers import Drawing
+from babelscope.core.system import Drawing
 from babelscope.decoding.sampling import draw_samples
 from babelscope.systems.huggingface import HuggingFace
 from benchmarks.common import arguments, convert_ct2, copy_files, multi30k, opened, show, sources_of

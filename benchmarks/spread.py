@@ -13,9 +13,8 @@ from typing import Any
 import torch
 
 from babelscope import open_system
-from babelscope.core.answers import Budget, TopK
-from babelscope.systems.clusters import connect
-from babelscope.systems.spread import balanced_parts, spread
+from babelscope.core.system import Budget, TopK
+from babelscope.systems.ray import balanced_parts, connect, spread
 from benchmarks.common import arguments, multi30k, ratio, rounds, show, sources_of
 
 _PART = 8

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from babelscope.lab.grammar.corpus import generate
-from babelscope.lab.grammar.words import conllu
+from babelscope.lab.grammar.meaning import conllu
 from babelscope.language.parsers import import_udpipe, words_file
 from babelscope.language.ud import read_trees
 from babelscope.util.errors import BabelscopeError

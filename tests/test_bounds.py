@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from babelscope.lab.training.parallel import read_side
+from babelscope.lab.training.text import read_side
 from babelscope.language.ud import read_trees
 from babelscope.runs.study import read_study, run_study
 from babelscope.testsets import load
 from babelscope.testsets.readers import read_mucow_scoring, read_parallel
-from babelscope.util import file_ranges, text
+from babelscope.util import text
+from babelscope.util import text as text_module
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import parse_json, read_json_lines
-from babelscope.util.text import parse_toml, read_bytes, read_lines
+from babelscope.util.text import parse_json, parse_toml, read_bytes, read_json_lines, read_lines
 
 MIB = 1 << 20
 
@@ -40,7 +40,7 @@ def holding_at_most(most: int) -> Iterator[None]:
 def test_a_line_has_a_bound_and_the_rest_of_it_is_not_held(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"ok\n" + b"x" * text.LONGEST_LINE + b"\n" + b"y" * (40 * MIB))
-    for read in (read_lines, lambda path: list(file_ranges.stream_lines(path)), file_ranges.count_lines):
+    for read in (read_lines, lambda path: list(text_module.stream_lines(path)), text_module.count_lines):
         with (
             holding_at_most(10 * MIB),
             pytest.raises(BabelscopeError, match=r"a:3 has more than 1 MiB, too much for one line"),
@@ -82,7 +82,7 @@ def test_what_is_held_has_a_bound_in_all(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(text, "LARGEST_HELD", 299)
     with pytest.raises(BabelscopeError, match="a has more than"):
         read_lines(tmp_path / "a")
-    assert file_ranges.count_lines(tmp_path / "a") == 100  # streams have none
+    assert text_module.count_lines(tmp_path / "a") == 100  # streams have none
 
 
 def test_corpora_and_lists_of_translations_are_no_documents(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_test_sets_named_on_the_command_line_may_be_pipes(tmp_path: Path) -> Non
     feed("de", b"c\nd\n")
     assert len(read_parallel([tmp_path / "en", tmp_path / "de"])) == 2
     feed("corpus", b"a\nb\n")
-    assert list(file_ranges.stream_lines(tmp_path / "corpus")) == ["a", "b"]
+    assert list(text_module.stream_lines(tmp_path / "corpus")) == ["a", "b"]
 
 
 def test_files_named_in_a_study_must_be_regular(tmp_path: Path) -> None:
@@ -130,21 +130,21 @@ def _bomb(*parts: bytes) -> bytes:
 def test_gzip_expands_within_bounds(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(_bomb(b"\0" * (60 * MIB)))  # 60 kB
-    for read in (file_ranges.count_lines, lambda path: list(read_trees(path))):
+    for read in (text_module.count_lines, lambda path: list(read_trees(path))):
         with holding_at_most(10 * MIB), pytest.raises(BabelscopeError, match=r"a\.gz:1 has more than 1 MiB"):
             read(path)
     path.write_bytes(_bomb((b"a" * 1000 + b"\n") * (30 << 10)))
     with pytest.raises(BabelscopeError, match="expands to more than 100 times its size, as no text does"):
-        file_ranges.count_lines(path)
+        text_module.count_lines(path)
 
 
 def test_gzip_is_unpacked_once_and_members_follow_one_another(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(_bomb(b"a\nb", b"c\n", b"d\n"))
-    assert list(file_ranges.stream_lines(path)) == ["a", "bc", "d"]
+    assert list(text_module.stream_lines(path)) == ["a", "bc", "d"]
     path.write_bytes(_bomb(_bomb(b"a\n")))
     with pytest.raises(BabelscopeError, match=r"a\.gz:1: not UTF-8"):
-        list(file_ranges.stream_lines(path))
+        list(text_module.stream_lines(path))
 
 
 def test_a_parsed_sentence_has_a_bound(tmp_path: Path) -> None:

@@ -26,10 +26,10 @@ from tests.support.torture_servers import torture_servers
 PLAIN = 2
 LAB_KILLS = 15  # in the round with a real model
 PRELOADED = (
-    "babelscope.methods.likelihood.method",
-    "babelscope.methods.likelihood.view",
+    "babelscope.methods.likelihood",
+    "babelscope.methods.likelihood",
     "babelscope.testsets.registry",
-    "babelscope.systems.cached",
+    "babelscope.systems.cache",
     "tests.support.toys",
 )
 

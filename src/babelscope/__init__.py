@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any
 from babelscope.util.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from babelscope.core.answers import Fingerprint as Fingerprint
-    from babelscope.core.answers import Scored as Scored
     from babelscope.core.results import Estimate as Estimate
     from babelscope.core.results import Result as Result
     from babelscope.core.results import Row as Row
+    from babelscope.core.system import Fingerprint as Fingerprint
+    from babelscope.core.system import Scored as Scored
     from babelscope.methods.base import Method as Method
+    from babelscope.runs.execute import challenge as challenge
+    from babelscope.runs.execute import condition as condition
+    from babelscope.runs.execute import contrast as contrast
+    from babelscope.runs.execute import errors as errors
+    from babelscope.runs.execute import likelihood as likelihood
+    from babelscope.runs.execute import quality as quality
     from babelscope.runs.execute import run_method as run_method
-    from babelscope.runs.judging import challenge as challenge
-    from babelscope.runs.judging import condition as condition
-    from babelscope.runs.judging import contrast as contrast
-    from babelscope.runs.judging import errors as errors
-    from babelscope.runs.judging import likelihood as likelihood
-    from babelscope.runs.judging import quality as quality
-    from babelscope.runs.judging import space as space
+    from babelscope.runs.execute import space as space
     from babelscope.runs.study import Study as Study
     from babelscope.runs.study import read_study as read_study
     from babelscope.runs.study import run_study as run_study
-    from babelscope.systems.cached import cached as cached
-    from babelscope.systems.opening import open_system as open_system
-    from babelscope.systems.spread import spread as spread
+    from babelscope.systems.cache import cached as cached
+    from babelscope.systems.ray import spread as spread
+    from babelscope.systems.registry import open_system as open_system
     from babelscope.testsets import TestSet as TestSet
     from babelscope.testsets import load as load
     from babelscope.util.errors import BabelscopeError as BabelscopeError
@@ -39,24 +39,24 @@ _HOMES = {
     "SystemFailure": "util.errors",
     "Method": "methods.base",
     "run_method": "runs.execute",
-    "contrast": "runs.judging",
-    "challenge": "runs.judging",
-    "condition": "runs.judging",
-    "errors": "runs.judging",
-    "likelihood": "runs.judging",
-    "quality": "runs.judging",
-    "space": "runs.judging",
+    "contrast": "runs.execute",
+    "challenge": "runs.execute",
+    "condition": "runs.execute",
+    "errors": "runs.execute",
+    "likelihood": "runs.execute",
+    "quality": "runs.execute",
+    "space": "runs.execute",
     "Estimate": "core.results",
     "Result": "core.results",
     "Row": "core.results",
     "Study": "runs.study",
     "read_study": "runs.study",
     "run_study": "runs.study",
-    "Fingerprint": "core.answers",
-    "Scored": "core.answers",
-    "cached": "systems.cached",
-    "open_system": "systems.opening",
-    "spread": "systems.spread",
+    "Fingerprint": "core.system",
+    "Scored": "core.system",
+    "cached": "systems.cache",
+    "open_system": "systems.registry",
+    "spread": "systems.ray",
     "TestSet": "testsets",
     "load": "testsets",
 }

@@ -15,9 +15,9 @@ from babelscope.annotate.agreement import agreement_between_people, agreement_wi
 from babelscope.annotate.answers import AnswerFile, find_answers, items_of, read_annotators
 from babelscope.annotate.items import read_tasks
 from babelscope.core.results import Row
-from babelscope.stats.reliability import cohens_kappa, krippendorffs_alpha
+from babelscope.stats.agreement import cohens_kappa, krippendorffs_alpha
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import read_json_lines
+from babelscope.util.text import read_json_lines
 from tests.annotate.annotating import item, write_items
 from tests.support.toy_fixtures import Babelscope
 

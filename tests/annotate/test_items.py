@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 from babelscope.annotate import items
-from babelscope.annotate.guidelines import GUIDES
-from babelscope.annotate.items import Task, make_tasks, read_tasks
-from babelscope.annotate.marking import spans_marked
-from babelscope.util import json_lines
+from babelscope.annotate.items import GUIDES, Task, make_tasks, read_tasks, spans_marked
+from babelscope.util import text as text_module
 from babelscope.util.errors import BabelscopeError
 from tests.annotate.annotating import ITEMS, item, write_items
 
@@ -233,7 +231,7 @@ def test_the_bounds_of_a_file_are_told(tmp_path: Path, monkeypatch: pytest.Monke
         tmp_path / "q.jsonl", [item("assessment", 1), item("assessment", 2, source="x" * 2000)]
     )
     with monkeypatch.context() as patch:
-        patch.setattr(json_lines, "LONGEST_RECORD", 1000)
+        patch.setattr(text_module, "LONGEST_RECORD", 1000)
         with pytest.raises(BabelscopeError, match=r"q\.jsonl:2 has more than .* too much for one line"):
             read_tasks(path)
     monkeypatch.setattr(items, "LARGEST_FILE", 1000)
@@ -245,7 +243,7 @@ def test_the_bounds_of_a_file_are_told(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_labels_of_a_guide_are_those_that_are_compared() -> None:
-    from babelscope.stats.labels import LABELS, REAL
+    from babelscope.stats.agreement import LABELS, REAL
 
     for kind, labels in LABELS.items():
         offered = [label.value for label in GUIDES[kind].labels]

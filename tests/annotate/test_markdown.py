@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.annotate.markdown import LARGEST, MarkdownBlock, parse_markdown, read_markdown
+from babelscope.annotate.server import LARGEST, MarkdownBlock, parse_markdown, read_markdown
 from babelscope.util.errors import BabelscopeError
 from tests.annotate.annotating import HOSTILE
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from babelscope.util.characters import mark_hidden
+from babelscope.util.terminal import mark_hidden
 from tests.annotate.annotating import HOSTILE, ITEMS, Server, item, lines, write_items
 from tests.support.browser import NewPage, accessibility_faults
 

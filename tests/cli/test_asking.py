@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Scored
+from babelscope.core.system import Scored
 from babelscope.metrics.mbr import expected_utility, mbr_decode
 from tests.support.toy_fixtures import Babelscope, Ran
 from tests.support.toys import ToySystem

@@ -14,7 +14,7 @@ from babelscope.cli.judging import function_of
 from babelscope.cli.shell import ShellCommand
 from babelscope.core.options import Option
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.likelihood.settings import LikelihoodSettings
+from babelscope.methods.likelihood import LikelihoodSettings
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
@@ -22,7 +22,7 @@ PLUG_IN = '''
 import typer
 from babelscope.core.options import Command
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.likelihood.settings import LikelihoodSettings
+from babelscope.methods.likelihood import LikelihoodSettings
 
 def greet(name: str = "you"):
     """Greet somebody. At length."""

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.core.answers import Fingerprint
-from babelscope.core.replies import Reply
+from babelscope.core.system import Fingerprint, Reply
 from babelscope.methods.view import complement
 from babelscope.report.summary import summarise
 from babelscope.runs.execute import run_method

@@ -139,10 +139,10 @@ def test_after_ctrl_c_or_a_failing_server_paid_answers_are_not_asked_again(
     code: int,
     told: str,
 ) -> None:
-    from babelscope.lab.experiments import evaluation
+    from babelscope.lab.experiments import truth
 
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setattr(evaluation, "_CHUNK", 5)
+    monkeypatch.setattr(truth, "_CHUNK", 5)
     work = tmp_path / "work"
     words = [word.format(folder, work=work) for word in COMMANDS["evaluate"]]
     whole = babelscope(*words)

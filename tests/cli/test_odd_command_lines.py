@@ -19,8 +19,8 @@ from babelscope.cli.commands import COMMANDS
 from babelscope.core.registry import resolve
 from babelscope.methods.base import find_method
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.patterns.mucow.command import COMMAND as MUCOW
-from babelscope.methods.patterns.winomt.command import COMMAND as WINOMT
+from babelscope.methods.patterns.mucow import COMMAND as MUCOW
+from babelscope.methods.patterns.winomt import COMMAND as WINOMT
 from tests.support.toy_fixtures import Babelscope, Ran
 
 PAIR = {"id": "1", "source": "a", "correct": "ab", "contrastive": ["ba"], "phenomenon": "p"}

@@ -10,10 +10,8 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Scored
-from babelscope.core.question import Asked, sources_of
-from babelscope.core.replies import Reply
-from babelscope.runs import opening
+from babelscope.core.system import Asked, Reply, Scored, sources_of
+from babelscope.runs import study
 from babelscope.testsets import AmbiguousSource, MinimalPair, TestSet
 from tests.support import toys
 from tests.support.enumerated import Enumerated
@@ -299,7 +297,7 @@ class Talker(toys.ToySystem):
 def test_by_answer(
     command: str, babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(opening, "open_system", lambda spec, **_: Talker(spec, salt=spec))
+    monkeypatch.setattr(study, "open_system", lambda spec, **_: Talker(spec, salt=spec))
     items: Any = (
         [MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab",), "cut", "human") for n in range(20)]
         if command == "contrast"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.core.replies import Reply
-from babelscope.runs import opening
+from babelscope.core.system import Reply
+from babelscope.runs import study
 from babelscope.testsets import AmbiguousSource, MinimalPair
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import TestSet
 from tests.support.same_runs import assert_same
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
@@ -36,7 +36,7 @@ def command(
     """The command whose run by answers is in `run`, and under `--ties wrong` in `other`."""
     name = str(request.param)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(opening, "open_system", lambda spec, **_: Talker(spec))
+    monkeypatch.setattr(study, "open_system", lambda spec, **_: Talker(spec))
     items: list[MinimalPair] | list[AmbiguousSource] = (
         [MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab", "ca"), "cut", "human") for n in range(7)]
         if name == "contrast"

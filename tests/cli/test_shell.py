@@ -162,7 +162,7 @@ def test_an_interrupted_study_says_how_to_go_on(
         130,
         "babelscope: stopped; finished work is kept in the run folder; run the same command again to go on\n",
     )
-    monkeypatch.setattr("babelscope.systems.opening.load_schemes", interrupt)
+    monkeypatch.setattr("babelscope.systems.registry.load_schemes", interrupt)
     assert babelscope("systems").code == 130
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from babelscope.cli import top_k as command
-from babelscope.core.answers import Budget, LengthRule
-from babelscope.systems.opening import open_system
+from babelscope.core.system import Budget, LengthRule
+from babelscope.systems.registry import open_system
 from tests.support import toys
 from tests.support.enumerated import Enumerated
 from tests.support.toy_fixtures import Babelscope

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sacrebleu
 
-from babelscope.core.tokenisers import find_tokeniser
+from babelscope.core.tokenizers import find_tokeniser
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
 from tests.support.toy_fixtures import Babelscope
@@ -145,10 +145,10 @@ def test_japanese_without_its_dictionary_is_told_what_to_do(
 ) -> None:
     from sacrebleu.tokenizers import tokenizer_ja_mecab
 
-    from babelscope.core import tokenisers
+    from babelscope.core import tokenizers
 
     monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
-    tokenisers._registered.cache_clear()
+    tokenizers._registered.cache_clear()
     asked = ("quality", "--system", "file:said.ja", "--tests", "stated.ja.jsonl", "--metric", "bleu")
     ran = babelscope(*asked)
     assert (ran.code, ran.out) == (2, "")

@@ -7,9 +7,8 @@ import re
 
 import pytest
 
-from babelscope.core.latex import for_paper, readable
 from babelscope.core.results import Estimate, Row, even_decimals, number
-from babelscope.core.tables import Table, in_a_cell, of_rows
+from babelscope.core.tables import Table, for_paper, in_a_cell, of_rows, readable
 
 
 def cells(latex: str) -> list[list[str]]:

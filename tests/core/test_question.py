@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from babelscope.core.question import Question
+from babelscope.core.system import Question
 
 QUESTIONS = [
     Question("a"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from babelscope.core.registry import Registry
-from babelscope.systems.opening import open_system
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 
 THINGS: Registry[str] = Registry("thing", "builtins:str", "some.things", {"ours": "os:sep"})

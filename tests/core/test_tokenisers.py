@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from babelscope.core.tokenisers import (
+from babelscope.core.tokenizers import (
     SCRIPTS,
     TOKENISERS,
     Tokeniser,

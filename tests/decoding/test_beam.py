@@ -10,12 +10,11 @@ import torch
 from babelscope import open_system
 from babelscope.decoding import beam as beams
 from babelscope.decoding.beam import beam_search
-from babelscope.decoding.families.bart import weights_of
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.lab.training.networks import new_network
-from babelscope.lab.training.shapes import SHAPES
-from babelscope.lab.training.tokenizer import train_pieces
+from babelscope.lab.training.settings import SHAPES
+from babelscope.lab.training.text import train_pieces
 from tests.decoding.test_exact import EOS, Table, enumerate_table
 
 NOUNS = ("cat", "cow", "mouse", "goat", "dog", "horse", "bird", "fox")

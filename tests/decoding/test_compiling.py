@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.decoding import compiling
+from babelscope.decoding import kernels
 
 PROGRAM = """
 import pathlib, sys, warnings
@@ -64,7 +64,7 @@ def test_a_folder_is_chosen_if_nobody_else_can_write_there(
 ) -> None:
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     monkeypatch.setenv(variable, str(tmp_path / "mine"))
-    chosen = compiling.cache_folder()
+    chosen = kernels.cache_folder()
     assert chosen is not None
     assert chosen.is_relative_to(tmp_path / "mine")
     (tmp_path / "shared").mkdir()
@@ -73,17 +73,17 @@ def test_a_folder_is_chosen_if_nobody_else_can_write_there(
     for bad in ("shared", "file/folder"):  # others can write there, or nobody can
         monkeypatch.setenv(variable, str(tmp_path / bad))
         with pytest.warns(RuntimeWarning, match="are not kept"):
-            assert compiling.cache_folder() is None
+            assert kernels.cache_folder() is None
 
 
 def test_numba_keeps_to_the_folder_or_compiles_without(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiling, "_FOLDER", tmp_path / "file" / "folder")  # where nothing can be made
+    monkeypatch.setattr(kernels, "_FOLDER", tmp_path / "file" / "folder")  # where nothing can be made
     (tmp_path / "file").write_text("")
 
     def add(x: int) -> int:
         return x + 1
 
-    made = compiling.compiled(add)
+    made = kernels.compiled(add)
     assert (made(1), made.stats.cache_path) == (2, None)  # type: ignore[attr-defined]

@@ -8,22 +8,20 @@ import numpy as np
 import pytest
 import torch
 
-from babelscope.core.answers import Drawing
+from babelscope.core.system import Drawing
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal
-from babelscope.decoding.children import plain_children_above
-from babelscope.decoding.families.bart import weights_of as bart_weights
-from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import weights_of
+from babelscope.decoding.exact import plain_children_above
+from babelscope.decoding.families.decoder import Decoder, weights_of
 from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+from babelscope.decoding.families.encoder_decoder import weights_of as bart_weights
 from babelscope.decoding.generic import Generic
 from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
-from babelscope.decoding.sampling import draw_samples
+from babelscope.decoding.sampling import draw_distinct, draw_samples
 from babelscope.decoding.stepwise import Stepwise
-from babelscope.decoding.without_replacement import draw_distinct
 from babelscope.lab.training.decoder_only import llama_states
-from babelscope.lab.training.plain import NETWORKS, PlainConfig
+from babelscope.lab.training.networks import NETWORKS, PlainConfig
 from tests.support.causal_families import KINDS, network_of
 from tests.support.devices import PretendedDevice
 

@@ -14,14 +14,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from babelscope.core.answers import Budget
-from babelscope.decoding import children, exact
+from babelscope.core.system import Budget
+from babelscope.decoding import exact
+from babelscope.decoding import exact as exact_module
 from babelscope.decoding.exact import ExactResult, exact_search
-from babelscope.decoding.families.bart import weights_of
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
-from babelscope.decoding.trees import TargetTree
+from babelscope.decoding.model import Array, Memory, OpenModel, TargetTree, Vocabulary
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import toy_network
 
@@ -128,7 +127,7 @@ def test_groups_turns_and_cores_change_nothing(cores: int, monkeypatch: pytest.M
     """Sources that wait for others, in several groups, on several cores: each has its own answer, in its place."""
     monkeypatch.setattr(exact, "_GROUP", 4)
     monkeypatch.setattr(exact, "_AT_ONCE", 2)
-    monkeypatch.setattr(children, "_PIECE", 3)
+    monkeypatch.setattr(exact_module, "_PIECE", 3)
     model = Table(3, "random", words=2, limit=5)
     sources = [tuple(range(1 + number % 3, 3 + number)) for number in range(9)]
     before = torch.get_num_threads()

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.core.answers import Budget, LengthRule
+from babelscope.core.system import Budget, LengthRule
 from babelscope.decoding import exact
 from babelscope.decoding.exact import ExactResult, exact_search
-from babelscope.decoding.families.bart import weights_of
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
 from babelscope.decoding.generic import Generic
 from babelscope.decoding.model import Vocabulary
 from babelscope.util.errors import BabelscopeError

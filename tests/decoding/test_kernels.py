@@ -16,11 +16,8 @@ from hypothesis import strategies as st
 
 from babelscope.decoding import kernels
 from babelscope.decoding.beam import beam_search
-from babelscope.decoding.children import plain_children_above
-from babelscope.decoding.exact import exact_search
-from babelscope.decoding.families.bart import weights_of
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
-from babelscope.decoding.frontier import Frontier
+from babelscope.decoding.exact import Frontier, exact_search, plain_children_above
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
 from babelscope.decoding.model import Vocabulary
 from babelscope.util.errors import SystemFailure
 from tests.support.models import toy_network

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 import pytest
 import torch
 
-from babelscope.core.answers import Budget
+from babelscope.core.system import Budget
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search
-from babelscope.decoding.families.bart import weights_of
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
 from babelscope.decoding.generic import Generic
 from babelscope.decoding.mixture import Mixture, join_sources, split_source
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets

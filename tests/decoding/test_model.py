@@ -10,11 +10,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.decoding.families.bart import weights_of
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
-from babelscope.decoding.trees import target_tree
+from babelscope.decoding.model import OpenModel, Vocabulary, score_targets, target_tree
 from tests.support.models import toy_network
 
 FAMILIES = ("marian", "fsmt", "m2m100", "mbart50", "t5", "mt5")

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from babelscope import load, open_system
-from babelscope.core.answers import Drawing
+from babelscope.core.system import Drawing
 from babelscope.decoding import sampling
-from babelscope.decoding.model import Memory, OpenModel, score_targets
+from babelscope.decoding.model import Memory, OpenModel, TargetTree, score_targets
 from babelscope.decoding.sampling import Sample, draw_samples, truncate
-from babelscope.decoding.trees import TargetTree
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.open_toys import enumerated, toy, warped

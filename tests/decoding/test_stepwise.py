@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
-from babelscope.core.answers import Drawing
+from babelscope.core.system import Drawing
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import exact_search
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
 from babelscope.decoding.sampling import draw_samples
 from babelscope.decoding.stepwise import Stepwise
-from babelscope.lab.training.plain import NETWORKS, PlainConfig
+from babelscope.lab.training.networks import NETWORKS, PlainConfig
 from tests.support.open_toys import enumerated
 
 LIMIT = 5

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.core.answers import Budget, Drawing
-from babelscope.decoding import children, model, without_replacement
+from babelscope.core.system import Budget, Drawing
+from babelscope.decoding import exact, model, sampling
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal
 from babelscope.decoding.exact import exact_search
-from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import weights_of
+from babelscope.decoding.families.decoder import Decoder, weights_of
 from babelscope.decoding.model import OpenModel, Vocabulary, score_targets
-from babelscope.decoding.sampling import draw_samples
-from babelscope.decoding.without_replacement import draw_distinct
+from babelscope.decoding.sampling import draw_distinct, draw_samples
 from tests.support.causal_families import network_of
 
 ROOT = Path(__file__).parents[2]
@@ -64,9 +62,9 @@ def test_pieces_change_nothing(lean: bool, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(model, "LOGITS", 100)
     monkeypatch.setattr(model.logits_in_pieces, "__kwdefaults__", {"most": 100})
     monkeypatch.setattr("babelscope.decoding.causal.LOGITS", 100)
-    monkeypatch.setattr("babelscope.decoding.packing._OUTPUT_SIZE", 100)
+    monkeypatch.setattr("babelscope.decoding.model._OUTPUT_SIZE", 100)
     monkeypatch.setattr("babelscope.decoding.sampling._LOGITS", {"cpu": 100})
-    monkeypatch.setattr("babelscope.decoding.frontier._OPENED", 7)
-    monkeypatch.setattr(without_replacement, "_PIECE", 100)
-    monkeypatch.setattr(children, "_LOGITS", 100)
+    monkeypatch.setattr("babelscope.decoding.exact._OPENED", 7)
+    monkeypatch.setattr(sampling, "_PIECE", 100)
+    monkeypatch.setattr(exact, "_LOGITS", 100)
     assert answers(opened) == whole

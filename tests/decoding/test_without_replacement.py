@@ -10,14 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from babelscope.core.answers import Drawing
+from babelscope.core.system import Drawing
 from babelscope.decoding.model import OpenModel, score_targets
-from babelscope.decoding.without_replacement import (
-    Distinct,
-    draw_distinct,
-    estimated_mean,
-    importance_weights,
-)
+from babelscope.decoding.sampling import Distinct, draw_distinct, estimated_mean, importance_weights
 from babelscope.util.errors import BabelscopeError
 from tests.support.open_toys import Table, enumerated, toy
 

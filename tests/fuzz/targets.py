@@ -13,37 +13,33 @@ from unittest import mock
 from babelscope.annotate import answers as given
 from babelscope.annotate.agreement import agreement_between_people, agreement_with_method
 from babelscope.annotate.items import read_tasks
-from babelscope.core.answers import ItemChoice, Unanswered
+from babelscope.core.system import ItemChoice, Unanswered
 from babelscope.language.align import read_pharaoh
 from babelscope.language.cues import read_candidates, read_cues
-from babelscope.language.detecting import detectors
 from babelscope.language.german.analysis import default_analyser
-from babelscope.language.registry import error_types
-from babelscope.language.rule_files import read_rules
+from babelscope.language.registry import detectors, error_types
 from babelscope.language.ud import read_trees
-from babelscope.language.ud_rules import Finder, choose_rules
+from babelscope.language.ud_rules import Finder, choose_rules, read_rules
 from babelscope.making.challenge.reading import Corpus
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.challenge.annotation import answers
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.tokenisers import MTEVAL_13A
-from babelscope.runs.covariates import read_column, read_table
+from babelscope.metrics.tokenizers import MTEVAL_13A
+from babelscope.runs.regression import read_column, read_table
 from babelscope.runs.study import read_study
 from babelscope.stats.agreement import parse_verdicts
-from babelscope.systems.opening import open_system
-from babelscope.systems.scores import ScoresFile
+from babelscope.systems.files import ScoresFile
+from babelscope.systems.registry import open_system
 from babelscope.systems.translation_files import read_translations
 from babelscope.testsets import pattern_files, readers
+from babelscope.testsets.items import TestSet, make_items
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.loading import load
 from babelscope.testsets.mucow import read_mucow
-from babelscope.testsets.sets import TestSet, make_items
 from babelscope.testsets.winomt import read_winomt
 from babelscope.util.errors import SystemFailure
-from babelscope.util.file_ranges import stream_lines
-from babelscope.util.json_lines import read_json_lines
-from babelscope.util.text import read_lines, require_equal_counts
+from babelscope.util.text import read_json_lines, read_lines, require_equal_counts, stream_lines
 from tests.fuzz.fuzzing import Counts, Target
 
 
@@ -189,7 +185,7 @@ def _spec(folder: Path) -> None:
         return
     with (
         contextlib.chdir(folder),
-        mock.patch("babelscope.util.download.download", side_effect=SystemFailure("not while fuzzing")),
+        mock.patch("babelscope.util.published.download", side_effect=SystemFailure("not while fuzzing")),
     ):
         load(spec, data_dir=folder / "data")
 

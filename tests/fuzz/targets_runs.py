@@ -9,17 +9,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from babelscope.core.answers import Target as Answer
-from babelscope.core.columns import rows_by_figure
-from babelscope.core.specs import split_spec
+from babelscope.core.comparison import rows_by_figure
+from babelscope.core.registry import split_spec
+from babelscope.core.system import Target as Answer
 from babelscope.report.flows import flow_pictures
-from babelscope.runs.comparing import group_runs
+from babelscope.runs.compare import group_runs
 from babelscope.runs.folder import RunFolder
 from babelscope.runs.manifest import Manifest
 from babelscope.runs.reading import Run, cells_of_run, read_run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
-from babelscope.systems.cached import cached
+from babelscope.systems.cache import cached
 from tests.fuzz.fuzzing import Files, Target
 from tests.fuzz.targets import CUED, PAIR, SENTENCE, lines
 from tests.support.toys import ToySystem

@@ -13,18 +13,17 @@ import pytest
 
 from babelscope.annotate.answers import read_answers
 from babelscope.annotate.items import read_tasks
-from babelscope.core.answers import ItemChoice
-from babelscope.core.specs import Options
-from babelscope.language.rule_files import read_rules
+from babelscope.core.registry import Options
+from babelscope.core.system import ItemChoice
 from babelscope.language.ud import read_trees
-from babelscope.language.ud_rules import Finder, choose_rules
+from babelscope.language.ud_rules import Finder, choose_rules, read_rules
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.manifest import Manifest
 from babelscope.runs.reading import Run, read_run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import run_study
-from babelscope.systems.opening import open_system
-from babelscope.systems.scores import ScoresFile
+from babelscope.systems.files import ScoresFile
+from babelscope.systems.registry import open_system
 from babelscope.testsets import load
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.mucow import read_mucow

@@ -11,7 +11,7 @@ SOURCES = ["He does not come .", "The judge reads the letter ."]
 def distinct() -> Iterator[dict[str, Any]]:
     """Samples without replacement, in the order drawn."""
     import babelscope as bs
-    from babelscope.decoding.without_replacement import estimated_mean
+    from babelscope.decoding.sampling import estimated_mean
 
     for name in ("lab:student", "lab:llm"):
         drawn = bs.open_system(name).sample_distinct(SOURCES, n=6, seed=2, max_length=12)
@@ -36,11 +36,11 @@ def own_model() -> Iterator[dict[str, Any]]:
     from torch import Tensor, nn
 
     import babelscope as bs
-    from babelscope.core.answers import Budget
+    from babelscope.core.system import Budget
     from babelscope.decoding.model import Vocabulary
     from babelscope.decoding.stepwise import Stepwise
     from babelscope.lab.plugin import MODELS
-    from babelscope.systems.own import OwnSystem
+    from babelscope.systems.custom import OwnSystem
     from babelscope.systems.tokenizers import Tokens
 
     class Mean(nn.Module):

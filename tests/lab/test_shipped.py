@@ -11,16 +11,16 @@ import pytest
 
 from babelscope import load, open_system
 from babelscope.core.registry import resolve
-from babelscope.lab.experiments.evaluation import evaluate
+from babelscope.lab.experiments.truth import evaluate
 from babelscope.lab.grammar.worlds import EASY, HARD
 from babelscope.lab.plugin import MODELS
 from babelscope.lab.shipped import model_names, read_card
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
-from babelscope.lab.training.tokenizer import FILES
+from babelscope.lab.training.text import FILES
 from babelscope.language.parsers import UDPIPE_MODELS
 from babelscope.methods.patterns.flow import QUERIES, read_queries
-from babelscope.systems.opening import SCHEMES
+from babelscope.systems.registry import SCHEMES
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.testsets.loading import FORMATS
 from babelscope.util.errors import BabelscopeError

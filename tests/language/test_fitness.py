@@ -12,6 +12,9 @@ import pytest
 from babelscope.language.fitness import (
     LONG,
     check_language,
+    identify,
+    identify_all,
+    is_known,
     other_language,
     other_language_of_set,
     require_links,
@@ -19,7 +22,6 @@ from babelscope.language.fitness import (
     watch_trees,
     watch_words,
 )
-from babelscope.language.identifying import identify, identify_all, is_known
 from babelscope.language.parsers import open_parser, words_file
 from babelscope.language.ud import Tree, Word, read_trees
 from babelscope.making.challenge import Corpus, Search, SearchSettings

@@ -12,10 +12,8 @@ import sys
 import pytest
 
 from babelscope.language.german.analysis import German, Nominal, default_analyser, tokenise
-from babelscope.language.german.hanta import HanTaTagger
-from babelscope.language.german.irregular import AUXILIARIES, principal_parts
-from babelscope.language.german.nouns import NounList
-from babelscope.language.german.verbs import Person, other_number
+from babelscope.language.german.dictionaries import HanTaTagger, NounList
+from babelscope.language.german.morphology import AUXILIARIES, Person, other_number, principal_parts
 from babelscope.util.errors import BabelscopeError
 
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.language import base, detecting, registry
+from babelscope.language import base, registry
 from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, replace_word
-from babelscope.language.lemmas import lemmatise
 from babelscope.language.registry import (
     ERROR_TYPES,
     LANGUAGES,
@@ -18,11 +17,12 @@ from babelscope.language.registry import (
     error_type,
     error_types,
     language,
+    lemmatise,
 )
 from babelscope.making.pairs import make_pairs
-from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.methods.errors.detect import detect_in_pairs
-from babelscope.methods.patterns.asking import open_morphology
+from babelscope.methods.contrast.method import ContrastSettings
+from babelscope.methods.errors.method import detect_in_pairs
+from babelscope.methods.patterns.base import open_morphology
 from babelscope.util.errors import BabelscopeError
 from benchmarks.pairs import measure_detector
 
@@ -31,7 +31,7 @@ _CACHED = (
     registry.error_type,
     registry.error_types,
     registry.controls,
-    detecting.detectors,
+    registry.detectors,
 )
 
 
@@ -144,7 +144,7 @@ def test_implausible_types_are_controls_whoever_brings_them() -> None:
 
 @pytest.mark.usefixtures("shoutish")
 def test_an_item_is_asked_about_in_the_language_of_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "pytest " in detecting.analysis_version()
+    assert "pytest " in registry.analysis_version()
     records = [
         {"source": source, "phenomenon": name, "texts": texts, "best": {"text": "sh"}}
         for source, name, texts in (

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.language.rule_files import read_rules, read_shipped
 from babelscope.language.ud import Tree, parse_tree, read_trees
-from babelscope.language.ud_rules import LONGEST, RULES, Finder, choose_rules
+from babelscope.language.ud_rules import LONGEST, RULES, Finder, choose_rules, read_rules, read_shipped
 from babelscope.making.challenge import Corpus, Search, SearchSettings
 from babelscope.util.errors import BabelscopeError
 from tests.support.trees import tree as small_tree

@@ -18,18 +18,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope import open_system
-from babelscope.core.answers import Fingerprint, Scored
-from babelscope.core.question import Question
+from babelscope.core.system import Fingerprint, Question, Scored
 from babelscope.lab.grammar import suites
-from babelscope.lab.grammar.choice import random_stream
 from babelscope.lab.grammar.corpus import split_of
 from babelscope.lab.grammar.lexicon import SENSES
-from babelscope.lab.grammar.mistakes import realise_with_mistake
-from babelscope.lab.grammar.senses import sense_meaning
+from babelscope.lab.grammar.meaning import random_stream
+from babelscope.lab.grammar.oracle import realise_with_mistake
+from babelscope.lab.grammar.sampling import sense_meaning
 from babelscope.lab.grammar.sentences import english_text
 from babelscope.language.cues import Cues, find_form, insert_cues, read_candidates, read_cues
 from babelscope.making.cue_search import (
     Example,
+    MaskedModel,
     _scores,
     examples_of,
     find_candidates,
@@ -39,8 +39,7 @@ from babelscope.making.cue_search import (
     split_examples,
     write_candidates,
 )
-from babelscope.making.masked import MaskedModel
-from babelscope.runs.judging import condition
+from babelscope.runs.execute import condition
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.mucow import read_keys
 from babelscope.util.errors import BabelscopeError

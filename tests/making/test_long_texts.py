@@ -10,11 +10,10 @@ import pytest
 
 from babelscope.language.base import LONGEST
 from babelscope.language.cues import Cues, insert_cue, insert_cues, read_cues
-from babelscope.language.detecting import detectors
 from babelscope.language.german.analysis import default_analyser, tokenise
 from babelscope.language.german.errors.clause_omission import boundaries
 from babelscope.language.german.gender import _bare
-from babelscope.language.registry import error_type, error_types
+from babelscope.language.registry import detectors, error_type, error_types
 from babelscope.making.pairs import make_pairs
 from babelscope.testsets.mucow import frequency_categories, read_keys
 from babelscope.util.errors import BabelscopeError

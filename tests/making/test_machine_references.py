@@ -18,12 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.answers import Scored
-from babelscope.core.question import Asked, sources_of
+from babelscope.core.system import Asked, Scored, sources_of
 from babelscope.language.german.analysis import tokenise
-from babelscope.making.machine_bias import bias_rows
-from babelscope.making.machine_references import Outcome, assign_systems, machine_references
-from babelscope.making.overlap import changed_words
+from babelscope.making.machine_references import Outcome, assign_systems, changed_words, machine_references
+from babelscope.making.machine_tests import bias_rows
 from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError

@@ -10,8 +10,7 @@ import pytest
 from typer.main import get_command
 
 from babelscope.cli import app
-from babelscope.core.answers import Scored
-from babelscope.core.question import Asked, sources_of
+from babelscope.core.system import Asked, Scored, sources_of
 from babelscope.language.parsers import parser_language
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.language.ud_rules import Finder

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.making.occupations import (
+from babelscope.making.counts import (
     FIGURE_4,
     WOMEN_IN_PERCENT,
     Forms,

@@ -11,14 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.language.detecting import (
+from babelscope.language.german.analysis import German, default_analyser
+from babelscope.language.registry import (
+    PAPER_TYPES,
     analysis_version,
     can_detect,
+    controls,
     detectors,
+    error_type,
+    error_types,
     looks_at_source,
 )
-from babelscope.language.german.analysis import German, default_analyser
-from babelscope.language.registry import PAPER_TYPES, controls, error_type, error_types
 from babelscope.making.pairs import make_pairs
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError

@@ -161,7 +161,7 @@ def endless(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(units) == N
         yield Reader(units, ahead=1000)  # the first thousand lines tell how words are divided
 
-    monkeypatch.setattr("babelscope.util.file_ranges.open_to_read", reading)
+    monkeypatch.setattr("babelscope.util.text.open_to_read", reading)
     monkeypatch.setattr(Reader, "made", 0)
 
 
@@ -201,7 +201,7 @@ def _advanced(lines: Iterator[bytes]) -> Iterator[bytes]:
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from babelscope.systems.clusters import connect, disconnect
+    from babelscope.systems.ray import connect, disconnect
 
     connect(2, None, 1)
     yield ray

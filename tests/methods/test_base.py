@@ -12,17 +12,14 @@ from typing import Any
 import pytest
 
 import babelscope as bs
-from babelscope.core.answers import Fingerprint, Scored, Target
-from babelscope.core.question import Asked
 from babelscope.core.results import Estimate, Record, Result, Row, signature
+from babelscope.core.system import Asked, Fingerprint, Scored, Target
 from babelscope.methods.base import Method, Settings, Setup, find_method, languages_of, method_names, set_up
 from babelscope.methods.cells import config_of, make_cells
-from babelscope.methods.languages import language_mismatch
-from babelscope.methods.tokenising import check_reference_words
+from babelscope.methods.measuring import check_reference_words, language_mismatch
 from babelscope.report.summary import summarise
 from babelscope.runs.execute import run_method
-from babelscope.systems.chatter import Chatter
-from babelscope.systems.watched import watched
+from babelscope.systems.chatter import Chatter, watched
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from babelscope.testsets.items import AmbiguousSource, Item, SourceSentence
 from babelscope.util.errors import BabelscopeError

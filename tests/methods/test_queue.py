@@ -11,17 +11,17 @@ import pytest
 from babelscope.annotate.items import Task, make_tasks
 from babelscope.methods.base import Method, find_method, method_names
 from babelscope.methods.challenge.annotation import entries as dependencies
+from babelscope.methods.condition.figures import ConditionSettings
 from babelscope.methods.condition.method import queue as condition
-from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.contrast.method import ContrastSettings
 from babelscope.methods.contrast.method import queue as contrast
-from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.methods.patterns.mucow.method import queue as mucow
-from babelscope.methods.patterns.mucow.settings import MucowSettings
-from babelscope.methods.patterns.winomt.method import queue as winomt
-from babelscope.methods.patterns.winomt.settings import WinomtSettings
+from babelscope.methods.patterns.mucow import MucowSettings
+from babelscope.methods.patterns.mucow import queue as mucow
+from babelscope.methods.patterns.winomt import WinomtSettings
+from babelscope.methods.patterns.winomt import queue as winomt
 from babelscope.methods.queue import Drawn, Entry, draw_queue, entry, find_queue
 from babelscope.methods.space.method import queue as space
-from babelscope.methods.space.settings import SpaceSettings
+from babelscope.methods.space.regions import SpaceSettings
 from babelscope.util.errors import BabelscopeError
 
 SIZES = {"many": 70, "some": 25, "few": 5}

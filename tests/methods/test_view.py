@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.columns import Column, Group
+from babelscope.core.comparison import Column, Group
 from babelscope.core.page import About, Answer, Headline, Lines, Picture, Section, View
 from babelscope.core.results import Estimate, Row
-from babelscope.methods.over_factors import factor_caveats, factor_pictures, mean_over_seeds
-from babelscope.methods.view import Figures, pivot
+from babelscope.methods.view import Figures, factor_caveats, factor_pictures, mean_over_seeds, pivot
 
 FIGURES = (
     Figures("kRG", lambda row: row.name == "krg"),

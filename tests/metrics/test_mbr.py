@@ -13,10 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 
-from babelscope.metrics.aggregation import aggregated_chrf
 from babelscope.metrics.base import METRICS, OUT_OF_PROCESS, Metric, Scale, find_metric
 from babelscope.metrics.chrf import pairwise_chrf
-from babelscope.metrics.mbr import expected_utility, mbr_decode, probability_weights
+from babelscope.metrics.mbr import aggregated_chrf, expected_utility, mbr_decode, probability_weights
 from babelscope.util.errors import BabelscopeError
 
 

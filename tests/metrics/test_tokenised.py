@@ -10,10 +10,9 @@ import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.ter import TER
 
-from babelscope.core.tokenisers import find_tokeniser
+from babelscope.core.tokenizers import find_tokeniser
 from babelscope.metrics.base import Metric, allow_only, find_metric
-from babelscope.metrics.corpus import corpus_estimate
-from babelscope.metrics.records import record_statistics, score_records
+from babelscope.metrics.corpus import corpus_estimate, record_statistics, score_records
 from babelscope.util.errors import BabelscopeError
 from tests.metrics.test_ribes import by_definition
 from tests.support.unspaced import (
@@ -234,11 +233,11 @@ def test_korean_is_that_of_sacrebleu() -> None:
 def test_absent_packages_are_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     from sacrebleu.tokenizers import tokenizer_ja_mecab, tokenizer_ko_mecab
 
-    from babelscope.core import tokenisers
+    from babelscope.core import tokenizers
 
     for module in (tokenizer_ja_mecab, tokenizer_ko_mecab):
         monkeypatch.setattr(module, "MeCab", None)
-    tokenisers._registered.cache_clear()
+    tokenizers._registered.cache_clear()
     for name, extra in (("ja-mecab", "japanese"), ("ko-mecab", "korean")):
         with pytest.raises(
             BabelscopeError, match=rf"the tokeniser {name} needs .*\[{extra}\].* or say --tokenize char"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.lab.experiments.demo import write_flows
-from babelscope.report.building import write_report
+from babelscope.report.page import write_report
 from babelscope.runs.study import Study, run_study
 
 STUDY = {

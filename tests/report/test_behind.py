@@ -11,15 +11,12 @@ from typing import Any, cast
 
 import pytest
 
-from babelscope.core.columns import Column, Group, JudgedCell
-from babelscope.core.comparable import Comparable
-from babelscope.core.factors import Factors
+from babelscope.core.comparison import Column, Factors, Group, JudgedCell
 from babelscope.core.page import Finding, Section
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Comparable, Record, Row
 from babelscope.methods.base import Settings, find_method, method_names
 from babelscope.methods.view import find_view, section_of
-from babelscope.report.building import collect
-from babelscope.report.items import count_shown, items_of
+from babelscope.report.page import collect, count_shown, items_of
 from babelscope.runs.reading import read_run
 from tests.report.synthetic import contrast_run
 

@@ -20,7 +20,7 @@ from babelscope import Study, run_study
 from babelscope.core.results import Estimate, Result, Row, number
 from babelscope.methods import base
 from babelscope.methods.view import error_finding
-from babelscope.report.building import collect, embedded, render, write_report
+from babelscope.report.page import collect, embedded, render, write_report
 from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import HOSTILE, contrast_run

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from babelscope.core.tables import as_latex, as_markdown
-from babelscope.report.building import collect, write_report
-from babelscope.report.items import count_shown
+from babelscope.report.page import collect, count_shown, write_report
 from babelscope.runs.reading import read_run
 from tests.report.synthetic import HOSTILE, contrast_run
 from tests.support.browser import NewPage, accessibility_faults

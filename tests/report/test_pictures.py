@@ -29,9 +29,8 @@ from babelscope.core.page import (
     Scatter,
 )
 from babelscope.report.against import Mark, draw_against
-from babelscope.report.charts import draw
-from babelscope.report.pictures import extent
-from babelscope.report.sankey import sankey
+from babelscope.report.charts import draw, extent
+from babelscope.report.flows import sankey
 from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import HOSTILE
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.columns import Group
+from babelscope.core.comparison import Group
 from babelscope.core.page import Section
 from babelscope.methods.view import find_view, sections_of
-from babelscope.report import building, sections
-from babelscope.report.building import Report, collect, render
+from babelscope.report import page, sections
 from babelscope.report.charts import draw
-from babelscope.runs.comparing import NotComparable, group_runs
+from babelscope.report.page import Report, collect, render
+from babelscope.runs.compare import NotComparable, group_runs
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import contrast_run
@@ -45,7 +45,7 @@ def test_a_page_of_stored_sections_is_the_same_page(
         section, view = sections.shown_by(group)
         return Section.from_json(through_a_file(section.as_json())), view
 
-    monkeypatch.setattr(building, "shown_by", stored)
+    monkeypatch.setattr(page, "shown_by", stored)
     text = render(collect([read_run(lab_run)]))
     assert text.encode() == lab_page.read_bytes()
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.report.building import collect, embedded, render, write_report
+from babelscope.report.page import collect, embedded, render, write_report
 from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import contrast_run

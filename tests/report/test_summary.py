@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from babelscope.core.columns import Group
+from babelscope.core.comparison import Group
 from babelscope.core.results import Result, number
-from babelscope.methods.contrast.by_type import with_interval
+from babelscope.methods.contrast.figures import with_interval
 from babelscope.methods.view import complement
 from babelscope.report.summary import MOST_LINES, everything, summarise
 from babelscope.runs.execute import run_method

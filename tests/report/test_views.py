@@ -18,7 +18,7 @@ from babelscope.report.examples import (
     near_marks,
     with_marks,
 )
-from babelscope.report.items import Item, choose
+from babelscope.report.page import Item, choose
 
 
 def pair(prefix: int, right: float, wrong: float) -> Record:

@@ -12,7 +12,7 @@ from babelscope.methods.base import set_up
 from babelscope.methods.cells import Cell
 from babelscope.runs.execute import chunk_size
 from babelscope.testsets import ParallelSentence
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.core.results import Row
-from babelscope.runs.comparing import group_runs
+from babelscope.runs.compare import group_runs
 from babelscope.runs.execute import run_method
 from babelscope.runs.reading import cells_of_run, read_run
 from babelscope.testsets.items import MinimalPair, ParallelSentence

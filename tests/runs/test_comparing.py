@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr, t, ttest_rel
 
-from babelscope.core.factors import Factor
+from babelscope.core.comparison import Factor
 from babelscope.core.results import Row
-from babelscope.runs.comparing import group_runs, paired_differences
-from babelscope.runs.comparing_groups import (
+from babelscope.runs.compare import (
     evaluator_agreement,
+    group_runs,
+    paired_differences,
     seed_groups,
     seed_of,
     seed_rows,
 )
-from babelscope.runs.covariates import read_column, read_systems, read_table
 from babelscope.runs.reading import cells_of_run, read_run
-from babelscope.runs.regressing import regress_column, regress_figure
+from babelscope.runs.regression import read_column, read_systems, read_table, regress_column, regress_figure
 from babelscope.runs.study import Study, run_study
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet
 from babelscope.util.errors import BabelscopeError

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from babelscope.runs.comparing_prompts import common_name
-from babelscope.systems.opening import open_system, takes_prompts, with_prompt
+from babelscope.runs.compare import common_name
+from babelscope.systems.registry import open_system, takes_prompts, with_prompt
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import SOURCES, TARGETS, build_causal
 from tests.support.toy_fixtures import Babelscope

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 import pytest
 
 from babelscope import run_method
-from babelscope.core.comparable import Comparable
-from babelscope.core.results import Record
+from babelscope.core.results import Comparable, Record
 from babelscope.methods.condition.figures import weights_of
-from babelscope.runs.comparing_worst import worst_difference
+from babelscope.runs.compare import worst_difference
 from babelscope.testsets import AmbiguousSource
 from tests.support.toys import ToySystem
 

@@ -12,20 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.factors import but, check_factors, told_apart, with_labels, without_labels
+from babelscope.core.comparison import but, check_factors, told_apart, with_labels, without_labels
 from babelscope.core.page import Lines, View, percent
 from babelscope.core.results import Estimate, Row
-from babelscope.methods.over_factors import factor_pictures
 from babelscope.methods.space.view import VIEW as SPACE
-from babelscope.methods.view import find_view
-from babelscope.report.building import collect
-from babelscope.runs.comparing import group_runs
-from babelscope.runs.comparing_groups import seed_groups
+from babelscope.methods.view import factor_pictures, find_view
+from babelscope.report.page import collect
+from babelscope.runs.compare import group_runs, seed_groups
 from babelscope.runs.execute import run_method
 from babelscope.runs.reading import cells_of_run, read_run
 from babelscope.runs.study import read_study, run_study
-from babelscope.testsets.items import MinimalPair
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toys import ToySystem
 

@@ -20,11 +20,10 @@ import pytest
 
 from babelscope.annotate.answers import AnswerFile, read_answers
 from babelscope.annotate.items import read_tasks
-from babelscope.core.answers import Scored, Target
-from babelscope.core.question import Question
+from babelscope.core.system import Question, Scored, Target
 from babelscope.runs.study import run_study
-from babelscope.systems import answers
-from babelscope.systems.cached import cached
+from babelscope.systems import cache
+from babelscope.systems.cache import cached
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.same_runs import assert_same
 from tests.support.toy_fixtures import Babelscope
@@ -224,7 +223,7 @@ def test_a_cache_damaged_between_two_runs(folder: Path, monkeypatch: pytest.Monk
 
 
 def test_a_cache_that_another_process_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(answers, "_WAIT_SECONDS", 0.2)
+    monkeypatch.setattr(cache, "_WAIT_SECONDS", 0.2)
     path = study(folder, "toy:1", more="cache = 'cache.sqlite'")
     run_study(study(folder, "toy:2", more="cache = 'cache.sqlite'"), out=folder / "other")
     holder = sqlite3.connect(folder / "cache.sqlite", isolation_level=None)

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.columns import Column, Group
+from babelscope.core.comparison import Column, Group
 from babelscope.core.results import Estimate, Row
-from babelscope.runs.covariates import SystemTable
-from babelscope.runs.regressing import figure_of, regress_figure, whole_name
+from babelscope.runs.regression import SystemTable, figure_of, regress_figure, whole_name
 from babelscope.util.errors import BabelscopeError
 
 NAMES = ["a", "b", "c", "d", "e", "f"]

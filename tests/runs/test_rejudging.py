@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from babelscope.methods.base import method_names
-from babelscope.runs.comparing import group_runs, paired_differences
+from babelscope.runs.compare import group_runs, paired_differences
 from babelscope.runs.reading import read_run
 from babelscope.runs.rejudging import rejudge
 from babelscope.runs.study import Study, run_study

@@ -59,8 +59,8 @@ def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: 
     kills = at_work = 0
     # Else most kills would hit the imports.
     preload = [
-        "babelscope.methods.likelihood.method",
-        "babelscope.methods.likelihood.view",
+        "babelscope.methods.likelihood",
+        "babelscope.methods.likelihood",
         "statsmodels.stats.multitest",
         "statsmodels.stats.proportion",
         "babelscope.testsets.registry",

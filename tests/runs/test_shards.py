@@ -312,8 +312,8 @@ def test_a_shard_killed_at_random_moments_merges_the_same(tmp_path: Path, toy_fo
     moments = random.Random(20)
     whole, killed = (write_study(tmp_path / name, delay=0.004, items=30) for name in ("whole", "killed"))
     preload = [
-        "babelscope.methods.likelihood.method",
-        "babelscope.methods.likelihood.view",
+        "babelscope.methods.likelihood",
+        "babelscope.methods.likelihood",
         "statsmodels.stats.multitest",
         "statsmodels.stats.proportion",
         "babelscope.testsets.registry",

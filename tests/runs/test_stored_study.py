@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.core.results import Row
-from babelscope.report.building import write_report
+from babelscope.report.page import write_report
 from babelscope.runs.study import Study, read_study, run_study
 from babelscope.runs.trust import reach_of
 from babelscope.util.errors import BabelscopeError

@@ -15,8 +15,8 @@ import pytest
 
 from babelscope.runs.study import Study
 from babelscope.runs.trust import reach_of
-from babelscope.systems import opening
-from babelscope.systems.opening import Scheme
+from babelscope.systems import registry
+from babelscope.systems.registry import Scheme
 from tests.support.serving import App, Server
 from tests.support.toy_fixtures import Babelscope, Ran
 
@@ -365,7 +365,7 @@ def test_what_is_shown_cannot_steer_the_terminal(babelscope: Babelscope, tmp_pat
 
 def test_a_plug_in_says_that_it_runs_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wrap = Scheme("wrap", "m:f", "s", "wrap:x", runs=True, contacts="server")
-    ours = dataclasses.replace(opening.SCHEMES, built_in={**opening.SCHEMES.built_in, "wrap": wrap})
-    monkeypatch.setattr(opening, "SCHEMES", ours)
+    ours = dataclasses.replace(registry.SCHEMES, built_in={**registry.SCHEMES.built_in, "wrap": wrap})
+    monkeypatch.setattr(registry, "SCHEMES", ours)
     runs, contacts = reach(tmp_path, systems=[{"spec": "wrap:host:80/x"}])
     assert (runs, contacts) == (("systems[0].spec: 'wrap:host:80/x'",), ("host:80",))

@@ -9,17 +9,6 @@ from typing import Any
 import pytest
 
 from babelscope.stats.agreement import (
-    Verdict,
-    compare,
-    compare_with_earlier,
-    mucow_agreement,
-    parse_earlier,
-    parse_judgements,
-    parse_verdicts,
-    rank_agreement,
-    winomt_agreement,
-)
-from babelscope.stats.labels import (
     BOTH,
     CANNOT_TELL,
     CORRECT,
@@ -31,12 +20,22 @@ from babelscope.stats.labels import (
     WRONG,
     Judgement,
     Task,
+    Verdict,
+    cohens_kappa,
+    compare,
+    compare_with_earlier,
     is_right,
+    krippendorffs_alpha,
+    mucow_agreement,
+    parse_earlier,
+    parse_judgements,
+    parse_verdicts,
+    rank_agreement,
     reduced,
+    winomt_agreement,
 )
-from babelscope.stats.reliability import cohens_kappa, krippendorffs_alpha
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import read_json_lines
+from babelscope.util.text import read_json_lines
 
 
 def annotator(*labels: str, gold: str = "") -> dict[str, Judgement]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from babelscope.stats.reliability import cohens_kappa, krippendorffs_alpha
+from babelscope.stats.agreement import cohens_kappa, krippendorffs_alpha
 
 
 def test_kappa_of_three_items_is_not_certain() -> None:

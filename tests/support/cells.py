@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from babelscope.core.columns import Column, Group, JudgedCell
+from babelscope.core.comparison import Column, Group, JudgedCell
 from babelscope.core.results import Record
 
 

@@ -6,8 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 
-from babelscope.core.answers import Budget, Scored, TopK
-from babelscope.core.question import Asked, sources_of
+from babelscope.core.system import Asked, Budget, Scored, TopK, sources_of
 from tests.support.toys import EOS, ToySystem
 
 

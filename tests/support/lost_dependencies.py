@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from babelscope.lab.grammar.analysis import _GERMAN_VERBS, PREFIXES
-from babelscope.lab.grammar.choice import RandomChooser
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.german import MODALS, German
+from babelscope.lab.grammar.meaning import RandomChooser, Word, plain_text
 from babelscope.lab.grammar.oracle import is_exact
 from babelscope.lab.grammar.sentences import SentencePair, english_words
-from babelscope.lab.grammar.words import Word, plain_text
 from babelscope.language.parsers import Parser, open_parser
 from babelscope.language.ud_rules import Finder, Instance, choose_rules
 

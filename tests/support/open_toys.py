@@ -10,12 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from babelscope.core.answers import Drawing
-from babelscope.decoding.families.bart import weights_of
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+from babelscope.core.system import Drawing
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
 from babelscope.decoding.generic import Generic
-from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
-from babelscope.decoding.trees import TargetTree
+from babelscope.decoding.model import Array, Memory, OpenModel, TargetTree, Vocabulary
 from tests.support.models import toy_network
 
 

@@ -15,16 +15,15 @@ from typing import Any
 
 # Read at import, so that a forked child need not.
 import babelscope.cli
-import babelscope.lab.experiments.evaluation
+import babelscope.lab.experiments.truth
 import babelscope.lab.grammar.corpus
 import babelscope.making.cue_search
 import babelscope.making.machine_references
-import babelscope.making.masked
 import babelscope.making.ray_tasks
 import babelscope.methods.base
 import babelscope.methods.condition
 import babelscope.methods.contrast
-from babelscope.core.answers import Scored
+from babelscope.core.system import Scored
 from babelscope.language.german.analysis import default_analyser
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Journal
@@ -62,10 +61,10 @@ def _small_parts() -> None:
     babelscope.making.ray_tasks.SENTENCES = 64
     babelscope.making.cue_search._ASKED_AT_ONCE = 20
     babelscope.making.machine_references._CHUNK = 3
-    babelscope.lab.experiments.evaluation._CHUNK = 5
+    babelscope.lab.experiments.truth._CHUNK = 5
     babelscope.lab.grammar.corpus._CHUNK = 20
     setattr(ToySystem, "_scored", _scored)  # noqa: B010
-    setattr(babelscope.making.masked, "MaskedModel", FakeMasked)  # noqa: B010
+    setattr(babelscope.making.cue_search, "MaskedModel", FakeMasked)  # noqa: B010
 
 
 def _note(log: Path, what: str) -> None:

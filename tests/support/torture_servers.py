@@ -24,7 +24,7 @@ PRELOADED = (
     "babelscope.methods.contrast",
     "babelscope.testsets.registry",
     "babelscope.systems.openai",
-    "babelscope.systems.cached",
+    "babelscope.systems.cache",
 )
 
 

@@ -8,10 +8,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from babelscope.core.answers import Fingerprint, Scored, Target
-from babelscope.core.question import Asked, sources_of
-from babelscope.core.specs import Options
-from babelscope.systems.opening import Scheme
+from babelscope.core.registry import Options
+from babelscope.core.system import Asked, Fingerprint, Scored, Target, sources_of
+from babelscope.systems.registry import Scheme
 from babelscope.util.errors import RefusedText, Side
 from babelscope.util.seeds import stream
 from babelscope.util.text import check_texts

@@ -9,17 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from babelscope.core.answers import Properties, Scored, Target, Unanswered, properties
-from babelscope.core.question import Asked, Question
-from babelscope.systems.asking import (
-    ask_answered,
-    ask_sample,
-    ask_score,
-    ask_translate,
-    check_targets,
-)
-from babelscope.systems.cached import cached
-from babelscope.systems.kept import Kept
+from babelscope.core.system import Asked, Properties, Question, Scored, Target, Unanswered, properties
+from babelscope.systems.cache import Kept, cached
+from babelscope.systems.contract import ask_answered, ask_sample, ask_score, ask_translate, check_targets
 from babelscope.util.errors import BabelscopeError, RefusedText
 from tests.support.toys import ToySystem
 

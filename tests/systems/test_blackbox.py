@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from babelscope.core.answers import capabilities
-from babelscope.core.specs import split_options
-from babelscope.systems.opening import open_system
+from babelscope.core.registry import split_options
+from babelscope.core.system import capabilities
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 PYTHON = shlex.quote(sys.executable)
@@ -224,7 +224,7 @@ def test_a_command_s_fingerprint_has_its_words_and_its_files(tmp_path, monkeypat
 def test_an_interrupt_ends_the_command(tmp_path):
     mark = tmp_path / "mark"
     spec = f"cmd:touch {mark}; sleep 20; rm {mark}?shell=yes"
-    code = f"from babelscope.systems.opening import open_system; open_system({spec!r}).translate(['a'])"
+    code = f"from babelscope.systems.registry import open_system; open_system({spec!r}).translate(['a'])"
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)
     while not mark.exists() and process.poll() is None:
         time.sleep(0.02)

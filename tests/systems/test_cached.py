@@ -17,11 +17,19 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.core.answers import Budget, Scored, Target, capabilities
-from babelscope.core.question import Asked, Question, as_question, sources_of
-from babelscope.systems import cached as cached_module
-from babelscope.systems.cached import cached, default_path
-from babelscope.systems.opening import open_system
+from babelscope.core.system import (
+    Asked,
+    Budget,
+    Question,
+    Scored,
+    Target,
+    as_question,
+    capabilities,
+    sources_of,
+)
+from babelscope.systems import cache as cached_module
+from babelscope.systems.cache import cached, default_path
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, RefusedText
 from tests.support.enumerated import Enumerated
 from tests.support.killing import Killer

@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Unanswered
+from babelscope.core.system import Unanswered
 from babelscope.runs.study import run_study
-from babelscope.systems.answers import AnswerStore
-from babelscope.systems.asking import scored_from_json
-from babelscope.systems.opening import open_system
+from babelscope.systems.cache import AnswerStore
+from babelscope.systems.contract import scored_from_json
+from babelscope.systems.registry import open_system
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.json_lines import json_number
+from babelscope.util.text import json_number
 from tests.support.serving import App, Request, Server
 
 PYTHON = shlex.quote(sys.executable)

@@ -10,11 +10,9 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Fingerprint, Scored
-from babelscope.core.question import Question
-from babelscope.systems.chatter import Chatter
-from babelscope.systems.opening import open_system
-from babelscope.systems.watched import watched
+from babelscope.core.system import Fingerprint, Question, Scored
+from babelscope.systems.chatter import Chatter, watched
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal
 from tests.support.serving import Server
@@ -174,7 +172,7 @@ def test_a_file_is_watched_and_still_held_against_its_test_set(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out.de").write_text(f'"{PLAIN}"\n', encoding="utf-8")
     (tmp_path / "in.tsv").write_text(f"{SOURCE}\t{PLAIN}\n", encoding="utf-8")
-    from babelscope.runs.judging import quality
+    from babelscope.runs.execute import quality
     from babelscope.testsets import load
 
     result = quality(open_system("file:out.de?clean=yes"), load("tsv:in.tsv"))
@@ -255,7 +253,7 @@ def test_the_tables_are_whole() -> None:
     """Every language of the table of names is known to the identifier."""
     import tomllib
 
-    from babelscope.language.identifying import is_known
+    from babelscope.language.fitness import is_known
     from babelscope.systems import chatter
 
     tables = tomllib.loads(Path(chatter.__file__).with_name("chatter.toml").read_text("utf-8"))

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from scipy.stats import chisquare
 
-from babelscope.core.answers import Drawing, capabilities
-from babelscope.systems.asking import ask_sample
-from babelscope.systems.opening import open_system
+from babelscope.core.system import Drawing, capabilities
+from babelscope.systems.contract import ask_sample
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import SOURCES, TARGETS, spec
 

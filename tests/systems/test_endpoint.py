@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from babelscope.core.answers import Scored, capabilities
-from babelscope.systems.opening import open_system
+from babelscope.core.system import Scored, capabilities
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 SECRET = "sk-very-secret-4711"
@@ -282,7 +282,7 @@ def test_libretranslate(serve, monkeypatch, batch):
 def test_an_interrupt_does_not_wait_for_the_server(serve):
     server = serve(hanging)
     code = (
-        "from babelscope.systems.opening import open_system\n"
+        "from babelscope.systems.registry import open_system\n"
         f"open_system('{server.url}?batch=1').translate(['a', 'b'])"
     )
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE)

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.answers import Budget, Drawing, capabilities
+from babelscope.core.system import Budget, Drawing, capabilities
 from babelscope.systems.ensemble import Ensemble, log_mean
 from babelscope.systems.open_model import in_parts
-from babelscope.systems.opening import open_system
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.models import SOURCES, TARGETS, build_causal, spec
 

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from babelscope import condition
-from babelscope.core.answers import ItemChoice, ItemScores, Regions, Unanswered, capabilities, properties
-from babelscope.systems import list_files
-from babelscope.systems.list_specs import lists_spec
-from babelscope.systems.lists import RegionLists
-from babelscope.systems.opening import open_system
-from babelscope.systems.scores import ScoresFile
+from babelscope.core.system import ItemChoice, ItemScores, Regions, Unanswered, capabilities, properties
+from babelscope.systems import lists
+from babelscope.systems.files import ScoresFile
+from babelscope.systems.lists import RegionLists, lists_spec
+from babelscope.systems.registry import open_system
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -374,7 +373,7 @@ def test_a_folder_and_a_zip_of_the_same_lists_are_the_same_system(tmp_path: Path
 
 
 def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(list_files, "LARGEST_LISTS", 1000)
+    monkeypatch.setattr(lists, "LARGEST_LISTS", 1000)
     path = packed(tmp_path / "lists.zip", {"out.0": "0 ||| a ||| -1\n" * 100_000})
     with pytest.raises(BabelscopeError, match="more than"):
         open_system(f"lists:?top={path}")
@@ -417,7 +416,7 @@ def test_a_bomb_of_another_method_is_refused_before_it_is_unpacked(
     (tmp_path / "a.de").write_text("a\n")
     with zipfile.ZipFile(tmp_path / "l.zip", "w", method) as archive:
         archive.writestr("out.0", bytes(10**6))
-    unpack = "babelscope.systems.list_files.bounded_lines"
+    unpack = "babelscope.systems.lists.bounded_lines"
     monkeypatch.setattr(unpack, lambda *_, **__: pytest.fail("it was unpacked"))
     ran = babelscope(*SPACE)
     assert (ran.code, ran.out) == (2, "")

@@ -14,12 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import babelscope as bs
-from babelscope.core.answers import Budget, Drawing, Samples, Scored, capabilities
-from babelscope.core.notes import told_counts
-from babelscope.systems.asking import ask_sample
-from babelscope.systems.cached import cached
+from babelscope.core.system import Budget, Drawing, Samples, Scored, capabilities, told_counts
+from babelscope.systems.cache import cached
+from babelscope.systems.contract import ask_sample
 from babelscope.systems.huggingface import HuggingFace
-from babelscope.systems.opening import open_system
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.models import FAMILIES, OPTIONS, SOURCES, TARGETS, build, build_causal, spec
 from tests.support.toys import ToySystem

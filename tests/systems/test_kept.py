@@ -16,16 +16,14 @@ import platformdirs
 import pytest
 
 import babelscope as bs
-from babelscope.core.answers import Scored, Unanswered
-from babelscope.core.question import Question
 from babelscope.core.results import split_unanswered
+from babelscope.core.system import Question, Scored, Unanswered
 from babelscope.runs.reading import read_run
 from babelscope.runs.study import run_study
 from babelscope.systems import client
-from babelscope.systems.answers import forget_unfinished
-from babelscope.systems.cached import cached, remembering
-from babelscope.systems.opening import open_system
-from babelscope.systems.spelling import reads_as
+from babelscope.systems.cache import cached, forget_unfinished, remembering
+from babelscope.systems.openai import reads_as
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 QUICK = "backoff=0.01"
@@ -231,7 +229,7 @@ def test_items_that_are_not_answered_are_left_out_counted_and_shown(serve, tmp_p
     items = bs.load(str(tmp_path / "pairs.jsonl"))
     again = bs.contrast(open_system(llm(server, "logprobs=vllm")), items, detect_in_output="no", chunk=8)
     assert [row.estimate for row in again.rows] == [row.estimate for row in result.rows]
-    from babelscope.report.building import write_report
+    from babelscope.report.page import write_report
 
     write_report([tmp_path / "run"], tmp_path / "page.html")
     assert "item 7" not in (tmp_path / "page.html").read_text()

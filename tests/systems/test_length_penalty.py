@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from babelscope.lab.plugin import MODELS
-from babelscope.lab.training.translating import Decoding, open_teacher, translate_ids
-from babelscope.systems.opening import open_system
+from babelscope.lab.training.augmenting import Decoding, open_teacher, translate_ids
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal
 

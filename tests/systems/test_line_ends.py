@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from babelscope.core.answers import Scored
-from babelscope.core.question import Asked
-from babelscope.systems.opening import open_system
+from babelscope.core.system import Asked, Scored
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 
 LONGEST = 4

@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
-from babelscope.decoding.families.bart import weights_of
+from babelscope.decoding.families.encoder_decoder import weights_of
 from babelscope.systems.checkpoints import load_model
 from babelscope.systems.huggingface import HuggingFace
 from babelscope.systems.marian_folders import read_marian, read_marian_pieces
 from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
-from babelscope.systems.opening import open_system
+from babelscope.systems.registry import open_system
 from babelscope.systems.tokenizers import Tokens, load_tokenizer
 
 Build = Callable[..., Path]

@@ -14,11 +14,11 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from babelscope.systems.cached import cached
+from babelscope.systems.cache import cached
 from babelscope.systems.ensemble import Ensemble
-from babelscope.systems.opening import open_system
+from babelscope.systems.registry import open_system
+from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.sealed_files import SealedFiles
 from tests.support.models import SOURCES, TARGETS, build_causal, spec
 
 Build = Callable[..., Path]

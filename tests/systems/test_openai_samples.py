@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from scipy.stats import chisquare
 
-from babelscope.core.answers import Drawing, capabilities
-from babelscope.systems.asking import ask_sample
-from babelscope.systems.opening import open_system
+from babelscope.core.system import Drawing, capabilities
+from babelscope.systems.contract import ask_sample
+from babelscope.systems.registry import open_system
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.chat_servers import EOS, ChatModel, answers
@@ -206,7 +206,7 @@ def test_spaces_at_the_end_that_a_server_strips_are_not_its_end(serve: Serve) ->
 
 
 def test_one_sentence_that_fails_leaves_the_others(serve: Serve) -> None:
-    from babelscope.core.answers import Unanswered
+    from babelscope.core.system import Unanswered
 
     model = ChatModel()
 

@@ -10,7 +10,7 @@ import pytest
 from babelscope.cli.systems import systems
 from babelscope.runs.study import Study
 from babelscope.runs.trust import reach_of
-from babelscope.systems.opening import SCHEMES, load_schemes, open_system, require
+from babelscope.systems.registry import SCHEMES, load_schemes, open_system, require
 from babelscope.testsets.loading import load
 from babelscope.util.errors import BabelscopeError
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import torch
 
-from babelscope.core.answers import capabilities
+from babelscope.core.system import capabilities
 from babelscope.decoding.model import Vocabulary
 from babelscope.decoding.stepwise import Stepwise
-from babelscope.systems.own import OwnSystem
+from babelscope.systems.custom import OwnSystem
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-models.md"

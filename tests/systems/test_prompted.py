@@ -11,12 +11,10 @@ import pytest
 import torch
 
 import babelscope as bs
-from babelscope.core.answers import Budget
-from babelscope.core.replies import Reply
-from babelscope.methods.answers.questions import BETTER, fill, letter_of
-from babelscope.systems.opening import open_system
-from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
-from babelscope.testsets.sets import TestSet
+from babelscope.core.system import Budget, Reply
+from babelscope.methods.prompted_choice.method import BETTER, fill, letter_of
+from babelscope.systems.registry import open_system
+from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import CHAT, SOURCES, TARGETS, build_causal
 from tests.support.toy_fixtures import Babelscope

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Drawing, Scored
+from babelscope.core.system import Drawing, Scored
 from babelscope.metrics.mbr import mbr_decode
-from babelscope.systems.risk import SAMPLES_AT_ONCE, Decoding, Sources, Weights, decoding_by, result_of
+from babelscope.systems.mbr import SAMPLES_AT_ONCE, Decoding, Sources, Weights, decoding_by, result_of
 from babelscope.util.errors import BabelscopeError
 from tests.support.toys import ToySystem
 

@@ -17,14 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.answers import Budget, Fingerprint, capabilities
+from babelscope.core.system import Budget, Fingerprint, capabilities
 from babelscope.runs.execute import run_method
 from babelscope.runs.study import Study, run_study
-from babelscope.systems.cached import cached
-from babelscope.systems.clusters import connect, disconnect
-from babelscope.systems.opening import open_system
-from babelscope.systems.spread import balanced_parts, spread
-from babelscope.systems.workers import Call, Origin, Pool, Worker
+from babelscope.systems.cache import cached
+from babelscope.systems.ray import Call, Origin, Pool, Worker, balanced_parts, connect, disconnect, spread
+from babelscope.systems.registry import open_system
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support import mortal_toys

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.core.question import Question
+from babelscope.core.system import Question
 from babelscope.testsets import (
     AmbiguousSource,
     Dependency,

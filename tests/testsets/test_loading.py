@@ -20,12 +20,11 @@ from typing import Any
 
 import pytest
 
-from babelscope.language import published_models
-from babelscope.language.parsers import open_parser, parser_language
-from babelscope.language.published_models import MODELS, find_model
+from babelscope.language import parsers
+from babelscope.language.parsers import MODELS, find_model, open_parser, parser_language
 from babelscope.testsets import load, registry
 from babelscope.testsets.registry import SETS
-from babelscope.util import download as downloading
+from babelscope.util import published as downloading
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.published import (
     NamedSet,
@@ -301,7 +300,7 @@ def known(monkeypatch: pytest.MonkeyPatch, content: bytes = MODEL) -> NamedSet:
     like = MODELS[f"udpipe/{FRENCH}"]
     file = PublishedFile("udpipe/toy.udpipe", "owner/repository/commit/toy.udpipe", 0, "", git_blob(content))
     made = replace(like, name=TOY, parts=(replace(like.parts[0], files=(file,), path=file.local),))
-    for module in (published_models, registry):
+    for module in (parsers, registry):
         monkeypatch.setattr(module, "MODELS", {**MODELS, TOY: made})
     return made
 

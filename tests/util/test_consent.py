@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from babelscope.util.consent import require_consent
+from babelscope.util.environments import require_consent
 from babelscope.util.errors import BabelscopeError
 
 

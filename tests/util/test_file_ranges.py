@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from babelscope.language.ud import read_trees, tree_ranges
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.file_ranges import FileRange, count_lines, line_ranges, parallel_rows, stream_lines
-from babelscope.util.text import read_lines
+from babelscope.util.text import FileRange, count_lines, line_ranges, parallel_rows, read_lines, stream_lines
 
 SIZES = st.integers(1, 9)
 

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.files import check_writable, replacing
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs, check_writable, replacing
 
 
 def write(path: Path, data: bytes = b"new") -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from babelscope.util.tables import FIRM, draw, wrap
+from babelscope.util.terminal import FIRM, draw, wrap
 
 LABELS = st.text("abc 日本-/", max_size=30).map(str.strip)
 NUMBERS = st.floats(-1e6, 1e6).map(lambda value: f"{value:.4g} [{value - 1:.4g}, {value + 1:.4g}]")

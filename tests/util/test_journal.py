@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.journal import Journal, keep_nothing, keeping, partial_path
-from babelscope.util.resumable import resumable_output
+from babelscope.util.journal import Journal, keep_nothing, keeping, partial_path, resumable_output
 
 ASKED = {"command": "count", "seed": 1}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.util import private_folder as module
-from babelscope.util.private_folder import private_folder
+from babelscope.util import files as module
+from babelscope.util.files import private_folder
 
 
 def test_it_is_made_for_the_user_alone(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.regular import open_regular
+from babelscope.util.files import open_regular
 
 
 def test_a_file_is_read_and_written_unbuffered_and_keeps_its_bytes_when_opened(tmp_path: Path) -> None:

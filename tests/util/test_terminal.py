@@ -20,10 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.testsets import AmbiguousSource, TestSet
-from babelscope.util.characters import HIDDEN, PATTERN, mark_hidden
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import hub_bar, progress
-from babelscope.util.terminal import Filtered, visible, visible_json
+from babelscope.util.terminal import HIDDEN, PATTERN, Filtered, mark_hidden, visible, visible_json
 from babelscope.util.text import shorten
 from tests.support.toy_fixtures import Babelscope
 
@@ -197,7 +196,7 @@ def test_loggers_and_warnings(babelscope: Babelscope, monkeypatch: pytest.Monkey
         warnings.warn(f"beware\nbabelscope: error: {HOSTILE}", stacklevel=1)
         return {}, []
 
-    monkeypatch.setattr("babelscope.systems.opening.load_schemes", log)
+    monkeypatch.setattr("babelscope.systems.registry.load_schemes", log)
     ran = babelscope("systems")
     assert ran.code == 0
     assert not steered(ran.err)
@@ -207,7 +206,7 @@ def test_loggers_and_warnings(babelscope: Babelscope, monkeypatch: pytest.Monkey
 
 def test_what_transformers_itself_logs(tmp_path: Path) -> None:
     code = (
-        "import babelscope.systems.opening as opening\n"
+        "import babelscope.systems.registry as opening\n"
         "def log():\n"
         "    from transformers.utils import logging\n"
         "    import huggingface_hub.utils.logging as hub\n"

@@ -14,14 +14,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from babelscope.annotate.guidelines import GUIDES
-from babelscope.annotate.items import LARGEST_FILE, Task, read_tasks
+from babelscope.annotate.items import GUIDES, LARGEST_FILE, Task, read_tasks
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
-from babelscope.util.files import append_synced
-from babelscope.util.json_lines import parse_json, read_json_lines
-from babelscope.util.locks import is_at, open_locked
-from babelscope.util.regular import open_regular
-from babelscope.util.text import shorten, text_fault
+from babelscope.util.files import append_synced, is_at, open_locked, open_regular
+from babelscope.util.text import parse_json, read_json_lines, shorten, text_fault
 
 Answer = Mapping[str, Any]
 """`label` and perhaps `correction`, or `score`, or `scores` and `overall`."""

@@ -14,14 +14,13 @@ from babelscope.language.ud_rules import RULES
 from babelscope.methods.challenge.annotation import shown_words
 from babelscope.methods.challenge.sets import ALL, read_instances, unit_of
 from babelscope.methods.queue import Drawn, Entry, Group, draw, share_out
-from babelscope.stats.agreement import weighted
+from babelscope.stats.agreement import CANNOT_TELL, REAL, weighted
 from babelscope.stats.intervals import proportion
-from babelscope.stats.labels import CANNOT_TELL, REAL
 from babelscope.testsets.items import ParallelSentence
 from babelscope.testsets.loading import load
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import read_json_lines
+from babelscope.util.text import read_json_lines
 
 TASK = "extraction"
 

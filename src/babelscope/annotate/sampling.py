@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from babelscope.annotate.verdicts import AutomaticJudgements
+from babelscope.annotate.agreement import AutomaticJudgements
 from babelscope.core.results import Record
 from babelscope.methods.base import find_method, method_names, restore_settings
 from babelscope.methods.queue import Group, draw, find_queue, share_out
-from babelscope.runs.queue import records_of_run
+from babelscope.runs.reading import records_of_run
 from babelscope.systems.translation_files import read_translations
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.loading import load
 from babelscope.testsets.pattern_files import match_translations
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import LocatedRecord, read_json_lines
+from babelscope.util.text import LocatedRecord, read_json_lines
 
 UNDECIDED, DECIDED, UNJUDGED = "undecided", "decided", "unjudged"
 """Strata: what a matcher could not decide, what it could, and what no matcher has judged."""

@@ -59,7 +59,7 @@ def main() -> None:
         if not code:
             code = _exit_code(functools.partial(_raise, error))
     # A module that commands which ask nobody do not need.
-    if not code and (answers := sys.modules.get("babelscope.systems.answers")) is not None:
+    if not code and (answers := sys.modules.get("babelscope.systems.cache")) is not None:
         answers.forget_unfinished()
     sys.exit(code)
 

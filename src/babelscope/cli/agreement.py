@@ -14,12 +14,11 @@ import typer
 from babelscope.cli.common import AsJson, ToFile, file_option, write_rows
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.core.results import Row
-    from babelscope.stats.agreement import Quirk, Verdict
-    from babelscope.stats.labels import Annotator
+    from babelscope.stats.agreement import Annotator, Quirk, Verdict
 
 
 Task = Literal["mucow", "winomt"]
@@ -81,7 +80,7 @@ def agreement(
 ) -> None:
     """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
-    from babelscope.util.damage import explain_damage
+    from babelscope.util.errors import explain_damage
     from babelscope.util.progress import working
 
     check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])
@@ -208,7 +207,7 @@ def _released(
 def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str, Annotator]]:
     """Annotators by file name; WinoMT's own annotations, which know rows only, apart."""
     from babelscope.stats.agreement import parse_earlier, parse_judgements
-    from babelscope.util.json_lines import read_json_lines
+    from babelscope.util.text import read_json_lines
 
     annotators: dict[str, Annotator] = {}
     earlier: dict[str, Annotator] = {}

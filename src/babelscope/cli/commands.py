@@ -50,12 +50,24 @@ class _Commands(Registry[Command]):
         return super()._checked(thing, entry)
 
 
-def _function(name: str, summary: str) -> Command:
-    return Command(name, summary, f"babelscope.cli.{name}:{name}")
+def _function(name: str, summary: str, module: str = "") -> Command:
+    return Command(name, summary, f"babelscope.cli.{module or name}:{name}")
+
+
+# Where each method describes its command.
+_JUDGING = {
+    "contrast": "contrast.command",
+    "errors": "errors.method",
+    "condition": "condition.method",
+    "space": "space.command",
+    "challenge": "challenge.command",
+    "quality": "quality",
+    "likelihood": "likelihood",
+}
 
 
 def _judging(name: str, summary: str) -> Command:
-    return Command(name, summary, f"babelscope.methods.{name}.command:COMMAND")
+    return Command(name, summary, f"babelscope.methods.{_JUDGING[name]}:COMMAND")
 
 
 def _group(name: str, summary: str) -> Command:
@@ -65,16 +77,16 @@ def _group(name: str, summary: str) -> Command:
 # In the order of the list. A summary is how the command's own help begins.
 _BUILT_IN = (
     _function("translate", "Translate lines of text."),
-    _function("sample", "Draw translations at random, in the order drawn."),
-    _function("mbr", "Choose the translation of least Bayes risk."),
+    _function("sample", "Draw translations at random, in the order drawn.", "translate"),
+    _function("mbr", "Choose the translation of least Bayes risk.", "translate"),
     Command("top-k", "Search for the most probable translations, with proof.", "babelscope.cli.top_k:top_k"),
     _function("score", "Score given translations: how probable a system finds them."),
     *(_judging(name, summary) for name, summary in BUILT_IN.items()),
     _function("run", "Run a study, or go on with it where it was stopped."),
     _function("init", "Write a study with all settings as comments."),
-    _function("merge", "Put the shards of a study together into one run."),
+    _function("merge", "Put the shards of a study together into one run.", "run"),
     _function("compare", "Compare runs: figures side by side, and their differences."),
-    _function("report", "Show runs on one page: findings, tables, pictures, every item."),
+    _function("report", "Show runs on one page: findings, tables, pictures, every item.", "run"),
     _function("systems", "List what can be opened as a system, with examples."),
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
     _function("agreement", "Measure how far annotators agree, and methods with them."),

@@ -17,13 +17,12 @@ import typer
 from babelscope.methods.command import ASKED, KEPT
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import replacing
-from babelscope.util.tables import wrap
-from babelscope.util.terminal import terminal_width, visible, write_data
+from babelscope.util.terminal import terminal_width, visible, wrap, write_data
 from babelscope.util.text import parse_lines, read_all_lines, read_lines
 
 if TYPE_CHECKING:
-    from babelscope.core.answers import Capability
     from babelscope.core.results import Record, Result, Row
+    from babelscope.core.system import Capability
     from babelscope.core.tables import Table
 
 # Lines asked at once: enough for a system to make batches of.
@@ -75,8 +74,8 @@ def open_systems(
 ) -> dict[str, Any]:
     """Systems by their names, which must be able to do what is needed."""
     from babelscope.methods.cells import systems_by_name
-    from babelscope.systems.cached import remembering
-    from babelscope.systems.opening import open_system, require
+    from babelscope.systems.cache import remembering
+    from babelscope.systems.registry import open_system, require
 
     opened = systems_by_name(open_system(spec) for spec in specs)
     found = {name: remembering(system, cache) for name, system in opened.items()}
@@ -87,7 +86,7 @@ def open_systems(
 
 def check_beam(specs: Iterable[str]) -> None:
     """Refuse a size of the beam where no system has a beam that can be set."""
-    from babelscope.systems.opening import find_scheme
+    from babelscope.systems.registry import find_scheme
 
     named = list(specs)
     if not any(find_scheme(spec).beam for spec in named):
@@ -124,7 +123,7 @@ def ask_lines(
 
     An error about a text names its file (of `source` and `target`) and line. Unanswered lines are named on stderr.
     """
-    from babelscope.systems.asking import ask_answered, relocate_errors
+    from babelscope.systems.contract import ask_answered, relocate_errors
 
     unanswered = 0
     for start in range(0, len(asked), at_once):

@@ -23,14 +23,14 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from babelscope.core.columns import Group
+    from babelscope.core.comparison import Group
     from babelscope.core.results import Row
     from babelscope.core.tables import Table
-    from babelscope.runs.covariates import SystemTable
+    from babelscope.runs.regression import SystemTable
 
 
 def compare(
@@ -106,7 +106,7 @@ def compare(
             "lines": None if svg is not None else "the picture of --svg",
         },
     )
-    from babelscope.util.damage import explain_damage
+    from babelscope.util.errors import explain_damage
 
     check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(table or ())])
     damage = explain_damage(", ".join(map(str, [*(runs or ()), *(table or ())])))
@@ -122,8 +122,8 @@ def compare(
                     write(as_line({"table": section, **row.as_json()}))
             return
         from babelscope.core import tables
-        from babelscope.core.latex import for_paper
         from babelscope.core.results import shorten_signature
+        from babelscope.core.tables import for_paper
 
         text = functools.partial(tables.as_text, width=width_for(to))
         show = tables.as_markdown if markdown else for_paper if latex else text
@@ -152,7 +152,7 @@ class _Comparison:
 
     def rows(self) -> list[tuple[str, list[Row]]]:
         """Everything, by section."""
-        from babelscope.core.factors import with_labels
+        from babelscope.core.comparison import with_labels
         from babelscope.core.results import Row
 
         figures: list[Row] = []
@@ -173,7 +173,7 @@ class _Comparison:
         from functools import partial
 
         from babelscope.core import tables
-        from babelscope.runs.comparing_prompts import prompts_table
+        from babelscope.runs.compare import prompts_table
 
         of_rows = partial(tables.of_rows, even=even)
         found = [_side_by_side_table(group, even=even) for group in self.groups]
@@ -216,15 +216,16 @@ def _compare_runs(
     figure: str,
     summary: bool,
 ) -> _Comparison:
-    from babelscope.runs import comparing, comparing_groups, comparing_prompts, regressing
-    from babelscope.runs.covariates import read_systems
+    from babelscope.runs import compare as compare_module
+    from babelscope.runs import regression
     from babelscope.runs.reading import read_run
+    from babelscope.runs.regression import read_systems
     from babelscope.util.progress import progress
 
     opened = [read_run(path) for path in runs]
-    groups = comparing.group_runs(opened, summary_only=summary)
+    groups = compare_module.group_runs(opened, summary_only=summary)
     # A run may have methods without this figure.
-    with_figure = [each for each in groups if regressing.rows_of(each.columns[0], figure)]
+    with_figure = [each for each in groups if regression.rows_of(each.columns[0], figure)]
     if opened and variables and not with_figure:
         raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     found = _Comparison(
@@ -235,17 +236,17 @@ def _compare_runs(
     with progress("comparing", len(found.groups)) as advance:
         for group in found.groups:
             if not summary:
-                found.more["paired"] += comparing.paired_differences(group)
-                found.more["evaluators"] += comparing_groups.evaluator_agreement(group, figure)
-            found.more["seeds"] += comparing_groups.seed_rows(group, patterns)
-            found.more["prompts"] += comparing_prompts.prompt_rows(group)
+                found.more["paired"] += compare_module.paired_differences(group)
+                found.more["evaluators"] += compare_module.evaluator_agreement(group, figure)
+            found.more["seeds"] += compare_module.seed_rows(group, patterns)
+            found.more["prompts"] += compare_module.prompt_rows(group)
             if variables and group in with_figure:
-                found.more["regression"] += regressing.regress_figure(group, found.known, variables, figure)
+                found.more["regression"] += regression.regress_figure(group, found.known, variables, figure)
             advance(1)
     if table and not opened:
         if len(table) > 1 or table[0].is_dir():
             raise BabelscopeError("without runs, --table is one table that has the figure, too")
-        found.more["regression"] += regressing.regress_column(table[0], figure, variables)
+        found.more["regression"] += regression.regress_column(table[0], figure, variables)
     return found
 
 
@@ -255,8 +256,8 @@ def _picture(
     """The systems of the one method and test set that has the figure, against what is known of them (figure 5)."""
     from babelscope.core.page import Point, point
     from babelscope.report.against import Mark, draw_against
-    from babelscope.runs.comparing_groups import seed_groups
-    from babelscope.runs.regressing import figure_of, rows_of, scale_of, whole_name
+    from babelscope.runs.compare import seed_groups
+    from babelscope.runs.regression import figure_of, rows_of, scale_of, whole_name
 
     chosen = [group for group in groups if rows_of(group.columns[0], figure)]
     if len(chosen) != 1:
@@ -295,10 +296,10 @@ def _picture(
 
 def _side_by_side_table(group: Group, *, even: bool) -> Table:
     """Figures of one method and test set, a column a system."""
-    from babelscope.core.columns import rows_by_figure
+    from babelscope.core.comparison import rows_by_figure
     from babelscope.core.results import even_decimals
     from babelscope.core.tables import Table, in_a_cell
-    from babelscope.runs.regressing import HISTOGRAMS
+    from babelscope.runs.regression import HISTOGRAMS
 
     figures = [(figure, rows) for figure, rows in rows_by_figure(group) if figure[0] not in HISTOGRAMS]
     labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))

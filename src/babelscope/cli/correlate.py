@@ -19,10 +19,10 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs
 
 if TYPE_CHECKING:
-    from babelscope.util.json_lines import LocatedRecord
+    from babelscope.util.text import LocatedRecord
 
 
 def correlate(
@@ -57,14 +57,13 @@ def correlate(
     yes: Yes = False,
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
+    from babelscope.annotate.agreement import read_scores
     from babelscope.annotate.answers import find_answers
-    from babelscope.annotate.scores import read_scores
-    from babelscope.metrics.preparing import prepare_metrics
-    from babelscope.metrics.records import score_records
+    from babelscope.metrics.corpus import prepare_metrics, score_records
     from babelscope.runs.reading import check_if_of_a_run
     from babelscope.stats.correlation import human_correlations, parse_scores
-    from babelscope.util.json_lines import read_json_lines
     from babelscope.util.progress import working
+    from babelscope.util.text import read_json_lines
 
     refuse_unused(
         context,

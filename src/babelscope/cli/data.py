@@ -24,7 +24,7 @@ DataDir = Annotated[
 @app.command("list")
 def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """List the public test sets that can be loaded by name, and the parser models."""
-    from babelscope.language.published_models import MODELS
+    from babelscope.language.parsers import MODELS
     from babelscope.testsets.registry import SETS
 
     rows = [_overview(named, data_dir) for named in SETS.values()]
@@ -136,7 +136,7 @@ def make_metric(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Make the Python environment that a metric runs in, and download its model; what is there is kept."""
-    from babelscope.metrics.preparing import prepare_metrics
+    from babelscope.metrics.corpus import prepare_metrics
 
     with telling_what_is_kept(f"what is unfinished will be made again; {GO_ON}"):
         for metric in prepare_metrics(names, yes=yes):

@@ -19,7 +19,7 @@ from babelscope.util.terminal import visible
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from babelscope.core.answers import Capability
+    from babelscope.core.system import Capability
     from babelscope.methods.base import Method
     from babelscope.testsets import TestSet
 
@@ -131,7 +131,7 @@ def _load(folder: Path, specs: Iterable[str]) -> dict[str, TestSet]:
 
 def _roles(method: Method, systems: Sequence[str]) -> dict[str, str]:
     """A system for each role but that of the tested ones, which must all be able to do what is needed."""
-    from babelscope.systems.opening import find_scheme
+    from babelscope.systems.registry import find_scheme
 
     def able(spec: str, needed: Sequence[Capability]) -> bool:
         has = find_scheme(spec).capabilities

@@ -29,7 +29,7 @@ from babelscope.cli.common import (
 from babelscope.cli.shell import answers_kept, telling_what_is_kept, typed_options, work_kept_in
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def _by_prompts(systems: Sequence[Mapping[str, Any]], prompts: Sequence[str]) ->
     """The systems of a study, those that take prompts with these."""
     if not prompts:
         return list(systems)
-    from babelscope.systems.opening import takes_prompts
+    from babelscope.systems.registry import takes_prompts
 
     asked = [each for each in systems if isinstance(each["spec"], str) and takes_prompts(each["spec"])]
     if not asked:
@@ -288,7 +288,7 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
 
 def _telling_damage(stored: Path | None) -> contextlib.AbstractContextManager[None]:
     """Records of a run that is judged again may have been edited."""
-    from babelscope.util.damage import explain_damage
+    from babelscope.util.errors import explain_damage
 
     return contextlib.nullcontext() if stored is None else explain_damage(str(stored))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -10,25 +11,256 @@ import typer
 from babelscope.cli.common import (
     AsJson,
     OfWorld,
+    Records,
     Seed,
     file_option,
     folder_option,
+    open_systems,
     paragraph,
     print_json,
+    then_records,
     write_rows,
 )
-from babelscope.cli.going_on import going_on
-from babelscope.cli.lab_augment import Device, Quiet, Threads, augment
-from babelscope.cli.lab_locality import locality
 from babelscope.cli.lab_prepare import prepare
-from babelscope.cli.shell import NOTHING_KEPT, PARTS_KEPT, ShellGroup, telling_what_is_kept, work_kept_in
-from babelscope.cli.truth import truth
+from babelscope.cli.shell import (
+    NOTHING_KEPT,
+    PARTS_KEPT,
+    ShellGroup,
+    going_on,
+    telling_what_is_kept,
+    work_kept_in,
+)
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import terminal_width
+from babelscope.util.files import check_outputs
+from babelscope.util.terminal import terminal_width, visible
 
 if TYPE_CHECKING:
-    from babelscope.lab.training.seeds import Train
-    from babelscope.lab.training.settings import TrainingSettings
+    from babelscope.lab.training.settings import Train, TrainingSettings
+
+
+# --- `babelscope lab truth`: conditioning's verdicts held against what the lab's grammar knows ---------------------
+
+
+class Suite(StrEnum):
+    """Test sets of ambiguous sources."""
+
+    gender = "gender"
+    gender_marked = "gender-marked"
+    senses = "senses"
+    senses_other = "senses-other"
+
+
+def truth(
+    evaluator: Annotated[str, typer.Option(metavar="SYSTEM", help="The system that judges translations.")],
+    system: Annotated[
+        list[str], typer.Option(metavar="SYSTEM", help="Whose translations are judged; may be repeated.")
+    ] = [],  # noqa: B006
+    tests: Annotated[list[Suite], typer.Option(help="A test set of the lab; else all four.")] = [],  # noqa: B006
+    n: Annotated[int, typer.Option("--n", min=24, help="Items of each test set.")] = 500,
+    seed: Annotated[int, typer.Option(help="Of the test items, and of mistakes.")] = 2026,
+    share: Annotated[
+        float, typer.Option(min=0, max=1, help="How many of the grammar's translations get a mistake.")
+    ] = 0.5,
+    samples: Annotated[
+        bool, typer.Option("--samples", help="Judge a random sample of each system's translations too.")
+    ] = False,
+    world: OfWorld = "easy",
+    protocol: Annotated[
+        Literal["checked", "strict", "paper"],
+        typer.Option(
+            help="strict: leave out verdicts within the evaluator's noise. paper: do not test the evaluator."
+        ),
+    ] = "checked",
+    records: Records = None,
+    as_json: AsJson = False,
+) -> None:
+    """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
+    from babelscope.lab.experiments.truth import compare_with_truth
+    from babelscope.lab.grammar.worlds import find_world
+    from babelscope.systems.registry import require
+    from babelscope.util.progress import progress
+
+    check_outputs({"--records": records}, inputs=[evaluator, *system])
+    specs = list(dict.fromkeys([evaluator, *system]))
+    opened = dict(zip(specs, open_systems(specs, cache=None).values(), strict=True))
+    require(opened[evaluator], "score", what_for="lab truth")
+    for spec in system:
+        require(opened[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth")
+    suites: list[Any] = [suite.value for suite in tests or Suite]
+    conditions = find_world(world)
+    given: dict[str, Any] = {"n": n, "seed": seed, "share": share, "samples": samples}
+    of = {} if world == "easy" else {"world": world}
+    of |= {} if protocol == "checked" else {"protocol": protocol}
+    asked_for = [opened[spec] for spec in (evaluator, *system)]
+    with going_on("lab truth", records, asked_for, tests=suites, **given, **of) as (_, asked):
+        rows, judged = [], []
+        with progress("judging", len(suites)) as advance:
+            for suite in suites:
+                found, items = compare_with_truth(
+                    asked[0], asked[1:], suite=suite, world=conditions, protocol=protocol, **given
+                )
+                rows += found
+                judged += items
+                advance(1)
+        with then_records(records, judged):
+            write_rows(rows, as_json=as_json)
+
+
+# --- `babelscope lab augment`: real pairs with forward and back-translations, as one text for training -------------
+
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
+Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+
+
+def augment(
+    out: Annotated[Path, folder_option("A folder of its own for the text.")],
+    source: Annotated[Path | None, file_option("Real sources, one a line.")] = None,
+    target: Annotated[Path | None, file_option("Their translations.")] = None,
+    forward: Annotated[Path | None, folder_option("A model that translates the sources.")] = None,
+    backward: Annotated[Path | None, folder_option("A model that translates the targets back.")] = None,
+    more_source: Annotated[Path | None, file_option("Translate these sources instead.")] = None,
+    more_target: Annotated[Path | None, file_option("Translate these targets back instead.")] = None,
+    real: Annotated[bool, typer.Option(help="Whether the real pairs are part of the text.")] = True,
+    beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
+    sample: Annotated[bool, typer.Option("--sample", help="Draw translations from the model.")] = False,
+    seed: Seed = 1,
+    tagged: Annotated[
+        bool, typer.Option("--tagged", help="Begin sources of machine-made pairs with <FT> or <BT>.")
+    ] = False,
+    threads: Threads = 0,
+    device: Device = "cpu",
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+) -> None:
+    """Add a model's translations to parallel text, forward or back; after a kill, run again to go on."""
+    from babelscope.lab.training.augmenting import Augmentation, Decoding
+    from babelscope.lab.training.augmenting import augment as augment_text
+
+    plan = Augmentation(
+        source=source,
+        target=target,
+        forward=forward,
+        backward=backward,
+        more_source=more_source,
+        more_target=more_target,
+        real=real,
+        tagged=tagged,
+        decoding=Decoding(beam, seed if sample else None),
+    )
+    with telling_what_is_kept(work_kept_in(out)):
+        card = augment_text(plan, out, threads=threads, device=device, quiet=quiet)
+    for origin, count in card["origins"].items() if as_json else ():
+        whole = count["pairs"] + sum(count["left_out"].values())
+        row = {"name": origin, "value": count["pairs"], "n": whole, "left_out": count["left_out"]}
+        print_json({**row, "folder": str(out)})
+    if not as_json:
+        print("\n".join(_summary(card, out)))
+
+
+def _summary(card: dict[str, Any], out: Path) -> list[str]:
+    from babelscope.lab.training.augmenting import ORIGIN
+
+    lines = [f"{'origin':<12}{'lines':>12}{'pairs':>12}{'left out':>12}"]
+    for origin, count in card["origins"].items():
+        left = sum(count["left_out"].values())
+        lines.append(f"{origin:<12}{count['pairs'] + left:>12,}{count['pairs']:>12,}{left:>12,}")
+        lines += [f"    {why:<32}{n:>16,}" for why, n in count["left_out"].items()]
+    lines.append(f"{'all':<12}{'':>12}{card['pairs']:>12,}")
+    return [*lines, f"text, and in {ORIGIN} where each line is from:", f"    {visible(str(out))}"]
+
+
+# --- `babelscope lab locality`: does an architecture expect neighbours to stay neighbours? -------------------------
+
+
+Model = StrEnum("Model", ["learned", "sine", "bilstm"])
+Setting = StrEnum("Setting", ["regular", "permuted", "reversed", "positions"])
+
+
+def locality(
+    out: Annotated[Path, folder_option("Where data and figures are kept.")],
+    model: Annotated[list[Model] | None, typer.Option(help="May be repeated; else all.")] = None,
+    setting: Annotated[list[Setting] | None, typer.Option(help="May be repeated; else all.")] = None,
+    length: Annotated[int | None, typer.Option(min=3, help="Words or pieces of every source [18].")] = None,
+    permutation: Annotated[
+        str,
+        typer.Option(
+            metavar="NUMBERS",
+            help="Where the token at each place goes, from 0; else the paper's for 18, or one by the seed.",
+        ),
+    ] = "",
+    source: Annotated[Path | None, file_option("Learn from text of your own, not the lab's.")] = None,
+    target: Annotated[Path | None, file_option("Its translation.")] = None,
+    pieces: Annotated[int, typer.Option(min=0, help="BPE pieces of each language of it; 0: words.")] = 0,
+    layers: Annotated[
+        int | None, typer.Option(min=1, max=100, help="Of a Transformer, each side [2].")
+    ] = None,
+    width: Annotated[int | None, typer.Option(min=2, help="Of all layers [96].")] = None,
+    heads: Annotated[int | None, typer.Option(min=1, help="Of attention [4].")] = None,
+    sentences: Annotated[int | None, typer.Option(min=10, help="To train on [4000; own text: all].")] = None,
+    dev: Annotated[
+        int | None, typer.Option(min=0, help="To choose the epoch by [0, the last; own text: 500].")
+    ] = None,
+    test: Annotated[int | None, typer.Option(min=1, help="To test on [1000].")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of training [10].")] = None,
+    repetitions: Annotated[int | None, typer.Option(min=1, help="Networks of each kind [3].")] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Networks trained at once, a core each.")] = 2,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Tiny sizes, to see how it goes: says nothing about a bias.")
+    ] = False,
+    quiet: Quiet = False,
+    as_json: AsJson = False,
+    seed: Seed = 1,
+) -> None:
+    """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
+    from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quick_plan
+    from babelscope.lab.experiments.locality import locality as experiment
+
+    options = {
+        "length": length,
+        "sentences": sentences,
+        "epochs": epochs,
+        "repetitions": repetitions,
+        "layers": layers,
+        "width": width,
+        "heads": heads,
+        "dev": dev,
+        "test": test,
+    }
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    given |= {"permutation": _numbers(permutation), "seed": seed}
+    if (source is None) != (target is None):
+        raise BabelscopeError("text of your own needs both --source and --target")
+    own = None
+    if source and target:
+        from babelscope.lab.experiments.locality import plan_for, read_own_text
+
+        usual = (quick_plan() if quick else Plan()).length
+        own = read_own_text(source, target, length=length or usual, pieces=pieces)
+        plan = plan_for(own, pieces=pieces, quick=quick, given=given)
+    elif pieces:
+        raise BabelscopeError(
+            "--pieces is for text of your own (--source, --target); the lab's tokens are words"
+        )
+    else:
+        plan = (quick_plan if quick else Plan)(**given)
+    models = [name for name in MODELS if not model or name in model]
+    settings = [name for name in SETTINGS if not setting or name in setting]
+    with telling_what_is_kept(work_kept_in(out)):
+        rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet, own=own)
+    write_rows(rows, as_json=as_json)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    words = text.replace(",", " ").split()
+    if not all(word.isdecimal() for word in words):
+        raise BabelscopeError(f"--permutation {text!r} must be numbers with spaces between, such as 2 0 1")
+    return tuple(int(word) for word in words)
+
+
+# --- `babelscope lab`: the embedded world, and training on it or on any parallel text ------------------------------
+
 
 app = ShellGroup("Make parallel text, and train and distill translation models.")
 app.command("truth")(truth)
@@ -231,7 +463,7 @@ def _train_and_print(
 ) -> None:
     """Train one model in `out`, or several in its subfolders, and print their figures."""
     from babelscope.core.results import render
-    from babelscope.lab.training.seeds import seed_rows, train_seeds
+    from babelscope.lab.training.settings import seed_rows, train_seeds
 
     if seeds > 1 and not has_dev:
         raise BabelscopeError(
@@ -327,11 +559,11 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
-    from babelscope.lab.experiments.evaluation import SEED
-    from babelscope.lab.experiments.evaluation import evaluate as evaluate_system
+    from babelscope.lab.experiments.truth import SEED
+    from babelscope.lab.experiments.truth import evaluate as evaluate_system
     from babelscope.lab.grammar.worlds import find_world
     from babelscope.lab.shipped import model_names
-    from babelscope.systems.opening import open_system, require
+    from babelscope.systems.registry import open_system, require
     from babelscope.util.progress import progress
 
     conditions = find_world(world)

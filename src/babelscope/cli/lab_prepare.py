@@ -10,7 +10,7 @@ import typer
 
 from babelscope.cli.common import AsJson, Seed, file_option, folder_option, print_json
 from babelscope.cli.shell import NOTHING_KEPT, telling_what_is_kept
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs
 from babelscope.util.terminal import terminal_width, visible
 
 Key = Literal["pair", "source", "target"]
@@ -50,7 +50,7 @@ def prepare(
     as_json: AsJson = False,
 ) -> None:
     """Filter line-parallel text by length ratio, language, alignment and repetition; counts what each removes."""
-    from babelscope.lab.training.pair_filters import Preparation
+    from babelscope.lab.training.preparing import Preparation
     from babelscope.lab.training.preparing import prepare as prepare_text
 
     left_out: Any = tuple(dict.fromkeys(each.value for each in skip))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,39 +13,263 @@ import typer
 
 from babelscope.cli.common import (
     AsJson,
+    Cache,
     Form,
     Seed,
+    Systems,
     ToFile,
     as_line,
+    check_beam,
     file_option,
+    folder_option,
+    open_systems,
     output,
     paragraph,
     print_json,
+    write_file,
+    write_rows,
 )
-from babelscope.cli.cues import cues
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_counts import occupations, senses
-from babelscope.cli.make_machine import Mode, machine_references
 from babelscope.cli.shell import (
     NOTHING_KEPT,
     PARTS_KEPT,
     ShellGroup,
+    going_on,
     refuse_unused,
     telling_what_is_kept,
+    typed_options,
 )
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.file_ranges import count_lines, stream_lines
-from babelscope.util.files import replacing
-from babelscope.util.journal import file_stamp
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs, replacing
+from babelscope.util.journal import Streamed, file_stamp, resumable_output
 from babelscope.util.progress import progress
-from babelscope.util.resumable import Streamed, resumable_output
 from babelscope.util.terminal import write_data
-from babelscope.util.text import require_equal_counts
+from babelscope.util.text import count_lines, require_equal_counts, stream_lines
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
+    from babelscope.making.cue_search import CuedTestSet
     from babelscope.making.pairs import PairsOfFiles
+
+
+# --- `babelscope make machine-references`: minimal pairs from machine translations of the same sources -------------
+
+
+Mode = Annotated[
+    str | None,
+    typer.Option(metavar="MODE", help="For types with several: strict (the default), clean, as-released."),
+]
+
+
+def machine_references(
+    context: typer.Context,
+    tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],
+    system: Systems,
+    to: Annotated[Path, file_option("Write the pairs that were made there, as JSON, one a line.")],
+    share: Annotated[
+        list[float] | None,
+        typer.Option(
+            metavar="SHARE", help="Of the sources, for each system in turn, as in 0.25; else equal shares."
+        ),
+    ] = None,
+    queue: Annotated[Path | None, file_option("Where to write what a person must judge.")] = None,
+    answers: Annotated[Path | None, file_option("An earlier queue with answers in it.")] = None,
+    with_human: Annotated[
+        bool, typer.Option("--with-human", help="Write the human pairs too, to compare both kinds.")
+    ] = False,
+    score_with: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SYSTEM", help="Also report how the discrepancy to this system's translations shifts."
+        ),
+    ] = None,
+    mode: Mode = None,
+    beam: Annotated[int, typer.Option(min=1, help="Of the translations.")] = 5,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    cache: Cache = None,
+    data_dir: Annotated[Path | None, folder_option("Folder of the named test sets.")] = None,
+) -> None:
+    """Make minimal pairs from machine translations of the sources of others, validated by the human references.
+
+    What became of the pairs, and what that did to the test set, goes to stdout.
+    """
+    from babelscope.annotate.answers import read_judged
+    from babelscope.making.machine_references import check_answers
+    from babelscope.making.machine_references import machine_references as make
+    from babelscope.making.machine_tests import bias_rows, marked
+    from babelscope.testsets import MinimalPair, load
+    from babelscope.util.digests import digest_json
+    from babelscope.util.progress import progress
+
+    if "beam" in typed_options(context):
+        check_beam([*system, *([score_with] if score_with is not None else [])])
+    check_outputs({"--to": to, "--queue": queue}, inputs=[tests, answers, score_with, *system])
+    if queue is not None and queue.exists() and check_answers(read_judged(queue)):
+        raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
+    known = check_answers(read_judged(answers)) if answers is not None else []
+    pairs = load(tests, data_dir=data_dir).items_of(MinimalPair, what_for="machine-references")
+    opened = open_systems(system, "translate", cache=cache, what_for="machine-references")
+    judges: list[Any] = []
+    if score_with is not None:
+        about = "the discrepancy"
+        judges += open_systems([score_with], "score", "translate", cache=cache, what_for=about).values()
+    how: dict[str, Any] = {"mode": mode, "beam": beam, "seed": seed}
+    with going_on(
+        "make machine-references",
+        to,
+        [*opened.values(), *judges],
+        tests=digest_json([pair.as_json() for pair in pairs]),
+        answers=digest_json(known),
+        shares=share or [],
+        scored=score_with is not None,
+        **how,
+    ) as (_, asked):
+        translators, scorers = asked[: len(opened)], asked[len(opened) :]
+        with progress("translating", len(pairs)) as advance:
+            outcomes = []
+            for outcome in make(pairs, translators, shares=share or (), answers=known, **how):
+                outcomes.append(outcome)
+                advance(1)
+        human = [marked(outcome) for outcome in outcomes]
+        made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
+        written = [*human, *made] if with_human else made
+        write_file(to, Form.JSON, (as_line(pair.as_json()) for pair in written))
+        queued = [outcome for outcome in outcomes if outcome.verdict == "queued"]
+        if queue is not None:
+            write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
+        distances = _discrepancies(scorers[0], [*human, *made], beam) if scorers else None
+        rows = bias_rows(outcomes, distances)
+        # For people, all there is about the whole, and of each phenomenon how much is left.
+        brief = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
+        write_rows(rows if as_json else brief, as_json=as_json)
+        if queued and queue is None:
+            typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
+
+
+def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, float]:
+    """By item, the discrepancy to what the system itself says, where there is one."""
+    from babelscope.runs.execute import run_method
+
+    judged = run_method("contrast", scorer, pairs, discrepancy="paper", beam=beam, detect_in_output="no")
+    found = {record["id"]: record["discrepancy"] for record in judged.records}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+# --- `babelscope make cues`: words that tell the senses of ambiguous words apart, put into their sources -----------
+
+
+def cues(
+    context: typer.Context,
+    tests: Annotated[
+        str,
+        typer.Option(
+            metavar="TESTS", help="Ambiguous sources, each with `word`, `gold` (its sense) and `reference`."
+        ),
+    ],
+    evaluator: Annotated[
+        str, typer.Option(metavar="SYSTEM", help="Scores references under sources with candidates.")
+    ],
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="A masked language model of transformers: a folder, or a name such as roberta-large.",
+        ),
+    ] = None,
+    candidates: Annotated[
+        Path | None, file_option("Candidates instead of a model, as in the released file.")
+    ] = None,
+    select_on: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TESTS", help="Find and select cues on this test set, and test all of the other."
+        ),
+    ] = None,
+    share: Annotated[
+        float, typer.Option(min=0.01, max=0.99, help="Share of sentences to select on, which are not tested.")
+    ] = 0.5,
+    protocol: Annotated[
+        Literal["checked", "paper"],
+        typer.Option(help="paper: as the conditioning paper's code, which selects on what it tests."),
+    ] = "checked",
+    criterion: Annotated[
+        Literal["difference", "reference"],
+        typer.Option(
+            help="difference: tells references of the senses apart. reference: right references score well under "
+            "correct cues and badly under incorrect ones (appendix D; always so with --protocol paper)."
+        ),
+    ] = "difference",
+    seed: Seed = 0,
+    save_cues: Annotated[
+        Path | None, file_option("Write the cues of every item there, as the released file has them.")
+    ] = None,
+    save_candidates: Annotated[Path | None, file_option("Write the candidates there.")] = None,
+    to: ToFile = None,
+) -> None:
+    """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
+    from babelscope.language.cues import read_candidates, write_cues
+    from babelscope.making.cue_search import MaskedModel, make_cues, write_candidates
+    from babelscope.testsets.loading import load
+    from babelscope.util.digests import digest_json
+    from babelscope.util.errors import BabelscopeError
+
+    if (model is None) == (candidates is None):
+        raise BabelscopeError("make cues needs either --model or --candidates")
+    if select_on is not None and protocol == "paper":
+        raise BabelscopeError("--protocol paper selects on what it tests: leave --select-on out")
+    paper = "--protocol checked" if protocol == "paper" else None
+    refuse_unused(
+        context,
+        {
+            "share": paper or (None if select_on is None else "tests without --select-on"),
+            "criterion": None if criterion == "reference" else paper,
+        },
+    )
+    check_outputs(
+        {"--save-cues": save_cues, "--save-candidates": save_candidates, "--to": to},
+        inputs=[tests, candidates, select_on, evaluator],
+    )
+    loaded = load(tests)
+    other = load(select_on) if select_on is not None else None
+    given = read_candidates(candidates) if candidates is not None else None
+    (scorer,) = open_systems([evaluator], "score", cache=None, what_for="make cues").values()
+    masked = MaskedModel(model) if model is not None else None
+    mode = "paper" if protocol == "paper" else "words"
+    settings: dict[str, Any] = {"mode": mode, "criterion": criterion, "share": share, "seed": seed}
+    with going_on(
+        "make cues",
+        to,
+        [scorer],
+        tests=digest_json([item.as_json() for item in loaded]),
+        select_on=digest_json([item.as_json() for item in other]) if other is not None else None,
+        candidates=digest_json(given),
+        model=masked.files() if masked is not None else None,
+        **settings,
+    ) as (keep, asked):
+        more: dict[str, Any] = {"candidates": given, "select_on": other, "keep": keep}
+        made = make_cues(loaded, asked[0], masked, **more, **settings)
+        if save_cues is not None:
+            write_file(save_cues, Form.JSON, write_cues(made.by_item))
+        if save_candidates is not None:
+            write_file(save_candidates, Form.JSON, [write_candidates(made.candidates)])
+        with output(to, Form.JSON) as write:
+            for item in made.tests:
+                write(as_line(item.as_json()))
+        print(paragraph(_described(made)), file=sys.stderr)
+
+
+def _described(made: CuedTestSet) -> str:
+    left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
+    return (
+        f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
+        f"{len(made.tests)} items to test{left_out}"
+    )
+
+
+# --- `babelscope make`: test sets from parallel text ---------------------------------------------------------------
+
 
 app = ShellGroup("Make test sets from sources and references.")
 app.command("cues")(cues)
@@ -157,8 +382,7 @@ def audit(
     to: ToFile = None,
 ) -> None:
     """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
-    from babelscope.making.audit import sample_for_audit
-    from babelscope.making.pairs import report_progress
+    from babelscope.making.pairs import report_progress, sample_for_audit
 
     check_outputs({"--to": to}, inputs=[source, reference])
     with progress("making pairs", _lines(source, reference)) as advance:

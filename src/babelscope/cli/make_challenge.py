@@ -14,11 +14,9 @@ import typer
 from babelscope.cli.common import AsJson, file_option, write_rows
 from babelscope.cli.shell import PARTS_KEPT, refuse_unused, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.files import replacing
-from babelscope.util.journal import file_stamp
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs, replacing
+from babelscope.util.journal import file_stamp, resumable_output
 from babelscope.util.progress import progress
-from babelscope.util.resumable import resumable_output
 from babelscope.util.terminal import terminal_width
 from babelscope.util.version import __version__
 

@@ -25,11 +25,11 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.core.results import Row
-    from babelscope.making.occupations import GenderCounts
+    from babelscope.making.counts import GenderCounts
     from babelscope.testsets.items import AmbiguousSource
 
 Source = Annotated[Path, file_option("Sources of the training text, one a line.")]
@@ -68,8 +68,8 @@ def senses(
     as_json: AsJson = False,
 ) -> None:
     """Count frequent and rare senses of words in your own training text. Figures of `condition` then follow them."""
-    from babelscope.language.lemmas import lemmatise as make_lemmas
-    from babelscope.making.senses import count_senses, read_lexicon, sense_rows, split_pairs, with_frequencies
+    from babelscope.language.registry import lemmatise as make_lemmas
+    from babelscope.making.counts import count_senses, read_lexicon, sense_rows, split_pairs, with_frequencies
     from babelscope.util.progress import progress
 
     if lemmas is not None and lemmatise:
@@ -171,7 +171,7 @@ def occupations(
 ) -> None:
     """Count genders of occupations in training and distilled text. Correlate them with labour statistics."""
     from babelscope.core.results import render
-    from babelscope.making.occupations import correlation_rows, ratio_rows, read_labour, with_majorities
+    from babelscope.making.counts import correlation_rows, ratio_rows, read_labour, with_majorities
 
     if (counts is None) == (source is None or target is None or not words):
         raise BabelscopeError("make occupations needs --source, --target and --words, or --counts")
@@ -211,7 +211,7 @@ def occupations(
 def _counts_of_text(
     source: Path, target: Path, distilled: Path | None, words: str
 ) -> tuple[GenderCounts, list[str]]:
-    from babelscope.making.occupations import count_genders
+    from babelscope.making.counts import count_genders
     from babelscope.methods.patterns.flow import read_queries
     from babelscope.util.progress import working
 
@@ -221,8 +221,8 @@ def _counts_of_text(
 
 
 def _stored_counts(path: Path) -> tuple[GenderCounts, list[str]]:
-    from babelscope.making.occupations import GenderCounts
-    from babelscope.methods.patterns.word_flows import read_counts
+    from babelscope.making.counts import GenderCounts
+    from babelscope.methods.patterns.flow import read_counts
 
     flows, stages = read_counts(path)
     return GenderCounts.from_flows(flows), stages

@@ -2,11 +2,186 @@
 
 from __future__ import annotations
 
-from babelscope.cli.flow import flow
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from babelscope.cli.common import (
+    AsJson,
+    Form,
+    ToFile,
+    file_option,
+    write_file,
+    write_rows,
+)
 from babelscope.cli.judging import function_of
-from babelscope.cli.shell import ShellGroup
-from babelscope.methods.patterns.mucow.command import COMMAND as MUCOW
-from babelscope.methods.patterns.winomt.command import COMMAND as WINOMT
+from babelscope.cli.shell import ShellGroup, refuse_unused
+from babelscope.methods.patterns.mucow import COMMAND as MUCOW
+from babelscope.methods.patterns.winomt import COMMAND as WINOMT
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.files import check_outputs
+
+if TYPE_CHECKING:
+    from babelscope.core.results import Row
+    from babelscope.making.counts import Flow
+
+
+# --- `babelscope patterns flow`: how senses or genders shift from data to distilled data to student ----------------
+
+
+# Of the middle of the scale, so that they can be told from a light and from a dark ground.
+_COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
+
+
+def flow(
+    context: typer.Context,
+    source: Annotated[Path | None, file_option("Sources, one a line.")] = None,
+    data: Annotated[Path | None, file_option("Their translations in the training data.")] = None,
+    words: Annotated[
+        str,
+        typer.Option(
+            metavar="QUERIES",
+            help="Words to look for: lab:occupations, lab:senses, or a file "
+            "{word: {src_forms: [...], tgt_forms_CLASS: [...], ...}}.",
+        ),
+    ] = "",
+    distilled: Annotated[
+        list[Path] | None, file_option("A teacher's translations; may be repeated, one a seed.")
+    ] = None,
+    student: Annotated[
+        list[Path] | None, file_option("Its student's translations, as many and in the same order.")
+    ] = None,
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
+        ),
+    ] = None,
+    word: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
+        ),
+    ] = None,
+    by_word: Annotated[
+        bool, typer.Option("--by-word", help="Draw the words as a column of --svg: which one goes where.")
+    ] = False,
+    flows: Annotated[Path | None, file_option("Write rows [from, to, count] there, as JSON.")] = None,
+    svg: Annotated[Path | None, file_option("Draw a Sankey diagram there.")] = None,
+    as_json: AsJson = False,
+    to: ToFile = None,
+) -> None:
+    """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
+    from babelscope.methods.patterns.flow import choose_words, read_counts, share_rows
+
+    _check_inputs(context, source, data, words, counts)
+    refuse_unused(context, {"by_word": None if svg is not None else "the diagram of --svg"})
+    teachers, students = distilled or [], student or []
+    check_outputs(
+        {"--flows": flows, "--svg": svg, "--to": to},
+        inputs=[source, data, words, counts, *teachers, *students],
+    )
+    if counts is not None:
+        every, stages = read_counts(counts)
+        found = choose_words(every, word or [])
+        rows = share_rows(found, stages)
+    else:
+        found, rows, stages = _of_text(
+            source or Path(), data or Path(), words, teachers, students, word or []
+        )
+    if svg is not None and len(stages) == 1 and not by_word:
+        raise BabelscopeError(
+            "a Sankey diagram needs --distilled, or --distilled and --student, or --by-word"
+        )
+    with contextlib.ExitStack() as after:
+        if flows is not None:
+            lines = [json.dumps(found, ensure_ascii=False, indent=1)]
+            after.callback(write_file, flows, Form.JSON, lines)
+        if svg is not None:
+            after.callback(write_file, svg, Form.LINES, [_picture(found, stages, by_word=by_word)])
+        write_rows(rows, as_json=as_json, to=to)
+
+
+def _check_inputs(
+    context: typer.Context, source: Path | None, data: Path | None, words: str, counts: Path | None
+) -> None:
+    """Text is counted, or counts are given."""
+    if (counts is None) == (source is None or data is None or not words):
+        raise BabelscopeError("patterns flow needs --source, --data and --words, or --counts")
+    of_text = ("source", "data", "words", "distilled", "student")
+    refuse_unused(context, dict.fromkeys(of_text, None if counts is None else "text, not --counts"))
+
+
+def _of_text(
+    source: Path, data: Path, words: str, teachers: list[Path], students: list[Path], chosen: list[str]
+) -> tuple[list[Flow], list[Row], list[str]]:
+    """Mean flows, shares and changes, and the stages, counted in line-parallel text."""
+    from babelscope.methods.patterns.flow import (
+        choose_words,
+        find_occurrences,
+        mean_flows,
+        read_queries,
+        shift_rows,
+    )
+    from babelscope.util.progress import progress
+
+    if students and len(students) != len(teachers):
+        raise BabelscopeError(
+            f"each student needs its teacher's data: there are {len(teachers)} --distilled "
+            f"and {len(students)} --student"
+        )
+    stages = ["data", *(["distilled"] if teachers else []), *(["student"] if students else [])]
+    queries = read_queries(words)
+    versions: list[tuple[Path, ...]] = (
+        list(zip(teachers, students, strict=True)) if students else [(each,) for each in teachers]
+    )
+    models = []
+    with progress("counting words", len(versions) or 1) as advance:
+        for rest in versions or [()]:
+            models.append(find_occurrences(source, dict(zip(stages, (data, *rest), strict=True)), queries))
+            advance(1)
+    found = choose_words(mean_flows(models, stages), chosen)
+    known = {start for start, *_ in found}
+    kept = [[each for each in own if each.word in known] for own in models]
+    return found, shift_rows(kept, stages), stages
+
+
+def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
+    """A Sankey diagram of the classes from stage to stage, with what is not identified (other) in the middle."""
+    from babelscope.methods.patterns.flow import WORD_NODE, flows_by_word, merge_words
+    from babelscope.report.flows import sankey
+
+    moved = flows_by_word(flows, stages) if by_word else merge_words(flows, stages)
+    in_words = {start: start.removeprefix(WORD_NODE) for start, *_ in moved if start.startswith(WORD_NODE)}
+    classes = sorted(
+        {_class(name) for start, end, _ in moved for name in (start, end) if name not in in_words}
+    )
+    coloured = [name for name in classes if name != "other"]
+    ordered = [*coloured[:1], *(name for name in classes if name == "other"), *coloured[1:]]
+    colours = dict(zip(coloured, _COLOURS, strict=False))
+    nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
+    total = sum(count for _, end, count in flows if end.rsplit("_", 2)[1] == stages[0])
+    shares = "; ".join(f"{start} to {end}: {count / total:.1%}" for start, end, count in moved)
+    return sankey(
+        moved,
+        title=f"{', '.join(coloured)}: from {' to '.join(stages)}",
+        description=f"Of {total:,.0f} occurrences, {shares}",
+        labels={name: in_words.get(name, _class(name)) for name in nodes},
+        colours={name: colours.get(_class(name), "currentColor") for name in nodes if name not in in_words},
+        headings=[*([""] if by_word else []), *stages],
+        order=[*in_words, *(f"{stage}_{name}" for stage in stages for name in ordered)],
+        height=max(380.0, 24.0 * len(in_words)),
+    )
+
+
+def _class(node: str) -> str:
+    return node.partition("_")[2]
+
 
 app = ShellGroup("Judge given translations by known words and word forms. The baselines of `condition`.")
 app.command("winomt")(function_of(WINOMT))

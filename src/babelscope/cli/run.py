@@ -2,18 +2,68 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import AllRows, AsJson, folder_option, place_of, places_of, print_json, result_text
-from babelscope.cli.report import NAME, WithReport
+from babelscope.cli.common import (
+    AllRows,
+    AsJson,
+    Seed,
+    folder_option,
+    place_of,
+    places_of,
+    print_json,
+    result_text,
+)
 from babelscope.cli.shell import refuse_unused, telling_what_is_kept, work_kept_in
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.files import check_outputs
+from babelscope.util.terminal import terminal_width, visible, wrap
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
+
+
+NAME = "report.html"
+
+WithReport = Annotated[
+    bool, typer.Option("--report/--no-report", help=f"Write {NAME} into the run folder, for people.")
+]
+
+
+def report(
+    runs: Annotated[
+        list[Path], typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out.")
+    ],
+    to: Annotated[
+        Path | None,
+        typer.Option(
+            "--to",
+            "-o",
+            metavar="FILE.html",
+            help=f"The page, in one file; an earlier one is replaced. Else {NAME}, which must not exist.",
+        ),
+    ] = None,
+    items: Annotated[
+        int, typer.Option(min=1, help="Single items of a method in the page; of more, a sample is taken.")
+    ] = 5000,
+    seed: Seed = 0,
+) -> None:
+    """Show runs on one page: findings, tables, pictures, every item. Plain words, one file, no network."""
+    from babelscope.report.page import write_report
+
+    if to is None and os.path.lexists(NAME):
+        raise BabelscopeError(f"{NAME} exists; name another page with --to, or replace it with --to {NAME}")
+    page = to or Path(NAME)
+    check_outputs({"--to": page}, inputs=runs)
+    print(visible(str(write_report(runs, page, cap=items, seed=seed))))
+
+
+# --- `babelscope run`: a study from its file into its run folder ---------------------------------------------------
 
 
 def run(
@@ -86,7 +136,7 @@ def run(
 
 def tell(result: Result, *, as_json: bool, report: bool, every: bool, instead: str = "") -> None:
     """Print what came out and where it is, or another text; then write a report beside it if wanted."""
-    from babelscope.report.building import write_report
+    from babelscope.report.page import write_report
 
     if as_json:
         for row in result.rows:
@@ -112,3 +162,59 @@ def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
         print(
             f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {where}", file=sys.stderr
         )
+
+
+def merge(
+    shards: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="The folders of all shards, in any order."),
+    ],
+    out: Annotated[Path, folder_option("The run folder that is made of them.")],
+    every: AllRows = False,
+    as_json: AsJson = False,
+    report: WithReport = True,
+) -> None:
+    """Put the shards of a study together into one run. It is the same as without shards; no system is asked."""
+    from babelscope.runs.shards import merge
+
+    with telling_what_is_kept(work_kept_in(out)):
+        tell(merge(shards, out), as_json=as_json, report=report, every=every)
+
+
+_HEADING = "What to look at. Words in question stand between asterisks."
+_GO_ON = (
+    "Then: --all prints every figure, the report shows every item, and README.md (“A real model”) does the same to a "
+    "model of yours."
+)
+
+
+def demo(
+    out: Annotated[Path, folder_option("The run folder.")] = Path("runs/demo"),
+    n: Annotated[int, typer.Option("--n", min=10, help="Items of each test set.")] = 80,
+    seed: Seed = 0,
+    every: AllRows = False,
+    as_json: AsJson = False,
+    report: WithReport = True,
+) -> None:
+    """Evaluate small translation models by every method. Four items of what came out say what to look at."""
+    from babelscope.lab.experiments.demo import demo_study, write_flows
+    from babelscope.runs.study import run_study
+
+    with telling_what_is_kept(work_kept_in(out)):
+        result = run_study(demo_study(n, seed), out=out)
+        if report:
+            write_flows(out, n)
+        instead = "" if as_json or every else _what_to_look_at(result, report=report)
+        tell(result, as_json=as_json, report=report, every=every, instead=instead)
+
+
+def _what_to_look_at(result: Result, *, report: bool) -> str:
+    """Four effects, each with its figures and an item, and where to go on."""
+    from babelscope.lab.experiments.demo import what_to_look_at
+    from babelscope.report.examples import draw_examples
+    from babelscope.report.summary import frame
+
+    width = terminal_width()
+    shown = draw_examples(what_to_look_at(result), width)
+    text = "\n".join(["", _HEADING, shown, "", *wrap(_GO_ON, width, hanging="")])
+    return frame(result, text, width=width, places=places_of(result.folder, report=report))

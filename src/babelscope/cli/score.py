@@ -25,12 +25,12 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.shell import answers_kept, telling_what_is_kept
 from babelscope.cli.translate import described
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs
 from babelscope.util.text import read_lines, require_equal_counts
 
 if TYPE_CHECKING:
-    from babelscope.core.answers import Scored
     from babelscope.core.results import Result
+    from babelscope.core.system import Scored
 
 _HEADING = "mean\ttotal\ttokens\ttarget"
 
@@ -44,7 +44,7 @@ def score(
     cache: Cache = None,
 ) -> None:
     """Score given translations: how probable a system finds them. In natural logs, with the end of the sentence."""
-    from babelscope.systems.asking import ask_score
+    from babelscope.systems.contract import ask_score
     from babelscope.util.progress import progress
 
     check_outputs({"--to": to}, inputs=[source, target, *system])
@@ -96,12 +96,12 @@ def _summarise(
     skipped: Mapping[str, int],
 ) -> Result:
     """For each system the log-probability a token over all pairs, and the perplexity it makes."""
-    from babelscope.core.answers import properties
     from babelscope.core.results import Result, Row
+    from babelscope.core.system import properties
     from babelscope.methods.base import set_up
     from babelscope.methods.cells import config_of
-    from babelscope.methods.likelihood.method import METHOD, summarise
-    from babelscope.systems.asking import scored_as_json
+    from babelscope.methods.likelihood import METHOD, summarise
+    from babelscope.systems.contract import scored_as_json
     from babelscope.util.digests import digest_json
 
     setup = set_up(METHOD, {})

@@ -6,7 +6,7 @@ import contextlib
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +16,12 @@ from typer.main import get_group
 
 from babelscope.core.registry import resolve
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.journal import Keep, keeping
 from babelscope.util.terminal import visible
+from babelscope.util.version import __version__
+
+# --- What all commands do alike: options given twice or in vain, and the end by Ctrl-C -----------------------------
+
 
 STOPPED = 130
 """Exit code of a command that Ctrl-C ended."""
@@ -28,7 +33,7 @@ _Function = TypeVar("_Function", bound=Callable[..., None])
 # Characters of a summary: more than a sentence has.
 _LONGEST = 1000
 # A command that its first word leads to another: the word -> `module:function`, imported when it is said.
-_FIRST_WORDS = {"annotate": {"sample": "babelscope.cli.annotate_sample:sample"}}
+_FIRST_WORDS = {"annotate": {"sample": "babelscope.cli.annotate:sample"}}
 
 
 def refuse_repeats(command: Any) -> Any:
@@ -155,3 +160,20 @@ def telling_what_is_kept(kept: str) -> Iterator[None]:
     except KeyboardInterrupt:
         print(f"babelscope: stopped; {kept}", file=sys.stderr)
         raise typer.Exit(STOPPED) from None
+
+
+@contextlib.contextmanager
+def going_on(
+    command: str, out: Path | None, systems: Sequence[Any], **asked: Any
+) -> Iterator[tuple[Keep, list[Any]]]:
+    """Gives a function that keeps other parts of the work, and the systems, whose answers are kept.
+
+    `asked` is all else that the output depends on: only the same question goes on. The block must write or print all
+    output, since what was kept is deleted when the block ends without an error.
+    """
+    from babelscope.systems.cache import Kept
+
+    known = [[system.name, system.fingerprint.as_json()] for system in systems]
+    question = {"command": command, "version": __version__, "systems": known, **asked}
+    with telling_what_is_kept(f"what systems answered is kept; {GO_ON}"), keeping(out, question) as parts:
+        yield parts.part, [Kept(system, parts.part) for system in systems]

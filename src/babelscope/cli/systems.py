@@ -6,16 +6,16 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from babelscope.cli.common import AsJson, ToFile, as_line, figures, output, paragraph
-from babelscope.util.extras import install_hint
+from babelscope.util.errors import install_hint
 
 if TYPE_CHECKING:
-    from babelscope.systems.opening import Scheme
+    from babelscope.systems.registry import Scheme
 
 
 def systems(as_json: AsJson = False, to: ToFile = None) -> None:
     """List what can be opened as a system, with examples."""
-    from babelscope.systems.opening import load_schemes
     from babelscope.systems.prompts import shipped_names
+    from babelscope.systems.registry import load_schemes
 
     known, faults = load_schemes()
     rows = [_row(scheme) for scheme in known.values()]

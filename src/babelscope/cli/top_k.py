@@ -26,15 +26,15 @@ from babelscope.cli.common import (
     output,
     read_sources,
 )
-from babelscope.cli.going_on import going_on
+from babelscope.cli.shell import going_on
 from babelscope.cli.translate import described, one_line, tell_notes
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.outputs import check_outputs
+from babelscope.util.files import check_outputs
 from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
-    from babelscope.core.answers import LengthRule, TopK
     from babelscope.core.results import Result, Row
+    from babelscope.core.system import LengthRule, TopK
 
 # Sources searched between two writes to the journal: enough to share forward passes, and a kill loses these.
 _AT_ONCE = 64
@@ -78,8 +78,8 @@ def top_k(
     exceeds; the probability mass of all hypotheses seen; prefixes expanded; seconds. A search that was stopped goes
     on where it was.
     """
-    from babelscope.core.answers import Budget
-    from babelscope.systems.asking import ask_top_k
+    from babelscope.core.system import Budget
+    from babelscope.systems.contract import ask_top_k
     from babelscope.util.digests import digest_json
     from babelscope.util.progress import progress
 
@@ -128,7 +128,7 @@ def top_k(
 
 def _rules(length: int, lengths: str, max_length: int, penalty: float) -> list[LengthRule]:
     """What each source is searched by, in the order of lengths."""
-    from babelscope.core.answers import LengthRule
+    from babelscope.core.system import LengthRule
 
     if not lengths:
         return [LengthRule(length, max_length, penalty)]

@@ -11,10 +11,8 @@ from torch import Tensor
 from transformers import DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import BaseModelOutput
 
-from babelscope.decoding.families.bart import weights_of, why_not_lean
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
-from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary, pad_rows
-from babelscope.decoding.trees import TargetTree
+from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of, why_not_lean
+from babelscope.decoding.model import Array, Memory, OpenModel, TargetTree, Vocabulary, pad_rows
 
 # Logits of one forward pass take at most this many bytes, however large the vocabulary.
 _LOGITS_BYTES = 2**28

@@ -11,8 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary
-from babelscope.decoding.trees import TargetTree
+from babelscope.decoding.model import Array, Memory, OpenModel, TargetTree, Vocabulary
 from babelscope.util.errors import BabelscopeError
 
 

@@ -9,8 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from babelscope.decoding.model import Array, Memory, OpenModel, Vocabulary, pad_rows, refuse_nan
-from babelscope.decoding.trees import TargetTree
+from babelscope.decoding.model import Array, Memory, OpenModel, TargetTree, Vocabulary, pad_rows, refuse_nan
 from babelscope.util.errors import BabelscopeError
 
 Encoded = tuple[Tensor, ...]

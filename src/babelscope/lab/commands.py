@@ -7,7 +7,7 @@ from babelscope.core.options import Command
 DEMO = Command(
     "demo",
     "Evaluate small translation models by every method.",
-    "babelscope.cli.demo:demo",
+    "babelscope.cli.run:demo",
 )
 LAB = Command(
     "lab", "Make parallel text, and train and distill translation models.", "babelscope.cli.lab:app"

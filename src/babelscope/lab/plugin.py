@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from babelscope.systems.opening import Scheme
+from babelscope.systems.registry import Scheme
 from babelscope.testsets.loading import Format
 from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:
-    from babelscope.making.occupations import Forms
+    from babelscope.making.counts import Forms
 
 MODELS = Path(__file__).parent / "models"
 ENGLISH_PARSER = MODELS / "parsers" / "lab-en.udpipe"

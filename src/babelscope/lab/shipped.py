@@ -8,13 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.registry import did_you_mean
-from babelscope.core.specs import Options
-from babelscope.lab.grammar import cued, suites
+from babelscope.core.registry import Options, did_you_mean
+from babelscope.lab.grammar import suites
 from babelscope.lab.grammar.worlds import EASY, HARD, WORLDS, World
 from babelscope.lab.plugin import MODELS
-from babelscope.testsets.items import AmbiguousSource, Item, MinimalPair, ParallelSentence
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import AmbiguousSource, Item, MinimalPair, ParallelSentence, TestSet
 from babelscope.util.errors import BabelscopeError
 
 _Maker = Callable[[int, int], list[suites.Item]]
@@ -28,8 +26,8 @@ def _sets_of(world: World) -> dict[str, tuple[type[Any], _Maker, int]]:
         "pairs": (MinimalPair, partial(suites.minimal_pairs, world=world), 100),
         "gender": (AmbiguousSource, partial(suites.gender_items, world=world), 500),
         "senses": (AmbiguousSource, partial(suites.sense_items, world=world), 500),
-        "gender-marked": (AmbiguousSource, partial(cued.marked_items, world=world), 500),
-        "senses-other": (AmbiguousSource, partial(cued.other_adjective_items, world=world), 500),
+        "gender-marked": (AmbiguousSource, partial(suites.marked_items, world=world), 500),
+        "senses-other": (AmbiguousSource, partial(suites.other_adjective_items, world=world), 500),
     }
 
 
@@ -87,7 +85,7 @@ def open_lab(rest: str, options: Options) -> Any:
 def _open_planted(options: Options) -> Any:
     """Open `lab:planted?share=0.4`: a shipped model with a known fault (`experiments/planted.py`)."""
     from babelscope.lab.experiments.planted import Planted
-    from babelscope.systems.opening import open_system
+    from babelscope.systems.registry import open_system
 
     share, waver = options.number("share", 0.4), options.number("waver", 1.0)
     seed, inside = options.integer("seed", 0, least=0), options.text("model", "student")

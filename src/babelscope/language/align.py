@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.extras import install_hint
+from babelscope.util.errors import BabelscopeError, at, install_hint
 from babelscope.util.progress import progress
 from babelscope.util.text import read_lines, require_equal_counts, shorten
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from babelscope.util.errors import BabelscopeError
-from babelscope.util.extras import install_hint
+from babelscope.util.errors import BabelscopeError, install_hint
 
 LONGEST = 10_000
 """Characters of a reference. A longer text is no sentence, and its variants, each as long, would fill the memory."""

@@ -10,8 +10,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import parse_json, read_json_lines
-from babelscope.util.text import LONGEST_LINE, LONGEST_RECORD, read_bytes, shorten
+from babelscope.util.text import (
+    LONGEST_LINE,
+    LONGEST_RECORD,
+    parse_json,
+    read_bytes,
+    read_json_lines,
+    shorten,
+)
 
 Mode = Literal["words", "paper"]
 """words: insert before whole words only. paper: plain string replacement, as in the released code."""

@@ -6,8 +6,9 @@ import importlib
 import importlib.util
 import json
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,13 @@ from babelscope.core.registry import Registry, did_you_mean
 from babelscope.language.fitness import watch_words
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.metrics.base import is_allowed
-from babelscope.util.errors import BabelscopeError
-from babelscope.util.extras import install_hint
+from babelscope.util.digests import digest_open
+from babelscope.util.errors import BabelscopeError, install_hint
+from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart
 from babelscope.util.text import read_line_bytes, read_lines, shorten
+
+# --- Dependency parsers of raw lines: UDPipe, and spaCy and Stanza where they are installed ------------------------
+
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
 """Texts -> one tree each, multiword tokens split as in the parser's treebank; None for an empty text."""
@@ -40,7 +45,6 @@ def open_parser(spec: str) -> Parser:
 
 def parser_language(spec: str) -> str | None:
     """The language of a parser, by its name or, of a published model, its bytes; None where nothing says it."""
-    from babelscope.language.published_models import MODELS, find_model
 
     kind, _, name = spec.partition(":")
     if kind == "stanza":
@@ -95,7 +99,6 @@ def _open_udpipe(name: str) -> Parser:
 
 def _warn_of_licence(name: str, path: Path) -> None:
     """Warn that a published model is not for commercial use, whatever its file is called."""
-    from babelscope.language.published_models import find_model
 
     known = find_model(path)
     if known is not None and "NC" in known.project.licence:
@@ -110,7 +113,6 @@ def _model_file(name: str) -> Path:
 
     A known name means the known model, even if a file in the working folder has that name.
     """
-    from babelscope.language.published_models import MODELS
     from babelscope.util.published import fetch
 
     if name in UDPIPE_MODELS.names():
@@ -246,3 +248,39 @@ def import_udpipe() -> Any:
         raise BabelscopeError(
             f"parsing needs UDPipe: {install_hint('parse')}, or give parses in CoNLL-U"
         ) from None
+
+
+# UDPipe 1 models of Universal Dependencies 2.5 (http://hdl.handle.net/11234/1-3131), at a mirror of them. A full
+# commit id, so that the file behind a URL cannot change; their sizes are not known to us.
+_UDPIPE_AT = (
+    "jwijffels/udpipe.models.ud.2.5/17d6bbfb7f138f9ba2cf04692f15d892becf0246/inst/udpipe-ud-2.5-191206"
+)
+
+
+def _udpipe_model(treebank: str, language: str, git_blob: str) -> NamedSet:
+    project = Project(
+        "jwijffels/udpipe.models.ud.2.5",
+        (language, ""),
+        "CC BY-NC-SA 4.0",
+        "Milan Straka and Jana Straková. 2017. Tokenizing, POS Tagging, Lemmatizing and Parsing UD 2.0 with "
+        "UDPipe. CoNLL Shared Task. Models: http://hdl.handle.net/11234/1-3131",
+    )
+    name = f"{treebank}-ud-2.5-191206.udpipe"
+    file = PublishedFile(f"udpipe/{name}", f"{_UDPIPE_AT}/{name}", git_blob=git_blob)
+    part = SetPart(f"udpipe/{treebank}", "udpipe", file.local, 0, (file,))
+    return NamedSet(part.name, f"a parser, used as --parser udpipe:{treebank}", project, (part,))
+
+
+_LINES = (files("babelscope.language") / "udpipe_models.txt").read_text("utf-8").splitlines()
+MODELS: Mapping[str, NamedSet] = {
+    made.name: made for made in (_udpipe_model(*line.split()) for line in _LINES if line[0] != "#")
+}
+
+
+def find_model(path: Path) -> NamedSet | None:
+    """The published model that a file is, whatever it is called; None if it is none of them, or no file."""
+    if not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        digest = digest_open(file, "git_blob")
+    return next((model for model in MODELS.values() if model.files[0].git_blob == digest), None)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from babelscope.core.registry import Registry
-from babelscope.language.base import ErrorType, Language
+from babelscope.language.base import Detector, ErrorType, Language, words_and_marks
+from babelscope.language.fitness import identifier_version
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import plain_words
+
+# --- Languages and error types by name, each imported when asked for -----------------------------------------------
+
 
 _HERE = "babelscope.language"
 
@@ -19,8 +23,8 @@ LANGUAGES: Registry[Language] = Registry(
     "babelscope.languages",
     {
         "de": f"{_HERE}.german:LANGUAGE",
-        "ru": f"{_HERE}.russian:LANGUAGE",
-        "uk": f"{_HERE}.ukrainian:LANGUAGE",
+        "ru": f"{_HERE}.slavic:RUSSIAN",
+        "uk": f"{_HERE}.slavic:UKRAINIAN",
     },
 )
 
@@ -88,3 +92,54 @@ def error_types(language: str | None = None) -> Mapping[str, ErrorType]:
 def controls() -> tuple[str, ...]:
     """Names of error types that no system is expected to make, so that every report of one is a false positive."""
     return tuple(sorted(name for name, each in error_types().items() if not each.plausible))
+
+
+@cache
+def detectors(language: str | None = None) -> Mapping[str, Detector]:
+    """Detectors by error type; all, or those of one language."""
+    found = ((name, each.detect) for name, each in error_types(language).items())
+    return {name: detect for name, detect in found if detect is not None}
+
+
+def looks_at_source(type: str) -> bool:
+    """Whether a detector raises alarms for some sources only.
+
+    Such a detector is silent on references that pairs were made from, since these have the phenomenon; that
+    says nothing about its false alarms on other translations.
+    """
+    return error_type(type).looks_for is not None
+
+
+def can_detect(type: str, source: str) -> bool:
+    """Whether the detector of `type` can raise an alarm for any translation of `source`."""
+    looks_for = error_type(type).looks_for
+    return looks_for is None or bool(looks_for(source))
+
+
+def languages_with_detectors() -> list[Language]:
+    """The languages that have detectors."""
+    return [language(code) for code in dict.fromkeys(error_type(name).language for name in detectors())]
+
+
+def analysis_version() -> str:
+    """Names and versions of the packages that detectors use; empty if no language has all of its packages."""
+    found = [each.analysis_version() for each in languages_with_detectors()]
+    # Translations in other languages are not looked at, so what tells the language is part of it.
+    return ", ".join([*filter(None, found), identifier_version()]) if any(found) else ""
+
+
+def missing_analysis_error(languages: Sequence[Language] = ()) -> BabelscopeError:
+    """The error where detectors are asked for and no language, of these or of all, has all of its packages."""
+    needed = languages or languages_with_detectors()
+    return BabelscopeError("; or ".join(str(each.missing()) for each in needed))
+
+
+def lemmatise(texts: Sequence[str], target: str) -> list[list[str]]:
+    """The lemmas of the words of each text."""
+    known = {code: each.lemmatiser for code, each in LANGUAGES.all().items() if each.lemmatiser}
+    if target not in known:
+        raise BabelscopeError(
+            f"there is no lemmatiser for {target!r} (known: {', '.join(known)}); give a file of lemmas"
+        )
+    lemmas = known[target]()
+    return [lemmas([text[start:end] for start, end in words_and_marks(text)]) for text in texts]

@@ -10,6 +10,9 @@ from typing import Any
 
 from babelscope.language.base import Gender, GenderRules, Language
 
+# --- Gender and lemmas from pymorphy3's dictionaries, for Russian and Ukrainian ------------------------------------
+
+
 _GRAMMEMES: dict[str, Gender] = {"masc": "male", "femn": "female", "neut": "neutral"}
 
 
@@ -66,3 +69,9 @@ class Pymorphy:
         """The dictionary form of a word in its most probable reading."""
         form: str = self._analyser.parse(word)[0].normal_form
         return form
+
+
+RUSSIAN = slavic_language("ru", "Russian")
+
+
+UKRAINIAN = slavic_language("uk", "Ukrainian")

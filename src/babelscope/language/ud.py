@@ -12,8 +12,15 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.file_ranges import WHOLE, FileRange, open_at, split_units
-from babelscope.util.text import LONGEST_RECORD, bounded_lines, shorten
+from babelscope.util.text import (
+    LONGEST_RECORD,
+    WHOLE,
+    FileRange,
+    bounded_lines,
+    open_at,
+    shorten,
+    split_units,
+)
 
 _COLUMNS = 10
 _NUMBER = re.compile(r"[1-9][0-9]{0,8}")

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import as_file, files
+from pathlib import Path
 from typing import Any, ClassVar, Literal
+
+from pydantic import TypeAdapter, ValidationError
 
 from babelscope.core.registry import did_you_mean
 from babelscope.language.ud import Tree, Word
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, shorten
+
+# --- Rules over Universal Dependencies that find lexical phenomena (long-distance paper, section 4.2) --------------
+
 
 RESERVED = ("all", "reordering", "reordering_normalised", "reordering_crossing")
 """Names that no rule may have: the whole set, and phenomena that are found by alignment."""
@@ -298,7 +307,6 @@ def choose_rules(
 
 def shipped_rules() -> list[Rule]:
     """The rules of the package beyond the paper's (`rules/more.toml`), which are looked for by name only."""
-    from babelscope.language.rule_files import read_shipped  # which makes rules of this module
 
     return read_shipped()
 
@@ -308,3 +316,53 @@ def _by_name(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
     for rule in rules:
         found.setdefault(rule.name, []).append(rule)
     return found
+
+
+_MOST_RULES = 200
+_LONGEST_NAME = 100
+_RULE = TypeAdapter(Rule)
+
+
+def read_rules(path: str | Path) -> list[Rule]:
+    """Read rules from a TOML file: a table `[name]` a rule, or `[[name]]` for each of several alternatives."""
+    content = parse_toml(read_bytes(path, most=LARGEST_TOML), path)
+    if not content:
+        raise BabelscopeError(f"{path} has no rules; a rule is a table such as [light_verb]")
+    made = []
+    for name, value in content.items():
+        tables = value if isinstance(value, list) and value else [value]
+        made += [_rule(name, table, f"{path}: rule {shorten(name)}") for table in tables]
+    if len(made) > _MOST_RULES:
+        raise BabelscopeError(f"{path} has {len(made)} rules; at most {_MOST_RULES} are read")
+    return made
+
+
+@cache
+def read_shipped() -> list[Rule]:
+    """The rules that come with the package."""
+    with as_file(files("babelscope.language") / "rules" / "more.toml") as path:
+        return read_rules(path)
+
+
+def _rule(name: str, table: Any, place: str) -> Rule:
+    if not isinstance(table, Mapping):
+        raise BabelscopeError(f"{place} must be a table, [{name}]")
+    if name in RESERVED:
+        raise BabelscopeError(f"{place}: this name is taken")
+    if not name.strip() or len(name) > _LONGEST_NAME:
+        raise BabelscopeError(f"{place}: a rule has a name of at most {_LONGEST_NAME} characters")
+    # A single text is accepted where a list of texts is expected.
+    fields = {
+        key: {own: [each] if isinstance(each, str) else each for own, each in value.items()}
+        if isinstance(value, Mapping)
+        else value
+        for key, value in table.items()
+    }
+    try:
+        rule = _RULE.validate_python({"definition": name, "dependent": {}, **fields, "name": name})
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise BabelscopeError(f"{place}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    if rule.dependent == ANY:
+        raise BabelscopeError(f"{place} must say what the dependent is like, or it matches every word")
+    return rule

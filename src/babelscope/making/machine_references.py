@@ -2,24 +2,179 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from babelscope.language.base import Analysed, ErrorType, Variant, replace_word
-from babelscope.language.detecting import can_detect
+from babelscope.language.base import Analysed, ErrorType, Overlap, Spans, Variant, replace_word
 from babelscope.language.fitness import check_language, other_language
-from babelscope.language.registry import error_type, error_types, language
-from babelscope.making.adequacy import COPY, Adequacy
-from babelscope.making.overlap import changed_words, find_same_error, is_lost, marks
-from babelscope.stats.labels import LABELS, RIGHT, WRONG_REFERENCE
-from babelscope.systems.asking import ask_translate, relocate_errors
-from babelscope.systems.holding import hold_sources
+from babelscope.language.registry import can_detect, error_type, error_types, language
+from babelscope.metrics.chrf import pairwise_chrf
+from babelscope.stats.agreement import LABELS, RIGHT, WRONG_REFERENCE
+from babelscope.systems.contract import ask_translate, relocate_errors
+from babelscope.systems.translation_files import hold_sources
 from babelscope.testsets.items import BEGINNING, MinimalPair
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 from babelscope.util.text import shorten
+
+# --- Whether machine translations translate their own sources ------------------------------------------------------
+
+
+COPY = "copy of the source"
+LENGTH = "too short or too long"
+CLOSER = "closer to another human reference"
+VAGUE = "by a system too often closer to another human reference"
+
+_POOL = 100
+"""Human references that each translation is compared with. A text that has nothing to do with its source is closest
+to its own reference once in so many cases, whatever the language and the kind of text."""
+_FACTOR = 2
+"""How many times as long as its human reference a translation may be, or as short."""
+_PASSES = 3
+"""So many translations of a system must pass for each near miss. Near misses are vaguely related to their source;
+where they are frequent, some vague translations are closest to their own reference, too, and cannot be told apart."""
+_ENOUGH = 40
+"""With fewer sentences, unrelated texts pass too often, and vague systems are not recognized reliably."""
+
+_Rank = Literal["first", "near", "far"]
+
+
+class Adequacy:
+    """Compares translations with their own human reference and with those of other sentences, by chrF."""
+
+    def __init__(self, pairs: Iterable[MinimalPair], seed: int) -> None:
+        self._references: dict[str, list[str]] = {}
+        for pair in pairs:
+            own = self._references.setdefault(pair.source, [])
+            if pair.correct not in own:
+                own.append(pair.correct)
+        if len(self._references) < _ENOUGH:
+            warnings.warn(
+                f"there are human references of {len(self._references)} sentences, too few to tell reliably whether "
+                f"a translation is closer to its own than to others; at least {_ENOUGH} are needed",
+                stacklevel=2,
+            )
+        order = stream(seed, "machine-references/adequacy").permutation(len(self._references))
+        sources = list(self._references)
+        self._pool = [sources[place] for place in order[:_POOL]]
+        self._ranks: dict[str, dict[str, _Rank]] = {}
+
+    def rejected(self, system: str, translations: Mapping[str, str]) -> dict[str, str]:
+        """By source, the reason why a translation of the system must not become a reference, where there is one.
+
+        Whether a system is vague is decided from all of its translations so far.
+        """
+        ranks = self._ranks.setdefault(system, {})
+        ranks |= self._rank(translations)
+        found = list(ranks.values())
+        # Unrelated texts are rejected one by one: by chance, one of them is near for three that are far.
+        misses = found.count("near") - found.count("far") / 3
+        vague = found.count("first") < _PASSES * misses
+        reasons = {}
+        for source, text in translations.items():
+            own = self._references[source]
+            if _is_same(text, source) and text not in own:
+                reasons[source] = COPY
+            elif not any(len(each) <= _FACTOR * len(text) <= _FACTOR**2 * len(each) for each in own):
+                reasons[source] = LENGTH
+            elif ranks[source] != "first":
+                reasons[source] = CLOSER
+            elif vague:
+                reasons[source] = VAGUE
+        return reasons
+
+    def _rank(self, translations: Mapping[str, str]) -> dict[str, _Rank]:
+        """Whether its own reference is the closest to each translation, in the closest quarter, or farther off."""
+        pool = [self._references[source][0] for source in self._pool]
+        own = [self._references[source] for source in translations]
+        references = list(dict.fromkeys([*pool, *(text for texts in own for text in texts)]))
+        column = {text: number for number, text in enumerate(references)}
+        found: dict[str, _Rank] = {}
+        scores = pairwise_chrf(list(translations.values()), references)
+        for source, texts, row in zip(translations, own, scores, strict=True):
+            others = self._others(source, texts, pool)
+            best = max(row[column[text]] for text in texts)
+            closer = sum(row[column[text]] >= best for text in others)
+            found[source] = "far" if 4 * closer >= len(others) + 1 else "near" if closer else "first"
+        return found
+
+    def _others(self, source: str, own: Sequence[str], pool: Sequence[str]) -> list[str]:
+        return [
+            text for other, text in zip(self._pool, pool, strict=True) if other != source and text not in own
+        ]
+
+
+def _is_same(one: str, other: str) -> bool:
+    return one.casefold().split() == other.casefold().split()
+
+
+# --- Whether two translations share a phenomenon, judged by the words that show it (minimal-pairs ------------------
+
+
+def changed_words(correct: str, contrastive: str, tokenise: Callable[[str], Spans]) -> Variant:
+    """The difference between the two texts of a pair, in whole words, as a Variant."""
+    ours, theirs = tokenise(correct), tokenise(contrastive)
+    here, there = (
+        [text[start:end] for start, end in spans] for text, spans in ((correct, ours), (contrastive, theirs))
+    )
+    shortest = min(len(here), len(there))
+    first = next((n for n in range(shortest) if here[n] != there[n]), shortest)
+    rest = shortest - first
+    same = next((n for n in range(rest) if here[-1 - n] != there[-1 - n]), rest)
+
+    def between(text: str, spans: Spans) -> str:
+        inside = spans[first : len(spans) - same]
+        return text[inside[0][0] : inside[-1][1]] if inside else ""
+
+    start = ours[first][0] if first < len(ours) else len(correct)
+    return Variant(contrastive, between(correct, ours), between(contrastive, theirs), start)
+
+
+def marks(overlap: Overlap, sentence: Analysed[Any], variant: Variant) -> frozenset[str]:
+    """The keys of the phenomenon in `sentence` that a variant of it changes (see `Overlap.marks`)."""
+    return _marks(overlap, sentence, _place(sentence, variant.start), variant.word)
+
+
+def find_same_error(
+    overlap: Overlap, sentence: Analysed[Any], wrong: Analysed[Any], variant: Variant
+) -> list[int]:
+    """Indices of tokens at which `sentence` seems to have the error of `wrong`, the text of `variant`."""
+    words = [overlap.plain(word) for word in variant.changed.split()][: overlap.n_compared]
+    if not words:
+        return []
+    known = _marks(overlap, wrong, _place(wrong, variant.start), variant.changed)
+    spoken = [overlap.plain(token.text) for token in sentence.tokens]
+    return [
+        place
+        for place, token in enumerate(sentence.tokens)
+        if spoken[place : place + len(words)] == words
+        and overlap.can_be_wrong(token)
+        and known & _marks(overlap, sentence, place, variant.changed)
+    ]
+
+
+def is_lost(overlap: Overlap, sentence: Analysed[Any], reference: Analysed[Any], variant: Variant) -> bool:
+    """Whether `sentence` seems to lack what `variant` deletes from the human reference."""
+    if overlap.is_lost is None:
+        return False
+    return overlap.is_lost(sentence, reference, _place(reference, variant.start))
+
+
+def _marks(overlap: Overlap, sentence: Analysed[Any], place: int, word: str) -> frozenset[str]:
+    return overlap.marks(sentence, place, overlap.plain(word)) if sentence.tokens else frozenset()
+
+
+def _place(sentence: Analysed[Any], start: int) -> int:
+    """Index of the token at or after a character offset."""
+    at = (number for number, token in enumerate(sentence.tokens) if token.end > start)
+    return next(at, max(0, len(sentence.tokens) - 1))
+
+
+# --- Minimal pairs with machine references: retranslated sources, new variants, validated (minimal-pairs -----------
+
 
 ANSWERS = LABELS["machine-reference"]
 """Answers that a person may give about a queued translation."""

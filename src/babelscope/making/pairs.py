@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,16 +16,18 @@ from babelscope.language.fitness import other_language, watch_language
 from babelscope.language.registry import error_type, language
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.file_ranges import (
+from babelscope.util.seeds import stream
+from babelscope.util.text import (
     WHOLE,
     FileRange,
     is_seekable,
     line_ranges,
     parallel_rows,
+    require_equal_counts,
     stream_lines,
 )
-from babelscope.util.seeds import stream
-from babelscope.util.text import require_equal_counts
+
+# --- Makes minimal pairs from sources and references, one sentence at a time ---------------------------------------
 
 
 def make_pairs(
@@ -156,3 +159,34 @@ def _pair(
 ) -> MinimalPair:
     changed = {"word": variant.word, "changed": variant.changed, "position": variant.start}
     return MinimalPair(name, source, reference, (variant.text,), phenomenon, kind, extra=changed)
+
+
+def sample_for_audit(
+    type: str,
+    sources: Iterable[str],
+    references: Iterable[str],
+    *,
+    n: int = 30,
+    seed: int = 0,
+    mode: str | None = None,
+) -> list[dict[str, Any]]:
+    """A random sample of `n` pairs, at most one a sentence, as rows to be judged; the texts are streamed."""
+    random = stream(seed, f"audit/{type}")
+    drawn = (
+        (float(random.random()), number, pair)
+        for number, pair in enumerate(make_pairs(type, sources, references, seed=seed, mode=mode))
+    )
+    chosen = heapq.nsmallest(n, drawn, key=lambda each: each[:2])
+    return [
+        {
+            "id": pair.id,
+            "type": type,
+            "source": pair.source,
+            "reference": pair.correct,
+            "variant": pair.contrastive[0],
+            "word": pair.extra["word"],
+            "changed": pair.extra["changed"],
+            "really_wrong": None,
+        }
+        for _, _, pair in sorted(chosen, key=lambda each: each[1])
+    ]

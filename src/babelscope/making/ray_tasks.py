@@ -47,7 +47,7 @@ def ray_map(
     Only a few tasks for each core are submitted ahead, however many there are; a worker that dies is replaced.
     The cluster is the one at `address`, or one that is started here and stopped at the end.
     """
-    from babelscope.systems.clusters import connect, disconnect, import_ray
+    from babelscope.systems.ray import connect, disconnect, import_ray
 
     ray = import_ray()
     ours = not ray.is_initialized()

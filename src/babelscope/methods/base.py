@@ -8,26 +8,26 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from babelscope.core.answers import Capability, System
-from babelscope.core.columns import Group
-from babelscope.core.comparable import Comparable
+from babelscope.core.comparison import Group
 from babelscope.core.registry import Registry
-from babelscope.core.results import Config, Record, Row
+from babelscope.core.results import Comparable, Config, Record, Row
 from babelscope.core.settings import Settings as Settings
 from babelscope.core.settings import explain
+from babelscope.core.system import Capability, System
 from babelscope.methods import BUILT_IN
-from babelscope.systems.opening import open_system
-from babelscope.testsets.items import Item
-from babelscope.testsets.sets import TestSet
+from babelscope.systems.registry import open_system
+from babelscope.testsets.items import Item, TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 _BUILT_IN = {
     **{name: f"babelscope.methods.{name}.method:METHOD" for name in BUILT_IN},
-    "contrast_answers": "babelscope.methods.answers.method:CONTRAST",
-    "condition_answers": "babelscope.methods.answers.method:CONDITION",
-    "patterns_mucow": "babelscope.methods.patterns.mucow.method:METHOD",
-    "patterns_winomt": "babelscope.methods.patterns.winomt.method:METHOD",
+    "quality": "babelscope.methods.quality:METHOD",
+    "likelihood": "babelscope.methods.likelihood:METHOD",
+    "contrast_answers": "babelscope.methods.prompted_choice.method:CONTRAST",
+    "condition_answers": "babelscope.methods.prompted_choice.method:CONDITION",
+    "patterns_mucow": "babelscope.methods.patterns.mucow:METHOD",
+    "patterns_winomt": "babelscope.methods.patterns.winomt:METHOD",
 }
 DEFAULT_CHUNK = 128
 """Items asked and stored together: enough to fill batches, few enough that a kill loses little."""

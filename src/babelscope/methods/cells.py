@@ -10,15 +10,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
-from babelscope.core.answers import Capability, HeldAgainst, System, Unanswered, capabilities, properties
 from babelscope.core.results import Estimate, Record, Row, record_line, split_unanswered
+from babelscope.core.system import Capability, HeldAgainst, System, Unanswered, capabilities, properties
 from babelscope.methods.base import Method, Setup
-from babelscope.systems.asking import relocate_errors
-from babelscope.systems.by_tests import ByTests, part_for
-from babelscope.systems.holding import hold
-from babelscope.systems.opening import require
-from babelscope.testsets.items import Item, choice_of
-from babelscope.testsets.sets import TestSet
+from babelscope.systems.contract import relocate_errors
+from babelscope.systems.registry import ByTests, part_for, require
+from babelscope.systems.translation_files import hold
+from babelscope.testsets.items import Item, TestSet, choice_of
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
 

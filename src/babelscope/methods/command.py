@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
     from babelscope.core.tables import Table
     from babelscope.methods.base import Settings
-    from babelscope.testsets.sets import TestSet
+    from babelscope.testsets.items import TestSet
 
 ASKED = (
     Option("tests", "A test set.", metavar="TESTS", default="", role="read"),

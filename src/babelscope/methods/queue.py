@@ -8,7 +8,7 @@ from typing import Any
 
 from babelscope.core.results import Record
 from babelscope.methods.base import Method
-from babelscope.methods.grouping import grouped
+from babelscope.methods.measuring import grouped
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
-from babelscope.core.tokenisers import Tokeniser, find_tokeniser, require_split
+from babelscope.core.tokenizers import Tokeniser, find_tokeniser, require_split
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -166,13 +166,13 @@ METRICS: Registry[Metric] = Registry(
     "babelscope.metrics.base:Metric",
     "babelscope.metrics",
     {
-        "bleu": "babelscope.metrics.bleu:METRIC",
-        "bleu-lc": "babelscope.metrics.bleu_variants:LOWERCASE",
-        "multi-bleu": "babelscope.metrics.bleu_variants:MULTI",
-        "multi-bleu-lc": "babelscope.metrics.bleu_variants:MULTI_LOWERCASE",
+        "bleu": "babelscope.metrics.sacre:BLEU",
+        "bleu-lc": "babelscope.metrics.sacre:LOWERCASE",
+        "multi-bleu": "babelscope.metrics.sacre:MULTI",
+        "multi-bleu-lc": "babelscope.metrics.sacre:MULTI_LOWERCASE",
         "chrf": "babelscope.metrics.chrf:METRIC",
         "chrf++": "babelscope.metrics.chrf:PLUS_PLUS",
-        "ter": "babelscope.metrics.ter:METRIC",
+        "ter": "babelscope.metrics.sacre:TER",
         "ribes": "babelscope.metrics.ribes:METRIC",
         "comet": "babelscope.metrics.comet:COMET",
         "cometkiwi": "babelscope.metrics.comet:KIWI",

@@ -18,14 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.metrics.base import Metric, References, Scale, Texts
-from babelscope.util.consent import require_consent
 from babelscope.util.digests import digest_file
-from babelscope.util.environments import Environment, isolated
+from babelscope.util.environments import Environment, Worker, isolated, require_consent
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.json_lines import json_number
 from babelscope.util.progress import working
-from babelscope.util.text import read_bytes, shorten
-from babelscope.util.worker import Worker
+from babelscope.util.text import json_number, read_bytes, shorten
 
 _AT_ONCE = 1024
 """Segments asked for in one line."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.core.answers import Fingerprint
-from babelscope.core.specs import Options, split_spec
+from babelscope.core.registry import Options, split_spec
+from babelscope.core.system import Fingerprint
 from babelscope.metrics.base import Metric, References, Scale, Segment, Texts
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure

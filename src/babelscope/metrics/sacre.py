@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from babelscope.core.registry import resolve
-from babelscope.metrics.base import Array, Metric, References, Texts, check_corpus
+from babelscope.metrics.base import Array, Metric, References, Scale, Texts, check_corpus
+
+# --- The adapter to sacreBLEU: statistics of each sentence, and scores from their sums -----------------------------
 
 
 @dataclass(frozen=True)
@@ -70,3 +72,43 @@ class SacreBleu(Metric):
 
 def _score(scorer: Any, statistics: Array) -> float:
     return float(scorer._compute_score_from_stats(statistics.tolist()).score)
+
+
+BLEU = SacreBleu(
+    "bleu",
+    Scale(0, 100, "higher", "percent"),
+    "sacrebleu.metrics.bleu:BLEU",
+    # `force` silences the warning that tokenised-looking sentences would give each time.
+    sentence_options={"effective_order": True, "force": True},
+    split_options={"tokenize": "none", "force": True},
+    words_by="13a",
+)
+
+
+_PLACE = "sacrebleu.metrics.bleu:BLEU"
+_SENTENCE = {"effective_order": True, "force": True}
+# multi-bleu splits at spaces and does not smooth: a corpus without a 4-gram in common has 0.
+_MULTI = {"tokenize": "none", "smooth_method": "none"}
+# Without smoothing nearly every sentence alone would have 0.
+_MULTI_SENTENCE = {**_SENTENCE, "smooth_method": "exp"}
+_TOKENISED = "text must be tokenised already, words and marks between spaces"
+
+LOWERCASE = SacreBleu(
+    "bleu-lc", Scale(0, 100, "higher", "percent", "case is ignored"), _PLACE, {"lowercase": True}, _SENTENCE
+)
+MULTI, MULTI_LOWERCASE = (
+    SacreBleu(
+        name,
+        Scale(0, 100, "higher", "percent", note),
+        _PLACE,
+        {**_MULTI, "lowercase": lowercase},
+        _MULTI_SENTENCE,
+    )
+    for name, lowercase, note in (
+        ("multi-bleu", False, _TOKENISED),
+        ("multi-bleu-lc", True, f"{_TOKENISED}; case is ignored"),
+    )
+)
+
+
+TER = SacreBleu("ter", Scale(0, None, "lower", "percent"), "sacrebleu.metrics.ter:TER", words_by="whitespace")

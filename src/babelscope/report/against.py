@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from babelscope.core.page import Point
-from babelscope.report.pictures import SHAPES, Scale, extent, n, printable, ticks
+from babelscope.report.charts import SHAPES, Scale, extent, n, printable, ticks
 from babelscope.util.errors import BabelscopeError
 
 WIDTH, HEIGHT = 720.0, 440.0

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from babelscope.core.page import Line, Token
-from babelscope.util.tables import wrap
-from babelscope.util.terminal import visible
+from babelscope.util.terminal import visible, wrap
 
 _INDENT = " " * 3
 _MOST = 3

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from babelscope.core.columns import Group
+from babelscope.core.comparison import Group
 from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, tooltip
 from babelscope.core.results import Row
-from babelscope.report.pictures import extent
+from babelscope.report.charts import extent
 from babelscope.util.text import plain_words
 
 _OWN = ("method", "tests", "system", "against", "of", "metric", "better", "p", "p_holm")

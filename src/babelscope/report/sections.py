@@ -6,12 +6,77 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Group, StoredRun
-from babelscope.core.notes import TOLD
-from babelscope.core.page import Caveat, Finding, Section, View, plain
-from babelscope.methods.view import count_behind, find_view, noted_of
+from babelscope.core.comparison import Group, StoredRun, figure_key
+from babelscope.core.page import About, Answer, Caveat, Finding, Headline, Line, Section, Tone, View, plain
+from babelscope.core.results import Record, Row
+from babelscope.core.system import TOLD
+from babelscope.methods.view import count_behind, every_figure, find_view, noted_of
 from babelscope.methods.view import section_of as section_of_view
-from babelscope.report import generic
+
+# --- The view of methods that have none: all figures, and the fields of their records ------------------------------
+
+
+_KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
+_FEW = 3
+"""Figures of a cell in a summary."""
+_TONES: Mapping[str, Tone] = {"correct": "none", "right": "none", "wrong": "errors", "tie": "some"}
+
+
+def about(record: Record) -> About:
+    groups = [str(record[name]) for name in ("phenomenon", "category", "reference") if name in record]
+    return About(str(record.get("source", "")), tuple(groups), ", ".join(groups))
+
+
+def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+    verdict = record.get("verdict")
+    known = verdict if isinstance(verdict, str) else ""
+    score = next(
+        (record[name] for name in ("margin", "score") if isinstance(record.get(name), int | float)), None
+    )
+    return Answer(known, _TONES.get(known, "note"), score, lines=lambda: _lines(record))
+
+
+def _lines(record: Record) -> list[Line]:
+    """Every field that is text or a number, or a list of such, by its name."""
+    found: list[Line] = []
+    for name, value in record.items():
+        if name not in _KEYS:
+            for each in value if isinstance(value, list) else [value]:
+                if isinstance(each, str | int | float):
+                    found.append((name, f"{each:.4g}" if isinstance(each, float) else str(each)))
+    return found
+
+
+def generic_section(group: Group) -> Section:
+    """Every figure, a line each."""
+    cell = group.columns[0].cell
+    summary = cell.run.manifest.methods[cell.method].summary
+    return Section(
+        title=cell.kind.replace("_", " ").capitalize(),
+        question=f"{summary[:1].upper()}{summary[1:]}." if summary else "",
+        tables=every_figure(group),
+    )
+
+
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """The first figures over all items: those without a label of their own, or whose labels say `all`."""
+    labels = [dict(figure_key(row)[1]) for row in rows]
+    names = dict.fromkeys(name for own in labels for name in own)
+    varying = [name for name in names if len({own.get(name) for own in labels}) > 1]
+    told = [[str(own[name]) for name in varying if name in own and own[name] != "all"] for own in labels]
+    named = []
+    for row, said in zip(rows, told, strict=True):
+        name = row.name.replace("_", " ")
+        named.append(Headline(f"{name} ({', '.join(said)})" if said else name, row))
+    whole = [headline for headline, said in zip(named, told, strict=True) if not said]
+    return (whole or named)[:_FEW]
+
+
+VIEW = View(generic_section, about, answer, headline)
+
+
+# --- Sections of a report: from the method's view, else as the run has stored them ---------------------------------
+
 
 _MOST_WHY = 90
 """Characters of reasons, so that a warning has no more than two lines."""
@@ -22,8 +87,8 @@ def shown_by(group: Group) -> tuple[Section, View]:
     view = find_view(group.columns[0].cell.kind)
     if view is None:
         # Items are shown by their fields then, so links are counted by what these filter.
-        section = stored(group) or generic.section(group)
-        return count_behind(section, group, generic.VIEW), generic.VIEW
+        section = stored(group) or generic_section(group)
+        return count_behind(section, group, VIEW), VIEW
     return section_of_view(group, view), view
 
 

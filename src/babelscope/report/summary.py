@@ -7,16 +7,15 @@ import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
-from babelscope.core.columns import Column, Group, JudgedCell
+from babelscope.core.comparison import Column, Group, JudgedCell
 from babelscope.core.page import Finding, Headline, Section, View, count_of
 from babelscope.core.results import Result, Row
 from babelscope.core.tables import Table, as_text, by_shape
-from babelscope.report import generic
+from babelscope.report import sections
 from babelscope.report.paired import paired_findings
 from babelscope.report.sections import caveats_in, figure_of, shown_by
-from babelscope.runs.comparing_prompts import headlines_table
-from babelscope.util.tables import FIRM, draw, wrap
-from babelscope.util.terminal import visible
+from babelscope.runs.compare import headlines_table
+from babelscope.util.terminal import FIRM, draw, visible, wrap
 
 MOST_LINES = 40
 _TAGS = {"errors": "Errors", "some": "Weakness", "none": "None seen", "note": "Note"}
@@ -110,7 +109,7 @@ def _shown(group: Group, *, alone: bool) -> _Shown:
 
 def _headlines(cell: JudgedCell, view: View, *, whole: bool) -> list[Headline]:
     """The figures of a cell that matter most (`whole`), then the first of them for each value of a field."""
-    headline = generic.headline if view.headline is _UNSAID else view.headline
+    headline = sections.headline if view.headline is _UNSAID else view.headline
     first_of_all = [*headline(cell.rows)]
     if not first_of_all:  # a part of what cannot be believed cannot be, either
         return []

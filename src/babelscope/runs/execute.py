@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from babelscope.core.answers import System, properties
-from babelscope.core.columns import Group
-from babelscope.core.cost import METER
-from babelscope.core.factors import SEED, with_labels
+from babelscope.core.comparison import SEED, Group, with_labels
 from babelscope.core.results import Config, Record, Result, Row, split_unanswered
+from babelscope.core.system import METER, System, properties
 from babelscope.methods.base import Method, Settings, Setup, set_up
 from babelscope.methods.cells import (
     Cell,
@@ -25,18 +25,103 @@ from babelscope.methods.cells import (
     systems_by_name,
 )
 from babelscope.methods.view import sections_of
-from babelscope.runs.by_field import check_before_asking, check_fields, split_by
-from babelscope.runs.comparing import group_runs, item_differences
-from babelscope.runs.comparing_groups import seed_groups, seed_rows
-from babelscope.runs.comparing_prompts import prompt_rows
+from babelscope.runs.compare import group_runs, item_differences, prompt_rows, seed_groups, seed_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
 from babelscope.runs.manifest import Cost, Manifest, RecordsPart, manifest_of, total_cost
 from babelscope.runs.reading import Run
-from babelscope.testsets.items import Item
-from babelscope.testsets.sets import TestSet
+from babelscope.systems.files import ItemTranslations
+from babelscope.testsets.items import NO_SOURCE, Item, TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import progress, working
+
+# --- Splits records by a field of the items: domain, original language, length -------------------------------------
+
+
+LENGTH = "length"
+"""The field name for quarters of the items by source length in characters."""
+
+_MOST_VALUES = 50
+"""Most values of a field to split by: longer tables are not readable."""
+_NO_VALUE = "(none)"
+
+
+def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
+    """Refuse a field that no item of any test set has."""
+    for name in names:
+        if name == LENGTH and any(record.get("extra", {}).get(NO_SOURCE) for record in records):
+            raise BabelscopeError(
+                "--by length is about sources, and these items have none; say --source FILE"
+            )
+        if records and not _any_has(records, name) and name != LENGTH:
+            known = {
+                key
+                for record in records
+                for key, value in {**record.get("extra", {}), **record}.items()
+                if isinstance(value, str | int) and key not in ("method", "system", "tests", "item", "id")
+            }
+            raise BabelscopeError(
+                f"items have no field {name!r}; fields are {LENGTH}, {', '.join(sorted(known))}"
+            )
+
+
+def check_before_asking(tests: Iterable[TestSet], names: Sequence[str]) -> None:
+    """Refuse fields that no item has, or that have too many values, before any system is asked."""
+    records = {each.name: [{**item.as_json(), "extra": item.extra} for item in each.items] for each in tests}
+    check_fields([record for own in records.values() for record in own], names)
+    for own in records.values():
+        for name in names:
+            split_by(own, name)
+
+
+def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
+    """Records by the value of a field of the record or its item, sorted by value; empty if none has the field."""
+    if not _any_has(records, name):
+        return _by_length(records) if name == LENGTH else {}
+    written: dict[str, dict[str, list[Record]]] = {}
+    for record in records:
+        value = _value(record, name)
+        written.setdefault(str(value), {}).setdefault(json.dumps(value), []).append(record)
+    # The number 1 and the text "1" are two values: where both occur, each is written as in JSON.
+    found = {
+        (as_json if len(own) > 1 else text): some
+        for text, own in written.items()
+        for as_json, some in own.items()
+    }
+    if len(found) > _MOST_VALUES:
+        raise BabelscopeError(
+            f"items have {len(found)} values of {name!r}; figures are split into {_MOST_VALUES} at most"
+        )
+    return dict(sorted(found.items()))
+
+
+def _any_has(records: Sequence[Record], name: str) -> bool:
+    return any(_value(record, name) != _NO_VALUE for record in records)
+
+
+def _value(record: Record, name: str) -> str | float:
+    value = record.get(name, record.get("extra", {}).get(name, _NO_VALUE))
+    return value if isinstance(value, str | int | float | bool) else _NO_VALUE
+
+
+def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Quarters with about equally many items, named by their shortest and longest source in characters."""
+    lengths = sorted(len(str(record.get("source", ""))) for record in records)
+    edges = (
+        sorted({lengths[len(lengths) * quarter // 4] for quarter in range(4)} | {lengths[-1] + 1})
+        if lengths
+        else []
+    )
+    found: dict[str, list[Record]] = {}
+    for low, high in pairwise(edges):
+        own = [record for record in records if low <= len(str(record.get("source", ""))) < high]
+        longest = max((len(str(record.get("source", ""))) for record in own), default=low)
+        found[f"{low}-{longest} characters"] = own
+    return found
+
+
+# --- The one way to run a study: ask and judge missing chunks, then summarise; in a folder or in memory ------------
+
 
 _CELL_LABELS = ("method", "system", "tests")
 Methods = Mapping[str, tuple[Method, Settings]]
@@ -275,3 +360,59 @@ def chunk_size(
     if whole or any(properties(system).asked_as_a_whole for system in asked):
         return given or longest
     return given or min(setup.method.chunk for setup in setups)
+
+
+# --- The methods as functions: systems and items in, a result out, no files ----------------------------------------
+
+
+Systems = System | Sequence[System]
+Tests = TestSet | Iterable[Item]
+
+
+def contrast(systems: Systems, pairs: Tests, **settings: Any) -> Result:
+    """Contrastive evaluation of systems on minimal pairs, compared with each other and over reference kinds.
+
+    Each of `seed_groups` is a pattern of names (`lab:teacher-*`) of systems that differ by their seed only.
+    """
+    return run_method("contrast", systems, pairs, **settings)
+
+
+def errors(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Errors in the systems' own translations of minimal pairs or parallel sentences, found by detectors."""
+    return run_method("errors", systems, tests, **settings)
+
+
+def condition(
+    system: Systems | None,
+    evaluator: System | str,
+    items: Tests,
+    *,
+    skip_missing: bool = False,
+    **settings: Any,
+) -> Result:
+    """Judge how systems disambiguate; without a system, judge the translations that the items have.
+
+    An item without a translation is then an error; with `skip_missing` it is left out and counted.
+    """
+    system = ItemTranslations(skip_missing=skip_missing) if system is None else system
+    return run_method("condition", system, items, evaluator=evaluator, **settings)
+
+
+def space(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Evaluate hypothesis spaces; with three systems or more, also the correlation with MBR decoding."""
+    return run_method("space", systems, tests, **settings)
+
+
+def challenge(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Quality of systems on a challenge set and its parts, and the differences between systems."""
+    return run_method("challenge", systems, tests, **settings)
+
+
+def quality(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Corpus scores of each system's translations by metrics, against a test set's references."""
+    return run_method("quality", systems, tests, **settings)
+
+
+def likelihood(systems: Systems, tests: Tests, **settings: Any) -> Result:
+    """Log-probability a token, and perplexity, of a test set's references under each system."""
+    return run_method("likelihood", systems, tests, **settings)

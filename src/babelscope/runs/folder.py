@@ -17,15 +17,14 @@ from typing import IO, Any, Final
 
 from babelscope.core.results import Record, differences, record_line
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
-from babelscope.util.files import replacing
-from babelscope.util.json_lines import parse_json
-from babelscope.util.regular import open_regular
+from babelscope.util.files import open_regular, replacing
 from babelscope.util.text import (
     DEEPEST,
     LARGEST_DOCUMENT,
     LONGEST_RECORD,
     bounded_lines,
     depth_exceeds,
+    parse_json,
     require_size,
     text_fault,
 )

@@ -10,15 +10,14 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
-from babelscope.core.answers import System, properties
-from babelscope.core.comparable import Comparable
-from babelscope.core.factors import Factor, Factors, check_factors
-from babelscope.core.results import signature
+from babelscope.core.comparison import Factor, Factors, check_factors
+from babelscope.core.results import Comparable, signature
 from babelscope.core.settings import explain
+from babelscope.core.system import System, properties
 from babelscope.methods.base import Method, Settings, Setup, find_method, restore_settings
 from babelscope.methods.cells import Cell, drops_context
 from babelscope.runs.folder import FORMAT, read_object, require_format
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__

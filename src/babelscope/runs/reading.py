@@ -5,22 +5,25 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.comparable import Comparable
-from babelscope.core.factors import Factors, without_labels
-from babelscope.core.results import Estimate, Record, Row, split_unanswered
-from babelscope.methods.base import find_method, method_names, restore_settings
+from babelscope.core.comparison import Factors, without_labels
+from babelscope.core.registry import did_you_mean
+from babelscope.core.results import Comparable, Estimate, Record, Row, split_unanswered
+from babelscope.methods.base import Method, find_method, method_names, restore_settings
+from babelscope.methods.queue import Drawn, draw_queue, find_queue
 from babelscope.runs.folder import read_object, records_changed
 from babelscope.runs.manifest import Manifest, read_manifest
-from babelscope.util.damage import explain_damage
-from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import json_lines
-from babelscope.util.regular import open_regular
+from babelscope.util.errors import BabelscopeError, explain_damage
+from babelscope.util.files import open_regular
+from babelscope.util.text import json_lines
+
+# --- Reads finished run folders: manifest, rows, records, and the cells that they form -----------------------------
+
 
 _CELL_LABELS = ("method", "system", "tests")
 
@@ -231,3 +234,72 @@ def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
             ends = -math.inf if low is None else low, math.inf if high is None else high
             estimate = Estimate(value, *ends, stored["n"])
     return Row(stored["name"], estimate, labels, {name: stored[name] for name in names[after:]})
+
+
+# --- What people are asked about a finished run: the queue of one of its methods on one of its test sets -----------
+
+
+_WORDS = {"method": "methods", "tests": "test sets", "system": "systems"}
+
+
+def queue_of_run(
+    folder: str | Path,
+    *,
+    method: str = "",
+    tests: str = "",
+    systems: Sequence[str] = (),
+    n: int,
+    seed: int = 0,
+) -> Drawn:
+    """A queue from the records of a run: of the method and test set named, if there are several, and of all systems.
+
+    The same arguments give the same queue.
+    """
+    found, records, settings = records_of_run(folder, method=method, tests=tests, systems=systems)
+    with explain_damage(str(folder)):
+        return draw_queue(found, records, settings, n=n, seed=seed)
+
+
+def records_of_run(
+    folder: str | Path, *, method: str = "", tests: str = "", systems: Sequence[str] = ()
+) -> tuple[Method, list[Record], Any]:
+    """The method that people judge of a run, its records of one test set and of some systems, and its settings."""
+    run = read_run(folder)
+    cells = cells_of_run(run)
+    if not method:
+        # A method that has nothing to be judged leaves no choice.
+        cells = [cell for cell in cells if _has_queue(cell.kind)] or cells
+    for what, chosen in (("method", method), ("tests", tests)):
+        name = _one(folder, [str(getattr(cell, what)) for cell in cells], what, chosen)
+        cells = [cell for cell in cells if getattr(cell, what) == name]
+    for name in systems:
+        _known(folder, name, [cell.system for cell in cells], "system")
+    cells = [cell for cell in cells if not systems or cell.system in systems]
+    found = find_method(cells[0].kind)
+    find_queue(found)
+    with explain_damage(str(folder)):
+        settings = restore_settings(found, run.manifest.methods[cells[0].method].settings)
+        return found, [record for cell in cells for record in cell.records], settings
+
+
+def _has_queue(kind: str) -> bool:
+    return kind in method_names() and bool(find_method(kind).queue)
+
+
+def _one(folder: str | Path, names: Iterable[str], what: str, chosen: str) -> str:
+    """The name that was chosen, or the only one there is."""
+    known = list(dict.fromkeys(names))
+    if chosen:
+        return _known(folder, chosen, known, what)
+    if len(known) != 1:
+        told = f"{', '.join(known)}; choose one with --{what}" if known else "none"
+        raise BabelscopeError(f"one of the {_WORDS[what]} of {folder} is judged at a time, and it has {told}")
+    return known[0]
+
+
+def _known(folder: str | Path, name: str, names: Iterable[str], what: str) -> str:
+    known = list(dict.fromkeys(names))
+    if name not in known:
+        hint = did_you_mean(name, known, f"it has {', '.join(known)}")
+        raise BabelscopeError(f"{folder} has no {name!r} among its {_WORDS[what]}; {hint}")
+    return name

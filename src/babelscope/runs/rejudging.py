@@ -15,9 +15,8 @@ from babelscope.runs.execute import Methods, finish, summarise_run
 from babelscope.runs.folder import RunFolder
 from babelscope.runs.manifest import Cost, Manifest, MethodPart
 from babelscope.runs.reading import Run, read_records, read_run
-from babelscope.util.damage import explain_damage
 from babelscope.util.digests import digest_json
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.version import __version__
 
 

@@ -16,7 +16,7 @@ from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, p
 from babelscope.runs.manifest import Manifest, read_manifest, total_cost
 from babelscope.runs.reading import check_records
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.regular import open_regular
+from babelscope.util.files import open_regular
 from babelscope.util.version import __version__
 
 

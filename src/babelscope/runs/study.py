@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -20,27 +20,60 @@ from pydantic import (
     model_validator,
 )
 
-from babelscope.core.answers import System
-from babelscope.core.factors import Factor, check_factors, check_kinds_of_factors
+from babelscope.core.comparison import Factor, check_factors, check_kinds_of_factors
 from babelscope.core.results import Result
 from babelscope.core.settings import explain
+from babelscope.core.system import System
 from babelscope.making.machine_tests import with_machine_references
 from babelscope.methods.base import set_up
 from babelscope.methods.cells import check_kinds, config_of, make_cells
 from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
-from babelscope.runs.opening import errors_located, opener_of
 from babelscope.runs.shards import Shard
-from babelscope.systems.answers import forget_unfinished
-from babelscope.systems.by_tests import ByTests
-from babelscope.systems.cached import remembering
-from babelscope.systems.opening import require, with_prompt
+from babelscope.systems.cache import forget_unfinished, remembering
 from babelscope.systems.prompts import find_prompt
+from babelscope.systems.registry import ByTests, find_scheme, open_system, require, with_prompt
 from babelscope.testsets import TestSet, load
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import check_folder
 from babelscope.util.progress import progress
 from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, regular_only
+
+
+def opener_of(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
+    """Opens systems here, or in Ray workers, which start with the first system and end with the stack."""
+    if run.engine != "ray":
+        return open_system
+    from babelscope.systems.ray import Pool, spread
+
+    @functools.cache
+    def pool() -> Pool:
+        address = run.address or None
+        return stack.enter_context(Pool(run.workers, address=address, cpus=run.cpus, gpus=run.gpus))
+
+    def opened(spec: str) -> Any:
+        if find_scheme(spec).stored:
+            return open_system(spec)
+        # A chunk goes to one worker undivided, so that batches and floats are the same as without Ray.
+        return spread(spec, pool=pool(), part=None)
+
+    return opened
+
+
+@contextlib.contextmanager
+def errors_located(where: str, place: str = "") -> Iterator[None]:
+    """Prefix errors in the block with their place in the study; a command, without `where`, has none."""
+    prefix = f"{where}{': ' if where and place else ''}{place}" if where else ""
+    try:
+        yield
+    except SystemFailure as error:
+        raise (SystemFailure(f"{prefix}: {error}") if prefix else error) from error
+    except BabelscopeError as error:
+        raise (BabelscopeError(f"{prefix}: {error}") if prefix else error) from error
+
+
+# --- A study: systems x test sets x methods, from a TOML file or Python --------------------------------------------
+
 
 CheckTests = Callable[[Mapping[str, TestSet]], None]
 """Refuses test sets, given by name."""

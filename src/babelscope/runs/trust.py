@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from babelscope.core.specs import parse_options, split_options
-from babelscope.language.parsers import UDPIPE_MODELS
-from babelscope.language.published_models import MODELS
+from babelscope.core.registry import parse_options, split_options
+from babelscope.language.parsers import MODELS, UDPIPE_MODELS
 from babelscope.runs.study import Study, parse_study
-from babelscope.systems import opening
-from babelscope.systems.opening import Scheme
+from babelscope.systems import registry
+from babelscope.systems.registry import Scheme
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.private_folder import private_folder
+from babelscope.util.files import private_folder
 from babelscope.util.text import LARGEST_TOML, LONGEST_NAME, read_bytes
 
 # Ray addresses that mean this machine, or the cluster that the user's environment names.
@@ -80,13 +79,13 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
 
     Every text in its tables is searched, so that nothing is missed; a text that only looks like a program counts.
     """
-    names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, opening.SCHEMES.names()))}):")
+    names = re.compile(rf"(?<!\w)({'|'.join(map(re.escape, registry.SCHEMES.names()))}):")
     runs: list[str] = []
     contacts: list[str] = []
     servers: list[str] = []
     for place, text in _texts_of_study(study):
         for each in _percent_decodings(text):
-            named = [(opening.SCHEMES.find(found[1]), each[found.end() :]) for found in names.finditer(each)]
+            named = [(registry.SCHEMES.find(found[1]), each[found.end() :]) for found in names.finditer(each)]
             for scheme, rest in named:
                 found = list(_contacts(scheme, rest, folder))
                 contacts += found

@@ -12,8 +12,7 @@ from scipy.stats import kendalltau, norm, rankdata, t
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.intervals import Array, cluster_sums, jackknife_variance
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import json_number
-from babelscope.util.text import shorten
+from babelscope.util.text import json_number, shorten
 
 Statistic = Literal["pearson", "spearman", "kendall"]
 

@@ -8,16 +8,32 @@ import re
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from babelscope.core.answers import Note, Scored, TopK
-from babelscope.core.question import Asked, as_question
-from babelscope.core.specs import Options
+from babelscope.core.registry import Options
+from babelscope.core.system import (
+    Asked,
+    Capability,
+    Fingerprint,
+    HeldAgainst,
+    ItemChoice,
+    Note,
+    Scored,
+    TopK,
+    as_question,
+    capabilities,
+)
 from babelscope.language.fitness import identifier_version, other_language
+from babelscope.systems.cache import Decorator
+from babelscope.systems.contract import ASK
 from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+
+# --- Chatter: what a model writes around a translation, recognised by stated rules (docs/prompts.md) ---------------
+
 
 Clean = Literal["yes", "count", "no"]
 _VERSION = 1
@@ -294,3 +310,51 @@ def _folded(text: str) -> str:
 
 def _count(text: str, marks: Iterable[str]) -> int:
     return sum(text.count(mark) for mark in marks)
+
+
+def watched(system: Any, chatter: Chatter) -> Any:
+    """`system` with its answers looked at as `chatter` says; itself if they are not."""
+    if chatter.clean == "no":
+        return system
+    if "translate" not in capabilities(system):
+        raise BabelscopeError(
+            f"{system.name} does not translate, so that clean={chatter.clean} has no effect"
+        )
+    kind = WatchedAnswers if isinstance(system, HeldAgainst) else Watched
+    return kind(system, chatter)
+
+
+class Watched(Decorator):
+    """A system whose answers are looked at."""
+
+    def __init__(self, inner: Any, chatter: Chatter) -> None:
+        self.inner = inner
+        self.name: str = inner.name
+        self.capabilities: frozenset[Capability] = capabilities(inner)
+        self._chatter = chatter
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        inner: Fingerprint = self.inner.fingerprint
+        return dataclasses.replace(inner, settings={**inner.settings, **self._chatter.settings})
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever is not a call with answers is asked of the system itself."""
+        if name == "inner":  # not set yet, as while being copied
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
+        answers = ASK[method](self.inner, asked, **how)
+        return answers if method == "score" else self._chatter.watch(asked, answers)
+
+
+class WatchedAnswers(Watched):
+    """The same with stored answers, which are held against a test set."""
+
+    @property
+    def by_line(self) -> bool:
+        return bool(self.inner.by_line)
+
+    def held_against(self, what: str, items: Sequence[ItemChoice]) -> WatchedAnswers:
+        return WatchedAnswers(self.inner.held_against(what, items), self._chatter)

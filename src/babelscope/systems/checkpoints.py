@@ -13,15 +13,13 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 from urllib.parse import urlsplit
 
-from babelscope.core.answers import Fingerprint, Scored, Target
-from babelscope.core.question import Asked
-from babelscope.core.specs import Options
-from babelscope.systems.model_folders import TOKENIZER_FILES, ModelFolder
+from babelscope.core.registry import Options
+from babelscope.core.system import Asked, Fingerprint, Scored, Target
+from babelscope.systems.model_folders import TOKENIZER_FILES, ModelFolder, bounded
 from babelscope.systems.tokenizers import Tokens, library_errors
-from babelscope.systems.weights import bounded
+from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.progress import hub_bar
-from babelscope.util.sealed_files import SealedFiles
 from babelscope.util.text import shorten
 
 _PATTERNS = ("*.json", "*.txt", *TOKENIZER_FILES)

@@ -10,16 +10,14 @@ from typing import Any
 
 import ctranslate2
 
-from babelscope.core.answers import Drawing, Fingerprint, Note, Scored, Target
-from babelscope.core.question import Asked, sources_of
-from babelscope.core.specs import Options
-from babelscope.systems.asking import check_targets
+from babelscope.core.registry import Options
+from babelscope.core.system import Asked, Drawing, Fingerprint, Note, Scored, Target, sources_of
 from babelscope.systems.checkpoints import ModelSystem, checked, fetch, read_length_penalty
-from babelscope.systems.model_folders import TOKENIZER_FILES
+from babelscope.systems.contract import check_targets
+from babelscope.systems.model_folders import TOKENIZER_FILES, check_ctranslate2
 from babelscope.systems.tokenizers import Tokens, library_errors
-from babelscope.systems.weights import check_ctranslate2
+from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
-from babelscope.util.sealed_files import SealedFiles
 from babelscope.util.seeds import stream
 from babelscope.util.text import check_texts, shorten
 

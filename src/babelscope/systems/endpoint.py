@@ -6,12 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from babelscope.core.answers import Fingerprint, Scored
-from babelscope.core.question import Asked, as_question, sources_of
-from babelscope.core.specs import Options
-from babelscope.systems.answers import AnswerStore
-from babelscope.systems.blackbox import best
+from babelscope.core.registry import Options
+from babelscope.core.system import Asked, Fingerprint, Scored, as_question, sources_of
+from babelscope.systems.cache import AnswerStore
 from babelscope.systems.client import Client, Request, checked_url, each_or_unanswered, line_of
+from babelscope.systems.command import best
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import check_texts, shorten
 

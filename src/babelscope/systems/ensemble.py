@@ -7,7 +7,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from babelscope.core.answers import (
+from babelscope.core.registry import Options
+from babelscope.core.system import (
+    Asked,
     Budget,
     Capability,
     Drawing,
@@ -18,10 +20,8 @@ from babelscope.core.answers import (
     Target,
     TopK,
 )
-from babelscope.core.question import Asked
-from babelscope.core.specs import Options
-from babelscope.systems.asking import ask_score
-from babelscope.systems.opening import open_system, require
+from babelscope.systems.contract import ask_score
+from babelscope.systems.registry import open_system, require
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.answers import Fingerprint, Note, Target
-from babelscope.core.question import Asked, sources_of
-from babelscope.core.specs import Options
+from babelscope.core.registry import Options
+from babelscope.core.system import Asked, Fingerprint, Note, Target, sources_of
 from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.checkpoints import (

@@ -3,18 +3,336 @@
 from __future__ import annotations
 
 import html
+import io
+import json
+import math
+import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath, PurePosixPath
+from typing import IO, Any
+from urllib.parse import quote
 
-from babelscope.core.answers import Fingerprint, Regions, Scored
-from babelscope.core.specs import Options
-from babelscope.systems.list_files import FORMATS, Entry, ListFile, list_files, read_entries
-from babelscope.systems.list_specs import REGIONS
+from babelscope.core.registry import Options, parse_options, split_options
+from babelscope.core.system import Fingerprint, Regions, Scored
+from babelscope.systems.translation_files import moses_entries
 from babelscope.util.digests import digest_json
-from babelscope.util.errors import BabelscopeError
-from babelscope.util.extras import install_hint
-from babelscope.util.text import shorten, whole_number
+from babelscope.util.errors import BabelscopeError, at, install_hint
+from babelscope.util.files import open_regular
+from babelscope.util.text import (
+    LONGEST_RECORD,
+    LocatedRecord,
+    bounded_lines,
+    json_lines,
+    open_to_read,
+    parse_lines,
+    shorten,
+    text_fault,
+    whole_number,
+)
+
+# --- Files of n-best lists made elsewhere: one, a folder or a zip of them; their formats recognised ----------------
+
+
+LARGEST_LISTS = 1 << 28
+"""Bytes of all lists together, unpacked: a zip of a few kilobytes can hold many gigabytes."""
+MOST_FILES = 100_000
+"""Files of a folder or zip."""
+# ValueError: a name that is not the UTF-8 that it says it is. NotImplementedError is a RuntimeError.
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OSError, ValueError)
+_MOSES = re.compile(rb"[0-9]{1,18} *\|\|\|")
+_FAIRSEQ = re.compile(rb"^H-[0-9]+\t", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ListFile:
+    """A file with lists: its name (in its folder or zip), where it lies, and its bytes."""
+
+    name: str
+    place: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A hypothesis of a list."""
+
+    place: str
+    identity: str
+    """The sentence's id, as it stands there."""
+    text: str
+    logprob: float
+    """Natural log of the whole hypothesis's probability."""
+
+
+def list_files(path: str) -> list[ListFile]:
+    """The file, or those of a folder or zip in the order of their names; hidden ones are passed over."""
+    if os.path.isdir(path):
+        return _of_folder(path)
+    with open_to_read(path) as file:
+        if file.seekable() and zipfile.is_zipfile(file):
+            file.seek(0)
+            return _of_zip(file, path)
+        if file.seekable():
+            file.seek(0)
+        return [ListFile(PurePosixPath(path).name, path, _bounded(file, path, LARGEST_LISTS))]
+
+
+def _of_folder(path: str) -> list[ListFile]:
+    names = sorted(entry.name for entry in os.scandir(path) if not entry.name.startswith("."))
+    found: list[ListFile] = []
+    for name in _few(names, path):
+        place = os.path.join(path, name)
+        with open_regular(place) as raw:
+            found.append(ListFile(name, place, _bounded(io.BufferedReader(raw), place, _left(found))))
+    return found
+
+
+def _of_zip(file: IO[bytes], path: str) -> list[ListFile]:
+    """Its members are read where they lie: none is unpacked, so that no name of theirs is a path here."""
+    found: list[ListFile] = []
+    try:
+        with zipfile.ZipFile(file) as archive:
+            listed = {each.filename: each for each in archive.infolist() if not _is_hidden(each.filename)}
+            for name in _few(sorted(listed), path):
+                place = f"{path}/{name}"
+                # zipfile unpacks other methods without a bound: 2 kB of bzip2 took gigabytes.
+                if listed[name].compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise BabelscopeError(
+                        f"{place} is compressed by another method than deflate; pack it with plain zip"
+                    )
+                with archive.open(listed[name]) as member:
+                    found.append(
+                        ListFile(PurePosixPath(name).name, place, _bounded(member, place, _left(found)))
+                    )
+    except _ZIP_ERRORS as error:
+        raise BabelscopeError(f"{path} cannot be read as a zip: {error}") from None
+    return found
+
+
+def _is_hidden(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return name.endswith("/") or any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+def _few(names: list[str], path: str) -> list[str]:
+    if not names:
+        raise BabelscopeError(f"{path} has no files of lists")
+    if len(names) > MOST_FILES:
+        raise BabelscopeError(f"{path} has {len(names)} files; {MOST_FILES} are the most")
+    return names
+
+
+def _left(found: Sequence[ListFile]) -> int:
+    return LARGEST_LISTS - sum(len(each.data) for each in found)
+
+
+def _bounded(file: IO[bytes], place: str, most: int) -> bytes:
+    return b"".join(bounded_lines(file, place, longest=LONGEST_RECORD, most=most))
+
+
+def read_entries(file: ListFile, form: str, scores: str) -> list[Entry]:
+    """The hypotheses of a file, in its order; `form` is a format or `auto`, `scores` what CTranslate2's are."""
+    if not file.data:
+        return []
+    entries = list(_READERS[_recognised(file) if form == "auto" else form](file, scores))
+    for entry in entries:
+        if not math.isfinite(entry.logprob) or entry.logprob > 0:
+            raise BabelscopeError(
+                f"{entry.place}: {entry.logprob} is no log-probability of {shorten(entry.text)}: a natural log, "
+                "finite and at most 0"
+            )
+    return entries
+
+
+def _recognised(file: ListFile) -> str:
+    """The one format that the file fits; none is an error, and so is more than one."""
+    first = file.data.partition(b"\n")[0]
+    fits = []
+    if first.startswith(b"{"):
+        record = next(_objects(file))[1]
+        fits = [name for name, needed in _KEYS.items() if needed <= record.keys()]
+    elif _MOSES.match(first):
+        fits = ["moses"]
+    elif _FAIRSEQ.search(file.data):
+        fits = ["fairseq"]
+    if len(fits) != 1:
+        what = f"could be {' or '.join(fits)}" if fits else "is in no format of lists that is known"
+        shown = shorten(first.decode("utf-8", "replace"))
+        raise BabelscopeError(
+            f"{at(file.place, 1)} {what}: {shown}; say format= and one of {', '.join(FORMATS)}"
+        )
+    return fits[0]
+
+
+def _lines(file: ListFile) -> list[str]:
+    return parse_lines(file.data, file.place, keep_separators=True)
+
+
+def _objects(file: ListFile) -> Iterator[LocatedRecord]:
+    return json_lines(io.BytesIO(file.data), file.place)
+
+
+def _moses(file: ListFile, _scores: str) -> Iterator[Entry]:
+    for each in moses_entries(_lines(file), file.place):
+        if "=" in each.features:
+            raise BabelscopeError(
+                f"{each.place}: a score beside features is their weighted sum, not a log-probability; write the "
+                "log-probability of each translation, `id ||| text ||| log-probability`"
+            )
+        yield Entry(each.place, str(each.identity), each.text, _number(each.score, each.place))
+
+
+def _jsonl(file: ListFile, _scores: str) -> Iterator[Entry]:
+    for place, record in _objects(file):
+        identity = record.get("id")
+        if isinstance(identity, bool) or not isinstance(identity, int | str):
+            raise BabelscopeError(f"{place} has no id, a text or a whole number")
+        yield Entry(
+            place, str(identity), _text(record.get("text"), place), _number(record.get("logprob"), place)
+        )
+
+
+def _vllm(file: ListFile, _scores: str) -> Iterator[Entry]:
+    """vLLM's RequestOutput as JSON, one a sentence in the order of the test set."""
+    for number, (place, record) in enumerate(_objects(file)):
+        for output in _list(record, "outputs", place):
+            if not isinstance(output, dict):
+                raise BabelscopeError(f"{place}: an output is no JSON object")
+            if output.get("finish_reason") == "length":
+                raise BabelscopeError(
+                    f"{place}: an output was cut at its length limit, so that it is no whole translation; leave it "
+                    "out, or raise max_tokens"
+                )
+            score = _number(output.get("cumulative_logprob"), place)
+            yield Entry(place, str(number), _text(output.get("text"), place), score)
+
+
+def _ctranslate2(file: ListFile, scores: str) -> Iterator[Entry]:
+    """CTranslate2's TranslationResult as JSON, one a sentence in the order of the test set."""
+    if scores != "total":
+        raise BabelscopeError(
+            f"{file.place}: CTranslate2 divides its scores by the length unless it is told length_penalty=0; say "
+            "scores=total if it was"
+        )
+    for number, (place, record) in enumerate(_objects(file)):
+        hypotheses, given = _list(record, "hypotheses", place), _list(record, "scores", place)
+        if len(hypotheses) != len(given):
+            raise BabelscopeError(f"{place} has {len(hypotheses)} hypotheses but {len(given)} scores")
+        for hypothesis, score in zip(hypotheses, given, strict=True):
+            if not isinstance(hypothesis, str):
+                raise BabelscopeError(
+                    f"{place}: a hypothesis must be text; join CTranslate2's tokens with its tokenizer first"
+                )
+            yield Entry(place, str(number), _text(hypothesis, place), _number(score, place))
+
+
+def _fairseq(file: ListFile, _scores: str) -> Iterator[Entry]:
+    """fairseq-generate's log: H- (or D-, detokenised) with the text, P- with log-probabilities to base 2."""
+    hypothesis: Entry | None = None
+    for number, line in enumerate(_lines(file), 1):
+        place = at(file.place, number)
+        if not (found := re.fullmatch(r"([HDP])-([0-9]+)\t(.*)", line)):
+            continue
+        kind, identity, rest = found.groups()
+        if kind == "H" and hypothesis is not None:
+            break
+        if kind != "H" and (hypothesis is None or hypothesis.identity != identity):
+            raise BabelscopeError(
+                f"{place}: {kind}-{identity} does not follow the H-{identity} that it is of"
+            )
+        if kind in "HD":
+            hypothesis = Entry(place, identity, rest.partition("\t")[2].strip(), 0.0)
+        elif hypothesis is not None:
+            # H's own score is divided by the length; P has the tokens', end of sentence included.
+            nats = math.fsum(_number(each, place) for each in rest.split()) * math.log(2)
+            yield replace(hypothesis, logprob=nats)
+            hypothesis = None
+    if hypothesis is not None:
+        raise BabelscopeError(
+            f"{hypothesis.place}: H-{hypothesis.identity} has no P- line, and its own score is divided by the "
+            "length; keep the P- lines"
+        )
+
+
+def _list(record: Mapping[str, Any], name: str, where: str) -> list[Any]:
+    value = record.get(name)
+    if not isinstance(value, list):
+        raise BabelscopeError(f"{where}: field {name!r} must be a list")
+    return value
+
+
+def _text(text: object, place: str) -> str:
+    if not isinstance(text, str):
+        raise BabelscopeError(f"{place}: the text of a hypothesis must be text")
+    if fault := text_fault(text.strip()):
+        raise BabelscopeError(f"{place} {fault}: {shorten(text)}")
+    return text.strip()
+
+
+def _number(value: object, where: str) -> float:
+    try:
+        if isinstance(value, bool) or not isinstance(value, int | float | str):
+            raise ValueError
+        return float(value)
+    except (ValueError, OverflowError):
+        raise BabelscopeError(
+            f"{where}: {shorten(json.dumps(value))} is no log-probability; every hypothesis needs one"
+        ) from None
+
+
+_KEYS: Mapping[str, frozenset[str]] = {
+    "jsonl": frozenset({"id", "text"}),
+    "vllm": frozenset({"outputs"}),
+    "ctranslate2": frozenset({"hypotheses", "scores"}),
+}
+"""Format of JSON lines -> the fields by which it is known."""
+_READERS: Mapping[str, Callable[[ListFile, str], Iterator[Entry]]] = {
+    "moses": _moses,
+    "jsonl": _jsonl,
+    "fairseq": _fairseq,
+    "vllm": _vllm,
+    "ctranslate2": _ctranslate2,
+}
+FORMATS = tuple(_READERS)
+
+
+REGIONS = ("top", "beam")
+"""What a list can be of: the most probable hypotheses of the whole space, or those that beam search found."""
+
+
+def lists_spec(given: Sequence[str]) -> tuple[str, str, int | None]:
+    """The spec, a name for rows and reports, and the k that the options say, if they do."""
+    options: dict[str, str] = {}
+    sizes: set[int | None] = set()
+    for each in given:
+        region, _, rest = each.partition("=")
+        path, query = split_options(rest)
+        if region not in REGIONS or not path:
+            raise BabelscopeError(f"--nbest {each}: it must be top=FILE or beam=FILE")
+        if region in options:
+            raise BabelscopeError(f"--nbest {each}: there is a list of {region} already")
+        own = parse_options(query)
+        if "k" in own:
+            size = whole_number(own.pop("k"))
+            if size is None or size < 2:
+                raise BabelscopeError(f"--nbest {each}: k is a whole number of at least 2")
+            sizes.add(size)
+        options[region] = path
+        options |= {f"{region}_{name}": value for name, value in own.items()}
+    if len(sizes) > 1:
+        raise BabelscopeError("the lists of --nbest must have one k")
+    query = "&".join(f"{name}={quote(value, safe='/')}" for name, value in options.items())
+    name = ", ".join(f"{region}={PurePath(options[region]).name}" for region in REGIONS if region in options)
+    return f"lists:?{query}", name, next(iter(sizes), None)
+
+
+# --- Regions of hypothesis spaces as lists made elsewhere: `lists:?top=FILE&beam=FILE` -----------------------------
+
 
 LIST_OPTIONS = ("format", "scores", "per_file", "detokenize", "exact")
 """Options of a list; before them stands `top_` or `beam_` where they are for one of the two only."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sentencepiece import SentencePieceProcessor
     from torch import Tensor
 
-    from babelscope.decoding.families.bart import Weights
+    from babelscope.decoding.families.encoder_decoder import Weights
 
 _WEIGHTS = "model.safetensors"
 _SIZES = {
@@ -90,7 +90,7 @@ def read_marian(model: ModelFolder, *, device: str) -> MarianFolder | None:
     """A model as its folder has it, its weights in float32 on `device`; None if transformers must load it."""
     from safetensors import SafetensorError
 
-    from babelscope.decoding.families.bart import Weights
+    from babelscope.decoding.families.encoder_decoder import Weights
 
     files = model.files
     if "generation_config.json" not in files.paths or model.weights != [_WEIGHTS]:

@@ -8,19 +8,18 @@ from typing import TYPE_CHECKING, TypeVar
 
 from torch import Tensor
 
-from babelscope.core.answers import Budget, Drawing, LengthRule, Note, Scored, Target, TopK
-from babelscope.core.question import Asked
+from babelscope.core.system import Asked, Budget, Drawing, LengthRule, Note, Scored, Target, TopK
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
-from babelscope.decoding.sampling import draw_samples
-from babelscope.decoding.without_replacement import draw_distinct
-from babelscope.systems.asking import check_targets
+from babelscope.decoding.sampling import draw_distinct, draw_samples
 from babelscope.systems.checkpoints import ModelSystem, check_ids, checked
+from babelscope.systems.contract import check_targets
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 if TYPE_CHECKING:
     from babelscope.decoding.exact import ExactResult
+
 
 _Answer = TypeVar("_Answer")
 _Ids = tuple[int, ...]
@@ -147,7 +146,7 @@ class OpenSystem(ModelSystem):
     ) -> list[tuple[list[Scored], float]]:
         """For each question `n` different samples, drawn without replacement, and their threshold.
 
-        `babelscope.decoding.without_replacement` has the estimators that need both.
+        `babelscope.decoding.sampling` has the estimators that need both.
         """
         ids, notes = self._source_ids(questions)
         longest = self._longest(max_length)

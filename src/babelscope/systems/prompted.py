@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import weakref
 from collections.abc import Mapping, Sequence
-from typing import TypeVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
 
-from babelscope.core.answers import Capability, Fingerprint, Note, Scored, Target
-from babelscope.core.question import Asked, sources_of
-from babelscope.core.replies import Reply
-from babelscope.core.specs import Options
+import torch
+
+from babelscope.core.registry import Options
+from babelscope.core.system import Asked, Capability, Fingerprint, Note, Reply, Scored, Target, sources_of
 from babelscope.decoding.beam import beam_search
-from babelscope.decoding.causal import Causal
-from babelscope.decoding.closing import Closing
-from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import why_not_lean
+from babelscope.decoding.causal import Causal, Closing
+from babelscope.decoding.families.decoder import Decoder, Weights, weights_of, why_not_lean
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.systems.chatter import Chatter
 from babelscope.systems.checkpoints import (
@@ -22,19 +24,150 @@ from babelscope.systems.checkpoints import (
     checked,
     fetch,
     fingerprint,
+    load_model,
     position_limit,
     read_length_penalty,
     stated_penalty,
     token_id,
 )
-from babelscope.systems.line_ends import find_line_ends
-from babelscope.systems.networks import load_network
+from babelscope.systems.model_folders import ModelFolder, one_line
 from babelscope.systems.open_model import OpenSystem, SourceIds, in_parts
 from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.systems.tokenizers import Tokens, library_errors
 from babelscope.util.digests import digest_json
-from babelscope.util.errors import BabelscopeError, RefusedText
+from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
+
+# --- Networks of causal language models in memory, each once for all systems that ask it ---------------------------
+
+
+class LoadedNetwork:
+    """A network in memory, shared by all systems that ask it, such as one model under several prompts."""
+
+    def __init__(self, folder: Path, *, device: str, dtype: str, remote_code: bool) -> None:
+        model = ModelFolder(folder, remote_code=remote_code)
+        self.files = model.files
+        self.network = load_model(
+            "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
+        )
+
+    @functools.cached_property
+    def weights(self) -> Weights:
+        """As the lean forward pass reads them: joined matrices are copies."""
+        return weights_of(self.network)
+
+    @torch.inference_mode()
+    def generate(
+        self,
+        prompt: Sequence[int],
+        name: str,
+        ends: Sequence[int],
+        *,
+        beam: int,
+        n_best: int,
+        longest: int,
+        how: Mapping[str, float],
+    ) -> list[list[int]]:
+        """What transformers' own beam search puts after a prompt, and what it fills rows with after their ends."""
+        ids = torch.tensor([list(prompt)], device=self.network.device)
+        try:
+            output = self.network.generate(
+                input_ids=ids,
+                attention_mask=torch.ones_like(ids),
+                num_beams=beam,
+                num_return_sequences=n_best,
+                do_sample=False,
+                max_new_tokens=longest,
+                eos_token_id=list(ends),
+                pad_token_id=ends[0],
+                **how,
+            )
+        except (ValueError, TypeError, AttributeError) as error:  # as it refuses its generation settings
+            raise BabelscopeError(f"{name} cannot generate as it is configured: {one_line(error)}") from error
+        rows: list[list[int]] = output[:, len(prompt) :].tolist()
+        return rows
+
+
+_IN_MEMORY: weakref.WeakValueDictionary[tuple[Path, str, str, bool], LoadedNetwork] = (
+    weakref.WeakValueDictionary()
+)
+
+
+def load_network(folder: Path, *, device: str, dtype: str, remote_code: bool) -> LoadedNetwork:
+    """The network of a folder: the one that another system holds, if its files are unchanged."""
+    key = (folder.resolve(), device, dtype, remote_code)
+    if (held := _IN_MEMORY.get(key)) is not None:
+        with contextlib.suppress(SystemFailure):
+            held.files.check()
+            return held
+    loaded = _IN_MEMORY[key] = LoadedNetwork(folder, device=device, dtype=dtype, remote_code=remote_code)
+    return loaded
+
+
+# --- Tokens with a line break: those that end a line, and those that have the end of its text with them ------------
+
+
+_BEFORE = "a"
+"""Stands before a token that is read: some tokenizers drop the space of a text's first token."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineEnds:
+    """How a line may end in a vocabulary."""
+
+    end: int
+    """The token that stands for all of those with nothing but white space before their line break."""
+    others: Sequence[int] = ()
+    """The others of those."""
+    closing: Sequence[Sequence[int]] = ()
+    """Tokens with text before their line break (a full stop, say), those with the same text together."""
+    first: Mapping[int, int] = field(default_factory=dict)
+    """For each token of `closing`, the first of its group."""
+
+
+def find_line_ends(tokenizer: Any, size: int, name: str) -> LineEnds:
+    """The tokens below `size` that have a line break; errors begin with `name`."""
+    with library_errors(f"{name}: its tokenizer fails"):
+        usual = tokenizer(f"{_BEFORE}\n", add_special_tokens=False)["input_ids"]
+        texts = _texts(tokenizer, min(size, len(tokenizer)))
+    check_ids([usual], size, name)
+    ends = []
+    closing: dict[tuple[str, int], list[int]] = {}
+    for token, text in enumerate(texts):
+        before, line_break, _ = text.partition("\n")
+        if line_break and not before.strip():
+            ends.append(token)
+        elif line_break:
+            # Bytes that are no character look alike as text, whatever they are.
+            apart = token if "\N{REPLACEMENT CHARACTER}" in before else -1
+            closing.setdefault((before.rstrip(), apart), []).append(token)
+    if not ends:
+        raise BabelscopeError(
+            f"{name}: its tokenizer has no token for a line break, so that a line break ends nothing; say end=eos"
+        )
+    end = int(usual[-1]) if usual and usual[-1] in ends else ends[0]
+    groups = list(closing.values())
+    return LineEnds(
+        end,
+        [each for each in ends if each != end],
+        groups,
+        {token: group[0] for group in groups for token in group},
+    )
+
+
+def _texts(tokenizer: Any, size: int) -> list[str]:
+    """What each token adds to a text."""
+    first = list(tokenizer(_BEFORE, add_special_tokens=False)["input_ids"])
+    rows = [[*first, token] for token in range(size)]
+    if tokenizer.is_fast:
+        found = tokenizer.backend_tokenizer.decode_batch(rows, skip_special_tokens=False)
+    else:
+        found = [tokenizer.decode(row, clean_up_tokenization_spaces=False) for row in rows]
+    return [text.removeprefix(_BEFORE) for text in found]
+
+
+# --- `llm:` decoder-only models that translate by a prompt template or by their chat template ----------------------
+
 
 PLAIN = Prompt("{source}: {text}\n{target}:")
 _INSTRUCTION = Prompt(

@@ -10,10 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.answers import Scored
+from babelscope.core.system import Scored
 from babelscope.systems.marian_folders import MarianPieces, pieces_of, read_marian_pieces
-from babelscope.systems.model_folders import TokenizerFolder
-from babelscope.systems.weights import one_line
+from babelscope.systems.model_folders import TokenizerFolder, one_line
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from babelscope.core.system import HeldAgainst, ItemChoice
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import read_json_lines
-from babelscope.util.text import read_lines, shorten, whole_number
+from babelscope.util.text import read_json_lines, read_lines, shorten, whole_number
+
+# --- Files of translations made elsewhere: one or several a source -------------------------------------------------
+
 
 SEPARATOR = " ||| "
 UNSAID = ""
@@ -174,3 +177,13 @@ def moses_entries(lines: Sequence[str], where: str) -> Iterator[MosesEntry]:
         # Moses writes a space after every word, the last one too.
         text, score = fields[1].strip(" "), fields[-1].strip() if len(fields) > 2 else ""
         yield MosesEntry(at(where, number), identity, text, score, "|||".join(fields[2:-1]))
+
+
+def hold(system: Any, what: str, items: Sequence[ItemChoice]) -> Any:
+    """The system as it answers about these items; raises if it has stored answers that do not fit all of them."""
+    return system.held_against(what, items) if isinstance(system, HeldAgainst) else system
+
+
+def hold_sources(system: Any, what: str, sources: Sequence[str]) -> Any:
+    """As `hold`, against sources without items, such as the lines of a file."""
+    return hold(system, what, [ItemChoice(str(n), source=source) for n, source in enumerate(sources, 1)])

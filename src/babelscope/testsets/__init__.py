@@ -7,9 +7,10 @@ from babelscope.testsets.items import (
     MinimalPair,
     ParallelSentence,
     SourceSentence,
+    TestSet,
+    read_items,
 )
 from babelscope.testsets.loading import Format, formats, load
-from babelscope.testsets.sets import TestSet, read_items
 
 __all__ = [
     "AmbiguousSource",

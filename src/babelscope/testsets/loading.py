@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
 
-from babelscope.core.registry import Registry, did_you_mean, resolve
-from babelscope.core.specs import split_options, split_spec
+from babelscope.core.registry import Registry, did_you_mean, resolve, split_options, split_spec
 from babelscope.testsets import registry
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.published import SetPart, data_folder, fetch
 from babelscope.util.text import check_name
@@ -34,7 +33,7 @@ class Format:
     texts: Mapping[str, str] = field(default_factory=dict)
     """Names of options that are text, each with its default."""
     scores: Literal["", "blocks", "interleaved"] = ""
-    """Layout of files of scores for it, where its publishers define one; see `systems/scores.py`."""
+    """Layout of files of scores for it, where its publishers define one; see `systems/files.py`."""
 
 
 _READERS = "babelscope.testsets.readers"

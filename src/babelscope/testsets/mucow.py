@@ -16,10 +16,16 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.language.cues import LONGEST_WORD, Cues, Mode, find_form, insert_cues, read_cues
-from babelscope.testsets.sets import TestSet, make_items
+from babelscope.testsets.items import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import LocatedRecord, parse_json
-from babelscope.util.text import read_bytes, read_lines, require_equal_counts, shorten
+from babelscope.util.text import (
+    LocatedRecord,
+    parse_json,
+    read_bytes,
+    read_lines,
+    require_equal_counts,
+    shorten,
+)
 
 NO_CATEGORY = "none"
 """The category of a sense that was not counted."""

@@ -9,8 +9,7 @@ from typing import Any
 from babelscope.systems.translation_files import Given, find_lines, index_of, renamed
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.json_lines import read_json_lines
-from babelscope.util.text import read_lines, require_equal_counts, shorten
+from babelscope.util.text import read_json_lines, read_lines, require_equal_counts, shorten
 
 
 def read_lemmas(path: str | Path, given: Sequence[Given], *, parallel_to: str) -> list[Given]:

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.testsets.items import BEGINNING, NO_SOURCE
-from babelscope.testsets.sets import TestSet, make_items, read_items
+from babelscope.testsets.items import BEGINNING, NO_SOURCE, TestSet, make_items, read_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import LocatedRecord, parse_json, read_json_lines
 from babelscope.util.text import (
     LARGEST_HELD,
+    LocatedRecord,
+    parse_json,
     read_bytes,
+    read_json_lines,
     read_lines,
     require_equal_counts,
 )

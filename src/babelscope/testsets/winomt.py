@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.language.cues import Mode, mark_gender
-from babelscope.testsets.sets import TestSet, make_items
+from babelscope.testsets.items import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import LocatedRecord, fail_at
-from babelscope.util.text import read_lines, shorten, whole_number
+from babelscope.util.text import LocatedRecord, fail_at, read_lines, shorten, whole_number
 
 _GENDERS = ("male", "female", "neutral")
 _PLACE = "{}"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -54,3 +57,36 @@ class SystemFailure(BabelscopeError):
 def at(path: str | Path, line: int | None = None) -> str:
     """Where in a file: `path:line`, lines counted from 1."""
     return f"{path}:{line}" if line is not None else str(path)
+
+
+_PACKAGE = Path(__file__).parent.parent
+
+
+@contextlib.contextmanager
+def explain_damage(what: str) -> Iterator[None]:
+    """Turn any unexpected error in the block into one that says the files of `what` are damaged."""
+    try:
+        yield
+    except (BabelscopeError, OSError, MemoryError):
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"[:200] + _own_frame(error)
+        raise BabelscopeError(
+            f"{what}: the files do not hold what the method writes ({reason}): they were changed or damaged; "
+            "run it again (or, if nobody has changed them, report this as a fault of Babelscope)"
+        ) from error
+
+
+def _own_frame(error: Exception) -> str:
+    """The innermost line of our own code in the traceback, for the message."""
+    own = [
+        f", at {path.relative_to(_PACKAGE)}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if (path := Path(frame.filename)).is_relative_to(_PACKAGE)
+    ]
+    return own[-1] if own else ""
+
+
+def install_hint(extra: str) -> str:
+    """How to install an extra, for messages; from a clone, since Babelscope is on no package index."""
+    return f"pip install -e '.[{extra}]' (in the clone of Babelscope)"

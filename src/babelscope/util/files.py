@@ -11,13 +11,131 @@ import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.locks import missing_folders, remove_empty
+from babelscope.util.terminal import unfiltered
+
+
+def open_regular(
+    path: str | Path,
+    *,
+    create: bool = False,
+    append: bool = False,
+    private: bool = False,
+) -> io.FileIO:
+    """Open a regular file, unbuffered, to read and, if asked for, to write; nothing is truncated.
+
+    `append` makes every write go to the end of the file; `create` makes a missing file, with mode 0600 if
+    `private`.
+    """
+    writing = append or create
+
+    def opened(name: str, _: int) -> int:
+        flags = os.O_RDWR if writing else os.O_RDONLY
+        flags |= (os.O_CREAT if create else 0) | (os.O_APPEND if append else 0)
+        # Without O_NONBLOCK, opening a pipe waits for somebody at its other end.
+        flags |= os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+        descriptor = os.open(name, flags, 0o600 if private else 0o666)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise BabelscopeError(f"{name} is not a regular file")
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    name = os.fspath(path)
+    if "\0" in name:  # no file name can have one
+        raise BabelscopeError(f"{name}: no such file")
+    try:
+        return io.FileIO(name, "r+b" if writing else "rb", opener=opened)
+    except OSError as error:
+        if os.path.islink(name) and error.errno in (errno.ELOOP, errno.EMLINK):
+            raise BabelscopeError(
+                f"{name} is a symbolic link, which is not followed; name the file itself"
+            ) from None
+        if error.errno in (errno.EISDIR, errno.ENXIO):  # a folder; a socket, or a device that is not there
+            raise BabelscopeError(f"{name} is not a regular file") from None
+        if error.errno == errno.ENOENT and not create:
+            raise BabelscopeError(f"{name}: no such file") from None
+        done = "written" if writing else "read"
+        raise BabelscopeError(f"{name} cannot be {done}: {error.strerror or error}") from error
+
+
+# --- Locks on open files and folders, which the operating system releases however the process ends -----------------
+
+
+def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
+    """Lock an open file or folder; if another process has it, raise an error that says what to do `instead`."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BabelscopeError(f"{name} is in use by another process; wait for it, or {instead}") from None
+    except OSError as error:
+        raise BabelscopeError(f"{name} is on a disk without locks: {error.strerror}") from error
+
+
+def open_locked(path: Path, *, instead: str, private: bool = False) -> io.FileIO:
+    """Open a file to append to, made if missing, and lock it, as `lock` does."""
+    while True:
+        file = open_regular(path, create=True, append=True, private=private)
+        try:
+            lock(file.fileno(), path, instead=instead)
+            # A process that held the lock before may have finished and removed this file.
+            if is_at(file, path):
+                return file
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+
+
+def is_at(file: io.FileIO, path: Path) -> bool:
+    """Whether an open file is what stands under that name."""
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+@contextlib.contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Lock a folder, made if missing; one that was made here and is empty after the block is removed."""
+    made = missing_folders(folder / "file")
+    try:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except (FileExistsError, NotADirectoryError):
+            raise BabelscopeError(f"{folder} is a file, not a folder") from None
+        except OSError as error:
+            raise BabelscopeError(f"{folder} cannot be written: {error.strerror or error}") from error
+        try:
+            lock(descriptor, folder, instead="use another folder")
+            yield
+        finally:
+            os.close(descriptor)
+    finally:
+        remove_empty(made)
+
+
+def missing_folders(path: Path) -> list[Path]:
+    """The parents of `path` that do not exist, innermost first."""
+    return [folder for folder in path.parents if not folder.exists()]
+
+
+def remove_empty(folders: list[Path]) -> None:
+    """Remove those of the folders that are empty."""
+    for folder in folders:
+        with contextlib.suppress(OSError):  # not empty, or not there
+            folder.rmdir()
+
+
+# --- Writing files atomically: an output is there as a whole, or not at all ----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,3 +345,118 @@ def _explain_os_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise SystemFailure(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def private_folder(path: Path) -> Path:
+    """Make a folder if missing and resolve its links; PermissionError if other users can change its files."""
+    if not path.is_absolute():  # it would depend on the working folder
+        raise PermissionError(errno.EPERM, "the folder has no absolute path", str(path))
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = path.resolve()
+    if sys.platform == "win32":  # a user's profile is guarded by access lists, which these bits do not show
+        return path
+    for place in (path, *path.parents):
+        found = place.stat()
+        # In a folder such as /tmp, others can add files but not replace ours.
+        sticky = place != path and found.st_mode & stat.S_ISVTX
+        if found.st_uid not in ({os.getuid()} if place == path else {os.getuid(), 0}):
+            raise PermissionError(errno.EPERM, "the folder is another user's", str(place))
+        if found.st_mode & stat.S_IWOTH and not sticky:
+            raise PermissionError(errno.EPERM, "the folder can be written by everybody", str(place))
+        if found.st_mode & stat.S_IWGRP and not sticky and not _own_group(found.st_gid):
+            raise PermissionError(errno.EPERM, "the folder can be written by its group", str(place))
+    return path
+
+
+def _own_group(group: int) -> bool:
+    """Whether a group is the user's own: many systems give each user a group of the same name."""
+    import grp
+    import pwd
+
+    try:
+        return grp.getgrgid(group).gr_name == pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return False
+
+
+# --- Checks, before any work, of all files that a command will write -----------------------------------------------
+
+
+_RUN_FILES = ("manifest.json", "records.jsonl", "summary.json")
+
+
+def check_outputs(
+    files: Mapping[str, Path | None], *, folder: Path | None = None, inputs: Iterable[str | Path | None] = ()
+) -> None:
+    """Refuse outputs that cannot be written, or that would overwrite each other, stdout or an input.
+
+    `files` are paths by option, `folder` is a run folder. Inputs are paths, or specs with paths in them.
+    """
+    taken = {path: f"which is read ({path})" for path in _read_files(inputs)}
+    if folder is not None:
+        check_folder(folder)
+        taken |= {_resolved(folder / name): "which the run folder keeps for itself" for name in _RUN_FILES}
+    for option, path in files.items():
+        if path is None:
+            continue
+        place = check_writable(path)
+        if place.is_stream:
+            continue
+        if place.target in taken:
+            raise BabelscopeError(
+                f"{option} {path} would overwrite a file {taken[place.target]}; name another"
+            )
+        if place.status is not None and _is_stdout(place.status):
+            raise BabelscopeError(f"{option} {path} is the file that stdout goes to; name another")
+        taken[place.target] = f"that {option} writes, too"
+
+
+def _read_files(inputs: Iterable[str | Path | None]) -> Iterator[Path]:
+    """The files that inputs name; for a run folder, the files in it."""
+    for given in inputs:
+        for name in [given] if isinstance(given, Path) else _paths_in(given or ""):
+            if not str(name):
+                continue
+            path = Path(name)
+            with contextlib.suppress(OSError, ValueError):  # too long, or with a NUL: no file's name
+                if path.is_file():
+                    yield _resolved(path)
+                elif path.is_dir():
+                    yield from (_resolved(path / each) for each in _RUN_FILES)
+
+
+def _paths_in(spec: str) -> set[str]:
+    """All texts in `scheme:path,path?option=path&option=path` that may be paths."""
+    found = {spec, *re.split(r"[?&=,]", spec)}
+    return found | {name.partition(":")[2] for name in found}
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _is_stdout(status: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(status, os.fstat(unfiltered(sys.stdout).fileno()))
+    except (OSError, ValueError, AttributeError):  # closed, or no file at all
+        return False
+
+
+_VARIABLE = "PYTHONSAFEPATH"
+
+
+@contextlib.contextmanager
+def safe_import_path() -> Iterator[None]:
+    """Start Python processes in the block without the working folder on their import path.
+
+    multiprocessing starts them with `-c`, which puts the working folder before the standard library.
+    """
+    before = os.environ.get(_VARIABLE)
+    os.environ[_VARIABLE] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_VARIABLE]
+        else:
+            os.environ[_VARIABLE] = before

@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from babelscope.util.digests import digest_file
+from babelscope.util.digests import digest_file, stamp
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.sealed_files import stamp
 from babelscope.util.text import parse_lines, shorten
 
 # `NAME=value` where a shell or env takes it for a variable, before the program's own name.

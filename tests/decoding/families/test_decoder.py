@@ -14,14 +14,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.core.answers import Drawing
+from babelscope.core.system import Drawing
 from babelscope.decoding.causal import force_causal
 from babelscope.decoding.exact import exact_search
-from babelscope.decoding.families.decoder import Decoder
-from babelscope.decoding.families.description import weights_of, why_not_lean
+from babelscope.decoding.families.decoder import Decoder, weights_of, why_not_lean
 from babelscope.decoding.model import Vocabulary, score_targets
-from babelscope.decoding.sampling import draw_samples
-from babelscope.decoding.without_replacement import draw_distinct
+from babelscope.decoding.sampling import draw_distinct, draw_samples
 from tests.decoding.test_sampling import p_value
 from tests.support.causal_families import KINDS, network_of
 from tests.support.open_toys import assert_best

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope.decoding.exact import exact_search
-from babelscope.decoding.families.bart import FAMILIES, weights_of, why_not_lean
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder
+from babelscope.decoding.families.encoder_decoder import FAMILIES, EncoderDecoder, weights_of, why_not_lean
 from babelscope.decoding.generic import Generic, open_transformer
 from babelscope.decoding.model import Vocabulary, score_targets
 from tests.support.open_toys import assert_best

@@ -12,10 +12,18 @@ from typing import cast
 
 import pytest
 
-from babelscope.core.columns import Column, Group, JudgedCell
+from babelscope.core.comparison import Column, Group, JudgedCell
 from babelscope.core.results import Record, Result
-from babelscope.lab.experiments.demo import APART, GENDER, PAIRS, SOME, SYSTEMS, demo_study, write_flows
-from babelscope.lab.experiments.demo_items import what_to_look_at
+from babelscope.lab.experiments.demo import (
+    APART,
+    GENDER,
+    PAIRS,
+    SOME,
+    SYSTEMS,
+    demo_study,
+    what_to_look_at,
+    write_flows,
+)
 from babelscope.lab.grammar.corpus import as_written, make_corpus
 from babelscope.lab.grammar.worlds import HARD
 from babelscope.report.examples import Example, draw_examples

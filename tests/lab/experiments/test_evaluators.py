@@ -13,12 +13,11 @@ import pytest
 from babelscope import open_system
 from babelscope.lab.experiments.truth import Suite, cases, compare_with_truth, with_mistakes
 from babelscope.lab.grammar.corpus import split_of
-from babelscope.lab.grammar.cued import marked_items, marked_pairs, other_adjective_items
-from babelscope.lab.grammar.mistakes import realise_with_mistake
-from babelscope.lab.grammar.oracle import judge
+from babelscope.lab.grammar.oracle import judge, realise_with_mistake
+from babelscope.lab.grammar.suites import marked_items, marked_pairs, other_adjective_items
 from babelscope.lab.grammar.worlds import EASY, HARD, World
-from babelscope.methods.condition.known import known_translations
-from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.methods.condition.ask import known_translations
+from babelscope.methods.condition.figures import ConditionSettings
 from benchmarks.evaluators import GENDER, SENSES_OTHER, Remembered, corrected_draws, draws, judged, spoilt
 from tests.support.toy_fixtures import Babelscope
 

@@ -24,20 +24,22 @@ from babelscope.lab.experiments.locality import (
     draw_pairs,
     locality,
     locality_rows,
+    plan_for,
     quick_plan,
+    read_own_text,
     source_positions,
     trials,
 )
-from babelscope.lab.experiments.locality_networks import (
+from babelscope.lab.experiments.locality_training import (
+    Best,
     Network,
     Positions,
     Recurrent,
     Transformer,
     greedy,
+    train_trial,
 )
-from babelscope.lab.experiments.locality_text import plan_for, read_own_text
-from babelscope.lab.experiments.locality_training import Best, train_trial
-from babelscope.lab.training.plain import sinusoids
+from babelscope.lab.training.networks import sinusoids
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -294,7 +296,7 @@ def test_a_length_that_is_rare_is_refused_with_the_commonest(tmp_path: Path) -> 
 def test_the_best_epoch_is_kept_and_not_the_last() -> None:
     import torch
 
-    from babelscope.lab.experiments.locality_networks import Recurrent
+    from babelscope.lab.experiments.locality_training import Recurrent
 
     network = Recurrent((5, 5), width=4, dropout=0.0)
     scores = iter([10.0, 30.0, 30.0, 20.0])

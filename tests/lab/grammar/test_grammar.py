@@ -9,15 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.lab.grammar.choice import every_choice, random_stream
-from babelscope.lab.grammar.lexicon import NOUNS
-from babelscope.lab.grammar.meaning import Adjunct, Clause, Entity, Linked, Meaning, Relative
-from babelscope.lab.grammar.morphology import ADJECTIVE, column, declension, determiner
-from babelscope.lab.grammar.plans import draw_meaning
+from babelscope.lab.grammar.lexicon import ADJECTIVE, NOUNS, VERBS, column, declension, determiner
+from babelscope.lab.grammar.meaning import (
+    Adjunct,
+    Clause,
+    Entity,
+    Linked,
+    Meaning,
+    Relative,
+    Token,
+    every_choice,
+    random_stream,
+    text,
+)
+from babelscope.lab.grammar.meaning import conllu as to_conllu
 from babelscope.lab.grammar.sentences import SentencePair, german_text, realisations, realise
-from babelscope.lab.grammar.verbs import VERBS
-from babelscope.lab.grammar.words import Token, text
-from babelscope.lab.grammar.words import conllu as to_conllu
+from babelscope.lab.grammar.worlds import draw_meaning
 
 
 def pair_for(seed: int) -> SentencePair:

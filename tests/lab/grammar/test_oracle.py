@@ -10,8 +10,12 @@ from dataclasses import replace
 
 import pytest
 
-from babelscope.lab.grammar.broken import Broken, broken_dependencies
-from babelscope.lab.grammar.contrasts import (
+from babelscope.lab.grammar.corpus import generate
+from babelscope.lab.grammar.lexicon import CASES, NOUNS, determiner
+from babelscope.lab.grammar.meaning import Clause, Entity, Linked, Meaning, text
+from babelscope.lab.grammar.oracle import Broken, SentenceChecker, Verdict, broken_dependencies, judge
+from babelscope.lab.grammar.sentences import SentencePair, finite_verbs
+from babelscope.lab.grammar.suites import (
     KINDS,
     hypercorrect_genitive,
     other_number,
@@ -21,14 +25,6 @@ from babelscope.lab.grammar.contrasts import (
     replace_words,
     subj_verb_agreement,
 )
-from babelscope.lab.grammar.corpus import generate
-from babelscope.lab.grammar.labels import finite_verbs
-from babelscope.lab.grammar.lexicon import NOUNS
-from babelscope.lab.grammar.meaning import Clause, Entity, Linked, Meaning
-from babelscope.lab.grammar.morphology import CASES, determiner
-from babelscope.lab.grammar.oracle import SentenceChecker, Verdict, judge
-from babelscope.lab.grammar.sentences import SentencePair
-from babelscope.lab.grammar.words import text
 from babelscope.lab.grammar.worlds import HARD
 
 HELPED = Meaning(

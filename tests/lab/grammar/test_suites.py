@@ -7,10 +7,10 @@ import random
 import re
 from collections import Counter
 
-from babelscope.lab.grammar.contrasts import CONTRASTS
 from babelscope.lab.grammar.corpus import generate, split_of
 from babelscope.lab.grammar.oracle import judge
 from babelscope.lab.grammar.suites import (
+    CONTRASTS,
     challenge_items,
     gender_items,
     gender_pairs,

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.lab.grammar.choice import RandomChooser, random_stream
 from babelscope.lab.grammar.corpus import generate, make_corpus
+from babelscope.lab.grammar.meaning import RandomChooser, random_stream
 from babelscope.lab.grammar.oracle import SentenceChecker
-from babelscope.lab.grammar.plans import draw_meaning
 from babelscope.lab.grammar.sentences import realise
-from babelscope.lab.grammar.worlds import _FEMININE, _RARE, EASY, HARD, find_world
+from babelscope.lab.grammar.worlds import _FEMININE, _RARE, EASY, HARD, draw_meaning, find_world
 from babelscope.lab.shipped import model_names, read_lab
 from babelscope.lab.training.recipe import jobs
 from babelscope.testsets.items import AmbiguousSource

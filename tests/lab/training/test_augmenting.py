@@ -11,10 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.lab.training import augmenting
-from babelscope.lab.training.augmenting import Augmentation, augment
-from babelscope.lab.training.tokenizer import find_tags, load_pieces, train_both
+from babelscope.lab.training.augmenting import Augmentation, Decoding, augment, open_teacher, why_unusable
+from babelscope.lab.training.text import find_tags, load_pieces, train_both
 from babelscope.lab.training.train import train
-from babelscope.lab.training.translating import Decoding, open_teacher, why_unusable
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, quick, write_pairs
 

@@ -15,11 +15,11 @@ import babelscope as bs
 from babelscope.lab.training.decoder_only import END, PromptPieces, Prompts
 from babelscope.lab.training.loop import TrainingRun
 from babelscope.lab.training.settings import TrainingSettings, settings_for
-from babelscope.lab.training.tokenizer import Pieces, train_pieces
+from babelscope.lab.training.text import Pieces, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.report.summary import summarise
-from babelscope.systems.opening import open_system
 from babelscope.systems.prompts import shipped_names
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, write_pairs
 from tests.support.toy_fixtures import Babelscope

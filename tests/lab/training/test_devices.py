@@ -16,11 +16,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from babelscope.lab.training.devices import find_device, random_states, restore_random_states
-from babelscope.lab.training.loop import TrainingRun
-from babelscope.lab.training.loss import smoothed_cross_entropy
-from babelscope.lab.training.parallel import ParallelText
-from babelscope.lab.training.tokenizer import train_pieces
+from babelscope.lab.training.loop import (
+    TrainingRun,
+    find_device,
+    random_states,
+    restore_random_states,
+    smoothed_cross_entropy,
+)
+from babelscope.lab.training.text import ParallelText, train_pieces
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, learn, quick
 from tests.support.devices import PretendedDevice

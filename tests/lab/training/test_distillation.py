@@ -12,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.lab.training import augmenting
+from babelscope.lab.training.augmenting import translate_ids
 from babelscope.lab.training.distillation import distill
 from babelscope.lab.training.train import train
-from babelscope.lab.training.translating import translate_ids
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, learn, quick, write_pairs
 
@@ -28,7 +28,7 @@ def teacher(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_one_process_at_a_time_works_in_a_folder(teacher: Path, tmp_path: Path) -> None:
     source, target = write_pairs(tmp_path / "text")
-    ready = "import sys; from babelscope.util.locks import locked_folder; from pathlib import Path\n"
+    ready = "import sys; from babelscope.util.files import locked_folder; from pathlib import Path\n"
     hold = "with locked_folder(Path(sys.argv[1])): print('held', flush=True); sys.stdin.read()"
     first = subprocess.Popen(
         [sys.executable, "-c", ready + hold, str(tmp_path / "out")],

@@ -13,13 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from babelscope.lab.training.loop import TrainingRun
-from babelscope.lab.training.loss import smoothed_cross_entropy
-from babelscope.lab.training.muon import Muon, orthogonal
-from babelscope.lab.training.parallel import Batch, ParallelText
-from babelscope.lab.training.selecting import Selection, score_development, translate_corpus
+from babelscope.lab.training.loop import (
+    Muon,
+    Selection,
+    TrainingRun,
+    orthogonal,
+    score_development,
+    smoothed_cross_entropy,
+    translate_corpus,
+)
 from babelscope.lab.training.settings import TrainingSettings
-from babelscope.lab.training.tokenizer import train_pieces
+from babelscope.lab.training.text import Batch, ParallelText, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.metrics.base import find_metric
 from babelscope.util.errors import BabelscopeError

@@ -16,10 +16,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.lab.training.pair_filters import FILTERS, Preparation, Seen
-from babelscope.lab.training.preparing import choose, prepare
-from babelscope.lab.training.tokenizer import load_pieces
-from babelscope.lab.training.word_counts import split_words
+from babelscope.lab.training.preparing import FILTERS, Preparation, Seen, choose, prepare, split_words
+from babelscope.lab.training.text import load_pieces
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 

@@ -9,11 +9,17 @@ import pytest
 import torch
 
 import babelscope as bs
-from babelscope.core.answers import capabilities
-from babelscope.lab.training.networks import hidden_states, new_network, output_weight
-from babelscope.lab.training.plain import NETWORKS, PLAIN, PlainConfig
+from babelscope.core.system import capabilities
+from babelscope.lab.training.networks import (
+    NETWORKS,
+    PLAIN,
+    PlainConfig,
+    hidden_states,
+    new_network,
+    output_weight,
+)
 from babelscope.lab.training.settings import read_settings, settings_for
-from babelscope.lab.training.tokenizer import load_pieces, train_pieces
+from babelscope.lab.training.text import load_pieces, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.util.errors import BabelscopeError
 

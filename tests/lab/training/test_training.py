@@ -17,13 +17,18 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from babelscope.lab.training.checkpoints import load_checkpoint
-from babelscope.lab.training.loss import smoothed_cross_entropy
+from babelscope.lab.training.loop import smoothed_cross_entropy
 from babelscope.lab.training.networks import new_network, pack_models
-from babelscope.lab.training.parallel import LEAST_PAIRS, Corpus, ParallelText, read_parallel
-from babelscope.lab.training.seeds import train_seeds
-from babelscope.lab.training.settings import TrainingSettings, settings_for
-from babelscope.lab.training.shapes import SHAPES
-from babelscope.lab.training.tokenizer import Pieces, load_pieces, train_pieces
+from babelscope.lab.training.settings import SHAPES, TrainingSettings, settings_for, train_seeds
+from babelscope.lab.training.text import (
+    LEAST_PAIRS,
+    Corpus,
+    ParallelText,
+    Pieces,
+    load_pieces,
+    read_parallel,
+    train_pieces,
+)
 from babelscope.lab.training.train import train
 from babelscope.util.errors import BabelscopeError
 from tests.support.killing import Killer
@@ -90,7 +95,7 @@ def test_the_folder_opens_as_any_marian_model_does(memorised: tuple[Path, dict[s
 
 
 def test_hf_systems_read_it_and_pad_has_no_probability(memorised: tuple[Path, dict[str, Any]]) -> None:
-    from babelscope.systems.opening import open_system
+    from babelscope.systems.registry import open_system
 
     folder, card = memorised
     system = open_system(f"hf:{folder}")

@@ -10,19 +10,18 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Fingerprint, Scored, capabilities
-from babelscope.core.replies import Reply
 from babelscope.core.results import Result, Row
-from babelscope.methods.answers.questions import BETTER, fill, letter_of
+from babelscope.core.system import Fingerprint, Reply, Scored, capabilities
+from babelscope.methods.prompted_choice.method import BETTER, fill, letter_of
 from babelscope.report.summary import summarise
-from babelscope.runs import opening
+from babelscope.runs import study as study_module
 from babelscope.runs.execute import run_method
 from babelscope.runs.rejudging import rejudge
 from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
-from babelscope.systems.cached import cached
+from babelscope.systems.cache import cached
 from babelscope.testsets import AmbiguousSource, MinimalPair
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.same_runs import assert_same
 from tests.support.toys import ToySystem
@@ -345,7 +344,7 @@ class Talker(ToySystem):
 def study(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     method = str(request.param)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(opening, "open_system", lambda spec, **_: Talker(spec))
+    monkeypatch.setattr(study_module, "open_system", lambda spec, **_: Talker(spec))
     TestSet("items", tuple(STORED[method])).write(tmp_path / "items.jsonl")
     evaluator = {"evaluator": "talker"} if method == "condition_answers" else {}
     return {

@@ -16,8 +16,8 @@ from babelscope.methods.challenge.annotation import (
     cases_of,
     queue,
 )
+from babelscope.stats.agreement import Judgement
 from babelscope.stats.intervals import proportion
-from babelscope.stats.labels import Judgement
 from babelscope.util.errors import BabelscopeError
 
 RIGHT, WRONG, NOT_REAL, CANNOT_TELL = CHOICES

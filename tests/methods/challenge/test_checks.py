@@ -6,7 +6,7 @@ import pytest
 
 from babelscope.language.constructions import Sentence, construction, make_sentence, particles_in
 from babelscope.language.ud import Tree
-from babelscope.methods.challenge.checks import CHECKS, Case, attested_verbs, check
+from babelscope.methods.challenge.verdicts import CHECKS, Case, attested_verbs, check
 from tests.support.trees import tree
 
 FIN = "VerbForm=Fin"

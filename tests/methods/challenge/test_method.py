@@ -15,14 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope import load, open_system
-from babelscope.core.answers import Fingerprint, Scored
-from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
-from babelscope.methods.challenge.figures import Controls, _coefficients
+from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
+from babelscope.methods.challenge.method import Controls, _coefficients
 from babelscope.methods.challenge.sets import Subset
 from babelscope.metrics.ribes import sentence_ribes
-from babelscope.metrics.tokenisers import MTEVAL_13A
-from babelscope.runs.judging import challenge
+from babelscope.metrics.tokenizers import MTEVAL_13A
+from babelscope.runs.execute import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 
 import babelscope as bs
-from babelscope.core.answers import Fingerprint, Scored
-from babelscope.core.columns import Group
-from babelscope.core.question import Asked, sources_of
+from babelscope.core.comparison import Group
 from babelscope.core.results import Estimate, Result, Row
+from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
+from babelscope.methods.challenge.command import paper_tables
 from babelscope.methods.challenge.sets import Instance, Partition
-from babelscope.methods.challenge.table import paper_tables
 from babelscope.methods.challenge.view import section
 from babelscope.methods.view import sections_of
-from babelscope.runs.judging import challenge
+from babelscope.runs.execute import challenge
 from babelscope.testsets import ParallelSentence
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import Canned

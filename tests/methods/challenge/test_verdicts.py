@@ -9,11 +9,11 @@ import pytest
 
 from babelscope.language.constructions import make_sentence
 from babelscope.methods.base import check_settings
-from babelscope.methods.challenge import checks as verdicts
-from babelscope.methods.challenge.checks import CHECKS, judge_dependencies, verdict_rows
+from babelscope.methods.challenge import verdicts
+from babelscope.methods.challenge.command import tables
 from babelscope.methods.challenge.method import METHOD, judge
-from babelscope.methods.challenge.settings import ChallengeSettings, parser_identity
-from babelscope.methods.challenge.table import tables
+from babelscope.methods.challenge.sets import ChallengeSettings, parser_identity
+from babelscope.methods.challenge.verdicts import CHECKS, judge_dependencies, verdict_rows
 from babelscope.methods.challenge.view import verdict_lines, verdict_of
 from babelscope.methods.view import find_view, section_of
 from babelscope.metrics.base import allow_only

@@ -11,14 +11,12 @@ from typing import Any
 import pytest
 
 from babelscope import condition
-from babelscope.core.answers import Fingerprint, Scored, Target
-from babelscope.core.question import Asked, as_question
 from babelscope.core.results import Record, Result, Row
-from babelscope.methods.condition.figures import decided_by_all, lost_in
-from babelscope.methods.condition.settings import ConditionSettings
+from babelscope.core.system import Asked, Fingerprint, Scored, Target, as_question
+from babelscope.methods.condition.figures import ConditionSettings, decided_by_all, lost_in
 from babelscope.methods.condition.view import headline
-from babelscope.methods.patterns.mucow.settings import MucowSettings
-from babelscope.methods.patterns.winomt.settings import WinomtSettings
+from babelscope.methods.patterns.mucow import MucowSettings
+from babelscope.methods.patterns.winomt import WinomtSettings
 from babelscope.stats.intervals import proportion
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from tests.support.cells import group_of

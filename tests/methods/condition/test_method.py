@@ -14,10 +14,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope import condition
-from babelscope.core.answers import Fingerprint, ItemChoice, ItemScores, Scored, Target, Unanswered
-from babelscope.core.columns import Column, Group, JudgedCell
-from babelscope.core.question import Asked, as_question
+from babelscope.core.comparison import Column, Group, JudgedCell
 from babelscope.core.results import Result, Row
+from babelscope.core.system import (
+    Asked,
+    Fingerprint,
+    ItemChoice,
+    ItemScores,
+    Scored,
+    Target,
+    Unanswered,
+    as_question,
+)
 from babelscope.methods.condition.ask import score_as_json
 from babelscope.methods.condition.figures import accuracy_rows as figures_of
 from babelscope.methods.condition.figures import (
@@ -32,7 +40,7 @@ from babelscope.methods.condition.view import findings
 from babelscope.methods.view import one
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.stats.weighted import weighted_share
-from babelscope.systems.opening import open_system
+from babelscope.systems.registry import open_system
 from babelscope.testsets import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
 from tests.report.test_behind import random_group

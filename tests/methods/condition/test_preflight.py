@@ -14,15 +14,13 @@ import pytest
 
 import babelscope as bs
 from babelscope import condition
-from babelscope.core.answers import Fingerprint, Scored, Target
 from babelscope.core.page import Histogram
-from babelscope.core.question import Question
 from babelscope.core.results import Result, Row
-from babelscope.methods.condition.figures import accuracy_rows, undecided_rows
-from babelscope.methods.condition.known import common_source, cue_size, exchange, find_makers, sample, side_of
+from babelscope.core.system import Fingerprint, Question, Scored, Target
+from babelscope.methods.condition.ask import common_source, cue_size, exchange, find_makers, sample, side_of
+from babelscope.methods.condition.figures import ConditionSettings, accuracy_rows, undecided_rows
 from babelscope.methods.condition.method import complete, judge
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
-from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.methods.condition.view import caveats, section
 from babelscope.report.summary import summarise
 from babelscope.testsets import AmbiguousSource
@@ -354,7 +352,7 @@ def test_an_evaluator_that_does_not_follow_cues_cannot_take_over() -> None:
 
 
 def _counted(records: Sequence[Any]) -> list[tuple[int, Any]]:
-    from babelscope.methods.condition.known import counted_known
+    from babelscope.methods.condition.ask import counted_known
 
     return counted_known(records)
 

@@ -9,22 +9,21 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from babelscope.core.columns import Column, Group
+from babelscope.core.comparison import Column, Group
 from babelscope.core.page import Finding
 from babelscope.core.results import Estimate, Record, Result, Row
-from babelscope.methods.contrast.by_type import TypeFigures
 from babelscope.methods.contrast.figures import (
     Scores,
+    TypeFigures,
     _expected_rate,
     figures,
     score_record,
 )
-from babelscope.methods.contrast.method import METHOD
-from babelscope.methods.contrast.settings import ContrastSettings
+from babelscope.methods.contrast.method import METHOD, ContrastSettings
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.view import section_of
 from babelscope.report.summary import summarise
-from babelscope.runs.comparing import item_differences
+from babelscope.runs.compare import item_differences
 from babelscope.runs.execute import run_method
 from babelscope.testsets import MinimalPair
 from tests.support.toys import ToySystem

@@ -12,19 +12,18 @@ from typing import Any
 import pytest
 
 from babelscope import contrast, load, open_system
-from babelscope.core.answers import Fingerprint, Scored, Target
-from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.core.system import Asked, Fingerprint, Scored, Target, sources_of
 from babelscope.lab.experiments.planted import PLANTED_TYPE
-from babelscope.lab.grammar.contrasts import CONTRASTS
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker, Verdict
 from babelscope.lab.grammar.sentences import SentencePair, realise
-from babelscope.language.detecting import analysis_version
+from babelscope.lab.grammar.suites import CONTRASTS
+from babelscope.language.registry import analysis_version
 from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
 from babelscope.methods.base import set_up
-from babelscope.methods.contrast.by_type import TypeFigures, figures_by_type, is_own
-from babelscope.methods.contrast.table import table
+from babelscope.methods.contrast.command import table
+from babelscope.methods.contrast.figures import TypeFigures, figures_by_type, is_own
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.errors.figures import NOT_MEASURABLE
 from babelscope.methods.view import section_of

@@ -16,14 +16,12 @@ from hypothesis import strategies as st
 
 import babelscope as bs
 from babelscope import contrast, load, open_system
-from babelscope.core.answers import Capability, Scored, Scoring, Target, score_tokens
-from babelscope.core.question import Asked, Question
 from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.core.system import Asked, Capability, Question, Scored, Scoring, Target, score_tokens
 from babelscope.making.machine_references import machine_references
 from babelscope.making.machine_tests import with_machine_references
 from babelscope.methods.contrast.figures import Scores, discrepancy, verdict
-from babelscope.methods.contrast.spread import CAUTION, discrepancy_caveats
-from babelscope.methods.contrast.tokens import Step, token_view
+from babelscope.methods.contrast.method import CAUTION, Step, discrepancy_caveats, token_view
 from babelscope.methods.contrast.view import false_alarms
 from babelscope.report.summary import summarise
 from babelscope.testsets import MinimalPair

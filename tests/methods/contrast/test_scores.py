@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from babelscope import contrast, load
-from babelscope.core.answers import ItemScores
 from babelscope.core.results import Result, Row
+from babelscope.core.system import ItemScores
 from babelscope.methods.contrast.method import warn_if_direction_looks_wrong
-from babelscope.systems.scores import ScoresFile
+from babelscope.systems.files import ScoresFile
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope

@@ -13,12 +13,11 @@ pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
 
 import babelscope as bs
-from babelscope.core.answers import Scored
-from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
-from babelscope.lab.grammar.contrasts import CONTRASTS
+from babelscope.core.system import Asked, Scored, sources_of
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker
+from babelscope.lab.grammar.suites import CONTRASTS
 from babelscope.methods.base import set_up
 from babelscope.methods.errors.view import VIEW
 from babelscope.testsets import MinimalPair

@@ -14,16 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.lab.grammar.suites import gender_pairs, sense_pairs
-from babelscope.making.occupations import Occurrence, flows_of
+from babelscope.making.counts import Occurrence, flows_of
 from babelscope.methods.patterns.flow import (
     STAGES,
+    choose_words,
     find_occurrences,
+    flows_by_word,
     mean_flows,
     merge_words,
+    read_counts,
     read_queries,
+    share_rows,
     shift_rows,
 )
-from babelscope.methods.patterns.word_flows import choose_words, flows_by_word, read_counts, share_rows
 from babelscope.stats.intervals import proportion
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope

@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 
 from babelscope.core.results import Record, Result
-from babelscope.core.tokenisers import find_tokeniser
-from babelscope.methods.patterns.mucow.method import fold, judge
-from babelscope.methods.patterns.mucow.settings import MucowSettings
-from babelscope.methods.patterns.winomt.method import ask
-from babelscope.methods.patterns.winomt.settings import WinomtSettings
+from babelscope.core.tokenizers import find_tokeniser
+from babelscope.methods.patterns.mucow import MucowSettings, fold, judge
+from babelscope.methods.patterns.winomt import WinomtSettings, ask
 from babelscope.runs.execute import run_method
-from babelscope.systems.opening import open_system
+from babelscope.systems.registry import open_system
 from babelscope.systems.translation_files import Given
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.util.errors import BabelscopeError

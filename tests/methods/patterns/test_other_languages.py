@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from babelscope.core.results import Record
-from babelscope.methods.patterns.mucow.method import judge as mucow
-from babelscope.methods.patterns.mucow.method import summarise as mucow_rows
-from babelscope.methods.patterns.mucow.settings import MucowSettings
-from babelscope.methods.patterns.winomt.method import judge, summarise
-from babelscope.methods.patterns.winomt.settings import WinomtSettings
+from babelscope.methods.patterns.mucow import MucowSettings
+from babelscope.methods.patterns.mucow import judge as mucow
+from babelscope.methods.patterns.mucow import summarise as mucow_rows
+from babelscope.methods.patterns.winomt import WinomtSettings, judge, summarise
 from babelscope.util.errors import BabelscopeError
 
 pytest.importorskip("HanTa")

@@ -13,12 +13,11 @@ import pytest
 
 from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
-from babelscope.language.lemmas import lemmatise
-from babelscope.methods.patterns.asking import open_morphology
-from babelscope.methods.patterns.winomt.method import judge, stereotypes_of
-from babelscope.methods.patterns.winomt.settings import WinomtSettings
+from babelscope.language.registry import lemmatise
+from babelscope.methods.patterns.base import open_morphology
+from babelscope.methods.patterns.winomt import WinomtSettings, judge, stereotypes_of
 from babelscope.runs.execute import run_method
-from babelscope.systems.opening import open_system
+from babelscope.systems.registry import open_system
 from babelscope.systems.translation_files import Given
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.util.errors import BabelscopeError

@@ -15,11 +15,10 @@ import pytest
 import sacrebleu
 
 from babelscope import likelihood
-from babelscope.core.answers import Scored, Target
-from babelscope.core.question import Asked
+from babelscope.core.system import Asked, Scored, Target
 from babelscope.runs.execute import run_method
 from babelscope.testsets import ParallelSentence
-from babelscope.testsets.sets import TestSet
+from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import EOS, ToySystem

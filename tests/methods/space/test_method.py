@@ -13,26 +13,24 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.answers import Note, Scored, TopK
-from babelscope.core.question import Asked
 from babelscope.core.results import Record, Result, Row
-from babelscope.methods.space.ask import _hypothesis, _missed_by, _proven, _samples
+from babelscope.core.system import Asked, Note, Scored, TopK
 from babelscope.methods.space.figures import _is_wordless, figures
-from babelscope.methods.space.method import METHOD
+from babelscope.methods.space.method import METHOD, _hypothesis, _missed_by, _proven, _samples
 from babelscope.methods.space.regions import (
     Hypothesis,
     Region,
+    SpaceSettings,
     by_text,
     is_empty,
     ranking_gains,
     region_hypotheses,
 )
-from babelscope.methods.space.settings import SpaceSettings
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ranking import kqrg, krg
 from babelscope.runs.execute import run_method
-from babelscope.runs.judging import space as evaluate
-from babelscope.systems.opening import open_system
+from babelscope.runs.execute import space as evaluate
+from babelscope.systems.registry import open_system
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated

@@ -14,18 +14,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope import run_method
-from babelscope.core.answers import Drawing, Scored
-from babelscope.core.question import Asked, sources_of
 from babelscope.core.results import Result, Row
+from babelscope.core.system import Asked, Drawing, Scored, sources_of
 from babelscope.methods.base import set_up
-from babelscope.methods.space.confidence import kept_tokens
-from babelscope.methods.space.regions import SystemRecords
-from babelscope.methods.space.settings import SpaceSettings
-from babelscope.methods.space.sweep import length_rows
-from babelscope.methods.space.tables import chosen_cases, tables
+from babelscope.methods.space.command import chosen_cases, tables
+from babelscope.methods.space.measures import kept_tokens, length_rows
+from babelscope.methods.space.regions import SpaceSettings, SystemRecords
 from babelscope.methods.space.view import VIEW
 from babelscope.report.summary import summarise
-from babelscope.runs.judging import space
+from babelscope.runs.execute import space
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
@@ -294,7 +291,7 @@ def test_calibration_by_hand() -> None:
 def test_a_calibrated_model_errs_as_chance_does() -> None:
     """Where tokens are right with the probability that the model gives them, the error is that of chance."""
     rng = np.random.default_rng(0)
-    from babelscope.methods.space.confidence import _bin_numbers, _calibration_error
+    from babelscope.methods.space.measures import _bin_numbers, _calibration_error
 
     sure = rng.random(4000)
     errors = [_calibration_error(_bin_numbers(sure), sure, rng.random(4000) < sure) for _ in range(50)]
@@ -351,7 +348,7 @@ def _distance(a: str, b: str) -> int:
 
 
 def test_it_is_drawn_and_asked_for_only_if_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    from babelscope.methods.space import pictures as module
+    from babelscope.methods.space import view as module
 
     monkeypatch.setattr(module, "_FEWEST_TOKENS", 1)
     pictures = module.pictures

@@ -17,19 +17,17 @@ import pytest
 
 from babelscope.annotate.answers import answer_path
 from babelscope.annotate.items import read_tasks
-from babelscope.core.answers import Budget, Scored, TopK
-from babelscope.core.columns import Column, Group
-from babelscope.core.question import Asked, sources_of
+from babelscope.core.comparison import Column, Group
 from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.core.system import Asked, Budget, Scored, TopK, sources_of
 from babelscope.core.tables import Table
-from babelscope.methods.space.ask import with_others_seen
-from babelscope.methods.space.figures import mbr_correlations
+from babelscope.methods.space.command import case, tables, worst_ranked
+from babelscope.methods.space.figures import by_measure, mbr_correlations, warnings_of
+from babelscope.methods.space.method import with_others_seen
 from babelscope.methods.space.regions import modes_by_length, unproven
-from babelscope.methods.space.tables import case, tables, worst_ranked
-from babelscope.methods.space.treatments import by_measure, warnings_of
 from babelscope.metrics.ranking import krg
 from babelscope.report.summary import summarise
-from babelscope.runs.judging import space
+from babelscope.runs.execute import space
 from babelscope.testsets import ParallelSentence
 from tests.support.cells import group_of
 from tests.support.enumerated import Enumerated

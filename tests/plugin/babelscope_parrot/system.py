@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from babelscope.core.answers import Drawing, Fingerprint, Scored, Target
-from babelscope.core.question import Question
-from babelscope.core.specs import Options
-from babelscope.systems.opening import Scheme
+from babelscope.core.registry import Options
+from babelscope.core.system import Drawing, Fingerprint, Question, Scored, Target
+from babelscope.systems.registry import Scheme
 from babelscope.util.seeds import stream
 
 SCHEME = Scheme(

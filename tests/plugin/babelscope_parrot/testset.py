@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from babelscope.testsets.items import TestSet, make_items
 from babelscope.testsets.loading import Format
-from babelscope.testsets.sets import TestSet, make_items
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.json_lines import LocatedRecord
-from babelscope.util.text import read_lines
+from babelscope.util.text import LocatedRecord, read_lines
 
 FORMAT = Format(
     "parrot",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.core.tokenisers import EVERY_SCRIPT, Tokeniser
+from babelscope.core.tokenizers import EVERY_SCRIPT, Tokeniser
 
 
 def _pairs(text: str) -> list[str]:

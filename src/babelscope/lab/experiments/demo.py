@@ -5,16 +5,39 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from babelscope.core.comparison import Group
+from babelscope.core.page import Line, Token, count_of, plain
+from babelscope.core.results import Estimate, Record, Result
+from babelscope.lab.experiments.truth import cases
+from babelscope.lab.grammar.analysis import words_of
+from babelscope.lab.grammar.corpus import generate
+from babelscope.lab.grammar.lexicon import NOUNS
+from babelscope.lab.grammar.oracle import Broken, broken_dependencies, judge
+from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import HARD
-from babelscope.making.occupations import flows_of, occurrences
+from babelscope.language.registry import error_label
+from babelscope.making.counts import flows_of, occurrences
+from babelscope.methods.condition.figures import decided_by_all, is_decided, lost_in
+from babelscope.methods.condition.preflight import LEAST_ACCURACY
+from babelscope.methods.condition.view import mark_difference
+from babelscope.methods.contrast.view import by_reference, false_alarms
 from babelscope.methods.patterns.flow import STAGES, read_queries
+from babelscope.methods.space.regions import is_empty, modes_by_length, unproven
+from babelscope.methods.view import complement, one
+from babelscope.report.examples import Example, mark_words, near_marks
 from babelscope.report.flows import FILE as FLOWS
 from babelscope.runs.study import Entry, MethodEntry, Study, StudyTable, SystemEntry
-from babelscope.systems.asking import ask_translate
-from babelscope.systems.opening import open_system
+from babelscope.stats.intervals import proportion
+from babelscope.systems.contract import ask_translate
+from babelscope.systems.registry import open_system
 from babelscope.util.files import replacing
+from babelscope.util.terminal import FIRM
+
+# --- The demo: models of the harder world, every method ------------------------------------------------------------
+
 
 SEED = 2026
 """Seed of the test items."""
@@ -96,3 +119,283 @@ def write_flows(folder: Path, n: int = 80) -> None:
     counted = occurrences(((first, rest) for first, *rest in split), read_queries("lab:occupations"))
     with replacing(folder / FLOWS) as file:
         file.write(json.dumps(flows_of(counted, STAGES)).encode("utf-8"))
+
+
+# --- What to look at in the demo: for each effect, its figures -----------------------------------------------------
+
+
+_TEACHER, _STUDENT, _CONTROL, _ = SYSTEMS
+_ASPECTS = {
+    "hypercorrect_genitive": "case",
+    "np_agreement": "agreement",
+    "subj_verb_agreement": "agreement",
+    "polarity_affix_del": "polarity",
+    "polarity_particle_kein_del": "polarity",
+    "polarity_particle_nicht_del": "polarity",
+}
+"""Error type -> what the grammar's verdict calls it."""
+_PLACEHOLDER = "Ding"
+
+
+def what_to_look_at(result: Result) -> list[Example]:
+    """The four effects, each with its clearest item, or with the sentence that it did not appear."""
+    groups = {group.tests: group for group in result.groups if group.method != "likelihood"}
+    drawn = _pairs_of(
+        record["source"]
+        for tests in (PAIRS, APART)
+        for column in groups[tests].columns
+        for record in column.cell.records
+    )
+    return [
+        _lost(groups[GENDER]),
+        _empty_mode(groups[SOME]),
+        _false_alarm(groups[PAIRS], drawn),
+        _broken(groups[APART], drawn),
+    ]
+
+
+def _pairs_of(sources: Iterable[str]) -> dict[str, SentencePair]:
+    """The sentence pairs of sources that were drawn as the corpus is."""
+    wanted = set(sources)
+    found: dict[str, SentencePair] = {}
+    for pair in generate(100 * len(wanted) + 2000, SEED, "test", HARD):
+        if pair.source in wanted:
+            found[pair.source] = pair
+        if len(found) == len(wanted):
+            break
+    return found
+
+
+def _figures(found: Iterable[tuple[str, Estimate]], of: str) -> str:
+    """A figure of each system in percent, with its interval; n once, where it is the same."""
+    known = list(found)
+    sizes = {each.n for _, each in known}
+    told = [f"{name} {_in_percent(each)}{'' if len(sizes) == 1 else f' of {each.n}'}" for name, each in known]
+    n = f" of {min(sizes)}" if len(sizes) == 1 else ""
+    return f"{'; '.join(each.replace(' ', FIRM) for each in told)}{n} {of}"
+
+
+def _in_percent(estimate: Estimate) -> str:
+    ends = estimate.interval(lambda end: f"{100 * end:.0f}")
+    return f"{100 * estimate.value:.0f} % {ends}" if estimate.n else "–"
+
+
+# -- what distillation lost -----------------------------------------------------------------------------
+
+
+def _lost(group: Group) -> Example:
+    """An item that the student gets wrong and the others right, by the evaluator, held against the grammar."""
+    title = "What distillation lost: male or female"
+    truths = _truths(group)
+    told = _figures(
+        ((name, proportion(sum(own.values()), len(own))) for name, own in truths.items()), "sentences"
+    )
+    figure = (
+        f"Wrong gender though the source tells it, by the grammar, where it can tell: {told}. Wrong in the student "
+        f"and right in the control, as small and not distilled: {_only_in(truths, _STUDENT, _CONTROL)}; the other "
+        f"way round: {_only_in(truths, _CONTROL, _STUDENT)}."
+    )
+    more = (
+        f"babelscope condition --system lab:hard-student --evaluator {EVALUATOR} "
+        "--tests lab:hard-gender-marked"
+    )
+    agreed = _agreement(group, truths)
+    figure += f" The evaluator says what the grammar says in {_in_percent(agreed)} of {agreed.n} translations"
+    if not agreed.n or agreed.value < LEAST_ACCURACY:
+        return Example(title, f"{figure}, which is too few to show an item by it.", more=more)
+    figure += "."
+    n = 0
+    for keepers in ((_TEACHER, _CONTROL), (_CONTROL,), (_TEACHER,)):
+        found = lost_in(group, _STUDENT, keepers)
+        n = max(n, decided_by_all(group, (_STUDENT, *keepers)))
+        if found:
+            lines, look = _told_lost(found[0], keepers, truths)
+            which = f"The largest margin of {count_of(len(found), 'such items')} among {n} decided."
+            return Example(title, figure, lines, f"{look} {which}", more)
+    none = f"By `condition`, it did not appear among {n} items."
+    return Example(title, f"{figure} {none}", more=more)
+
+
+def _agreement(group: Group, truths: Mapping[str, Mapping[str, bool]]) -> Estimate:
+    """Share of translations of all systems on which the evaluator's verdict is the grammar's."""
+    same = [
+        (record["verdict"] == "wrong") == truths[column.name][record["id"]]
+        for column in group.columns
+        for record in column.cell.records
+        if is_decided(record) and record["id"] in truths[column.name]
+    ]
+    return proportion(sum(same), len(same))
+
+
+def _only_in(truths: Mapping[str, Mapping[str, bool]], one_system: str, other: str) -> int:
+    """How many items are wrong in one system and right in another."""
+    return sum(wrong and truths[other].get(item) is False for item, wrong in truths[one_system].items())
+
+
+def _truths(group: Group) -> dict[str, dict[str, bool]]:
+    """System -> item -> whether the grammar finds the other gender in the translation; unknown ones are left out."""
+    made = cases("gender-marked", len(group.columns[0].cell.records), SEED, HARD)
+    known = {case.item.id: case for case in made}
+    return {
+        column.name: {
+            record["id"]: not right
+            for record in column.cell.records
+            if (right := known[record["id"]].truth(record["translation"])) is not None
+        }
+        for column in group.columns
+    }
+
+
+def _told_lost(
+    records: Mapping[str, Record], keepers: Sequence[str], truths: Mapping[str, Mapping[str, bool]]
+) -> tuple[list[Line], str]:
+    student, keeper = records[_STUDENT], records[keepers[0]]
+    occupation = student["extra"]["occupation"]
+    lines: list[Line] = [
+        ("source", mark_difference(student["correct_source"], student["incorrect_source"])),
+        (keepers[0], near_marks(_mark_occupation(keeper["translation"], occupation))),
+        (_STUDENT, near_marks(_mark_occupation(student["translation"], occupation))),
+    ]
+    verdicts = [truths[name].get(student["id"]) for name in (*keepers, _STUDENT)]
+    agreed = verdicts == [*(False for _ in keepers), True]
+    grammar = (
+        "agrees" if agreed else "cannot tell" if None in verdicts else "disagrees: the evaluator is wrong"
+    )
+    look = (
+        f"the {occupation} is {student['category']}. By `condition`, {' and '.join(keepers)} "
+        f"{'keep' if len(keepers) > 1 else 'keeps'} that, the student loses it; the grammar {grammar}."
+    )
+    if _CONTROL not in keepers:
+        look += " That the control keeps it is not shown: it may be size that lost it."
+    return lines, look
+
+
+def _mark_occupation(text: str, noun: str) -> list[Token]:
+    """A German text with the forms of an occupation's nouns marked."""
+    forms = {form for each, _ in (*NOUNS[noun].german, *NOUNS[noun].feminine) for form in each.forms}
+    return mark_words(text, [found.span() for found in re.finditer(r"\w+", text) if found[0] in forms])
+
+
+# -- an empty mode --------------------------------------------------------------------------------------
+
+
+def _empty_mode(group: Group) -> Example:
+    """The shortest proven mode, beside what beam search finds."""
+    title = "An empty mode: the model's most probable translation of all"
+    rows = ((column.name, one(column.cell.rows, "empty_mode", view="tokens")) for column in group.columns)
+    told = _figures(((name, row.estimate) for name, row in rows if row), "sentences")
+    asked = sum(len(column.cell.records) for column in group.columns)
+    proof = f"{unproven(group)} of {asked} searches ended without a proof"
+    figure = f"Most probable is no word at all: {told}; {proof}."
+    found = modes_by_length(group)
+    which_model = found[0][0] if found else _CONTROL
+    more = (
+        f"babelscope space --system lab:hard-{which_model} --tests 'lab:hard-parallel?n=50' "
+        "--budget-expansions 3000"
+    )
+    if not found:
+        return Example(
+            title, f"{figure} It did not appear: no proven mode is ahead of beam search.", more=more
+        )
+    system, record = found[0]
+    mode, beam = record["top"]["found"][0], record["best"]
+    lines: list[Line] = [
+        ("source", record["source"]),
+        (f"best of all, {plain(mode['logprob'])}", mode["text"] or "(empty)"),
+        (f"beam search, {plain(beam['logprob'])}", beam["text"]),
+    ]
+    which = "no translation at all" if is_empty(mode) else "a fragment (no proven mode is empty)"
+    look = (
+        f"to the {system}, {which} is more probable than any other (natural log-probability): exact search has "
+        "proved it, beam search hides it."
+    )
+    return Example(title, figure, lines, look, more)
+
+
+# -- a false alarm --------------------------------------------------------------------------------------
+
+
+def _false_alarm(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
+    """A pair with the error preferred, though the grammar finds none of its kind in the system's own translation."""
+    title = "A false alarm: an error in forced choice that free output does not make"
+    controls = [
+        (column.name, complement(row.estimate))
+        for column in group.columns
+        for row in by_reference(column.cell.rows, "controls")
+    ]
+    told = _figures(controls, "pairs")
+    figure = f"Preferred on controls, errors that no system is known to make: {told}."
+    more = "babelscope contrast --system lab:hard-student --tests lab:hard-pairs"
+    found = false_alarms(group, lambda record: _has_error(record, pairs[record["source"]]))
+    n = sum(len(column.cell.records) for column in group.columns)
+    if not found:
+        return Example(title, f"{figure} It did not appear among {n} choices.", more=more)
+    system, record = found[0]
+    right, wrong = record["correct"]["text"], record["contrastive"][0]["text"]
+    lines: list[Line] = [
+        ("source", record["source"]),
+        ("right", near_marks(mark_difference(right, wrong))),
+        ("preferred", near_marks(mark_difference(wrong, right))),
+        ("it writes", record["best"]["text"]),
+    ]
+    kind = record["phenomenon"]
+    is_control = kind in group.columns[0].cell.settings.get("controls", ())
+    which = "a control" if is_control else "no control shows this here"
+    look = (
+        f"the {system} prefers the error ({error_label(kind, {})}; {which}), yet what it writes itself has none of "
+        f"the kind, says the grammar. So it is in {len(found)} of {n} choices."
+    )
+    return Example(title, figure, lines, look, more)
+
+
+def _has_error(record: Record, pair: SentencePair) -> bool | None:
+    """Whether a system's own translation has an error of the pair's kind; None if the grammar cannot tell."""
+    kind, text = record["phenomenon"], record["best"]["text"]
+    if kind == "placeholder_ding":
+        return any(word.startswith(_PLACEHOLDER) for word in words_of(text))
+    verdict = judge(pair.meaning, text)
+    if kind in _ASPECTS:
+        return not getattr(verdict, _ASPECTS[kind])
+    # A clause left out: only a sentence of the grammar is known to have all of them.
+    return False if verdict.exact else None
+
+
+# -- a dependency that breaks ---------------------------------------------------------------------------
+
+
+def _broken(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
+    """The dependency over most words that is broken, first where nothing else is wrong."""
+    title = "A long-distance dependency that breaks"
+    found: list[tuple[str, Record, Broken]] = []
+    shares = []
+    for column in group.columns:
+        own = [
+            (column.name, record, each)
+            for record in column.cell.records
+            for each in broken_dependencies(pairs[record["source"]], record["translation"])
+        ]
+        broken = {record["id"] for _, record, _ in own}
+        shares.append((column.name, proportion(len(broken), len(column.cell.records))))
+        found += own
+    told = _figures(shares, "sentences")
+    figure = f"Subject and verb at odds, or a particle lost, with words between, by the grammar: {told}."
+    more = "babelscope challenge --system lab:hard-student --tests lab:hard-challenge"
+    if not found:
+        return Example(title, f"{figure} It did not appear.", more=more)
+    system, record, worst = min(found, key=lambda each: (not each[2].alone, -each[2].distance))
+    lines: list[Line] = [
+        ("source", record["source"]),
+        (system, near_marks(mark_words(record["translation"], worst.spans))),
+    ]
+    what = (
+        "subject and verb do not agree in number"
+        if worst.kind == "agreement"
+        else "the verb lacks the particle that should end its clause"
+    )
+    alike = sum(each.alone == worst.alone for *_, each in found)
+    among = "nothing else is wrong" if worst.alone else "more is wrong"
+    look = (
+        f"{what}, over {count_of(worst.distance, 'words')}: "
+        f"{f'the farthest of {alike} cases' if alike > 1 else 'the only case'} in a sentence with which {among}."
+    )
+    return Example(title, figure, lines, look, more)

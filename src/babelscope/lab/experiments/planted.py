@@ -11,8 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from babelscope.core.answers import Capability, Fingerprint, Scored, Target
-from babelscope.core.question import Asked, as_question
+from babelscope.core.system import Asked, Capability, Fingerprint, Scored, Target, as_question
 from babelscope.util.seeds import stream
 
 PLANTED_TYPE = "polarity_particle_nicht_del"

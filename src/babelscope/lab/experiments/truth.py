@@ -2,34 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from babelscope.core.results import Record, Row
-from babelscope.lab.experiments.evaluation import best_translations
-from babelscope.lab.grammar import cued, suites
-from babelscope.lab.grammar.choice import random_stream
-from babelscope.lab.grammar.mistakes import Extent, realise_with_mistake
-from babelscope.lab.grammar.oracle import genders_and_senses
+from babelscope.core.system import properties
+from babelscope.lab.grammar import suites
+from babelscope.lab.grammar.corpus import references
+from babelscope.lab.grammar.meaning import random_stream
+from babelscope.lab.grammar.oracle import Extent, Verdict, genders_and_senses, judge, realise_with_mistake
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import EASY, World
-from babelscope.methods.condition.figures import is_decided
-from babelscope.methods.condition.settings import Protocol
-from babelscope.runs.judging import condition
-from babelscope.stats.intervals import clustered_proportion
+from babelscope.methods.condition.figures import Protocol, is_decided
+from babelscope.metrics.corpus import corpus_estimate
+from babelscope.runs.execute import condition
+from babelscope.stats.intervals import clustered_proportion, proportion
 from babelscope.stats.weighted import weighted_share
-from babelscope.systems.asking import ask_sample
-from babelscope.testsets.items import AmbiguousSource
-from babelscope.testsets.sets import TestSet
+from babelscope.systems.contract import ask_sample, ask_translate
+from babelscope.testsets.items import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
+
+# --- Quality of the lab's models: BLEU, chrF, and the grammar's own verdicts on their translations -----------------
+
+
+SEED = 2026
+"""Seed of the test items; nobody looked at these while the corpus was designed."""
+_REFERENCES = 5
+_CHUNK = 500
+_JUDGED = ("agreement", "case", "particle", "order", "polarity", "exact")
+
+
+def evaluate(
+    system: Any,
+    *,
+    n: int = 500,
+    seed: int = SEED,
+    beam: int = 5,
+    world: World = EASY,
+    advance: Callable[[int], None] = lambda _: None,
+) -> list[Row]:
+    """Rows for one system on n held-out sentences, n with a gendered occupation and n with an ambiguous word."""
+    labels = {"system": system.name}
+    makers = {"": suites.parallel_pairs, "gender": suites.gender_pairs, "sense": suites.sense_pairs}
+    rows: list[Row] = []
+    for name, make in makers.items():
+        pairs = make(n, seed, world=world)
+        translations = best_translations(system, [pair.source for pair in pairs], beam)
+        verdicts = [judge(pair.meaning, text) for pair, text in zip(pairs, translations, strict=True)]
+        if name:
+            triples = [triple for verdict in verdicts for triple in getattr(verdict, f"{name}s")]
+            rows += _category_rows(name, triples, labels)
+        else:
+            rows += [*_quality_rows(pairs, translations, seed, labels), *_grammar_rows(verdicts, labels)]
+        advance(n)
+    return rows
+
+
+def best_translations(system: Any, sources: Sequence[str], beam: int) -> list[str]:
+    """The best translation of each source, in chunks unless the system must be asked as a whole."""
+    size = len(sources) if properties(system).asked_as_a_whole else _CHUNK
+    return [
+        group[0].text
+        for start in range(0, len(sources), size)
+        for group in ask_translate(system, sources[start : start + size], beam=beam)
+    ]
+
+
+def _quality_rows(
+    pairs: Sequence[SentencePair], translations: Sequence[str], seed: int, labels: dict[str, str]
+) -> list[Row]:
+    """BLEU and chrF against one reference and against several."""
+    one = [[pair.target] for pair in pairs]
+    several = [[pair.target, *references(pair.meaning, _REFERENCES - 1, seed)] for pair in pairs]
+    return [
+        Row(
+            metric,
+            corpus_estimate(metric, translations, group),
+            {**labels, "references": count},
+        )
+        for count, group in ((1, one), (_REFERENCES, several))
+        for metric in ("bleu", "chrf")
+    ]
+
+
+def _grammar_rows(verdicts: Sequence[Verdict], labels: dict[str, str]) -> list[Row]:
+    """The share of translations that are right in each aspect of the grammar."""
+    return [
+        Row(name, proportion(sum(getattr(verdict, name) for verdict in verdicts), len(verdicts)), labels)
+        for name in _JUDGED
+    ]
+
+
+def _category_rows(name: str, triples: Sequence[tuple[str, str, str]], labels: dict[str, str]) -> list[Row]:
+    """Accuracy by category; what the oracle cannot decide is counted as `unknown`, and is not right."""
+    total, right, unknown = Counter[str](), Counter[str](), Counter[str]()
+    for _, gold, found in triples:
+        total[gold] += 1
+        right[gold] += gold == found
+        unknown[gold] += found == "unknown"
+    return [
+        Row(name, proportion(right[gold], n), {**labels, "category": gold}, {"unknown": unknown[gold]})
+        for gold, n in sorted(total.items())
+    ]
+
+
+# --- Compares conditioning with the truth --------------------------------------------------------------------------
+
 
 Suite = Literal["gender", "gender-marked", "senses", "senses-other"]
 _MAKERS: dict[Suite, tuple[Any, Any]] = {
     "gender": (suites.gender_pairs, suites.gender_items),
-    "gender-marked": (cued.marked_pairs, cued.marked_items),
+    "gender-marked": (suites.marked_pairs, suites.marked_items),
     "senses": (suites.adjective_pairs, suites.sense_items),
-    "senses-other": (suites.adjective_pairs, cued.other_adjective_items),
+    "senses-other": (suites.adjective_pairs, suites.other_adjective_items),
 }
 
 

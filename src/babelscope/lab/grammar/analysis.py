@@ -12,18 +12,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from babelscope.lab.grammar.german import MODALS
-from babelscope.lab.grammar.lexicon import ADJECTIVES, ADVERBS, CONJUNCTIONS, NOUNS, PREPOSITIONS
-from babelscope.lab.grammar.morphology import (
+from babelscope.lab.grammar.lexicon import (
     ADJECTIVE,
+    ADJECTIVES,
+    ADVERBS,
     CASES,
+    CONJUNCTIONS,
     CONTRACTIONS,
+    NOUNS,
+    PREPOSITIONS,
     RELATIVE,
+    VERBS,
     GermanVerb,
     column,
     declension,
     determiner,
 )
-from babelscope.lab.grammar.verbs import VERBS
 
 ENDINGS = ("e", "en", "er", "es", "em")
 AUXILIARIES = {"hat": False, "haben": True, "ist": False, "sind": True}

@@ -12,15 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from babelscope.lab.grammar.choice import random_stream
-from babelscope.lab.grammar.lexicon import DATIVE_PREPOSITIONS
-from babelscope.lab.grammar.meaning import Meaning
-from babelscope.lab.grammar.morphology import CASES
-from babelscope.lab.grammar.plans import JOINS
+from babelscope.lab.grammar.lexicon import CASES, DATIVE_PREPOSITIONS
+from babelscope.lab.grammar.meaning import Meaning, Word, conllu, plain_text, random_stream
 from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realise
-from babelscope.lab.grammar.words import Word, conllu, plain_text
-from babelscope.lab.grammar.worlds import EASY, Noise, World, draw_noise, with_noise
-from babelscope.util.resumable import resumable_outputs
+from babelscope.lab.grammar.worlds import EASY, JOINS, Noise, World, draw_noise, with_noise
+from babelscope.util.journal import resumable_outputs
 from babelscope.util.version import __version__
 
 Split = Literal["train", "dev", "test", "all"]

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from babelscope.lab.grammar.lexicon import FREQUENCY, NOUNS, PREPOSITIONS
-from babelscope.lab.grammar.meaning import Adjunct, Clause, Entity, Linked, Meaning, Relative
-from babelscope.lab.grammar.morphology import features, finite_features, indefinite_article
-from babelscope.lab.grammar.verbs import VERBS, Verb
-from babelscope.lab.grammar.words import Word, join_clauses, punctuation
+from babelscope.lab.grammar.lexicon import (
+    FREQUENCY,
+    NOUNS,
+    PREPOSITIONS,
+    VERBS,
+    Verb,
+    features,
+    finite_features,
+    indefinite_article,
+)
+from babelscope.lab.grammar.meaning import (
+    Adjunct,
+    Clause,
+    Entity,
+    Linked,
+    Meaning,
+    Relative,
+    Word,
+    join_clauses,
+    punctuation,
+)
 
 PERSONAL = {
     "m": ("he", "him", "his"),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, replace
-from typing import Any
+import random
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from babelscope.lab.grammar.analysis import (
     COORDINATORS,
@@ -21,12 +24,135 @@ from babelscope.lab.grammar.analysis import (
     phrases_ending_at,
     words_of,
 )
-from babelscope.lab.grammar.expectations import expectations_of
-from babelscope.lab.grammar.labels import NEGATED
-from babelscope.lab.grammar.lexicon import NOUNS, SENSES
-from babelscope.lab.grammar.meaning import Meaning
-from babelscope.lab.grammar.morphology import RELATIVE, GermanNoun, GermanVerb, column
-from babelscope.lab.grammar.sentences import realisations
+from babelscope.lab.grammar.german import German, Phrase
+from babelscope.lab.grammar.lexicon import (
+    ADJECTIVES,
+    NOUNS,
+    PREPOSITIONS,
+    RELATIVE,
+    SENSES,
+    VERBS,
+    GermanNoun,
+    GermanVerb,
+    column,
+)
+from babelscope.lab.grammar.meaning import (
+    Adjunct,
+    Chooser,
+    Clause,
+    Entity,
+    Meaning,
+    RandomChooser,
+    Word,
+    text,
+    tokens,
+)
+from babelscope.lab.grammar.sentences import NEGATED, SentencePair, realisations
+
+# --- What every German sentence for a meaning must respect: cases, numbers, verbs, negations -----------------------
+
+
+@dataclass(slots=True)
+class Expected:
+    """What a meaning allows, in every realisation."""
+
+    nouns: dict[str, set[tuple[str, str, bool]]] = field(default_factory=lambda: defaultdict(set))
+    gaps: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
+    verbs: set[GermanVerb] = field(default_factory=set)
+    unprefixed: Counter[str] = field(default_factory=Counter)  # clauses that may use a verb without prefix
+    pronoun_numbers: set[bool] = field(default_factory=set)
+    negations: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    entities: list[Entity] = field(default_factory=list)
+
+
+def expectations_of(meaning: Meaning) -> Expected:
+    """Collect what a meaning allows over all its clauses."""
+    made = Expected()
+    names = {e.name: e for c in meaning.clauses for e in _entities(c) if e.name}
+    for c in meaning.clauses:
+        _clause(made, c, names)
+    return made
+
+
+def _entities(c: Clause) -> Iterator[Entity]:
+    """All participants of a clause and of the clauses within it."""
+    adjuncts = [a.entity for a in (c.place, c.extra) if a]
+    for one in (c.subject, c.object, c.recipient, *adjuncts):
+        if one is None:
+            continue
+        yield one
+        if one.modifier:
+            yield one.modifier.entity
+        if one.relative:
+            yield from _entities(one.relative.clause)
+    if c.linked:
+        yield from _entities(c.linked.clause)
+
+
+def _object_roles(c: Clause) -> set[tuple[str, str]]:
+    """The (preposition, case) pairs that its German verbs can govern."""
+    return {(prep, case) for v, _ in VERBS[c.verb].german for prep, _, case in [v.object.rpartition(" ")]}
+
+
+def _adjunct_roles(adjunct: Adjunct) -> set[tuple[str, str]]:
+    return {(form, case) for form, case, _ in PREPOSITIONS[adjunct.preposition].german}
+
+
+def _clause(made: Expected, c: Clause, names: dict[str, Entity], gap: str = "") -> None:
+    made.verbs |= {verb for verb, _ in VERBS[c.verb].german}
+    made.unprefixed.update({verb.infinitive for verb, _ in VERBS[c.verb].german if not verb.prefix})
+    if c.negated:
+        made.negations["nicht"] += 1
+    if c.predicate and _german(c.predicate) in NEGATED:
+        made.negations["un"] += 1
+    if c.manner in ("impatiently", "carelessly"):
+        made.negations["un"] += 1
+    if c.subject and gap != "subject":
+        _entity(made, c.subject, {("", "Nom")}, names)
+    if c.object:
+        _entity(made, c.object, _object_roles(c), names)
+    if c.recipient:
+        _entity(made, c.recipient, {("", "Dat")}, names)
+    if c.place and gap != "place":
+        _entity(made, c.place.entity, _adjunct_roles(c.place), names)
+    if c.extra:
+        _entity(made, c.extra.entity, _adjunct_roles(c.extra), names)
+    if c.linked:
+        _clause(made, c.linked.clause, names)
+
+
+def _german(adjective: str) -> str:
+    return ADJECTIVES[adjective].german
+
+
+def _entity(made: Expected, e: Entity, roles: set[tuple[str, str]], names: dict[str, Entity]) -> None:
+    if e.det == "pron":
+        made.pronoun_numbers.add(names[e.refers].plural)
+        return
+    made.entities.append(e)
+    if e.det == "no":
+        made.negations["kein"] += 1
+    made.negations["un"] += sum(_german(a) in NEGATED for a in e.adjectives)
+    lemmas = [noun.lemma for noun, _ in (*NOUNS[e.noun].german, *NOUNS[e.noun].feminine)]
+    for lemma in lemmas:
+        made.nouns[lemma] |= {(prep, case, e.plural) for prep, case in roles}
+    if e.modifier:
+        _entity(made, e.modifier.entity, _adjunct_roles(e.modifier), names)
+    if e.relative:
+        inner, gap = e.relative.clause, e.relative.gap
+        if gap == "subject":
+            cases = {("", "Nom")}
+        elif gap == "place" and inner.place:
+            cases = _adjunct_roles(inner.place)
+        else:
+            cases = _object_roles(inner)
+        for lemma in lemmas:
+            made.gaps[lemma] |= cases
+        _clause(made, inner, names, gap)
+
+
+# --- Checks with the grammar whether a German sentence is right for a meaning, and what is wrong if not ------------
+
 
 ENUMERATION_LIMIT = 4000
 MeantAndFound = tuple[str, str, str]
@@ -295,3 +421,111 @@ class SentenceChecker:
         if cases and roles and not any((preposition, case) in roles for case in cases):
             self.wrong("case", f"relative pronoun: {said}")
         return numbers if not roles or ("", "Nom") in roles else set()
+
+
+# --- Where a German sentence breaks a long-distance dependency: subject and verb, or verb and particle -------------
+
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """A dependency that a sentence breaks."""
+
+    kind: Literal["agreement", "particle"]
+    spans: tuple[Span, ...]
+    """Characters of the words in question: subject and verb, or the verb whose particle is missing."""
+    distance: int
+    """Words between the two; for a particle, from the verb to the end of its clause, where it should stand."""
+    alone: bool
+    """Whether the grammar finds nothing else wrong with the sentence."""
+
+
+def broken_dependencies(pair: SentencePair, sentence: str) -> list[Broken]:
+    """The dependencies over at least one word that a translation of a pair's source breaks, as the oracle says.
+
+    A subject is known by the reference: the same noun, in the same form, once in its clause. Where a verb could be an
+    infinitive, it may be another verb that is missing, so nothing is said.
+    """
+    verdict = judge(pair.meaning, sentence)
+    if verdict.agreement and verdict.particle:
+        return []
+    words = words_of(sentence)
+    spans = [found.span() for found in re.finditer(r"\w+|[^\w\s]", sentence)]
+    found: list[Broken] = []
+    alone = len(verdict.problems) == 1 and not verdict.unknown
+    for part in clauses(words):
+        said = " ".join(words[place] for place in part.positions)
+        if part.finite is None:
+            continue
+        form = words[part.finite]
+        if f"agreement: subject and verb: {said}" in verdict.problems:
+            for subject in _other_number(pair, words, part, form):
+                apart = abs(part.finite - subject) - 1
+                found.append(Broken("agreement", (spans[subject], spans[part.finite]), apart, alone))
+        if f"particle: none for {form}: {said}" in verdict.problems:
+            apart = sum(place > part.finite for place in part.positions)
+            found.append(Broken("particle", (spans[part.finite],), apart, alone))
+    return [each for each in found if each.distance > 0]
+
+
+def _other_number(pair: SentencePair, words: list[str], part: ClauseSpan, form: str) -> Iterator[int]:
+    """Positions in a clause of the reference's subjects whose number the finite verb cannot have."""
+    if form in NONFINITE and form not in HELPERS:
+        return
+    numbers = {plural for _, plural, _ in FINITE.get(form, ())} | HELPERS.get(form, set())
+    subjects = {
+        token.form: token.feature("Number") == "Plur"
+        for one in pair.labels.phenomena
+        if one.side == "de" and one.name == "subject_verb_agreement"
+        for token in [pair.german[one.dependent - 1]]
+        if token.upos == "NOUN"
+    }
+    here = [words[place] for place in part.positions]
+    for place in part.positions:
+        if here.count(words[place]) == 1 and subjects.get(words[place]) not in (None, *numbers):
+            yield place
+
+
+Extent = Literal["noun", "throughout"]
+"""noun: only the noun is wrong, pronouns are right. throughout: pronouns agree with the mistaken noun."""
+
+
+class MistakenGerman(German):
+    """Realises German with one wrong noun; articles and adjectives agree with it."""
+
+    def __init__(self, choose: Chooser, noun: str, extent: Extent) -> None:
+        super().__init__(choose)
+        self.mistaken = noun
+        self.extent = extent
+        self.meant: dict[str, str] = {}
+
+    def noun(self, entity: Entity) -> GermanNoun:
+        """The noun of the other gender or sense."""
+        if entity.noun != self.mistaken:
+            return super().noun(entity)
+        concept = NOUNS[entity.noun]
+        if concept.sense:
+            other = "rare" if concept.sense == "frequent" else "frequent"
+            options = NOUNS[f"{SENSES[entity.noun].word}/{other}"].german
+        else:
+            options = concept.german if entity.gender == "f" else concept.feminine
+            self.meant[entity.name] = entity.gender
+        return self.pick(options, [word.forms for word, _ in options])
+
+    def pronoun(
+        self, entity: Entity, case: str, path: str, deprel: str, head: Word | None, prep: str
+    ) -> Phrase:
+        """A personal pronoun, of the intended gender unless the mistake goes throughout."""
+        if self.extent == "noun" and entity.refers in self.meant:
+            self.genders[entity.refers] = self.meant[entity.refers]
+        return super().pronoun(entity, case, path, deprel, head, prep)
+
+
+def realise_with_mistake(
+    pair: SentencePair, noun: str, rng: random.Random, extent: Extent = "noun", *, even: bool = False
+) -> str:
+    """A German sentence for the pair's meaning in which one noun (a name in the lexicon) is wrong."""
+    german = MistakenGerman(RandomChooser(rng, even=even), noun, extent)
+    return text(tokens(german.sentence(pair.meaning)))

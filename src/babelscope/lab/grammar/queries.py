@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from babelscope.lab.grammar.lexicon import AMBIGUOUS, NOUNS, OCCUPATIONS
-from babelscope.making.occupations import Forms
+from babelscope.making.counts import Forms
 
 
 def occupations() -> dict[str, Forms]:

@@ -9,15 +9,31 @@ from functools import cache
 from itertools import accumulate
 
 from babelscope.lab.grammar.lexicon import (
+    AMBIGUOUS,
     FREQUENCY,
     MANNER,
     NOUNS,
     OCCUPATIONS,
     PLACE_PREPOSITION,
+    SENSES,
+    VERBS,
+    Sense,
     read_table,
 )
-from babelscope.lab.grammar.meaning import Adjunct, Clause, Det, Entity, Modal, Relative, Tense
-from babelscope.lab.grammar.verbs import VERBS
+from babelscope.lab.grammar.meaning import (
+    Adjunct,
+    Clause,
+    Det,
+    Entity,
+    Linked,
+    Meaning,
+    Modal,
+    Relative,
+    Tense,
+)
+
+# --- Draws participants and clauses that make sense, with words by Zipf's law --------------------------------------
+
 
 MODIFIERS = {  # what may follow a noun of a class: preposition, classes
     "person": ("with", ("hanging", "small", "animal")),
@@ -241,3 +257,196 @@ def negate(rng: random.Random, c: Clause) -> Clause:
     subject, object_ = (replace(e, det="def") if e and e.det == "indef" else e for e in (c.subject, c.object))
     manner = "" if c.place else c.manner
     return replace(c, subject=subject, object=object_, negated=True, manner=manner, time=time)
+
+
+# --- Meanings as in MuCoW: an ambiguous noun with context that shows its sense -------------------------------------
+
+
+RARE_SHARE = 0.27
+NEUTRAL = ("photograph", "see", "describe", "draw", "talk_about", "dream_of", "point_at", "find")
+# Verbs that make no sense with a noun: nobody photographs the season spring.
+UNFIT = {"spring/frequent": ("point_at", "find", "photograph", "see")}
+COUNTLESS = ("spring/frequent",)
+
+
+def draw_sense(rng: random.Random) -> Sense:
+    """A random ambiguous word and one of its senses, rare with probability RARE_SHARE."""
+    word = zipf(rng, AMBIGUOUS, 14.0)
+    return SENSES[f"{word}/{'rare' if chance(rng, RARE_SHARE) else 'frequent'}"]
+
+
+def noun_with_cues(rng: random.Random, sense: Sense, adjective: bool, modifier: bool) -> Entity:
+    """The noun, with an adjective or a modifier that shows its sense if asked for."""
+    plural = sense.noun not in COUNTLESS and chance(rng, 0.2)
+    point = rng.random()
+    made = Entity(sense.noun, "def" if point < 0.7 else "indef" if point < 0.92 else "this", plural)
+    if sense.noun in COUNTLESS:
+        made = replace(made, det="def")
+    if adjective:
+        made = replace(made, adjectives=(sense.adjectives[rng.randrange(len(sense.adjectives))],))
+    elif chance(rng, 0.1) and sense.noun not in COUNTLESS:
+        made = replace(made, adjectives=("old" if chance(rng, 0.5) else "big",))
+    if modifier:
+        preposition, noun = sense.modifiers[rng.randrange(len(sense.modifiers))]
+        plural = noun == "worker" or (noun not in ("zoo", "forest") and chance(rng, 0.15))
+        made = replace(made, modifier=Adjunct(preposition, Entity(noun, plural=plural)))
+    return made
+
+
+def sense_meaning(rng: random.Random, sense: Sense | None = None, cue: str = "") -> Meaning:
+    """A clause with an ambiguous noun; `cue` is the kind of context: adjective, frame, modifier or both."""
+    sense = sense or draw_sense(rng)
+    cue = cue or zipf(rng, ("both", "adjective", "frame", "modifier"), 2.0)
+    adjective, framed = cue in ("adjective", "both"), cue in ("frame", "both")
+    noun = noun_with_cues(rng, sense, adjective, cue == "modifier" or (cue == "both" and chance(rng, 0.25)))
+    if framed:
+        verb, role = sense.frames[rng.randrange(len(sense.frames))]
+    else:
+        options = tuple(verb for verb in NEUTRAL if verb not in UNFIT.get(sense.noun, ()))
+        verb, role = zipf(rng, options, 10.0), "object"
+    tense = tense_of(rng)
+    if role == "subject":
+        object_ = None
+        if "object" in VERBS[verb].admits:
+            object_ = entity(rng, VERBS[verb].admits["object"], nouns_in(noun), 0.4)
+        made = Clause(verb, noun, object_, tense=tense)
+    else:
+        subject = entity(rng, VERBS[verb].admits["subject"], nouns_in(noun), 0.4)
+        made = Clause(verb, subject, noun, tense=tense)
+    made = circumstances(rng, made, 0.5)
+    if made.place and noun.modifier:
+        made = replace(made, place=None)
+    if chance(rng, 0.07):
+        made = negate(rng, made)
+    return Meaning((made,), kind="sense")
+
+
+# --- Meanings as in WinoMT: two occupations, and a pronoun that can only mean one of them --------------------------
+
+
+HE = "he"
+
+# Main verb: reasons about its subject, reasons about its object.
+REASONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "help": (("have time", "be friendly"), ("need help", "be ill", "be tired")),
+    "call": (("need help", "have question"), ("come_late -", "forget key")),
+    "visit": (("need help", "have time"), ("be ill", "be unhappy")),
+    "praise": (("be satisfied",), ("be punctual", "repair car", "be polite")),
+    "thank": (("be grateful",), ("find key", "be helpful", "repair car")),
+    "dismiss": (("be dissatisfied",), ("make mistake", "be dishonest", "be unpunctual")),
+    "pay": (("be satisfied",), ("repair car", "clean window")),
+    "apologise": (("come_late -", "make mistake", "lose key"), ("be angry",)),
+    "wait": (("have time", "need key"), ("come_late -", "be unpunctual")),
+    "trust": (("need help",), ("be honest", "be careful")),
+}
+FAVOURS = ("help", "collect", "call", "visit", "call_back")
+ALONE = (
+    "close", "open", "read", "turn_off", "look_forward", "repair", "sell", "rest", "sit_down", "throw_away",
+)  # fmt: skip
+
+
+def reason_clause(rng: random.Random, key: str, who: Entity) -> Clause:
+    """The clause of a reason in REASONS, with `who` as its subject."""
+    verb, what = key.split()
+    if verb == "be":
+        return Clause("be", who, predicate=what)
+    if what == "-":
+        return Clause(verb, who)
+    object_ = Entity(what, det="bare" if what in ("help", "time") else "indef")
+    if what in ("key", "car", "window"):
+        object_ = replace(object_, det="def", adjectives=("old",) if chance(rng, 0.15) else ())
+    return Clause(verb, who, object_)
+
+
+def occupation_pair(rng: random.Random, referent: str) -> tuple[Entity, Entity]:
+    """Two occupations named "a" and "b"; English shows the gender of the one that `referent` names."""
+    a = occupation(rng, told=referent == "a", name="a")
+    b = occupation(rng, told=referent == "b", avoid=a.noun, name="b")
+    both = []
+    for one in (a, b):
+        if chance(rng, 0.12):
+            one = replace(one, adjectives=(zipf(rng, adjectives_for(one.noun)),))
+        if chance(rng, 0.06):
+            one = replace(one, det="indef")
+        both.append(one)
+    return both[0], both[1]
+
+
+def pair_meaning(rng: random.Random) -> Meaning:
+    """Two occupations and a pronoun in a dependent clause."""
+    kind = zipf(rng, ("because", "ask", "promise", "whether", "confess"), 1.5)
+    if kind == "because":
+        verb = zipf(rng, tuple(REASONS), 8.0)
+        referent = "a" if chance(rng, 0.5) else "b"
+        options = REASONS[verb][referent == "b"]
+        a, b = occupation_pair(rng, referent)
+        inner = reason_clause(rng, options[rng.randrange(len(options))], Entity(HE, "pron", refers=referent))
+        main = Clause(verb, a, b, linked=Linked("because", inner))
+    elif kind == "ask":
+        a, b = occupation_pair(rng, "a")
+        inner = Clause(zipf(rng, FAVOURS), object=Entity(HE, "pron", refers="a"))
+        main = Clause("ask", a, b, linked=Linked("to", replace(inner, place=_maybe_place(rng, 0.5))))
+    elif kind in ("promise", "confess"):
+        a, b = occupation_pair(rng, "a")
+        him = Entity(HE, "pron", refers="a")
+        if kind == "promise":
+            inner = clause(
+                rng, ("repair", "help", "bring_back", "clean", "close", "turn_off"), "past", him, 0, 0
+            )
+            inner = replace(inner, modal="would")
+        else:
+            inner = clause(rng, ("lose", "forget", "sell", "throw_away"), "past", him, 0, 0)
+        main = Clause(kind, a, b, linked=Linked("that", inner))
+    else:
+        a, b = occupation_pair(rng, "b")
+        inner = Clause(
+            zipf(rng, ("help", "wait_idle", "work", "find", "repair")),
+            Entity(HE, "pron", refers="b"),
+            modal="can",
+        )
+        if inner.verb in ("find", "repair"):
+            thing = entity(rng, VERBS[inner.verb].admits["object"], nouns_in(a, b), 0)
+            inner = replace(inner, object=replace(thing, det="def"))
+        inner = replace(inner, place=_maybe_place(rng, 0.3))
+        main = Clause("ask_whether", a, b, linked=Linked("whether", inner))
+    if chance(rng, 0.15):
+        main = replace(main, time="yesterday" if chance(rng, 0.6) else "today")
+    elif kind == "because" and chance(rng, 0.25):
+        main = replace(main, place=_maybe_place(rng, 1.0))
+    return Meaning((main,), kind="gender-pair")
+
+
+def _maybe_place(rng: random.Random, share: float) -> Adjunct | None:
+    return place(rng, frozenset()) if chance(rng, share) else None
+
+
+def single_meaning(rng: random.Random) -> Meaning:
+    """One occupation and a pronoun or possessive that can only mean it."""
+    who = replace(occupation(rng, told=True), name="a")
+    if chance(rng, 0.15):
+        who = replace(who, adjectives=(zipf(rng, adjectives_for(who.noun)),))
+    if chance(rng, 0.4):
+        verb = zipf(
+            rng, ("forget", "lose", "sell", "repair", "clean", "find", "bring_back", "need", "take_along")
+        )
+        things = tuple(name for name in VERBS[verb].admits["object"] if name not in ("animal", "kid"))
+        object_ = entity(rng, things, frozenset(), 0)
+        object_ = replace(object_, det="poss", refers="a", plural=object_.plural)
+        main = Clause(verb, who, object_, shifted=chance(rng, 0.5))
+        if chance(rng, 0.3):
+            main = replace(
+                main, place=place(rng, nouns_in(object_)), time="yesterday" if chance(rng, 0.3) else ""
+            )
+        return Meaning((main,), kind="gender-single")
+    main = clause(rng, ALONE, "past", who, 0.6, 0.05)
+    he = Entity(HE, "pron", refers="a")
+    if chance(rng, 0.6):
+        second = Clause("be", he, predicate=zipf(rng, states_for(who.noun)))
+    else:
+        verb, what = ("have", "time") if chance(rng, 0.5) else ("need", "help")
+        second = Clause(verb, he, Entity(what, "bare"))
+    if chance(rng, 0.6):
+        link = "because" if chance(rng, 0.75) else "although"
+        return Meaning((replace(main, linked=Linked(link, second)),), kind="gender-single")
+    join = zipf(rng, (".", ";", ":"), 1.0)
+    return Meaning((main, second), (join,), kind="gender-single")

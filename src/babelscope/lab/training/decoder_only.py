@@ -13,8 +13,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from babelscope.lab.training.checkpoints import write_json
-from babelscope.lab.training.shapes import Shape
-from babelscope.lab.training.tokenizer import UNKNOWN, Pieces
+from babelscope.lab.training.settings import Shape
+from babelscope.lab.training.text import UNKNOWN, Pieces
 from babelscope.systems.prompted import PLAIN
 from babelscope.systems.prompts import find_prompt
 from babelscope.util.errors import BabelscopeError

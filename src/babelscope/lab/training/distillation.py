@@ -7,15 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.lab.training.augmenting import SOURCE, TARGET, Augmentation, augment
-from babelscope.lab.training.cards import recipe_options
+from babelscope.lab.training.augmenting import SOURCE, TARGET, Augmentation, Decoding, augment
 from babelscope.lab.training.checkpoints import CARD, CONFIGURATION, DATA, read_json, refuse_changes
-from babelscope.lab.training.parallel import LEAST_PAIRS, read_side
 from babelscope.lab.training.settings import TrainingSettings
-from babelscope.lab.training.train import train
-from babelscope.lab.training.translating import Decoding
+from babelscope.lab.training.text import LEAST_PAIRS, read_side
+from babelscope.lab.training.train import recipe_options, train
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.locks import locked_folder
+from babelscope.util.files import locked_folder
 
 
 def distill(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -16,25 +19,318 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from babelscope.core.results import Estimate
-from babelscope.lab.training.checkpoints import save_checkpoint
-from babelscope.lab.training.devices import random_states, restore_random_states
-from babelscope.lab.training.loss import smoothed_cross_entropy
-from babelscope.lab.training.muon import Muon
+from babelscope.core.tokenizers import chosen_tokeniser
+from babelscope.decoding.beam import beam_search
+from babelscope.decoding.model import OpenModel, Vocabulary
+from babelscope.lab.training.checkpoints import Progress, save_checkpoint
 from babelscope.lab.training.networks import (
+    PlainNetwork,
     hidden_states,
     network_weights,
     new_network,
     output_weight,
     torch_seed,
 )
-from babelscope.lab.training.parallel import Batch, Corpus, ParallelText
-from babelscope.lab.training.progress import Progress
-from babelscope.lab.training.selecting import Selection, development_metric, score_development
 from babelscope.lab.training.settings import TrainingSettings
-from babelscope.lab.training.tokenizer import Pieces
-from babelscope.metrics.base import Metric
-from babelscope.util.errors import SystemFailure
+from babelscope.lab.training.text import EOS, Batch, Corpus, ParallelText, Pieces
+from babelscope.metrics.base import Metric, find_metric
+from babelscope.metrics.corpus import corpus_estimate
+from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
+
+# --- Label-smoothed cross-entropy of a tied output layer, with its gradient, in one pass ---------------------------
+
+
+# Rows of logits computed together: few enough to stay in the processor's cache, or to leave room in a GPU's memory.
+_ROWS = {"cpu": 512, "cuda": 4096}
+
+
+class _SmoothedCrossEntropy(torch.autograd.Function):
+    """Computes the gradient in `forward`, because loss and gradient need the same probabilities.
+
+    With probabilities p = softmax(hidden @ weight.T) and the smoothed truth
+    q = (1 - smoothing) * one_hot(label) + smoothing / vocabulary,
+    the loss of a token is -sum(q * log p), and its gradient with respect to the logits is p - q.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, labels: Tensor, smoothing: float, narrow: torch.dtype
+    ) -> Tensor:
+        count, vocabulary = len(hidden), len(weight)
+        most = _ROWS.get(hidden.device.type, 512)
+        hidden_gradient, weight_gradient = torch.empty_like(hidden), torch.zeros_like(weight)
+        buffer = hidden.new_empty((min(most, count), vocabulary))
+        mean_weight = weight.mean(0)
+        total = hidden.new_zeros(())
+        for start in range(0, count, most):
+            rows, label = hidden[start : start + most], labels[start : start + most, None]
+            logits = _product(rows, weight.t(), buffer[: len(rows)], narrow)
+            right, mean = logits.gather(1, label), (rows @ mean_weight)[:, None]
+            top = logits.amax(1, keepdim=True)
+            p = logits.sub_(top).exp_()
+            norm = p.sum(1, keepdim=True)
+            total += (norm.log() + top - (1 - smoothing) * right - smoothing * mean).sum()
+            difference = p.div_(norm).sub_(smoothing / vocabulary)
+            difference.scatter_add_(1, label, torch.full_like(right, smoothing - 1))
+            _product(difference, weight, hidden_gradient[start : start + most], narrow)
+            if narrow == rows.dtype:
+                weight_gradient.addmm_(difference.t(), rows)
+            else:
+                weight_gradient += difference.t().to(narrow) @ rows.to(narrow)
+        ctx.save_for_backward(hidden_gradient.div_(count), weight_gradient.div_(count))
+        return total / count
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None, None]:
+        (gradient,) = gradients
+        hidden_gradient, weight_gradient = ctx.saved_tensors
+        return hidden_gradient * gradient, weight_gradient * gradient, None, None, None
+
+
+def _product(one: Tensor, other: Tensor, out: Tensor, narrow: torch.dtype) -> Tensor:
+    """The matrix product in `out`, computed from factors in `narrow`."""
+    if narrow == one.dtype:
+        return torch.mm(one, other, out=out)
+    return out.copy_(one.to(narrow) @ other.to(narrow))
+
+
+def smoothed_cross_entropy(
+    hidden: Tensor, weight: Tensor, labels: Tensor, smoothing: float, narrow: torch.dtype | None = None
+) -> Tensor:
+    """Mean loss in nats a token of hidden states [tokens, width] under output rows [vocabulary, width].
+
+    Matrix products are of factors rounded to `narrow`; probabilities and sums are in the type of `hidden`. Leave
+    padding out of all three tensors, so that pad is no output and smoothing gives it no probability.
+    """
+    return _SmoothedCrossEntropy.apply(hidden, weight, labels, smoothing, narrow or hidden.dtype)  # type: ignore[no-any-return,no-untyped-call]
+
+
+# Coefficients of a polynomial of degree 5 that drives singular values towards 1, and how often it is applied. Five
+# rounds are usual; with three a control learned about as well (one run each), and steps are faster.
+_A, _B, _C = 3.4445, -4.7750, 2.0315
+_ROUNDS = 3
+
+
+def orthogonal(matrices: Tensor) -> Tensor:
+    """Matrices [many, rows, columns] with all but the smallest singular values moved near 1, by Newton-Schulz."""
+    if matrices.shape[1] > matrices.shape[2]:
+        return orthogonal(matrices.mT).mT
+    x: Tensor = matrices / (matrices.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(_ROUNDS):
+        gram = x @ x.mT
+        x = torch.baddbmm(x, torch.baddbmm(gram, gram, gram, beta=_B, alpha=_C), x, beta=_A)
+    return x
+
+
+class Muon(torch.optim.Optimizer):
+    """Nesterov momentum with orthogonalised steps, scaled to the usual size of Adam's steps at the same rate.
+
+    As torch.optim.Muon with `adjust_lr_fn="match_rms_adamw"` and without decay; but that computes in bfloat16, one
+    matrix after the other, which is slow on a processor.
+    """
+
+    def __init__(self, weights: Iterable[Tensor], *, momentum: float = 0.95) -> None:
+        super().__init__(weights, {"lr": 0.0, "momentum": momentum})
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]
+        """Update every matrix; those of one shape together, their averages in the state of the first."""
+        for group in self.param_groups:
+            by_shape = defaultdict(list)
+            for weight in group["params"]:
+                by_shape[weight.shape].append(weight)
+            for shape, weights in by_shape.items():
+                gradients = torch.stack([weight.grad for weight in weights])
+                state = self.state[weights[0]]
+                if not state:
+                    state["averages"] = torch.zeros_like(gradients)
+                averages = state["averages"].lerp_(gradients, 1 - group["momentum"])
+                steps = orthogonal(gradients.lerp_(averages, group["momentum"]))
+                torch._foreach_add_(weights, steps.unbind(), alpha=-group["lr"] * 0.2 * math.sqrt(max(shape)))
+
+
+# --- Which weights a training run ends with: of its best or its last measurements ----------------------------------
+
+
+Weights = dict[str, Tensor]
+
+# Sources translated together: enough to fill a processor's vector units.
+_SENTENCES = 640
+
+
+@dataclass(slots=True)
+class Kept:
+    """The weights at one measurement, and its value: lower is better."""
+
+    value: float
+    step: int
+    weights: Weights
+
+
+class Selection:
+    """The weights of the `count` best or last measurements so far, and how long there was no better one."""
+
+    def __init__(self, count: int, of: Literal["best", "last"]) -> None:
+        self.count = count
+        self.of = of
+        self.kept: list[Kept] = []
+        self.best_value = math.inf
+        self.best_step = 0
+        self.stale = 0
+        """Measurements since the best one."""
+
+    def add(self, value: float, step: int, weights: Weights) -> None:
+        """Take note of a measurement; `weights` are copied if they are kept."""
+        value = math.inf if math.isnan(value) else value
+        better = value < self.best_value
+        self.stale = 0 if better else self.stale + 1
+        if better:
+            self.best_value, self.best_step = value, step
+        if self.of == "best" and len(self.kept) == self.count and value >= self.kept[-1].value:
+            return
+        self.kept.append(Kept(value, step, {name: tensor.clone() for name, tensor in weights.items()}))
+        if self.of == "best":
+            self.kept.sort(key=lambda each: (each.value, each.step))
+            del self.kept[self.count :]
+        else:
+            del self.kept[: -self.count]
+
+    def averaged(self) -> Weights:
+        """The mean of the weights that are kept."""
+        if len(self.kept) == 1:
+            return self.kept[0].weights
+        mean = {}
+        for name, first in self.kept[0].weights.items():
+            total = first.to(torch.float64)
+            for each in self.kept[1:]:
+                total = total + each.weights[name]
+            mean[name] = (total / len(self.kept)).to(first.dtype)
+        return mean
+
+    def state(self) -> dict[str, Any]:
+        """All of it as tensors and plain values, for a checkpoint."""
+        plain = {name: getattr(self, name) for name in ("best_value", "best_step", "stale")}
+        return {**plain, "kept": [[each.value, each.step, each.weights] for each in self.kept]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Restore what `state` returned."""
+        for name in ("best_value", "best_step", "stale"):
+            setattr(self, name, state[name])
+        self.kept = [Kept(*each) for each in state["kept"]]
+
+
+def development_metric(name: str, languages: str, references: Sequence[str]) -> Metric:
+    """The metric that selects, by the tokeniser of the target language; refuses what it cannot split into words."""
+    found = find_metric(name)
+    if found.is_tokenised:
+        found = found.tokenised(chosen_tokeniser("", languages.partition("-")[2]))
+    found.require_words(
+        references, "name the languages (--set languages=en-zh), or take characters (--set select=chrf)"
+    )
+    return found
+
+
+def score_development(metric: Metric, network: Any, pieces: Pieces, dev: Corpus, beam: int) -> Estimate:
+    """The metric of the network's translations of the development text, with its interval over sentences."""
+    texts = translate_corpus(network, pieces, dev, beam)
+    references = [[dev.text.target[number]] for number in dev.kept]
+    return corpus_estimate(
+        metric, texts, references, sources=[dev.text.source[number] for number in dev.kept]
+    )
+
+
+def translate_corpus(network: Any, pieces: Pieces, corpus: Corpus, beam: int) -> list[str]:
+    """Beam search's translations of the corpus's sources, unfinished ones as far as they got."""
+    network.eval()
+    model = open_network(network, pieces)
+    numbers = corpus.kept.tolist()
+    order = sorted(range(len(numbers)), key=lambda place: int(corpus.source.lengths[numbers[place]]))
+    texts = [""] * len(numbers)
+    for start in range(0, len(order), _SENTENCES):
+        places = order[start : start + _SENTENCES]
+        ids = [corpus.source.ids(numbers[place]) for place in places]
+        longest = min(3 * max(map(len, ids)) + 20, model.vocabulary.target_limit or 512)
+        found = beam_search(model, ids, beam=beam, max_length=longest)
+        decoded = pieces.target_side.decode([best[0] for best in found])
+        for place, text in zip(places, decoded, strict=True):
+            texts[place] = text
+    return texts
+
+
+def open_network(network: Any, pieces: Pieces) -> OpenModel:
+    """A network in training as a model to search in; its weights are not copied."""
+    from babelscope.lab.training.networks import POSITIONS
+
+    target = pieces.target_side
+    vocabulary = Vocabulary(target.size, (target.pad,), EOS, (target.pad,), POSITIONS, POSITIONS)
+    if isinstance(network, PlainNetwork):
+        from babelscope.decoding.stepwise import Stepwise
+
+        return Stepwise(network, vocabulary, device=network.target.weight.device)
+    from babelscope.decoding.generic import open_transformer
+
+    return open_transformer(network, vocabulary)
+
+
+# --- Where training computes: the processor or a GPU, and the state of its random numbers --------------------------
+
+
+def find_device(name: str) -> torch.device:
+    """The device called `cpu`, `cuda` or `cuda:1`; refuses one that is not here."""
+    kind, _, number = name.partition(":")
+    if kind == "cpu" and not number:
+        return torch.device("cpu")
+    if kind != "cuda" or not (number.isdigit() or name == "cuda"):
+        raise BabelscopeError(f"there is no device {name!r} to train on; there are cpu, cuda and cuda:NUMBER")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if int(number or 0) >= count:
+        raise BabelscopeError(
+            f"torch finds {count} CUDA devices here, so there is no {name}; leave --device out"
+        )
+    return torch.device("cuda", int(number or 0))
+
+
+def random_states(device: torch.device) -> dict[str, Tensor]:
+    """The states of all random numbers that training on `device` draws."""
+    own = {"random_cuda": torch.cuda.get_rng_state(device)} if device.type == "cuda" else {}
+    return {"random": torch.get_rng_state(), **own}
+
+
+def restore_random_states(device: torch.device, states: dict[str, Tensor]) -> None:
+    """Restore what `random_states` returned."""
+    torch.set_rng_state(states["random"])
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(states["random_cuda"], device)
+
+
+@contextlib.contextmanager
+def training_numerics(threads: int, device: torch.device | None = None) -> Iterator[None]:
+    """Set threads and flush denormals for training; restore threads and random state afterwards.
+
+    On a GPU, deterministic kernels are used where there are any; torch warns of others.
+    """
+    before, deterministic = torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+    gpu = device is not None and device.type == "cuda"
+    torch.set_num_threads(threads or before)
+    torch.set_flush_denormal(True)  # Adam's averages of unused rows decay into denormals, which are slow
+    if gpu:
+        os.environ.setdefault(
+            "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
+        )  # else matrix products are not deterministic
+        torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with torch.random.fork_rng(devices=[device] if gpu else []):
+            yield
+    finally:
+        if gpu:
+            torch.use_deterministic_algorithms(deterministic)
+        torch.set_flush_denormal(False)
+        torch.set_num_threads(before)
+
+
+# --- The state of a training run, and the training loop ------------------------------------------------------------
+
 
 # The attributes in a checkpoint, besides network, optimizer, random state and the weights that are kept.
 _PLAIN_STATE = ("step", "epoch", "position", "tokens", "seconds", "loss", "history")

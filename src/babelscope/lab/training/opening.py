@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.specs import Options
+from babelscope.core.registry import Options
 from babelscope.lab.training.checkpoints import CARD, read_json
-from babelscope.lab.training.plain import NETWORKS, PLAIN, PlainConfig
+from babelscope.lab.training.networks import NETWORKS, PLAIN, PlainConfig
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -23,7 +23,7 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
     from babelscope.systems.huggingface import HuggingFace, read_options
 
     if (folder / "locality.json").exists():
-        from babelscope.lab.experiments.locality_systems import open_locality
+        from babelscope.lab.experiments.locality_training import open_locality
 
         return open_locality(name, folder, options)
     if (folder / PLAIN).exists():
@@ -75,10 +75,10 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device
 
     from babelscope.decoding.model import Vocabulary
     from babelscope.decoding.stepwise import Stepwise
-    from babelscope.lab.training.tokenizer import EOS
-    from babelscope.systems.own import OwnSystem
+    from babelscope.lab.training.text import EOS
+    from babelscope.systems.custom import OwnSystem
     from babelscope.systems.tokenizers import Tokens
-    from babelscope.util.sealed_files import SealedFiles
+    from babelscope.util.digests import SealedFiles
 
     files = SealedFiles(folder, [PLAIN, _WEIGHTS])
     told = files.read_json(PLAIN, most=_MOST_JSON)

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from babelscope.lab.grammar.worlds import CLEAN, EASY, HARD, World
-from babelscope.lab.training.checkpoints import CARD
+from babelscope.lab.training.checkpoints import CARD, clock
 from babelscope.lab.training.networks import pack_models
-from babelscope.lab.training.progress import clock
-from babelscope.lab.training.tokenizer import FILES, copy_tokenizer
+from babelscope.lab.training.text import FILES, copy_tokenizer
 from babelscope.util.errors import SystemFailure
-from babelscope.util.locks import locked_folder
+from babelscope.util.files import locked_folder
 
 PAIRS, DEV_PAIRS, CORPUS_SEED = EASY.pairs, 2_000, 1
 # The learning rate falls to 0 at the last step, which is the best, so frequent development checks are useless.

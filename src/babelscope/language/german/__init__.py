@@ -10,7 +10,7 @@ from babelscope.language.german.gender import GermanGender
 
 
 def _lemmatiser() -> Callable[[list[str]], list[str]]:
-    from babelscope.language.german.hanta import HanTaTagger
+    from babelscope.language.german.dictionaries import HanTaTagger
 
     tagger = HanTaTagger()
     return lambda words: [lemma for _, lemma in tagger.tag(words)]

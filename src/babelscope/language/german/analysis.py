@@ -11,8 +11,7 @@ from babelscope.language import base
 from babelscope.language.base import Token
 
 if TYPE_CHECKING:
-    from babelscope.language.german.hanta import HanTaTagger
-    from babelscope.language.german.nouns import NounList
+    from babelscope.language.german.dictionaries import HanTaTagger, NounList
 
 Gender = Literal["m", "f", "n", ""]
 Number = Literal["sg", "pl"]
@@ -106,7 +105,6 @@ def _abbreviated(text: str, span: tuple[int, int], end: int) -> bool:
 @lru_cache(maxsize=1)
 def default_analyser() -> German:
     """HanTa for tags and lemmas, german-nouns for genders and paradigms; loaded once."""
-    from babelscope.language.german.hanta import HanTaTagger
-    from babelscope.language.german.nouns import NounList
+    from babelscope.language.german.dictionaries import HanTaTagger, NounList
 
     return German(HanTaTagger(), NounList())

@@ -1,7 +1,6 @@
 """Challenge sets for long-distance dependencies: reordering by alignment, lexical phenomena by parses."""
 
-from babelscope.language.rule_files import read_rules
-from babelscope.language.ud_rules import RULES, Finder, Instance, Pattern, Rule, choose_rules
+from babelscope.language.ud_rules import RULES, Finder, Instance, Pattern, Rule, choose_rules, read_rules
 from babelscope.making.challenge.reading import Corpus
 from babelscope.making.challenge.reordering import Limits, measure_order
 from babelscope.making.challenge.search import Search, SearchSettings

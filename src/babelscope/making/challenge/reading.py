@@ -10,22 +10,23 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.tokenisers import AT_SPACES, Tokeniser, chosen_tokeniser, require_split
+from babelscope.core.tokenizers import AT_SPACES, Tokeniser, chosen_tokeniser, require_split
 from babelscope.language.align import Links, align, longest_sentence, parse_links
 from babelscope.language.fitness import require_links, watch_language, watch_trees
 from babelscope.language.parsers import Parser, open_parser
 from babelscope.language.ud import BadSentence, Tree, read_trees, tree_ranges
 from babelscope.language.ud_rules import Finder, Instance
 from babelscope.util.errors import BabelscopeError, at
-from babelscope.util.file_ranges import (
+from babelscope.util.text import (
     WHOLE,
     FileRange,
     count_lines,
     line_ranges,
     parallel_rows,
+    require_equal_counts,
+    shorten,
     stream_lines,
 )
-from babelscope.util.text import require_equal_counts, shorten
 
 Words = Sequence[str]
 Split = Callable[[str], list[str]]

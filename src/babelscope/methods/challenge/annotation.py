@@ -11,9 +11,7 @@ from babelscope.core.results import Record, Row
 from babelscope.language.ud_rules import RESERVED
 from babelscope.methods.challenge.sets import ALL, Instance, read_instances
 from babelscope.methods.queue import Entry, draw
-from babelscope.stats.agreement import compare
-from babelscope.stats.intervals import clustered_proportion
-from babelscope.stats.labels import (
+from babelscope.stats.agreement import (
     CANNOT_TELL,
     NOT_REAL,
     REDUCTIONS,
@@ -21,7 +19,9 @@ from babelscope.stats.labels import (
     TRANSLATED_WRONG,
     Annotator,
     Judgement,
+    compare,
 )
+from babelscope.stats.intervals import clustered_proportion
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Group
+from babelscope.core.comparison import Group
 from babelscope.core.page import (
     FEWEST,
     About,
@@ -28,10 +28,9 @@ from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table, of_rows
 from babelscope.language.ud_rules import RULES, shipped_rules
 from babelscope.making.challenge.reordering import LABELS, UNITS
-from babelscope.methods.challenge.checks import CHECKS
-from babelscope.methods.challenge.sets import read_instances, unit_of
-from babelscope.methods.challenge.settings import ORDER_DISTANCES, ChallengeSettings
-from babelscope.methods.languages import mismatch_caveats
+from babelscope.methods.challenge.sets import ORDER_DISTANCES, ChallengeSettings, read_instances, unit_of
+from babelscope.methods.challenge.verdicts import CHECKS
+from babelscope.methods.measuring import mismatch_caveats
 from babelscope.methods.view import (
     Figures,
     bar,

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import functools
+import hashlib
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from typing import Any, Literal
 
-from babelscope.core.answers import Note, Scored, capabilities, properties, score_tokens
-from babelscope.core.question import Question
 from babelscope.core.results import Record, finite_or_none
-from babelscope.methods.condition.settings import Conditioned, ConditionSettings
-from babelscope.systems.asking import (
+from babelscope.core.system import Note, Question, Scored, capabilities, properties, score_tokens
+from babelscope.core.tokenizers import DEFAULT, find_tokeniser, unsplit_script
+from babelscope.methods.condition.figures import Conditioned, ConditionSettings
+from babelscope.methods.measuring import grouped
+from babelscope.systems.contract import (
     ask_answered,
     ask_score,
     ask_translate,
@@ -20,7 +27,10 @@ from babelscope.systems.asking import (
 )
 from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import AmbiguousSource, choice_of
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, RefusedText
+
+# --- Questions of contrastive conditioning: the system translates, the evaluator scores (section 3.2) --------------
+
 
 # Rounding can lift the log-probability of a certain token this far above 0.
 _ROUNDING = 1e-3
@@ -199,3 +209,432 @@ def _cued_sources(item: AmbiguousSource) -> list[str]:
     if not (item.correct_sources and item.incorrect_sources):
         return []
     return list(dict.fromkeys([*item.correct_sources, *item.incorrect_sources]))
+
+
+# --- Translations whose truth is known -----------------------------------------------------------------------------
+
+
+Side = Literal["for", "against", "neither", ""]
+"""Which of two translations has more words of the reference: the one with the right cue (for), the one with the wrong
+cue (against), or neither; empty where there is no reference."""
+Role = Literal["system", "evaluator"]
+
+FEW = 10
+"""With fewer known translations of either truth, or fewer references that take a side, nothing is said."""
+LEAST_BORNE_OUT = 0.95
+"""Of the references that take a side, how many must take that of the right cue. Where a cue is not followed, the two
+translations differ by chance, and a reference is as often for as against it: one in twenty against is one in ten
+pairs by chance, half of them for. So one pair in twenty that count is false, in one of its two translations: of the
+right and of the wrong ones 2.5 %, as many as the evaluator's noise leaves out of account."""
+
+
+def side_of(right: str, wrong: str, reference: str) -> Side:
+    """Which of two translations shares more words with the reference (characters, where no spaces part words)."""
+    if not reference:
+        return ""
+    ours, theirs, meant = _words(right, wrong, reference)
+    ahead = (ours & meant).total() - (theirs & meant).total()
+    return "for" if ahead > 0 else "against" if ahead < 0 else "neither"
+
+
+def only_cue_differs(right: str, wrong: str, plain: str) -> bool:
+    """Whether both translations have all words of the one without a cue: then both have its sense, and the cue."""
+    ours, theirs, without = _words(right, wrong, plain)
+    return bool(without) and without <= ours and without <= theirs
+
+
+def _words(*texts: str) -> list[Counter[str]]:
+    """The words of texts (characters, where no spaces part words), marks and capitals aside."""
+    lower = [text.casefold() for text in texts]
+    usual = find_tokeniser(DEFAULT)
+    tokeniser = find_tokeniser("char") if unsplit_script(usual, lower) else usual
+    return [Counter(word for word in tokeniser.split(text) if any(map(str.isalnum, word))) for text in lower]
+
+
+@dataclass(frozen=True, slots=True)
+class Makers:
+    """Which stored translations of sources with a cue count as known, and how many do not."""
+
+    chosen: Role
+    strict: bool
+    """Whether a pair of translations must have the reference on its side, where there is one."""
+    counts: Mapping[str, int]
+    """`not_known`: pairs of translations by the system that do not count. `unchecked`: pairs that count, though no
+    reference bears them out."""
+
+    def count(self, known: Mapping[str, Any]) -> bool:
+        """Whether a stored translation counts; a reference always does."""
+        if "maker" not in known:
+            return True
+        return known["maker"] == self.chosen and (not self.strict or known["side"] in ("for", ""))
+
+
+def find_makers(records: Sequence[Record]) -> Makers:
+    """Whose translations count, of the records of a cell.
+
+    Nothing here depends on a score of the evaluator, so that it cannot choose what it is tested with. Where it makes
+    translations itself, all of them count or none.
+    """
+    tested = [record["preflight"] for record in records if record.get("preflight")]
+    sides: dict[Role, list[Side]] = {"system": [], "evaluator": []}
+    for each in tested:
+        made: dict[Role, Side] = {one["maker"]: one["side"] for one in each["known"] if "maker" in one}
+        for role, side in made.items():
+            sides[role].append(side)
+    better = _is_borne_out(sides["evaluator"]) and not _is_borne_out(sides["system"])
+    alone = any(each.get("maker") == "evaluator" for each in tested)
+    chosen: Role = "evaluator" if better or alone else "system"
+    strict = chosen == "system" and _decided(sides["system"]) >= FEW
+    kept = [side for side in sides[chosen] if not strict or side in ("for", "")]
+    counts = {
+        "not_known": len(sides["system"]) - (len(kept) if chosen == "system" else 0),
+        "unchecked": sum(side != "for" for side in kept),
+    }
+    return Makers(chosen, strict, counts)
+
+
+def counted_known(records: Sequence[Record]) -> list[tuple[int, Mapping[str, Any]]]:
+    """The stored translations that count as known, each with the number of its record."""
+    makers = find_makers(records)
+    return [
+        (number, known)
+        for number, record in enumerate(records)
+        for known in (record.get("preflight") or {}).get("known", ())
+        if makers.count(known)
+    ]
+
+
+def is_independent(known: Mapping[str, Any], record: Record) -> bool:
+    """Whether a known translation does not rest on the evaluator alone."""
+    own = record["preflight"].get("itself") or known.get("maker", known["by"]) == "evaluator"
+    return known["by"] == "reference" or not own or known.get("side") == "for"
+
+
+def _decided(sides: Sequence[Side]) -> int:
+    return sum(side in ("for", "against") for side in sides)
+
+
+def _is_borne_out(sides: Sequence[Side]) -> bool:
+    return _decided(sides) >= FEW and sides.count("for") >= LEAST_BORNE_OUT * _decided(sides)
+
+
+_MARKS = re.compile(r"^\W+|\W+$")
+
+
+def common_source(right: str, wrong: str) -> str:
+    """What a source with a right cue and one with a wrong cue share: the sentence without its cue."""
+    ours = right.split()
+    matched = difflib.SequenceMatcher(None, ours, wrong.split(), autojunk=False).get_matching_blocks()
+    return " ".join(word for block in matched for word in ours[block.a : block.a + block.size])
+
+
+def cue_size(right: str, wrong: str) -> int:
+    """In how many words a source with a cue differs from the other one, at most."""
+    shared = len(common_source(right, wrong).split())
+    return max(len(right.split()), len(wrong.split())) - shared
+
+
+def exchange(right: str, wrong: str, plain: str, reference: str, cue: int) -> list[tuple[str, bool]]:
+    """Texts with the sense of one translation and the cue's words of the other, each with its truth.
+
+    Of the words in which a right and a wrong translation differ, those that the translation of the sentence without a
+    cue (`plain`) has, on either side, tell the sense. The others translate the cue, if they are at most as many as
+    the `cue` words of the source. An evaluator that looks at the cue's translation, and not at the sense, misjudges
+    the right translation with the wrong sense, the wrong one with the right sense, or the reference with the wrong
+    sense, which may have the cue's translation too.
+    """
+    ours, theirs = right.split(), wrong.split()
+    blocks = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    if any(kind != "equal" and b - a != d - c for kind, a, b, c, d in blocks):
+        return []
+    known = set(_bare(plain.split()))
+    apart = [place for place in range(len(ours)) if ours[place] != theirs[place]]
+    told = zip(_bare(ours), _bare(theirs), strict=True)
+    has_word = [not known.isdisjoint(words) for words in told]
+    sense = [place for place in apart if has_word[place]]
+    if not sense or len(apart) - len(sense) > cue:
+        return []
+    found = []
+    if len(apart) > len(sense):
+        both = list(enumerate(zip(ours, theirs, strict=True)))
+        found += [
+            (" ".join(b if place in sense else a for place, (a, b) in both), False),
+            (" ".join(a if place in sense else b for place, (a, b) in both), True),
+        ]
+    if changed := _with_sense(reference.split(), ours, theirs, sense):
+        found.append((changed, False))
+    return found
+
+
+def _with_sense(
+    reference: list[str], ours: Sequence[str], theirs: Sequence[str], sense: Sequence[int]
+) -> str:
+    """The reference with the sense of the wrong translation; empty if it lacks a word that tells the sense."""
+    blocks = difflib.SequenceMatcher(
+        None, _bare(ours), _bare(reference), autojunk=False
+    ).get_matching_blocks()
+    places = {block.a + more: block.b + more for block in blocks for more in range(block.size)}
+    if not all(place in places for place in sense):
+        return ""
+    for place in sense:
+        old, new = _bare([ours[place], theirs[place]])
+        reference[places[place]] = reference[places[place]].replace(old, new)
+    return " ".join(reference)
+
+
+def _bare(words: Sequence[str]) -> list[str]:
+    """Words without the marks around them, by which the same word differs from place to place."""
+    return [_MARKS.sub("", word) for word in words]
+
+
+def sample(items: Sequence[AmbiguousSource], settings: Conditioned, seed: int) -> frozenset[int]:
+    """Places of at most `settings.preflight` items, as many of each category, chosen by a hash of their ids."""
+    by_category = grouped(
+        (item.category, (_hash(seed, item.id), place))
+        for place, item in enumerate(items)
+        if item.correct_sources and item.incorrect_sources
+    )
+    for own in by_category.values():
+        own.sort()
+    # In turns, so that small categories leave their share to large ones.
+    longest = max(map(len, by_category.values()), default=0)
+    turns = (own[turn][1] for turn in range(longest) for own in by_category.values() if turn < len(own))
+    return frozenset(place for place, _ in zip(turns, range(settings.preflight), strict=False))
+
+
+def _hash(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"preflight\0{seed}\0{name}".encode()).digest()
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A translation and its truth, with the sources that it is to be scored under."""
+
+    place: int
+    text: str
+    truth: bool
+    by: str
+    correct: Sequence[str]
+    incorrect: Sequence[str]
+    maker: Role | None = None
+    """Who made it, or the two that it was exchanged from; None for a reference."""
+    side: Side = ""
+
+    @property
+    def described(self) -> Record:
+        """What is stored of it beside what the evaluator says."""
+        found: Record = {"translation": self.text, "truth": self.truth, "by": self.by}
+        return found if self.maker is None else {**found, "maker": self.maker, "side": self.side}
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTranslations:
+    """All known translations of some items."""
+
+    translations: Sequence[Known]
+    same: frozenset[int]
+    """Places of items whose cue changed nothing, or nothing but its own translation."""
+    maker: Role | None
+    """Who was asked first for translations of sources with a cue."""
+
+    def stored(self, place: int) -> Record:
+        """What the record of an item has of this, beside the translations."""
+        return {"same": place in self.same, "maker": self.maker}
+
+
+def ask_known(
+    systems: Mapping[str, Any],
+    items: Sequence[AmbiguousSource],
+    records: Mapping[int, Record],
+    settings: ConditionSettings,
+    seed: int,
+) -> dict[int, Record]:
+    """For each sampled item: its known translations as the evaluator scores them, and whether it reads sources."""
+    evaluator = systems["evaluator"]
+    if "score" not in capabilities(evaluator) or properties(evaluator).asked_as_a_whole:
+        return {}  # stored scores: nothing can be asked
+    made = known_translations(systems, items, list(records), settings, seed)
+    known = made.translations
+    matched = {place: _of_two_sources(items, place, records[place]) for place in records}
+    wanted: list[tuple[Question, str]] = []
+    for each in known:
+        question = items[each.place].question
+        wanted += [
+            (changed(question, source=source), each.text) for source in (*each.correct, *each.incorrect)
+        ]
+    for match in matched.values():
+        wanted += match
+    asked = list(dict.fromkeys(wanted))
+    scores = dict(zip(asked, _usable(functools.partial(ask_score, evaluator), asked), strict=True))
+    own = _own_translations(evaluator, items, list(records), settings)
+    itself = systems["system"].fingerprint == evaluator.fingerprint
+    found: dict[int, Record] = {}
+    for place in records:
+        under = [
+            told
+            for each in known
+            if each.place == place and (told := _told(each, items[place].question, scores))
+        ]
+        two = [scores[pair] for pair in matched[place]]
+        found[place] = {
+            "preflight": {
+                "known": under,
+                **made.stored(place),
+                "match": [_score(each) for each in two] if two and all(two) else None,
+                "own": own.get(place),
+                "itself": itself,
+            }
+        }
+    return found
+
+
+def known_translations(
+    systems: Mapping[str, Any],
+    items: Sequence[AmbiguousSource],
+    places: Sequence[int],
+    settings: Conditioned,
+    seed: int,
+) -> KnownTranslations:
+    """References, and translations of sources with a cue: by the system, and by the evaluator where it may be needed.
+
+    The evaluator is asked too where no reference bears out what the system made: `find_makers` says who counts.
+    """
+    known: list[Known] = []
+    for place in places:
+        item = items[place]
+        if reference := _reference(item):
+            known.append(
+                Known(place, reference, True, "reference", item.correct_sources, item.incorrect_sources)
+            )
+    roles: list[Role] = [role for role in ("system", "evaluator") if _translates(systems[role])]
+    if not roles:
+        return KnownTranslations(known, frozenset(), None)
+    first, *others = roles
+    pairs, same = _translated_pairs(systems[first], first, items, places, settings, seed)
+    if others and systems["system"].fingerprint != systems["evaluator"].fingerprint:
+        settled = {each.place for each in pairs if each.side == "for"}
+        left = [place for place in places if place not in settled and _reference(items[place])]
+        pairs += _translated_pairs(systems["evaluator"], "evaluator", items, left, settings, seed)[0]
+    return KnownTranslations([*known, *pairs], frozenset(same), first)
+
+
+def _translated_pairs(
+    system: Any,
+    role: Role,
+    items: Sequence[AmbiguousSource],
+    places: Sequence[int],
+    settings: Conditioned,
+    seed: int,
+) -> tuple[list[Known], set[int]]:
+    """A system's translations of sources with a right and a wrong cue; and where the cue changed nothing."""
+    known: list[Known] = []
+    same = set()
+    cues = {place: _cues(items[place], seed) for place in places}
+    questions = []
+    for place in places:
+        question = items[place].question
+        plain = common_source(*cues[place]) or question.source
+        questions += [changed(question, source=source) for source in (*cues[place], plain)]
+    translate = functools.partial(ask_translate, system, beam=settings.beam)
+    made = iter(each[0].text if each else "" for each in _usable(translate, questions))
+    for place in places:
+        item, (right, wrong) = items[place], cues[place]
+        ours, theirs, plain = next(made), next(made), next(made)
+        if not (ours.strip() and theirs.strip()):
+            continue
+        if ours == theirs or only_cue_differs(ours, theirs, plain):
+            same.add(place)
+            continue
+        # The cue may have been translated too, and would give its side away: other cues are asked, where there are.
+        correct, incorrect = (
+            [source for source in side if source != used] or [used]
+            for side, used in ((item.correct_sources, right), (item.incorrect_sources, wrong))
+        )
+        side = side_of(ours, theirs, _reference(item))
+        exchanged = exchange(ours, theirs, plain, _reference(item), cue_size(right, wrong))
+        for text, truth, by in (
+            (ours, True, role),
+            (theirs, False, role),
+            *((text, truth, "exchange") for text, truth in exchanged),
+        ):
+            known.append(Known(place, text, truth, by, correct, incorrect, role, side))
+    return known, same
+
+
+def _cues(item: AmbiguousSource, seed: int) -> tuple[str, str]:
+    """A source with a right cue and one with a wrong cue, chosen by a hash."""
+    number = int.from_bytes(_hash(seed, f"{item.id}\0cue")[:8], "big")
+    right, wrong = item.correct_sources, item.incorrect_sources
+    return right[number % len(right)], wrong[number % len(wrong)]
+
+
+def _reference(item: AmbiguousSource) -> str:
+    found = item.extra.get("reference")
+    return found if isinstance(found, str) and found.strip() else ""
+
+
+def _translates(system: Any) -> bool:
+    """Whether it can be asked for translations of its own, of any source and by itself."""
+    how = properties(system)
+    return "translate" in capabilities(system) and not (how.stored or how.asked_as_a_whole)
+
+
+def _of_two_sources(
+    items: Sequence[AmbiguousSource], place: int, record: Record
+) -> list[tuple[Question, str]]:
+    """A translation with its own source, and with that of an item far from it; nothing if there is none."""
+    item = items[place]
+    text = _reference(item) or record.get("translation") or ""
+    others = (items[(place + len(items) // 2 + more) % len(items)] for more in range(min(50, len(items))))
+    other = next((each for each in others if _is_another(each, item)), None)
+    if other is None or not text.strip():
+        return []
+    return [(item.question, text), (changed(item.question, source=other.source), text)]
+
+
+def _is_another(one: AmbiguousSource, item: AmbiguousSource) -> bool:
+    """Not the sentence itself, nor the same with a word exchanged (test sets have such twins)."""
+    words = [set(each.source.lower().split()) for each in (one, item)]
+    return len(words[0] & words[1]) <= len(words[0] | words[1]) / 2
+
+
+def _own_translations(
+    evaluator: Any, items: Sequence[AmbiguousSource], places: Sequence[int], settings: ConditionSettings
+) -> dict[int, str]:
+    """What the evaluator itself would write, which shows its language; nothing if it cannot translate."""
+    if not _translates(evaluator):
+        return {}
+    questions = [items[place].question for place in places]
+    answers = _usable(functools.partial(ask_translate, evaluator, beam=settings.beam), questions)
+    return {place: each[0].text for place, each in zip(places, answers, strict=True) if each}
+
+
+def _told(each: Known, question: Question, scores: Mapping[tuple[Question, str], Scored | None]) -> Record:
+    """A known translation as stored; nothing if the evaluator did not answer."""
+    sides = []
+    for side in (each.correct, each.incorrect):
+        found = [scores[changed(question, source=source), each.text] for source in side]
+        if not all(found):
+            return {}
+        sides.append([{"source": source, **_score(one)} for source, one in zip(side, found, strict=True)])
+    return {**each.described, "under_correct": sides[0], "under_incorrect": sides[1]}
+
+
+def _score(scored: Scored | None) -> Record:
+    assert scored is not None
+    return score_as_json(scored)
+
+
+def _usable(ask: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> list[Any]:
+    """Answers, None where there is none: a test that cannot be asked must not end the run."""
+    left = list(range(len(asked)))
+    while left:
+        try:
+            answers = ask_answered(ask, [asked[number] for number in left])
+        except RefusedText as error:
+            del left[error.number - 1]
+        else:
+            found = dict(zip(left, answers, strict=True))
+            answered = (found.get(number) for number in range(len(asked)))
+            return [None if isinstance(each, str) else each for each in answered]
+    return [None] * len(asked)

@@ -8,13 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from babelscope.core.columns import Column
+from babelscope.core.comparison import Column
 from babelscope.core.page import Caveat
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
-from babelscope.methods.condition.figures import best_of_side, margin_of, margin_of_record
-from babelscope.methods.condition.known import FEW, Makers, counted_known, find_makers, is_independent
-from babelscope.methods.condition.settings import ConditionSettings
-from babelscope.methods.grouping import grouped
+from babelscope.methods.condition.ask import FEW, Makers, counted_known, find_makers, is_independent
+from babelscope.methods.condition.figures import ConditionSettings, best_of_side, margin_of, margin_of_record
+from babelscope.methods.measuring import grouped
 from babelscope.stats.intervals import clustered_proportion
 
 Passed = Literal["yes", "no", "unknown"]
@@ -315,7 +314,7 @@ def _survival(records: Sequence[Record]) -> Check:
 
 def _language(records: Sequence[Record], tested: Sequence[Mapping[str, Any]]) -> Check:
     """Are the translations in the language that the evaluator writes?"""
-    from babelscope.language.identifying import identify_all
+    from babelscope.language.fitness import identify_all
 
     targets = [record["translation"] for record in records if record["translation"]]
     own = [each["own"] for each in tested if each["own"]]

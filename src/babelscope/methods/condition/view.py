@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from babelscope.core.columns import Column, Group
+from babelscope.core.comparison import Column, Group
 from babelscope.core.page import (
     NOT_RIGHT,
     About,
@@ -25,6 +25,7 @@ from babelscope.core.page import (
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.methods.base import find_method, restore_settings
+from babelscope.methods.condition.figures import ConditionSettings
 from babelscope.methods.condition.preflight import (
     can_be_shown,
     evaluator_caveats,
@@ -32,7 +33,6 @@ from babelscope.methods.condition.preflight import (
     passed_of,
     preflight_of,
 )
-from babelscope.methods.condition.settings import ConditionSettings
 from babelscope.methods.view import (
     Figures,
     bar,

@@ -5,16 +5,27 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, Literal
 
-from babelscope.core.answers import ItemScores, Scored, System, capabilities, properties
-from babelscope.core.columns import Group
-from babelscope.core.comparable import Comparable
-from babelscope.core.question import Question
-from babelscope.core.results import Record, Row, finite_or_none, minus_inf_if_none
-from babelscope.core.ties import Ties, credit
-from babelscope.language.detecting import analysis_version
+from pydantic import Field, field_validator
+
+from babelscope.core.comparison import Group
+from babelscope.core.page import Caveat
+from babelscope.core.results import Comparable, Record, Row, Ties, credit, finite_or_none, minus_inf_if_none
+from babelscope.core.settings import Settings
+from babelscope.core.system import (
+    ItemScores,
+    Question,
+    Scored,
+    Scoring,
+    System,
+    capabilities,
+    properties,
+    score_tokens,
+)
+from babelscope.language.registry import analysis_version, controls, missing_analysis_error
 from babelscope.making.machine_tests import rows_of_making
 from babelscope.methods.base import Method
 from babelscope.methods.contrast.figures import (
@@ -25,20 +36,249 @@ from babelscope.methods.contrast.figures import (
     tie_credits,
     verdict,
 )
-from babelscope.methods.contrast.settings import ContrastSettings, identity
-from babelscope.methods.contrast.spread import CAUTION, ask_spread, sample, spread_rows
-from babelscope.methods.contrast.tokens import stored_score, variant_as_json, variant_score
-from babelscope.methods.errors.detect import detect_in_pairs
 from babelscope.methods.errors.figures import generated_error_rows
-from babelscope.methods.grouping import by_phenomenon, grouped, pair_texts, sources
+from babelscope.methods.errors.method import detect_in_pairs
+from babelscope.methods.measuring import by_phenomenon, grouped, pair_texts, sources
 from babelscope.methods.queue import Entry
-from babelscope.stats.intervals import clustered_proportion
+from babelscope.methods.view import one
+from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.stats.paired import Tested, paired_difference, tested_rows
-from babelscope.systems.asking import ask_score, ask_translate, relocate_errors, scored_as_json
-from babelscope.systems.opening import require
+from babelscope.systems.contract import ask_sample, ask_score, ask_translate, relocate_errors, scored_as_json
+from babelscope.systems.registry import require
 from babelscope.testsets.items import NO_SOURCE, MinimalPair, choice_of
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+
+
+class ContrastSettings(Settings):
+    """How pairs are scored, and what is looked for beside."""
+
+    score: Scoring = "mean"
+    """Compare log-probabilities per token (eq. 2) or of whole sentences (eq. 1), or the arithmetic mean of the
+    tokens' probabilities (`probability`); EOS counts in all."""
+    ties: Ties = "half"
+    """What a tie is worth: `correct` in DistilLingEval's code, `wrong` in LingEval97's and MuCoW's."""
+    discrepancy: Literal["auto", "paper", "clipped", "none"] = "auto"
+    """Section 3.2, or the released code's variant, which takes an item's at 0 where it is below.
+    `auto`: as in the paper if the system can translate, else none."""
+    beam: int = Field(default=5, ge=1)
+    """The beam of the 1-best translation (section 3.4)."""
+    spread: int = Field(default=50, ge=0)
+    """Sources whose second-best translation and one sample are asked for, to see how far the system's own
+    alternatives are from its 1-best; of servers, none are. 0: none."""
+    detect_in_output: Literal["auto", "yes", "no"] = "auto"
+    """Look for the same errors in what the system itself writes, its 1-best translations, as `errors` does.
+    `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
+    controls: tuple[str, ...] = Field(default_factory=controls)
+    """The implausible phenomena (section 3): the implausible error types, unless others are named."""
+    without_variants: Literal["skip", "correct"] = "skip"
+    """Items without any contrastive variant, of which MuCoW's releases have some: leave them out, or count them as
+    correct, as MuCoW's published script does."""
+
+    @field_validator("detect_in_output")
+    @classmethod
+    def _installed(cls, detect: str) -> str:
+        if detect == "yes" and not analysis_version():
+            raise missing_analysis_error()
+        return detect
+
+    @property
+    def needs_translations(self) -> bool:
+        """Whether the system must be able to translate."""
+        return self.detect_in_output == "yes" or self.discrepancy in ("paper", "clipped")
+
+
+def identity(settings: ContrastSettings) -> Mapping[str, Any]:
+    """What the detectors say depends on the analysis, so its version is part of the signature."""
+    analysis = analysis_version() if settings.detect_in_output != "no" else ""
+    return {"detect_in_output": f"{settings.detect_in_output}, {analysis}"} if analysis else {}
+
+
+# --- Correct and contrastive translation token by token: where they differ, and what each token adds ---------------
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A token of one translation or of both, and what it adds to total(correct) - total(contrastive)."""
+
+    correct: str | None
+    contrastive: str | None
+    difference: float
+
+
+def variant_as_json(correct: Scored, contrastive: Scored) -> Record:
+    """A contrastive variant as it is stored, without the prefix that it shares with the correct translation.
+
+    `at` is the index of the first token that differs. Equal prefixes have equal log-probabilities, so `tokens`
+    and `logprobs` are stored from there on; `total` is the sum over all tokens, in nats.
+    """
+    at = _shared_prefix_length(correct.tokens, contrastive.tokens)
+    whole = scored_as_json(contrastive)
+    new = {"tokens": whole["tokens"][at:], "logprobs": whole["logprobs"][at:]}
+    return {**whole, "at": at, **new, "total": finite_or_none(contrastive.total)}
+
+
+def token_view(record: Record, variant: int = 0) -> list[Step]:
+    """The tokens of a stored pair side by side: shared prefix, what differs, shared suffix.
+
+    In the suffix a difference shows how the error changes the probability of what follows.
+    """
+    correct, contrastive = record["correct"], record["contrastive"][variant]
+    at = contrastive["at"]
+    ours, theirs = correct["tokens"][at:], contrastive["tokens"]
+    here = [minus_inf_if_none(each) for each in correct["logprobs"][at:]]
+    there = [minus_inf_if_none(each) for each in contrastive["logprobs"]]
+    end = _shared_prefix_length(ours[::-1], theirs[::-1])
+    before = [Step(token, token, 0.0) for token in correct["tokens"][:at]]
+    left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
+    right = [Step(None, token, -log) for token, log in zip(theirs[: len(theirs) - end], there, strict=False)]
+    shared = zip(ours[len(ours) - end :], here[len(here) - end :], there[len(there) - end :], strict=True)
+    # Two impossible tokens do not differ.
+    after = [Step(token, token, 0.0 if one == other else one - other) for token, one, other in shared]
+    return [*before, *left, *right, *after]
+
+
+def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the longest common prefix."""
+    for number, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return number
+    return min(len(one), len(other))
+
+
+def stored_score(answer: Mapping[str, Any], how: Scoring) -> float:
+    """The score of a stored answer that has all its tokens."""
+    return score_tokens([minus_inf_if_none(each) for each in answer["logprobs"]], how)
+
+
+def variant_score(record: Record, variant: Mapping[str, Any], how: Scoring) -> float:
+    """The score of a contrastive variant, stored without the prefix that it shares with the correct one."""
+    at = variant.get("at", 0)
+    if how == "probability" or "total" not in variant:
+        return stored_score({"logprobs": [*record["correct"]["logprobs"][:at], *variant["logprobs"]]}, how)
+    total = minus_inf_if_none(variant["total"])
+    return total / (len(variant["logprobs"]) + at) if how == "mean" else total
+
+
+# --- How far a system's own alternatives are from its 1-best -------------------------------------------------------
+
+
+SECOND, SAMPLE = "second", "sample"
+
+
+def sample(items: Sequence[MinimalPair], settings: ContrastSettings, seed: int) -> frozenset[int]:
+    """Places of the items whose sources are asked about: at most `spread`, each source once."""
+    first: dict[str, int] = {}
+    for place, item in enumerate(items):
+        if item.can_be_asked:
+            first.setdefault(item.source, place)
+    places = list(first.values())
+    if settings.discrepancy == "none" or not settings.spread:
+        return frozenset()
+    order = stream(seed, "contrast/spread").permutation(len(places))
+    return frozenset(places[number] for number in order[: settings.spread])
+
+
+def ask_spread(
+    systems: Mapping[str, Any],
+    items: Sequence[MinimalPair],
+    records: Mapping[int, Record],
+    settings: ContrastSettings,
+    seed: int,
+) -> dict[int, Record]:
+    """For each sampled item the second-best translation and a sample, where the system gives them for nothing."""
+    system = systems["system"]
+    how = properties(system)
+    places = [place for place, record in records.items() if "best" in record and "correct" in record]
+    # Servers would be paid for it, and stored answers have no more than they have.
+    if not places or how.costly or how.stored or how.asked_as_a_whole:
+        return {}
+    questions = [items[place].question for place in places]
+    found: dict[int, dict[str, Any]] = {place: {} for place in places}
+    if settings.beam > 1 and "translate" in capabilities(system):
+        try:
+            lists = ask_translate(system, questions, beam=settings.beam, n_best=2)
+        except BabelscopeError:  # it gives one translation only
+            lists = []
+        for place, question, answers in zip(places, questions, lists, strict=False):
+            for second in answers[1:]:
+                scored = second if second.has_scores else ask_score(system, [(question, second.text)])[0]
+                found[place][SECOND] = scored_as_json(scored)
+    if "sample" in capabilities(system):
+        for place, drawn in zip(places, ask_sample(system, questions, n=1, seed=seed), strict=True):
+            if drawn[0].has_scores:
+                found[place][SAMPLE] = scored_as_json(drawn[0])
+    return {place: {"spread": each} for place, each in found.items() if each}
+
+
+def spread_rows(records: Sequence[Record], settings: ContrastSettings) -> list[Row]:
+    """`spread`: mean of score(1-best) - score(alternative), for the second-best translation and for a sample."""
+    rows = []
+    for kind in (SECOND, SAMPLE):
+        known, distances = [], []
+        for record in records:
+            other = record.get("spread", {}).get(kind)
+            if not other or "best" not in record:
+                continue
+            best, its = (stored_score(each, settings.score) for each in (record["best"], other))
+            if math.isfinite(best) and math.isfinite(its):
+                known.append(record)
+                distances.append(best - its)
+        if known:
+            rows.append(Row("spread", clustered_mean(distances, sources(known)), {"of": kind}))
+    return rows
+
+
+CAUTION = "not comparable between models (section 3.2): compare test sets under one model, not models"
+"""What must be said where the discrepancies of several systems stand beside each other."""
+
+
+def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+    """How far the pairs are from the system's output, measured by its own alternatives."""
+    second, drawn = (one(rows, "spread", of=kind) for kind in (SECOND, SAMPLE))
+    whole = [row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels]
+    # Of one kind of reference there is one figure, without that label.
+    distances = [row for row in whole if "reference" in row.labels] or whole
+    kinds = {
+        str(row.labels["reference"])
+        for row in rows
+        if row.name == "discrepancy" and "reference" in row.labels
+    }
+    machine = next((row for row in distances if row.labels.get("reference") == "machine"), None)
+    found = []
+    for row in distances:
+        kind = row.labels.get("reference") or ", ".join(kinds)
+        nearer = [
+            (words, each)
+            for words, each in (
+                ("its second-best one", second),
+                ("machine references", machine if kind == "human" else None),
+                ("a sample of its own", drawn),
+            )
+            if each is not None and each.estimate.high < row.estimate.low
+        ]
+        if not nearer:
+            continue
+        beyond = ", ".join(words for words, _ in nearer)
+        found.append(
+            Caveat(
+                system,
+                f"pairs with {kind} references are farther from its translation than {beyond}: errors there say "
+                "little.",
+            )
+        )
+    if not any(row.name == "discrepancy" for row in rows):
+        found.append(
+            Caveat(
+                system,
+                "how far the pairs are from its own translations is not known: it may never make such errors.",
+            )
+        )
+    return found
+
+
+# --- Forced choice between a correct translation and variants with an error (paper: minimal-pairs) -----------------
 
 
 def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from babelscope.core.columns import Group
+from babelscope.core.comparison import Group
 from babelscope.core.page import (
     CONTROLS,
     NOT_RIGHT,
@@ -34,7 +34,7 @@ from babelscope.core.page import (
 from babelscope.core.results import Record, Row, minus_inf_if_none
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
-from babelscope.methods.contrast.by_type import (
+from babelscope.methods.contrast.figures import (
     READINGS,
     TypeFigures,
     accuracy_rows,
@@ -45,8 +45,7 @@ from babelscope.methods.contrast.by_type import (
     provenance_caveats,
     with_interval,
 )
-from babelscope.methods.contrast.spread import CAUTION, discrepancy_caveats
-from babelscope.methods.contrast.tokens import token_view
+from babelscope.methods.contrast.method import CAUTION, discrepancy_caveats, token_view
 from babelscope.methods.errors.view import language_caveats, pair_lines, worst_finding
 from babelscope.methods.view import (
     Figures,

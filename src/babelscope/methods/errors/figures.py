@@ -7,12 +7,11 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from babelscope.core.columns import Group
+from babelscope.core.comparison import Group
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.language.detecting import looks_at_source
 from babelscope.language.fitness import other_language_of_set
-from babelscope.language.registry import error_type
-from babelscope.methods.grouping import grouped, pair_texts
+from babelscope.language.registry import error_type, looks_at_source
+from babelscope.methods.measuring import grouped, pair_texts
 from babelscope.stats.detection import corrected_difference, impossible, possible, rogan_gladen
 from babelscope.stats.paired import Tested, count_wins, paired_difference, tested_rows
 

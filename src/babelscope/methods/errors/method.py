@@ -3,23 +3,237 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
 
-from babelscope.core.answers import Scored
-from babelscope.core.notes import told_counts
+from pydantic import Field, model_validator
+
 from babelscope.core.results import Record, Row
-from babelscope.language.detecting import analysis_version, missing_analysis_error
-from babelscope.language.registry import error_type
+from babelscope.core.settings import Settings
+from babelscope.core.system import Scored, told_counts
+from babelscope.language.base import Analysed, Language
+from babelscope.language.fitness import check_language, other_language
+from babelscope.language.registry import (
+    analysis_version,
+    can_detect,
+    controls,
+    detectors,
+    error_type,
+    language,
+    languages_with_detectors,
+    missing_analysis_error,
+)
 from babelscope.methods.base import Method
-from babelscope.methods.errors.detect import detect_in_pairs, detect_in_parallel
+from babelscope.methods.command import JudgingCommand
 from babelscope.methods.errors.figures import generated_error_rows, system_differences
-from babelscope.methods.errors.settings import ErrorsSettings, check, identity
-from babelscope.methods.grouping import pair_texts
+from babelscope.methods.measuring import pair_texts, warn_of_pooled_languages
 from babelscope.methods.queue import Entry
-from babelscope.stats.labels import LABELS
-from babelscope.systems.asking import ask_translate, relocate_errors
+from babelscope.stats.agreement import LABELS
+from babelscope.systems.contract import ask_translate, relocate_errors
 from babelscope.testsets.items import MinimalPair, ParallelSentence
+from babelscope.util.digests import digest_json
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+
+# --- What detectors say about a system's translations, and about texts whose errors are known ----------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Analyses every text once."""
+
+    analysed: dict[tuple[str, str], Analysed[Any]] = field(default_factory=dict)
+
+    def read(self, code: str, text: str) -> Analysed[Any]:
+        if (code, text) not in self.analysed:
+            self.analysed[code, text] = language(code).analyser().analyse(text)
+        return self.analysed[code, text]
+
+    def detects(self, name: str, source: str, text: str) -> bool:
+        return detectors()[name](source, self.read(error_type(name).language, text))
+
+
+def installed_languages() -> set[str]:
+    """Codes of the languages that have detectors and whose packages are installed."""
+    return {each.code for each in languages_with_detectors() if each.analysis_version()}
+
+
+def detect_in_pairs(records: Sequence[Record]) -> list[Record]:
+    """Run detectors on each record of a minimal pair with a 1-best: `{}`, or the field `detected`.
+
+    The detector of the pair's own error type looks for the error in the 1-best (`best`) and in the variants
+    (`contrastive`); both are missing if the detector does not apply to this source. `reference` has the result
+    of every applicable detector on the correct translation, where an alarm is false. Only detectors of the
+    language of the error type are run, and only if the packages of that language are installed. A text in
+    another language is not looked at: `other_language` says which one, of the `best` or of the `reference`.
+    """
+    reader, installed = _Reader(), installed_languages()
+    found: list[Record] = []
+    for record in records:
+        name, source, best = record["phenomenon"], record["source"], record["best"]["text"]
+        correct, contrastive = pair_texts(record)
+        code = error_type(name).language if name in detectors() else None
+        if code not in installed:
+            found.append({})
+            continue
+        applicable = [each for each in detectors(code) if can_detect(each, source)]
+        others = _other_languages(code, best, [correct])
+        detected: Record = {"reference": {}}
+        if "reference" not in others:
+            detected["reference"] = {each: reader.detects(each, source, correct) for each in applicable}
+        if name in applicable and "best" not in others:
+            detected["best"] = reader.detects(name, source, best)
+        if name in applicable and "reference" not in others:
+            detected["contrastive"] = [reader.detects(name, source, text) for text in contrastive]
+        found.append({"detected": detected | ({"other_language": others} if others else {})})
+    return found
+
+
+def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: str) -> list[Record]:
+    """Run the detectors `names` of the language `code` on each record with `references` and `best`.
+
+    The fields are those of pairs by error type, for every detector that applies to the source. What a detector
+    finds is measured on variants of the references with the error put in, one a reference (`variants`).
+    """
+    reader = _Reader()
+    found: list[Record] = []
+    for record in records:
+        source, text, references = record["source"], record["best"]["text"], record["references"]
+        if (target_language(record) or code) != code:
+            found.append({})
+            continue
+        applicable = [name for name in names if can_detect(name, source)]
+        others = _other_languages(code, text, references)
+        known = [] if "reference" in others else references
+        variants = {name: _variants(reader, name, source, known) for name in applicable}
+        detected: Record = {
+            "best": {}
+            if "best" in others
+            else {name: reader.detects(name, source, text) for name in applicable},
+            "reference": {
+                name: [reader.detects(name, source, each) for each in known] for name in applicable
+            },
+            "contrastive": {
+                name: [reader.detects(name, source, each) for _, each in some]
+                for name, some in variants.items()
+            },
+        }
+        if others:
+            detected["other_language"] = others
+        found.append(
+            {"detected": detected, "variants": {name: some for name, some in variants.items() if some}}
+        )
+    return found
+
+
+def target_language(record: Mapping[str, Any]) -> str:
+    """The code of the language that an item says its translations are in, without region; empty if it does not."""
+    return str(record.get("target_language") or "").replace("_", "-").partition("-")[0].lower()
+
+
+def _other_languages(code: str, best: str, references: Iterable[str]) -> dict[str, str]:
+    found = {"best": other_language(best, code)}
+    found["reference"] = next(filter(None, (other_language(each, code) for each in references)), None)
+    return {name: other for name, other in found.items() if other}
+
+
+def _variants(reader: _Reader, name: str, source: str, references: Sequence[str]) -> list[tuple[str, str]]:
+    """(reference, the same with the error put in), where the reference has a place for it."""
+    made = []
+    for reference in references:
+        found = error_type(name).variants(reader.read(error_type(name).language, reference), source=source)
+        if found:
+            # Drawn by the texts alone, so that judging again, or in other chunks, draws the same.
+            draw = stream(0, f"errors/{name}/{digest_json([source, reference])}")
+            made.append((reference, found[int(draw.integers(len(found)))].text))
+    return made
+
+
+# --- What can be chosen about errors in translations ---------------------------------------------------------------
+
+
+class ErrorsSettings(Settings):
+    """Which errors are looked for."""
+
+    types: tuple[str, ...] = ()
+    """The error types to look for; all that have a detector, if none is named."""
+    language: str = ""
+    """The language of the translations, where detectors of several are installed and the test set does not say."""
+    beam: int = Field(default=5, ge=1)
+    """The beam of the translations, for systems that search with one."""
+    controls: tuple[str, ...] = Field(default_factory=controls)
+    """Errors that nobody makes: the implausible error types, unless others are named."""
+
+    @model_validator(mode="after")
+    def _have_detectors(self) -> Self:
+        for name in self.types:
+            error_type(name)  # a name that does not exist is refused with those that do
+            if name not in detectors():
+                raise BabelscopeError(f"{name} has no detector; these have one: {', '.join(detectors())}")
+        # Otherwise the test set decides which language is needed (`check`).
+        if (self.types or self.language) and not any(each.analysis_version() for each in self.languages()):
+            raise missing_analysis_error(self.languages())
+        return self
+
+    def chosen(self, code: str | None = None) -> list[str]:
+        """The error types to look for; all, or those of one language."""
+        return [name for name in detectors(code) if not self.types or name in self.types]
+
+    def languages(self) -> list[Language]:
+        """The languages of the detectors to run; refuse a language that has none."""
+        codes = {error_type(name).language for name in self.chosen()}
+        known = [each for each in languages_with_detectors() if each.code in codes]
+        found = [each for each in known if self.language in ("", each.code)]
+        if not found:
+            there = ", ".join(f"{each.english} ({each.code})" for each in known)
+            raise BabelscopeError(
+                f"there is no detector of errors in {self.language}; there are detectors for {there}"
+            )
+        return found
+
+    def parallel_language(self) -> str:
+        """The language whose detectors read translations of parallel sentences."""
+        codes = sorted(each.code for each in self.languages())
+        codes = [code for code in codes if code in installed_languages()] or codes
+        if len(codes) > 1:
+            raise BabelscopeError(
+                f"there are detectors of errors in {', '.join(codes)}: name one of these languages (language)"
+            )
+        return codes[0]
+
+
+def identity(settings: ErrorsSettings) -> Mapping[str, Any]:
+    """What detectors say depends on their versions and on the analysis."""
+    named = ", ".join(f"{name} v{error_type(name).version}" for name in settings.chosen())
+    return {"types": f"{named}; {analysis_version()}"}
+
+
+def check(items: Sequence[MinimalPair | ParallelSentence], settings: ErrorsSettings) -> None:
+    """Refuse a test set that no detector can judge, before any system is asked; by its language first."""
+    texts: dict[str, list[str]] = {}
+    for item in items:
+        if isinstance(item, MinimalPair):
+            if item.phenomenon in settings.chosen():
+                texts.setdefault(error_type(item.phenomenon).language, []).append(item.correct)
+            continue
+        code = settings.parallel_language()
+        if (target_language({"target_language": item.target_language}) or code) == code:
+            texts.setdefault(code, []).extend(item.references)
+    if not texts:
+        raise BabelscopeError(
+            f"no item can be judged: there are detectors of {', '.join(settings.chosen())}, and no pair is of "
+            "one of these, nor a translation in their language"
+        )
+    for code, references in texts.items():
+        name = language(code).english
+        check_language(references, code, what="the references", needed_by=f"detectors of {name} errors")
+    if not installed_languages().intersection(texts):
+        raise missing_analysis_error([language(code) for code in texts])
+    warn_of_pooled_languages(items)
+
+
+# --- Errors in a system's own translations, found by detectors and corrected for what these miss -------------------
 
 
 def ask(
@@ -151,4 +365,26 @@ METHOD = Method(
     measure_of=lambda row: row.name,
     view="babelscope.methods.errors.view:VIEW",
     queue=queue,
+)
+
+
+COMMAND = JudgingCommand(
+    "errors",
+    "Find errors in what systems write themselves. Detectors of error types read the translations of any system, "
+    "files and servers too; their figures are corrected for errors that they miss and for false alarms.",
+    "errors",
+    ErrorsSettings,
+    changed={
+        "tests": {"help": "A test set of minimal pairs, or sentences with references."},
+        "types": {
+            "name": "type",
+            "metavar": "TYPE",
+            "help": "An error type to look for; may be repeated. Else all that have a detector.",
+        },
+        "controls": {
+            "name": "control",
+            "metavar": "TYPE",
+            "help": "An implausible error type; may be repeated. Else placeholder_ding and hypercorrect_genitive.",
+        },
+    },
 )

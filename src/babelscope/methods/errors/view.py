@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from babelscope.core.columns import Column, Group
+from babelscope.core.comparison import Column, Group
 from babelscope.core.page import (
     About,
     Answer,
@@ -25,7 +25,7 @@ from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
 from babelscope.methods.errors.figures import NOT_MEASURABLE, OTHER_LANGUAGE
-from babelscope.methods.grouping import pair_texts
+from babelscope.methods.measuring import pair_texts
 from babelscope.methods.view import Figures, bar, by_name, error_finding, keys, noted_of, pivot
 
 _VERDICTS: Mapping[str, tuple[str, Tone]] = {

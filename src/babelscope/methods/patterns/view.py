@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from babelscope.core.columns import Group
+from babelscope.core.comparison import Group
+from babelscope.core.options import Option, writes
 from babelscope.core.page import About, Answer, Finding, Headline, Line, Section, View
 from babelscope.core.results import Record, Row
+from babelscope.methods.command import Given, Tables
 from babelscope.methods.view import complement, error_finding, every_figure, headlines, one
+from babelscope.util.errors import BabelscopeError
+
+# --- The report sections of pattern matching: wrong genders and wrong senses, the worst group first ----------------
+
 
 _SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
 
@@ -100,3 +107,34 @@ def _mucow_headline(rows: Sequence[Row]) -> list[Headline]:
 # Over factors without the worse gender, which need not be the same for all systems.
 WINOMT = View(_winomt, _about, _answer, _winomt_headline, lambda rows: _winomt_headline(rows)[1:])
 MUCOW = View(_mucow, _about, _answer, _mucow_headline)
+
+
+OPTIONS = (
+    Option(
+        "skip-missing",
+        "Count items without a translation instead of stopping.",
+        bool,
+        not_with=("system", "rejudge"),
+    ),
+    writes("to", "Write to a file instead of stdout."),
+)
+_FILES = (".txt", ".json", ".jsonl", ".tsv")
+
+
+def check(given: Given) -> None:
+    """Refuse what leaves open whose translations are judged, or where figures go."""
+    if given["system"] and given["translations"] is not None:
+        raise BabelscopeError("--system and --translations exclude each other")
+    if given["out"] is not None and given["out"].suffix in _FILES:
+        raise BabelscopeError(
+            f"--out names a run folder; to write figures to a file, say --to {given['out']}"
+        )
+
+
+def tables(given: Given, tests: str, stored: Path | None, *, skip_missing: bool = False) -> Tables:
+    """The tables of the study: a file of stored translations is a system, called as the file is."""
+    found: dict[str, Any] = {"tests": [{"spec": tests, "name": given["tests"]}]}
+    if stored is not None:
+        missing = "skip" if skip_missing or given["skip-missing"] else "error"
+        found["systems"] = [{"spec": f"file:{stored}?format=auto&missing={missing}", "name": stored.name}]
+    return found

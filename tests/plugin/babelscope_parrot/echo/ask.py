@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from babelscope.core.results import Record
-from babelscope.systems.asking import ask_translate
+from babelscope.systems.contract import ask_translate
 from babelscope.testsets.items import ParallelSentence
 from babelscope_parrot.echo.settings import EchoSettings
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from babelscope.core.comparable import Comparable
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Comparable, Record, Row
 from babelscope.stats.intervals import clustered_mean, proportion
 from babelscope_parrot.echo.settings import EchoSettings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from babelscope.core.columns import Group
+from babelscope.core.comparison import Group
 from babelscope.core.page import About, Answer, Finding, Forest, Measure, Picture, Section, Tone, View
 from babelscope.core.results import Record
 from babelscope.methods.view import bar, error_finding, every_figure, one

@@ -6,10 +6,8 @@ import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
-from babelscope.language.german.articles import DEFINITE
-from babelscope.language.german.errors.overlap import BY_CLAUSE
-from babelscope.language.german.errors.phrases import clause_around, noun_place_after
-from babelscope.language.german.irregular import AUXILIARIES
+from babelscope.language.german.errors.shared import BY_CLAUSE, clause_around, noun_place_after
+from babelscope.language.german.morphology import AUXILIARIES, DEFINITE
 
 _SWAPS = {
     a: b

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from babelscope.language.base import ErrorType, Overlap, Variant
 from babelscope.language.german.analysis import ABBREVIATIONS, Analysed
-from babelscope.language.german.errors.phrases import clause_around
+from babelscope.language.german.errors.shared import clause_around
 
 # A mark that ends a clause, with closing quotes and brackets, and the space before what follows.
 # Possessive quantifiers, and matching a run of marks from its start only, keep the time linear.

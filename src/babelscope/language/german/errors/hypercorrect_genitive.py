@@ -6,9 +6,8 @@ import re
 
 from babelscope.language.base import ErrorType, Token, Variant
 from babelscope.language.german.analysis import Analysed, Nominal
-from babelscope.language.german.errors.overlap import BY_PREPOSITION
-from babelscope.language.german.errors.phrases import noun_place_after, preposition_before
-from babelscope.language.german.nouns import NounList
+from babelscope.language.german.dictionaries import NounList
+from babelscope.language.german.errors.shared import BY_PREPOSITION, noun_place_after, preposition_before
 
 _ARTICLES = {"dem": "des", "einem": "eines", "den": "der"}
 _GENITIVES = frozenset(_ARTICLES.values())

@@ -8,10 +8,8 @@ from typing import get_args
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, Case, Gender, Nominal
-from babelscope.language.german.articles import DEFINITE, definite_article
-from babelscope.language.german.case import cases_at
-from babelscope.language.german.errors.overlap import BY_NOUN
-from babelscope.language.german.errors.phrases import is_noun, noun_place_after
+from babelscope.language.german.errors.shared import BY_NOUN, is_noun, noun_place_after
+from babelscope.language.german.morphology import DEFINITE, cases_at, definite_article
 
 _GENDERS: tuple[Gender, ...] = ("m", "f", "n")
 # An unlisted noun with one of these endings may also be a plural: "des Investments, der Investments".

@@ -6,14 +6,14 @@ import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
-from babelscope.language.german.errors.overlap import NEGATION_DELETED
-from babelscope.language.german.errors.phrases import clause_around
-from babelscope.language.german.errors.polarity import (
+from babelscope.language.german.errors.polarity_affix_ins import NEGATABLE
+from babelscope.language.german.errors.shared import (
+    NEGATION_DELETED,
+    clause_around,
     source_has_affix,
     source_negates,
     translation_is_positive,
 )
-from babelscope.language.german.errors.polarity_affix_ins import NEGATABLE
 
 _WORDS = ("ADJ", "ADV", "NN", "VVPP", "VAPP", "PIS", "APPR", "KOU", "PTKVZ", "PROAV")
 # Words in which un- is no prefix (unter, uns, Union) or does not negate (Unmenge, Unkraut).

@@ -7,8 +7,7 @@ import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
-from babelscope.language.german.errors.phrases import clause_around
-from babelscope.language.german.errors.polarity import is_negated
+from babelscope.language.german.errors.shared import clause_around, is_negated
 
 # Adjectives whose opposite has un-, in nearly all that they mean; nearly all of those in -bar have one.
 _STEMS = word_set(

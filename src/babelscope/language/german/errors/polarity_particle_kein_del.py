@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
-from babelscope.language.german.articles import KEIN
-from babelscope.language.german.errors.overlap import KEIN_DELETED
-from babelscope.language.german.errors.phrases import noun_place_after
-from babelscope.language.german.errors.polarity import (
+from babelscope.language.german.errors.shared import (
+    KEIN_DELETED,
     can_lose_negation,
+    noun_place_after,
     source_has_no,
     source_negates,
     translation_is_positive,
 )
+from babelscope.language.german.morphology import KEIN
 
 # What follows a pronoun kein- that means one of several: "keiner der Gäste", "keines von ihnen".
 _OF_SEVERAL = word_set("der des dieser jener unserer seiner ihrer meiner eurer deiner von davon")

@@ -6,9 +6,12 @@ import re
 
 from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
-from babelscope.language.german.errors.overlap import BY_KEIN
-from babelscope.language.german.errors.phrases import noun_place_after
-from babelscope.language.german.errors.polarity import can_take_negation, source_is_positive
+from babelscope.language.german.errors.shared import (
+    BY_KEIN,
+    can_take_negation,
+    noun_place_after,
+    source_is_positive,
+)
 
 # "so ein", "solch ein", "manch ein", "ein paar", "eine Reihe", "ein gewisser"
 _FORBIDDING = word_set("so solch manch irgend was welch noch")

@@ -6,8 +6,8 @@ import re
 
 from babelscope.language.base import ErrorType, Variant
 from babelscope.language.german.analysis import Analysed
-from babelscope.language.german.errors.overlap import NICHT_DELETED
-from babelscope.language.german.errors.polarity import (
+from babelscope.language.german.errors.shared import (
+    NICHT_DELETED,
     can_lose_negation,
     source_has_particle,
     translation_is_positive,

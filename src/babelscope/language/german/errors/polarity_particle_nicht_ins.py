@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from babelscope.language.base import ErrorType, Token, Variant
 from babelscope.language.german.analysis import Analysed, word_set
-from babelscope.language.german.errors.overlap import BY_CLAUSE
-from babelscope.language.german.errors.phrases import clause_around
-from babelscope.language.german.errors.polarity import can_take_negation, source_is_positive
 from babelscope.language.german.errors.polarity_affix_ins import COPULAS
+from babelscope.language.german.errors.shared import (
+    BY_CLAUSE,
+    can_take_negation,
+    clause_around,
+    source_is_positive,
+)
 
 # Tags that the particle precedes: verbs at the end of the clause.
 _VERBS = ("VVPP", "VVINF", "VVIZU", "VAPP", "VAINF", "VMINF", "PTKZU", "PTKVZ")

@@ -6,10 +6,8 @@ import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, Nominal, word_set
-from babelscope.language.german.articles import DEFINITE
-from babelscope.language.german.errors.overlap import BY_SUBJECT
-from babelscope.language.german.errors.phrases import clause_around, has_free_noun
-from babelscope.language.german.verbs import number_of, other_number
+from babelscope.language.german.errors.shared import BY_SUBJECT, clause_around, has_free_noun
+from babelscope.language.german.morphology import DEFINITE, number_of, other_number
 
 # Words that agree with sie in number.
 _SHOW_NUMBER = word_set(

@@ -6,10 +6,8 @@ from itertools import pairwise
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
-from babelscope.language.german.articles import DEFINITE
-from babelscope.language.german.errors.overlap import BY_SUBJECT
-from babelscope.language.german.errors.phrases import has_free_noun
-from babelscope.language.german.verbs import Person, number_of, other_number
+from babelscope.language.german.errors.shared import BY_SUBJECT, has_free_noun
+from babelscope.language.german.morphology import DEFINITE, Person, number_of, other_number
 
 # As subjects, these take a verb of either number: "die Hälfte der Leute ist/sind da".
 _QUANTITIES = word_set(

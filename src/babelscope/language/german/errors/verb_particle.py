@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from babelscope.language.base import ErrorType, Variant, replace_word
 from babelscope.language.german.analysis import Analysed, word_set
-from babelscope.language.german.errors.overlap import BY_CLAUSE
+from babelscope.language.german.errors.shared import BY_CLAUSE
 
 # The most frequent particles of German texts, and what others mean nearly the same: no error for each other.
 _DIRECTIONS = (

@@ -1,0 +1,296 @@
+"""Results side by side: the systems judged by one method on one test set, a column each."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from babelscope.core.results import Comparable, Record, Row
+from babelscope.util.text import shorten
+
+# --- Factors of a system, such as its width: what a study says of it, and figures are shown by ---------------------
+
+
+Factor = bool | int | float | str
+Factors = Mapping[str, Factor]
+"""Name -> value, as a study says it."""
+
+SEED = "seed"
+"""The factor by which repeated trainings of one model differ."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}", re.ASCII)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_TAKEN = frozenset(
+    {
+        "name",
+        "value",
+        "low",
+        "high",
+        "n",
+        "no_interval",
+        "method",
+        "system",
+        "tests",
+        "by",
+        "signature",
+        "table",
+    }
+)
+_LONGEST = 100
+_MOST = 50
+
+
+def check_factors(factors: object) -> dict[str, Factor]:
+    """Factors as a study may give them; a ValueError says what is wrong."""
+    if not isinstance(factors, Mapping):
+        raise ValueError("must be a table, such as { width = 256, distilled = true }")
+    if len(factors) > _MOST:
+        raise ValueError(f"a system may have {_MOST} factors, not {len(factors)}")
+    found: dict[str, Factor] = {}
+    for name, value in factors.items():
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
+            raise ValueError(
+                f"{shorten(str(name))} is no name of a factor: a letter, then at most 39 letters, digits and _"
+            )
+        if name in _TAKEN:
+            raise ValueError(f"a factor cannot be called {name!r}: every figure has a field of that name")
+        if not isinstance(value, bool | int | float | str):
+            raise ValueError(
+                f"the factor {name!r} must be a number, true, false or a text, not a list or table"
+            )
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ValueError(f"the factor {name!r} must be finite")
+        if len(str(value)) > _LONGEST:
+            raise ValueError(f"the factor {name!r} is longer than {_LONGEST} characters")
+        if isinstance(value, str) and (not value.strip() or _CONTROL.search(value)):
+            raise ValueError(
+                f"the factor {name!r} is {shorten(value)}: say a text, not blank and without control characters"
+            )
+        found[name] = value
+    return found
+
+
+def as_label(value: Factor) -> str | int:
+    """A factor as the label of a row: whole numbers and truth values as they are, the rest as text."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else repr(value)
+    return value
+
+
+def with_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
+    """The rows of a cell with a label for each factor, but for those whose name a row has for something else."""
+    taken = {name for row in rows for name in (*row.labels, *row.counts)}
+    more = {name: as_label(value) for name, value in factors.items() if name not in taken}
+    return [Row(row.name, row.estimate, {**row.labels, **more}, row.counts) for row in rows]
+
+
+def without_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
+    """The rows of a cell as they were before `with_labels`."""
+    added = {
+        name
+        for name, value in factors.items()
+        if all(row.labels.get(name) == as_label(value) for row in rows)
+    }
+    return [
+        Row(
+            row.name,
+            row.estimate,
+            {name: value for name, value in row.labels.items() if name not in added},
+            row.counts,
+        )
+        for row in rows
+    ]
+
+
+def is_number(values: Sequence[Factor]) -> bool:
+    """Whether a factor is a quantity, to be drawn along an axis; truth values are none."""
+    return all(_kind(each) == "a number" for each in values)
+
+
+def _kind(value: Factor) -> str:
+    if isinstance(value, bool):
+        return "true or false"
+    return "a text" if isinstance(value, str) else "a number"
+
+
+def check_kinds_of_factors(systems: Mapping[str, Factors]) -> None:
+    """Refuse a factor that is a number of one system and a text of another; a ValueError names both."""
+    first: dict[str, tuple[str, Factor]] = {}
+    for system, factors in systems.items():
+        for name, value in factors.items():
+            other, its = first.setdefault(name, (system, value))
+            if _kind(its) != _kind(value):
+                raise ValueError(
+                    f"the factor {name!r} is {_kind(its)} of {shorten(other)} and {_kind(value)} of "
+                    f"{shorten(system)}; say one kind of all, or leave it out where it does not apply"
+                )
+
+
+Rest = tuple[tuple[str, Factor], ...]
+"""Factors in the order of their names."""
+
+
+def but(factors: Factors, *names: str) -> Rest:
+    """All factors but some, in the order of their names: what systems have in common that differ in these alone."""
+    return tuple(sorted((name, value) for name, value in factors.items() if name not in names))
+
+
+def in_words(factors: Sequence[tuple[str, Factor]]) -> str:
+    """Factors as text: `depth 6, distilled, width 256`."""
+    return ", ".join(
+        (name if value else f"not {name}") if isinstance(value, bool) else f"{name} {as_label(value)}"
+        for name, value in factors
+    )
+
+
+def told_apart(groups: Sequence[Rest]) -> list[str]:
+    """Each group of systems in words: only factors in which the groups differ, or that some of them lack."""
+    tables = [dict(own) for own in groups]
+    names = sorted({name for own in tables for name in own})
+    words = [
+        {name: in_words([(name, own[name])]) if name in own else f"without {name}" for name in names}
+        for own in tables
+    ]
+    differ = [name for name in names if len({own[name] for own in words}) > 1]
+    return [", ".join(own[name] for name in differ) for own in words]
+
+
+def sort_key(rest: Rest) -> list[tuple[str, bool, float, str]]:
+    """Sort key of groups of systems: numbers by their size, all else by its text."""
+    return [
+        (name, False, value, "") if not isinstance(value, str) else (name, True, 0.0, value)
+        for name, value in rest
+    ]
+
+
+# --- Results side by side: the systems judged by one method on one test set, a column each -------------------------
+
+
+FigureKey = tuple[str, tuple[tuple[str, str | float], ...]]
+"""What identifies a row within its cell: its name, and its sorted labels."""
+
+# Labels that are results themselves, and so do not identify what was measured.
+_OUTCOMES = frozenset({"lowest", "p", "p_holm", "significant", "note", "noise"})
+
+
+class StoredRun(Protocol):
+    """The run that a cell is of."""
+
+    @property
+    def path(self) -> Path: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def manifest(self) -> Any: ...
+
+    @property
+    def sections(self) -> Sequence[Mapping[str, Any]]:
+        """The stored report sections, one for each method and test set."""
+
+
+class JudgedCell(Protocol):
+    """One method on one system and one test set, judged."""
+
+    @property
+    def run(self) -> StoredRun: ...
+
+    @property
+    def method(self) -> str:
+        """What the study calls the method."""
+
+    @property
+    def kind(self) -> str:
+        """The method's own name."""
+
+    @property
+    def system(self) -> str: ...
+
+    @property
+    def tests(self) -> str: ...
+
+    @property
+    def settings(self) -> Mapping[str, Any]: ...
+
+    @property
+    def roles(self) -> Mapping[str, Any]:
+        """Fingerprints of its other systems."""
+
+    @property
+    def fingerprint(self) -> Mapping[str, Any]: ...
+
+    @property
+    def factors(self) -> Factors:
+        """What the study says of the system."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of its test set."""
+
+    @property
+    def comparable(self) -> Sequence[Comparable]: ...
+
+    @property
+    def asked(self) -> tuple[Any, ...]:
+        """Everything that its figures depend on."""
+
+    @property
+    def evaluator(self) -> str:
+        """Name of the system that judged, for methods that use one; else empty."""
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """Its figures over all items, with the labels that distinguish them within the cell."""
+
+    @property
+    def parts(self) -> Sequence[Row]:
+        """The same figures by fields of the items, where the study asked for that (`--by`)."""
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """One record for each answered item, in order."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A cell beside others of the same method and test set, under a name of its own."""
+
+    name: str
+    cell: JudgedCell
+
+    @property
+    def figures(self) -> dict[FigureKey, Row]:
+        return {figure_key(row): row for row in (*self.cell.rows, *self.cell.parts)}
+
+
+@dataclass(frozen=True)
+class Group:
+    """The columns of one method on one test set."""
+
+    method: str
+    tests: str
+    columns: tuple[Column, ...]
+
+    @property
+    def labels(self) -> dict[str, str | int]:
+        return {"method": self.method, "tests": self.tests}
+
+
+def figure_key(row: Row) -> FigureKey:
+    """What a row measures, apart from its results and from the evaluator."""
+    labels = {name: value for name, value in row.labels.items() if name not in _OUTCOMES | {"evaluator"}}
+    return row.name, tuple(sorted(labels.items()))
+
+
+def rows_by_figure(group: Group) -> list[tuple[FigureKey, list[Row | None]]]:
+    """Every figure of a group with its row in each column; None where a column has none."""
+    columns = [column.figures for column in group.columns]
+    return [
+        (figure, [each.get(figure) for each in columns])
+        for figure in dict.fromkeys(figure for each in columns for figure in each)
+    ]

@@ -1,5 +1,0 @@
-"""Russian: gender of occupations and lemmas, by pymorphy3."""
-
-from babelscope.language.slavic import slavic_language
-
-LANGUAGE = slavic_language("ru", "Russian")

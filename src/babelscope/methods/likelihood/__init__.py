@@ -1,1 +1,0 @@
-"""Likelihood of references under a system: log-probability a token, and perplexity."""

@@ -1,0 +1,333 @@
+"""MuCoW by known words (Raganato et al. 2019)."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import field_validator, model_validator
+
+from babelscope.core.results import Comparable, Record, Row
+from babelscope.core.tokenizers import is_unspaced, require_spaces
+from babelscope.language.registry import lemmatise
+from babelscope.methods.base import Method
+from babelscope.methods.command import Given, JudgingCommand, Tables
+from babelscope.methods.measuring import grouped
+from babelscope.methods.patterns import view
+from babelscope.methods.patterns.base import (
+    PatternSettings,
+    answered_records,
+    ask_translations,
+    check_translations,
+    count_other_languages,
+    identity_of,
+    match_file_lines,
+    note_language,
+)
+from babelscope.methods.queue import Entry, entry
+from babelscope.stats.intervals import f1, proportion
+from babelscope.testsets.items import AmbiguousSource
+from babelscope.testsets.mucow import NO_CATEGORY
+from babelscope.testsets.pattern_files import read_lemmas, read_verdicts
+from babelscope.util.errors import BabelscopeError
+
+
+class MucowSettings(PatternSettings):
+    """Where lemmas come from, and how words are told apart and compared."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+        "protocol": {"paper": {"word_matching": "conditioning"}}
+    }
+
+    lemmas: Path | None = None
+    """The lemmas of the translations, parallel to them."""
+    lemmatise: str = ""
+    """Make the lemmas here: de, ru or uk."""
+    verdicts: Path | None = None
+    """Verdicts stored earlier: their figures, or with translations how many agree."""
+    word_matching: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
+    """How translations are split into words and compared with the known ones. mucow: as MuCoW's authors do.
+    conditioning: as the conditioning paper does. auto: mucow, or conditioning for the log of that paper, whose lemmas
+    have lost their accents. stored: take the verdicts stored earlier as they are."""
+    compound_mark: str = ""
+    """What the lemmas have within compounds, such as #: left out."""
+
+    protocol: Literal["default", "paper"] = "default"
+    """paper: words matched as in the conditioning paper's baseline."""
+
+    @field_validator("lemmatise")
+    @classmethod
+    def _is_known(cls, language: str) -> str:
+        if language:
+            lemmatise([], language)  # told before any system is asked
+        return language
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Self:
+        if self.lemmas is not None and self.lemmatise:
+            raise ValueError("lemmas and lemmatise exclude each other")
+        return self
+
+
+def identity(settings: MucowSettings) -> Mapping[str, Any]:
+    """What the files among the settings say."""
+    return identity_of(settings, ("translations", "lemmas", "verdicts"))
+
+
+def _check(given: Given) -> None:
+    view.check(given)
+    asked = given["system"] or given["translations"] is not None or given["rejudge"] is not None
+    if not asked and (given["lemmas"] is not None or given["verdicts"] is None):
+        raise BabelscopeError("patterns mucow needs --system or --translations, or --verdicts alone")
+
+
+def _study(given: Given) -> Tables:
+    """All sentences, unless the name of the tests says otherwise: known words need no cue."""
+    tests, stored = given["tests"], given["translations"]
+    if tests.startswith(("mucow:", "mucow/")) and "?" not in tests:
+        tests += "?all=yes"
+    if given["system"] or stored is not None:
+        return view.tables(given, tests, stored)
+    # Verdicts stand with the translations they are of; some items may have none.
+    found = view.tables(given, tests, given["verdicts"], skip_missing=True)
+    return {**found, "methods": [{"name": COMMAND.method, **given.settings, "word_matching": "stored"}]}
+
+
+COMMAND = JudgingCommand(
+    "patterns mucow",
+    "The sense of a translated word, by known words among the tokens, then the lemmas.",
+    "patterns_mucow",
+    MucowSettings,
+    options=view.OPTIONS,
+    changed={
+        "lemmatise": {"metavar": "LANGUAGE"},
+        "compound-mark": {"metavar": "TEXT"},
+    },
+    check=_check,
+    study=_study,
+    signed=lambda row: row.labels.get("category") == "all",
+)
+
+
+# --- The sense of a translated word, by known words (Raganato et al. 2019) -----------------------------------------
+
+
+def ask(
+    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: MucowSettings, _seed: int
+) -> list[Record]:
+    """A record an item: its translation, its lemmas and its earlier verdict where files have them."""
+    for item in items:
+        if not all(isinstance(item.extra.get(name), list) for name in ("lemmas", "wrong_lemmas")):
+            raise BabelscopeError(
+                f"item {item.id} is none of MuCoW: it needs lists of words `lemmas` and `wrong_lemmas`"
+            )
+    stored = {} if settings.verdicts is None else match_verdicts(items, read_verdicts(settings.verdicts))
+    answers = ask_translations(systems, items, settings)
+    given, numbers = match_file_lines(settings.translations, items, answers)
+    if settings.lemmas is not None:
+        parallel_to = str(settings.translations or "the test set")
+        given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
+
+    def record(number: int, text: str) -> Record:
+        item, line = items[number], given[numbers[number]]
+        if settings.word_matching == "stored" and item.id not in stored:
+            return {"unanswered": f"{settings.verdicts} has no verdict"}
+        return {
+            "source": item.source,
+            **{name: item.extra.get(name) for name in ("word", "corpus", "domain")},
+            "category": item.category,
+            "right_words": item.extra["lemmas"],
+            "wrong_words": item.extra["wrong_lemmas"],
+            "translation": text,
+            "given_lemmas": line.lemmas,
+            "folded": line.folded,
+            **({"stored": stored[item.id]} if item.id in stored else {}),
+        }
+
+    return answered_records(answers, record)
+
+
+def match_verdicts(
+    items: Sequence[AmbiguousSource], verdicts: Sequence[tuple[str, Mapping[str, Any]]]
+) -> dict[str, bool | None]:
+    """Earlier verdicts by item id, matched by source and word; duplicates are matched in order."""
+    waiting: dict[tuple[Any, Any], list[str]] = grouped(
+        ((item.source, item.extra.get("word")), item.id) for item in items
+    )
+    found: dict[str, bool | None] = {}
+    for place, verdict in verdicts:
+        same = waiting.get((verdict.get("source"), verdict.get("word")))
+        if not same:
+            raise BabelscopeError(f"{place}: no item of the test set has this source and word")
+        correct = verdict.get("correct")
+        if correct is not None and not isinstance(correct, bool):
+            raise BabelscopeError(f"{place}: field 'correct' must be true, false or null")
+        found[same.pop(0)] = correct
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How a translation is split into tokens, and how words are normalised before they are compared."""
+
+    tokens: re.Pattern[str]
+    normalise: Callable[[str], str]
+
+
+def fold(word: str) -> str:
+    """A word in lower case without accents, as the lemmas in the released logs are."""
+    plain = word.lower().replace("ß", "ss")
+    return "".join(
+        letter for letter in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(letter)
+    )
+
+
+RULES = {
+    # The suite's own evaluation; Moses leaves hyphenated words together.
+    "mucow": Rules(re.compile(r"\w+(?:-\w+)*|[^\w\s]"), str.lower),
+    # That of the conditioning paper (appendix E): hyphenated words are split.
+    "conditioning": Rules(re.compile(r"\w+|[^\w\s]"), fold),
+}
+
+
+def rules_name(records: Sequence[Record], settings: MucowSettings) -> str:
+    """The name of the rules to use; `auto` decides by the form of the lemmas."""
+    if settings.word_matching != "auto":
+        return settings.word_matching
+    return "conditioning" if any(record["folded"] for record in records) else "mucow"
+
+
+def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
+    """The records with lemmas and a verdict: correct, wrong, or unknown (null)."""
+    rules = RULES.get(rules_name(records, settings))
+    lemmas: list[str | None] = [record["given_lemmas"] for record in records]
+    if settings.lemmatise and all(own is None for own in lemmas):
+        check_translations(records, settings.lemmatise, "the lemmatiser")
+        lemmas = [" ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)]
+    if rules is not None:
+        _require_words(records, lemmas)
+    judged = []
+    for record, own in zip(records, lemmas, strict=True):
+        if rules is None:
+            correct, where = record.get("stored"), None
+        else:
+            correct, where = _verdict(record, (own or "").replace(settings.compound_mark, ""), rules)
+        judged.append(
+            {
+                **note_language(record, settings.lemmatise),
+                "lemmas": own,
+                "correct": correct,
+                "found_in": where,
+            }
+        )
+    return judged
+
+
+def _require_words(records: Sequence[Record], lemmas: Sequence[str | None]) -> None:
+    """Refuse translations without spaces in which words of such a script are looked for, unless there are lemmas."""
+    texts = [
+        record["translation"]
+        for record, own in zip(records, lemmas, strict=True)
+        if not own and any(map(is_unspaced, (*record["right_words"], *record["wrong_words"])))
+    ]
+    require_spaces(texts, what="the translations", todo="give them as --lemmas FILE, words apart by spaces")
+
+
+def _verdict(record: Record, lemmas: str, rules: Rules) -> tuple[bool | None, str | None]:
+    """The verdict (None if no word is known), and whether tokens or lemmas decided it."""
+    right = {rules.normalise(word) for word in record["right_words"]}
+    wrong = {rules.normalise(word) for word in record["wrong_words"]}
+    places = {"tokens": rules.tokens.findall(record["translation"]), "lemmas": lemmas.split(" ")}
+    for where, words in places.items():
+        found = {rules.normalise(word) for word in words}
+        if found & wrong:
+            return False, where
+        if found & right:
+            return True, where
+    return None, None
+
+
+GROUPINGS = ("category", "domain")
+"""Frequent and infrequent senses, and senses in and out of the training data's domain."""
+
+_VERDICTS: tuple[bool | None, ...] = (True, False, None)
+
+
+def summarise(records: Sequence[Record], settings: MucowSettings, _seed: int) -> list[Row]:
+    """Coverage, precision, both recalls and F1s, over all and by group; agreement with earlier verdicts.
+
+    Recall A is correct / (correct + unknown), which the suite's tables show; recall B is correct / all,
+    which its papers define (comment in its evaluation script; Scherrer et al. 2020).
+    """
+    rows: list[Row] = []
+    rules = rules_name(records, settings)
+    for labels, group in _groups(records):
+        cells = [_VERDICTS.index(record["correct"]) for record in group]
+        correct, wrong, unknown = (cells.count(kind) for kind in range(3))
+        shown = {"correct": correct, "wrong": wrong, "unknown": unknown}
+        known = correct + wrong
+        plain = {
+            "coverage": proportion(known, len(cells)),
+            "precision": proportion(correct, known),
+            "recall_a": proportion(correct, correct + unknown),
+            "recall_b": proportion(correct, len(cells)),
+        }
+        # A wrong verdict is a false positive; with recall B it is a false negative too.
+        scores = {"f1_a": f1(correct, wrong + unknown), "f1_b": f1(correct, unknown, both=wrong)}
+        rows += [Row(name, estimate, labels, shown) for name, estimate in (plain | scores).items()]
+    if rules != "stored" and (compared := [record for record in records if "stored" in record]):
+        same = sum(record["correct"] is record["stored"] for record in compared)
+        estimate = proportion(same, len(compared))
+        rows.append(Row("same_verdict", estimate, {"category": "all"}, {"same": same}))
+    labelled = [Row(row.name, row.estimate, {"rules": rules, **row.labels}, row.counts) for row in rows]
+    return count_other_languages(labelled, records)
+
+
+def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[Record]]]:
+    groups: list[tuple[dict[str, str | int], list[Record]]] = [({"category": "all"}, list(records))]
+    for grouping in GROUPINGS:
+        for name in sorted({str(r[grouping]) for r in records if r.get(grouping) not in (None, NO_CATEGORY)}):
+            groups.append(({grouping: name}, [r for r in records if r.get(grouping) == name]))
+    return groups
+
+
+def queue(records: Sequence[Record], _settings: MucowSettings) -> list[Entry]:
+    """Every translation of a word whose right and wrong senses are known."""
+    return [
+        entry(
+            record,
+            "mucow",
+            group=(record["category"],),
+            translation=record["translation"],
+            **({"word": record["word"]} if record["word"] else {}),
+            correct_sense=record["right_words"],
+            wrong_sense=record["wrong_words"],
+        )
+        for record in records
+        if record["right_words"] and record["wrong_words"]
+    ]
+
+
+METHOD = Method(
+    name="patterns_mucow",
+    summary="sense of translated words, by known words and lemmas",
+    kind=AmbiguousSource,
+    settings=MucowSettings,
+    ask=ask,
+    judge=judge,
+    summarise=summarise,
+    asks=frozenset({"translations", "beam", "lemmas", "verdicts"}),
+    whole_if=lambda _settings: True,
+    identity=identity,
+    comparable=lambda _settings: [
+        Comparable("correct", of="precision,category=all"),
+        Comparable("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
+    ],
+    part_labels=frozenset({"category"}),
+    view="babelscope.methods.patterns.view:MUCOW",
+    queue=queue,
+)

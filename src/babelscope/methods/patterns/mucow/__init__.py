@@ -1,1 +1,0 @@
-"""MuCoW by known words (Raganato et al. 2019)."""

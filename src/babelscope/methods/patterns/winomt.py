@@ -1,0 +1,414 @@
+"""WinoMT by alignment and morphology (Stanovsky et al. 2019)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from pydantic import field_validator, model_validator
+
+from babelscope.core.results import Comparable, Estimate, Record, Row
+from babelscope.core.tokenizers import require_spaces
+from babelscope.language.align import Links, align, read_pharaoh
+from babelscope.language.base import GENDERS, GenderRules
+from babelscope.language.fitness import require_links
+from babelscope.methods.base import Method
+from babelscope.methods.command import Given, JudgingCommand, Tables
+from babelscope.methods.measuring import grouped
+from babelscope.methods.patterns import view
+from babelscope.methods.patterns.base import (
+    PatternSettings,
+    TranslationOrReason,
+    answered_records,
+    ask_translations,
+    check_translations,
+    count_other_languages,
+    identity_of,
+    match_file_lines,
+    note_language,
+    open_morphology,
+)
+from babelscope.methods.queue import Entry, entry
+from babelscope.stats.intervals import Array, difference, f1, odds, proportion
+from babelscope.testsets.items import AmbiguousSource
+from babelscope.testsets.loading import load
+from babelscope.util.errors import BabelscopeError
+
+Rounding = Literal["exact", "published"]
+
+
+class WinomtSettings(PatternSettings):
+    """The language, and how translations are aligned, judged and counted."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+        "protocol": {"paper": {"gender_rules": "published", "intermediate_rounding": "published"}}
+    }
+
+    target: str
+    """The language of the translations: de, ru or uk."""
+    alignments: Path | None = None
+    """In Pharaoh format, parallel to the translations; else made here."""
+    stereotypical: Path | None = None
+    """WinoMT's list of sentences whose genders are as stereotypes have them (en_pro.txt)."""
+    anti_stereotypical: Path | None = None
+    """Its list of sentences whose genders are not (en_anti.txt)."""
+    gender_rules: GenderRules = "published"
+    """How gender is told. published: as WinoMT's code does, where an occupation not found is male. sound: one way of
+    counting words, and an occupation not found is unknown."""
+    intermediate_rounding: Rounding = "exact"
+    """published: round percentages to one decimal before other figures are made of them, as the published ones were.
+    exact: do not."""
+
+    protocol: Literal["default", "paper"] = "default"
+    """paper: rules and rounding as published, in one word; the published figures also need WinoMT's two lists."""
+
+    @field_validator("target")
+    @classmethod
+    def _is_known(cls, target: str) -> str:
+        open_morphology(target)  # told before any system is asked
+        return target
+
+    @model_validator(mode="after")
+    def _has_both_lists(self) -> Self:
+        if (self.stereotypical is None) != (self.anti_stereotypical is None):
+            raise ValueError("stereotypical and anti_stereotypical go together")
+        return self
+
+    @property
+    def alignment(self) -> str:
+        """How words were aligned."""
+        return "forward" if self.alignments is None else "given"
+
+
+def identity(settings: WinomtSettings) -> Mapping[str, Any]:
+    """What the files among the settings say."""
+    return identity_of(settings, ("translations", "alignments"))
+
+
+def _check(given: Given) -> None:
+    view.check(given)
+    if given["rejudge"] is None and given["target"] is None:
+        raise BabelscopeError("patterns winomt needs --target, the language of the translations")
+    if given["rejudge"] is None and not given["system"] and given["translations"] is None:
+        raise BabelscopeError("patterns winomt needs --system or --translations")
+
+
+def _study(given: Given) -> Tables:
+    """Neutral rows too, unless the name of the tests says otherwise: the published figures have them."""
+    tests = given["tests"]
+    if ":" not in tests and tests.endswith((".tsv", ".txt")):
+        tests = f"winomt:{tests}"
+    if (tests == "winomt" or tests.startswith("winomt:")) and "?" not in tests:
+        tests += "?neutral=yes"
+    return view.tables(given, tests, given["translations"])
+
+
+COMMAND = JudgingCommand(
+    "patterns winomt",
+    "The gender of a translated occupation, by alignment and morphology.",
+    "patterns_winomt",
+    WinomtSettings,
+    options=view.OPTIONS,
+    changed={"target": {"required": False, "metavar": "LANGUAGE"}},
+    check=_check,
+    study=_study,
+    signed=lambda row: row.labels.get("category") == "all",
+)
+
+
+# --- The gender of a translated occupation, by alignment and morphology (Stanovsky et al. 2019) --------------------
+
+
+def ask(
+    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: WinomtSettings, _seed: int
+) -> list[Record]:
+    """A record an item: its translation, the alignment links to source words, and its stereotype."""
+    for item in items:
+        index, occupation = item.extra.get("index"), item.extra.get("occupation")
+        if not isinstance(index, int) or not isinstance(occupation, str) or item.gold not in GENDERS[:3]:
+            raise BabelscopeError(
+                f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
+            )
+    listed = None
+    if settings.stereotypical is not None and settings.anti_stereotypical is not None:
+        paths = {"pro": settings.stereotypical, "anti": settings.anti_stereotypical}
+        sets = {name: load(f"winomt:{path}?neutral=yes") for name, path in paths.items()}
+        told = "a list of stereotypes"
+        listed = stereotypes_of(
+            items, {name: each.items_of(AmbiguousSource, what_for=told) for name, each in sets.items()}
+        )
+    answers = ask_translations(systems, items, settings)
+    links = _links(items, answers, settings)
+
+    def record(number: int, text: str) -> Record:
+        item = items[number]
+        own = item.extra.get("stereotype", "none")
+        return {
+            "source": item.source,
+            "occupation": item.extra["occupation"],
+            "index": item.extra["index"],
+            "gold": item.gold,
+            "stereotype": own if listed is None else listed.get(item.id, "none"),
+            "translation": " ".join(text.split()),
+            "links": [list(link) for link in links[number]],
+        }
+
+    return answered_records(answers, record)
+
+
+def _links(
+    items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason], settings: WinomtSettings
+) -> Sequence[Links]:
+    """Alignment links between whitespace-separated words, from a file or aligned here."""
+    texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
+    require_spaces(texts, what="the translations")
+    if settings.alignments is None:
+        return align([(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)])
+    given, numbers = match_file_lines(settings.translations, items, answers)
+    # Lines without a source are parallel to the items.
+    sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
+    lengths = [
+        (len(source.split()), len(each.translation.split()))
+        for source, each in zip(sources, given, strict=True)
+    ]
+    parallel_to = str(settings.translations or "the test set")
+    stored = read_pharaoh(settings.alignments, lengths, parallel_to=parallel_to)
+    return [stored[number] for number in numbers]
+
+
+def stereotypes_of(
+    items: Sequence[AmbiguousSource], lists: Mapping[str, Sequence[AmbiguousSource]]
+) -> dict[str, str]:
+    """Item id -> `pro` or `anti`, from WinoMT's two lists; duplicate items are matched in order.
+
+    The lists differ from the test set's column in two sentences; the published delta S uses the lists.
+    """
+    waiting = grouped(((item.source, item.gold, item.extra["index"]), item.id) for item in items)
+    found: dict[str, str] = {}
+    for stereotype, listed in lists.items():
+        for item in listed:
+            same = waiting.get((item.source, item.gold, item.extra["index"]))
+            if not same:
+                raise BabelscopeError(f"item {item.id} of the list {stereotype!r} is not in the test set")
+            found[same.pop(0)] = stereotype
+    return found
+
+
+_ARTICLES = ("the", "a", "an")
+
+
+def judge(records: Sequence[Record], settings: WinomtSettings) -> list[Record]:
+    """The records with the words aligned to the occupation, and the gender that these show."""
+    check_translations(records, settings.target, "the morphology")
+    morphology = open_morphology(settings.target, settings.gender_rules)
+    judged = []
+    for record in records:
+        words, occupation = record["translation"].split(), record["occupation"]
+        asked = _positions(record["source"], record["index"], occupation, settings.gender_rules)
+        linked: dict[int, list[int]] = {}
+        for source, position in record["links"]:
+            linked.setdefault(source, []).append(position)
+        found = [position for source in asked for position in linked.get(source, [])]
+        predicted = morphology.gender(found, words, occupation)
+        judged.append(
+            {
+                **note_language(record, settings.target),
+                "translated_as": " ".join(words[position] for position in found),
+                "predicted": predicted,
+                "correct": predicted == record["gold"],
+            }
+        )
+    require_links([bool(record["translated_as"]) for record in judged], [1] * len(judged))
+    return judged
+
+
+def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> list[int]:
+    """Indices of the occupation and the article before it among the source's words, from 0."""
+    tokens = source.split(" ")
+    positions = [index - 1] if index and tokens[index - 1].lower() in _ARTICLES else []
+    if rules == "published":
+        return [*positions, index]
+    # The index counts empty strings between two spaces; `split()` without argument does not have them.
+    first = sum(bool(token) for token in tokens[:index])
+    article = [first - 1] if positions else []
+    return [*article, *range(first, first + len(occupation.split()))]
+
+
+WITHOUT_NEUTRAL = "male and female"
+_STEREOTYPES = ("pro", "anti")
+_DECIMALS = 3
+"""One decimal of a percentage, as published."""
+
+
+def summarise(records: Sequence[Record], settings: WinomtSettings, _seed: int) -> list[Row]:
+    """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders."""
+    table, rounding = _count_table(records), settings.intermediate_rounding
+    rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
+    rows += _f1_and_deltas(table, {record["stereotype"] for record in records}, rounding)
+    rows += [*_ratios(table), *_confusion(table)]
+    own = {
+        "target": settings.target,
+        "alignment": settings.alignment,
+        "rules": settings.gender_rules,
+        "rounding": settings.intermediate_rounding,
+    }
+    labelled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
+    return count_other_languages(labelled, records)
+
+
+def _count_table(records: Sequence[Record]) -> Array:
+    """Counts [gold gender, predicted gender, stereotype]."""
+    table = np.zeros(_SHAPE, dtype=int)
+    for record in records:
+        table[_cell(record)] += 1
+    return table
+
+
+_KINDS = (*_STEREOTYPES, "none")
+_SHAPE = (3, len(GENDERS), len(_KINDS))
+
+
+def _cell(record: Record) -> tuple[int, int, int]:
+    kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
+    return GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)
+
+
+def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
+    rows = []
+    groups = {"all": slice(None), WITHOUT_NEUTRAL: slice(2)}
+    groups |= {gender: slice(number, number + 1) for number, gender in enumerate(GENDERS[:3])}
+    for name, golds in groups.items():
+        part = table[golds].sum(axis=2)
+        correct = int(table.sum(axis=2).diagonal()[golds].sum())
+        total = int(part.sum())
+        estimate = _proportion(correct, total, rounding)
+        shown = {"correct": correct, "unknown": int(part[:, 3].sum())}
+        rows.append(Row("accuracy", estimate, {"category": name}, shown))
+    # The lower accuracy of the two genders (section 4.2 of the conditioning paper).
+    worst = min(
+        (row for row in rows if row.labels["category"] in ("male", "female")),
+        key=lambda row: row.estimate.value,
+    )
+    rows.append(Row("minimum_accuracy", worst.estimate, worst.labels, worst.counts))
+    for number, stereotype in enumerate(_STEREOTYPES):
+        part = table[:, :, number]
+        if part.sum():
+            correct = int(part.diagonal().sum())
+            estimate = _proportion(correct, int(part.sum()), rounding)
+            rows.append(Row("accuracy", estimate, {"stereotype": stereotype}, {"correct": correct}))
+    return rows
+
+
+def _by_gender(table: Array, rounding: Rounding) -> list[Row]:
+    confusion = table.sum(axis=2)
+    rows = []
+    for number, gender in enumerate(GENDERS[:2]):
+        right, predicted = int(confusion[number, number]), int(confusion[:, number].sum())
+        estimate = _proportion(right, predicted, rounding)
+        rows.append(Row("precision", estimate, {"category": gender}, {"correct": right}))
+    return rows
+
+
+def _f1_and_deltas(table: Array, stereotypes: Set[str], rounding: Rounding) -> list[Row]:
+    """What is no plain proportion: F1 by gender, and the differences between genders and between stereotypes."""
+    confusion, n = table.sum(axis=2), int(table.sum())
+    exact, shown = [], []
+    for number in (0, 1):
+        right, gold = int(confusion[number, number]), int(confusion[number].sum())
+        predicted = int(confusion[:, number].sum())
+        exact.append(f1(right, gold + predicted - 2 * right, n=n))
+        recall, precision = (_share(right, whole, rounding) for whole in (gold, predicted))
+        shown.append(_share(2 * precision * recall, precision + recall, rounding))
+    rows = [
+        Row("f1", _rounded(*own), {"category": gender})
+        for own, gender in zip(zip(exact, shown, strict=True), GENDERS[:2], strict=True)
+    ]
+    rows.append(Row("delta_g", _rounded(difference(exact[0], exact[1], n), shown[0] - shown[1])))
+    if stereotypes >= set(_STEREOTYPES):
+        pro, anti = ((int(table[..., kind].trace()), int(table[..., kind].sum())) for kind in (0, 1))
+        apart = _share(*pro, rounding) - _share(*anti, rounding)
+        rows.append(Row("delta_s", _rounded(difference(proportion(*pro), proportion(*anti), n), apart)))
+    return rows
+
+
+def _proportion(part: int, whole: int, rounding: Rounding) -> Estimate:
+    exact = proportion(part, whole)
+    if rounding == "exact" or not whole:
+        return exact
+    return _rounded(exact, round(exact.value, _DECIMALS))
+
+
+def _rounded(exact: Estimate, value: float) -> Estimate:
+    """The estimate with the value as published; its interval may not deny it."""
+    if not exact.n:
+        return exact
+    return Estimate(value, min(value, exact.low), max(value, exact.high), exact.n)
+
+
+def _share(part: float, whole: float, rounding: Rounding) -> float:
+    """part / whole, 0 where whole is 0; rounded if the published way of rounding is chosen."""
+    quotient = part / whole if whole > 0 else 0.0
+    return quotient if rounding == "exact" else float(np.round(quotient, _DECIMALS))
+
+
+def _ratios(table: Array) -> list[Row]:
+    """M:F, male for each female translation (Saunders and Byrne 2020)."""
+    rows = []
+    for name, golds in (("all", slice(None)), (WITHOUT_NEUTRAL, slice(2))):
+        male, female = (int(table[golds, number].sum()) for number in (0, 1))
+        counts = {"male": male, "female": female}
+        rows.append(Row("male_to_female", odds(proportion(male, male + female)), {"category": name}, counts))
+    return rows
+
+
+def _confusion(table: Array) -> list[Row]:
+    confusion = table.sum(axis=2)
+    return [
+        Row(
+            "confusion",
+            proportion(int(confusion[gold, predicted]), int(confusion[gold].sum())),
+            {"gold": GENDERS[gold], "predicted": GENDERS[predicted]},
+            {"count": int(confusion[gold, predicted])},
+        )
+        for gold in range(3)
+        for predicted in range(len(GENDERS))
+    ]
+
+
+def queue(records: Sequence[Record], _settings: WinomtSettings) -> list[Entry]:
+    """Every translation of an occupation whose gender the source tells: others are neither right nor wrong."""
+    return [
+        entry(
+            record,
+            "winomt",
+            group=(record["gold"],),
+            translation=record["translation"],
+            occupation=record["occupation"],
+            gold=record["gold"],
+        )
+        for record in records
+        if record["gold"] in ("male", "female")
+    ]
+
+
+METHOD = Method(
+    name="patterns_winomt",
+    summary="gender of translated occupations, by word alignment and morphology",
+    kind=AmbiguousSource,
+    settings=WinomtSettings,
+    ask=ask,
+    judge=judge,
+    summarise=summarise,
+    asks=frozenset({"translations", "beam", "alignments", "stereotypical", "anti_stereotypical"}),
+    whole_if=lambda _settings: True,
+    identity=identity,
+    comparable=lambda _settings: [
+        Comparable("correct", of="accuracy,category=all"),
+        Comparable("correct", of="accuracy,category={gold}", by=("gold",)),
+    ],
+    part_labels=frozenset({"category", "stereotype", "gold"}),
+    view="babelscope.methods.patterns.view:WINOMT",
+    queue=queue,
+)

@@ -1,1 +1,0 @@
-"""WinoMT by alignment and morphology (Stanovsky et al. 2019)."""

@@ -1,0 +1,325 @@
+"""Quality of translations by metrics: corpus scores of any system."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, field_validator
+
+from babelscope.core.comparison import Group
+from babelscope.core.page import (
+    About,
+    Answer,
+    Caveat,
+    Finding,
+    Forest,
+    Headline,
+    Line,
+    Measure,
+    Picture,
+    Section,
+    View,
+)
+from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.settings import Settings
+from babelscope.core.system import Translates
+from babelscope.methods.base import Languages, Method
+from babelscope.methods.command import JudgingCommand
+from babelscope.methods.measuring import (
+    answer_counts,
+    check_reference_words,
+    grouped,
+    known_metrics,
+    known_tokeniser,
+    language_identity,
+    metric_identity,
+    mismatch_caveats,
+    named_identity,
+    require_references,
+    scale_of,
+    score_sentences,
+    sources,
+    translated_records,
+    warn_of_pooled_languages,
+)
+from babelscope.methods.queue import Entry, entry
+from babelscope.methods.view import bar, every_figure, figure_note, noted
+from babelscope.metrics.base import Array, find_metric
+from babelscope.metrics.corpus import (
+    bounds_of,
+    grouped_difference,
+    grouped_estimate,
+    source_groups,
+    sums_without,
+)
+from babelscope.stats.paired import Tested, count_wins, tested_rows
+from babelscope.testsets.items import ParallelSentence, SourceSentence
+
+
+class QualitySettings(Settings):
+    """By which metrics translations are measured, and how they are made."""
+
+    metric: Annotated[tuple[str, ...], Field(min_length=1)] = ("chrf", "bleu")
+    """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
+    tokenize: str = ""
+    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
+    item's target language needs it."""
+    beam: int = Field(default=5, ge=1)
+    """Beam size of the systems' translations."""
+
+    _known_tokeniser = field_validator("tokenize")(known_tokeniser)
+
+    _known_metrics = field_validator("metric")(known_metrics)
+
+
+def identity(settings: QualitySettings) -> Mapping[str, Any]:
+    """What metrics and the tokeniser are."""
+    return {**metric_identity("metric", settings.metric), **named_identity(tokenize=settings.tokenize)}
+
+
+def identity_on(settings: QualitySettings, languages: Languages) -> Mapping[str, Any]:
+    """The tokenisers that the target languages choose."""
+    chosen = language_identity(settings.tokenize, settings.metric, [target for _, target in languages])
+    return {"tokenize": chosen} if chosen else {}
+
+
+def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: QualitySettings) -> None:
+    """Refuse items without references that a metric reads or can split, and warn of several target languages."""
+    require_references(items, settings.metric)
+    check_reference_words(items, settings.metric, settings.tokenize)
+    warn_of_pooled_languages(items)
+
+
+# --- Quality of translations by metrics: corpus scores of any system, black boxes and files included ---------------
+
+
+def summarise(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
+    """A row a metric: the corpus score on the metric's own scale."""
+    counts = {**answer_counts(records), "references": sum(len(record["references"]) for record in records)}
+    rows = []
+    for name in settings.metric:
+        rows.append(Row(name, _corpus_score(name, records), _direction(name), counts))
+    return rows
+
+
+def _corpus_score(name: str, records: Sequence[Record]) -> Estimate:
+    if not records:
+        return Estimate.of_nothing()
+    groups = source_groups(sources(records))
+    value, left_out = _scores(name, records, groups)
+    return grouped_estimate(value, left_out, groups, within=bounds_of(scale_of(name)))
+
+
+def _scores(name: str, records: Sequence[Record], groups: Array) -> tuple[float, Array]:
+    """The corpus score, and the scores without each group of sentences in turn."""
+    if all(name in record["statistics"] for record in records):
+        columns = np.array([record["statistics"][name] for record in records], dtype=float)
+        corpus = find_metric(name).corpus
+    else:  # the mean of the sentence scores
+        columns = np.array([[record["scores"][name], 1.0] for record in records])
+        corpus = _mean
+    rest = sums_without(columns, [np.arange(len(columns))], groups)[0]
+    return corpus(columns.sum(axis=0)), np.array([corpus(sums) for sums in rest])
+
+
+def _mean(sums: Array) -> float:
+    return float(sums[0] / sums[1]) if sums[1] else float("nan")
+
+
+def system_differences(group: Group, settings: QualitySettings, _seed: int) -> list[Row]:
+    """Differences of corpus scores between every two systems, over the sentences that both answered."""
+    by_system: Mapping[str, Mapping[int, Record]] = {
+        column.name: {record["item"]: record for record in column.cell.records} for column in group.columns
+    }
+    found: list[Tested] = []
+    for (first, own), (second, other) in itertools.combinations(by_system.items(), 2):
+        common = sorted(own.keys() & other.keys())
+        groups = source_groups(sources(own[n] for n in common))
+        for name in settings.metric if common else ():
+            (one, rest), (two, others) = (
+                _scores(name, [each[n] for n in common], groups) for each in (own, other)
+            )
+            tested = grouped_difference(one - two, rest - others, groups)
+            labels = {"system": first, "against": second, "measure": name, "of": name, **_direction(name)}
+            apart = [own[n]["scores"][name] - other[n]["scores"][name] for n in common]
+            better = [-each for each in apart] if _direction(name) else apart
+            found.append((labels, *tested, count_wins(better)))
+    return tested_rows("difference", found)
+
+
+def _direction(name: str) -> dict[str, str]:
+    return {"better": "lower"} if scale_of(name).better == "lower" else {}
+
+
+def ask(
+    systems: Mapping[str, Translates],
+    items: Sequence[ParallelSentence | SourceSentence],
+    settings: QualitySettings,
+    _seed: int,
+) -> list[Record]:
+    """A record a sentence, with its translation."""
+    return translated_records(systems["system"], items, settings.beam)
+
+
+def judge(records: Sequence[Record], settings: QualitySettings) -> list[Record]:
+    """The records with the score of each sentence, and the statistics for corpus scores."""
+    measured = (
+        {name: score_sentences(name, records, settings.tokenize) for name in settings.metric}
+        if records
+        else {}
+    )
+    return [
+        {
+            **record,
+            "scores": {name: scores[number] for name, (scores, _) in measured.items()},
+            "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
+        }
+        for number, record in enumerate(records)
+    ]
+
+
+def queue(records: Sequence[Record], _settings: QualitySettings) -> list[Entry]:
+    """Every translation that is not empty, to be scored without its reference."""
+    return [
+        entry(record, "assessment", translation=record["translation"])
+        for record in records
+        if record["translation"].strip()
+    ]
+
+
+METHOD = Method(
+    name="quality",
+    summary="corpus scores by BLEU, chrF or any other metric",
+    kind=ParallelSentence,
+    also=(SourceSentence,),
+    settings=QualitySettings,
+    ask=ask,
+    judge=judge,
+    summarise=summarise,
+    asks=frozenset({"beam"}),
+    identity=identity,
+    identity_on=identity_on,
+    check_items=check_items,
+    across=system_differences,
+    view="babelscope.methods.quality:VIEW",
+    queue=queue,
+)
+
+
+# --- The report section of quality: corpus scores by metric, and the sentences behind them -------------------------
+
+
+def findings(group: Group) -> list[Finding]:
+    return [
+        figure_note(group, column.name, f"{row.name} of its translations{_direction_note(row)}", row)
+        for column in group.columns
+        for row in column.cell.rows[:1]  # of the first metric: the table has the others
+        if row.estimate.n
+    ]
+
+
+def _direction_note(row: Row) -> str:
+    return " (lower is better)" if row.labels.get("better") == "lower" else ""
+
+
+def caveats(group: Group) -> list[Caveat]:
+    told = {
+        "empty": "have an empty translation",
+        "truncated": "were too long and were cut",
+        "unfinished": "have a translation that did not end",
+    }
+    return [*mismatch_caveats(group, lambda record: record.get("translation")), *noted(group, told)]
+
+
+def pictures(group: Group) -> list[Picture]:
+    """A forest plot for each metric, a line a system."""
+    found = grouped(
+        (row.name, (column.name, row))
+        for column in group.columns
+        for row in column.cell.rows
+        if row.estimate.n
+    )
+    return [
+        Picture(
+            f"{metric}: {group.tests}",
+            Forest(
+                [(system, [bar(system, metric, row.estimate, "plain")]) for system, row in rows],
+                f"{metric} of the corpus{_direction_note(rows[0][1])}",
+                unit="plain",
+            ),
+            "Lines are 95 % intervals over sentences.",
+        )
+        for metric, rows in found.items()
+    ]
+
+
+def about(record: Record) -> About:
+    lines: list[Line] = [("reference", text) for text in record["references"]]
+    return About(record["source"], lines=lines)
+
+
+def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
+    """Sorted by the first metric, and shown with all."""
+    scores = list(record["scores"].items())
+    told = ", ".join(f"{name} {score:.3g}" for name, score in scores)
+    return Answer(
+        "", "note", scores[0][1] if scores else None, told, lambda: [("translation", record["translation"])]
+    )
+
+
+_READING = (
+    "Each figure is a corpus score on the metric's own scale: BLEU, chrF and TER from 0 to 100, RIBES from 0 to 1. "
+    "Metrics that read references say how near translations are to these; none says what is wrong with them.",
+    "Figures of different test sets, numbers of references or metrics cannot be compared.",
+)
+
+
+def section(group: Group) -> Section:
+    """The report section of one test set."""
+    # Where nothing was answered there is one row, of no metric.
+    answered = (row for column in group.columns for row in column.cell.rows if row.estimate.n)
+    names = list(dict.fromkeys(row.name for row in answered))
+    return Section(
+        title="Quality: translations measured by metrics",
+        question="How good are the translations, by metrics?",
+        reading=_READING,
+        measure=f"{names[0]} of the sentence" if names else "score",
+        order=45,
+        findings=findings(group),
+        caveats=caveats(group),
+        pictures=pictures(group),
+        tables=every_figure(group),
+        measures={name: Measure(f"{name} of the sentence", _unit(name)) for name in names},
+    )
+
+
+def _unit(name: str) -> str:
+    return "points" if scale_of(name).unit == "percent" else name
+
+
+def headline(rows: Sequence[Row]) -> list[Headline]:
+    """Every metric."""
+    return [Headline(row.name, row, "plain") for row in rows]
+
+
+VIEW = View(section, about, answer, headline)
+
+
+COMMAND = JudgingCommand(
+    "quality",
+    "Measure translations of any system by BLEU, chrF or other metrics. Files, programs and servers too; `compare "
+    "--table RUN` reads the figures of a run.",
+    "quality",
+    QualitySettings,
+    changed={
+        "tests": {"help": "Sentences with references."},
+        "tokenize": {"metavar": "TOKENISER", "role": "read"},
+        "metric": {
+            "metavar": "METRIC",
+            "help": "bleu, chrf, chrf++, ter, ribes, cmd:COMMAND or file:NUMBERS; may be repeated (chrf, bleu).",
+        },
+    },
+)

@@ -1,1 +1,0 @@
-"""Quality of translations by metrics: corpus scores of any system."""

@@ -1,0 +1,618 @@
+"""Compares runs: figures side by side, and systems paired item by item."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+from babelscope.core.comparison import (
+    SEED,
+    Column,
+    Factor,
+    Factors,
+    FigureKey,
+    Group,
+    JudgedCell,
+    Rest,
+    StoredRun,
+    but,
+    in_words,
+    told_apart,
+)
+from babelscope.core.page import FORMATS, Headline, Unit
+from babelscope.core.results import Comparable, Estimate, PartLabels, Record, Row, differences, number
+from babelscope.core.tables import Table
+from babelscope.methods.base import ANSWER_FILES, find_method, method_names, restore_settings
+from babelscope.methods.view import mean_over_seeds
+from babelscope.metrics.base import METRICS, find_metric
+from babelscope.metrics.corpus import bounds_of
+from babelscope.runs.reading import Run, StoredCell, cells_of_run
+from babelscope.runs.regression import HISTOGRAMS, Labels, figure_of
+from babelscope.stats.agreement import rank_agreement
+from babelscope.stats.intervals import mean_and_sd, welch
+from babelscope.stats.paired import Tested, count_wins, paired_difference, tested_rows
+from babelscope.util.errors import BabelscopeError, explain_damage
+
+# --- Compares many systems: over seeds, and between evaluators (paper: conditioning) -------------------------------
+
+
+_SEED = re.compile(r"-([0-9]+)$")
+
+
+Systems = Mapping[str, Factors]
+"""Names of systems, with what is said of them."""
+
+
+def seed_of(name: str, factors: Factors) -> Factor:
+    """The seed of a system: its factor, or the number in its name, 1 for teacher, 2 for teacher-2."""
+    found = _SEED.search(name)
+    return factors.get(SEED, int(found[1]) if found else 1)
+
+
+def seed_groups(systems: Systems, patterns: Sequence[str] = ()) -> dict[str, list[str]]:
+    """Group -> systems that differ by seed only.
+
+    They are what a `PATTERN` or `NAME=PATTERN` matches; without any, those that are alike in all factors but `seed`.
+    """
+    names = list(systems)
+    groups: dict[str, list[str]] = {}
+    for pattern in patterns:
+        title, _, glob = pattern.rpartition("=")
+        found = [name for name in names if fnmatchcase(name, glob)]
+        if len(found) < 2:
+            raise BabelscopeError(
+                f"the group {pattern!r} needs at least two systems of such names; there are {', '.join(names)}"
+            )
+        groups[title or glob] = found
+    return groups if patterns else _alike_but_for_seed(systems)
+
+
+def _alike_but_for_seed(systems: Systems) -> dict[str, list[str]]:
+    """Group -> systems of different seeds with the same other factors; without the factor `seed`, x, x-2, x-3.
+
+    A group is named by the factors in which the groups differ; by all of them, where there are no others.
+    """
+    found: dict[tuple[Rest, str], list[str]] = {}
+    for name, factors in systems.items():
+        stem = "" if SEED in factors else _SEED.sub("", name)
+        found.setdefault((but(factors, SEED), stem), []).append(name)
+    # Two systems of one seed are no repeated training: the study does not say what they differ in.
+    several = {
+        key: names
+        for key, names in found.items()
+        if len(names) > 1 and (key[1] or len({systems[name][SEED] for name in names}) == len(names))
+    }
+    titles = told_apart([rest for rest, _ in several])
+    groups: dict[str, list[str]] = {}
+    for ((rest, stem), names), told in zip(several.items(), titles, strict=True):
+        title = stem or told or in_words(rest) or _SEED.sub("", names[0])
+        title = f"{title}, {told}" if title in groups else title
+        while title in groups:
+            title = f"{title}*"
+        groups[title] = names
+    return groups
+
+
+def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
+    """Mean and sd of every figure over systems that differ by seed only, and differences between such groups.
+
+    Intervals are over seeds, by Student's t: they cover other training runs, not other test items.
+    """
+    rows: list[Row] = []
+    for evaluator, columns in _by_evaluator(group):
+        rows += _rows_of_seed_groups(group, columns, patterns, {"evaluator": evaluator} if evaluator else {})
+    return rows
+
+
+def _by_evaluator(group: Group) -> Iterator[tuple[str, dict[str, Column]]]:
+    """Each evaluator (empty for methods without one) with the columns that it judged, by name."""
+    for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
+        judged = [column for column in group.columns if column.cell.evaluator == evaluator]
+        systems = [column.cell.system for column in judged]
+        # The system's own name shows its seed; use the column's name only where two runs share the system's.
+        yield (
+            evaluator,
+            {
+                column.cell.system if systems.count(column.cell.system) == 1 else column.name: column
+                for column in judged
+            },
+        )
+
+
+def seeds_table(
+    group: Group, headlines: Callable[[Column], Sequence[Headline]], patterns: Sequence[str] = ()
+) -> Table | None:
+    """Mean and sd over seeds of the figures that matter most, a line a figure and group; None without such groups."""
+    found: dict[str, list[list[str]]] = {}
+    several = len({column.cell.evaluator for column in group.columns}) > 1
+    for evaluator, columns in _by_evaluator(group):
+        groups = seed_groups({name: column.cell.factors for name, column in columns.items()}, patterns)
+        for title, names in groups.items():
+            values: dict[tuple[str, Unit], list[float]] = {}
+            for each in (each for name in names for each in headlines(columns[name])):
+                if each.row.estimate.n and math.isfinite(each.row.estimate.value):
+                    told = ", ".join(filter(None, (each.name, each.part)))
+                    values.setdefault((told, each.unit), []).append(each.row.estimate.value)
+            for (told, unit), own in values.items():
+                mean, (_, sd), form = mean_over_seeds(own, unit), mean_and_sd(own, "seeds"), FORMATS[unit]
+                shown = [form(mean.value), form(sd.value), mean.interval(form), str(mean.n)]
+                whose = f"{title} by {evaluator}" if several else title
+                found.setdefault(told, []).append([told, whose, *shown])
+    rows = [row for own in found.values() for row in own]
+    headings = ["figure", "systems", "mean", "sd", "95 % interval", "seeds"]
+    return Table(f"Over seeds: {group.tests}", headings, rows, 2) if rows else None
+
+
+def _rows_of_seed_groups(
+    group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
+) -> list[Row]:
+    systems = {name: column.cell.factors for name, column in columns.items()}
+    groups = seed_groups(systems, patterns)
+    values = {
+        title: _values_by_figure({name: columns[name] for name in names}) for title, names in groups.items()
+    }
+    rows: list[Row] = []
+    for title, names in groups.items():
+        own = {name: columns[name] for name in names}
+        for labels, found in spread_over(group, own, {**more, "system": title}):
+            mean, sd = mean_and_sd(found, "seeds", _scale_of(labels))
+            rows += [Row("mean", mean, labels), Row("sd", sd, labels)]
+    for one, other in itertools.combinations(values, 2):
+        for figure in (each for each in values[one] if each in values[other]):
+            labels = _labels(group, figure, {**more, "system": one, "against": other})
+            if told := _caution(group, figure[0]):
+                labels["note"] = told
+            rows.append(_difference(values[one][figure], values[other][figure], systems, labels))
+    return rows
+
+
+def _scale_of(labels: Labels) -> tuple[float, float]:
+    """The ends of a figure's scale, where they are known: those of accuracies and of metrics."""
+    if labels.get("measure") == "accuracy":
+        return 0.0, 1.0
+    name = str(labels["of"])
+    return bounds_of(find_metric(name).scale) if name in METRICS.names() else (-math.inf, math.inf)
+
+
+def spread_over(
+    group: Group, columns: Mapping[str, Column], labels: Labels
+) -> Iterator[tuple[Labels, list[float]]]:
+    """The labels and the values of every figure that at least two of these systems have."""
+    for figure, own in _values_by_figure(columns).items():
+        yield _labels(group, figure, labels), list(own.values())
+
+
+def _caution(group: Group, figure: str) -> str:
+    """What the method says against comparing a figure between systems; empty if nothing."""
+    kind = group.columns[0].cell.kind
+    return find_method(kind).cautions.get(figure, "") if kind in method_names() else ""
+
+
+def _values_by_figure(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:
+    """Figure -> system -> value, for figures that at least two systems have."""
+    found: dict[FigureKey, dict[str, float]] = {}
+    for name, column in columns.items():
+        for figure, row in column.figures.items():
+            if row.name not in HISTOGRAMS and row.estimate.n and math.isfinite(row.estimate.value):
+                found.setdefault(figure, {})[name] = row.estimate.value
+    return {figure: own for figure, own in found.items() if len(own) > 1}
+
+
+def _difference(
+    ours: Mapping[str, float], theirs: Mapping[str, float], systems: Systems, labels: Labels
+) -> Row:
+    """Mean difference of two groups: paired by seed if both have the same seeds, else Welch's interval."""
+    mine, others = (
+        {seed_of(name, systems[name]): value for name, value in own.items()} for own in (ours, theirs)
+    )
+    if mine.keys() == others.keys() and len(mine) == len(ours) == len(theirs):
+        low, high = _scale_of(labels)
+        apart = [mine[seed] - others[seed] for seed in mine]
+        found, _ = mean_and_sd(apart, "seeds", (low - high, high - low))
+        return Row("seed_difference", found, {**labels, "pairing": "by seed"})
+    estimate = welch(list(ours.values()), list(theirs.values()), "seeds")
+    return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})
+
+
+def _labels(group: Group, figure: FigureKey, more: Labels) -> Labels:
+    kind = group.columns[0].cell.kind
+    row = Row(figure[0], Estimate.of_nothing(), dict(figure[1]))
+    # A run can be compared where its method is not installed.
+    measure = find_method(kind).measure_of(row) if kind in method_names() else ""
+    measured: Labels = {"measure": measure} if measure else {}
+    return {**group.labels, **more, "of": figure[0], **measured, **dict(figure[1])}
+
+
+def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
+    """Mean Spearman correlation over all pairs of evaluators, over systems and over items (section 3.5).
+
+    Over systems: of a figure of the systems that all evaluators judged, if there are three. Over items: of the
+    scores of each system's items. There is no interval, but the least and the greatest of all pairs are measured.
+    """
+    judged: dict[str, dict[str, Column]] = {}
+    for column in group.columns:
+        if column.cell.evaluator:
+            judged.setdefault(column.cell.evaluator, {})[column.cell.system] = column
+    if len(judged) < 2:
+        return []
+    common = sorted(set.intersection(*(set(own) for own in judged.values())))
+    labels: Labels = {**group.labels, "evaluators": ", ".join(judged)}
+    rows = []
+    of_systems = {
+        name: {system: figure_of(own[system], figure).value for system in common}
+        for name, own in judged.items()
+    }
+    if len(common) > 2 and _all_vary(of_systems):
+        estimate = rank_agreement(of_systems)
+        rows.append(
+            Row(
+                "spearman",
+                estimate,
+                {**labels, "over": "systems", "of": figure},
+                {"systems": len(common)},
+            )
+        )
+    for system in common:
+        of_items = _item_scores({name: own[system] for name, own in judged.items()})
+        if _all_vary(of_items):
+            counts = {"items": len(next(iter(of_items.values())))}
+            rows.append(
+                Row(
+                    "spearman",
+                    rank_agreement(of_items),
+                    {**labels, "over": "items", "of": "score", "system": system},
+                    counts,
+                )
+            )
+    return rows
+
+
+def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
+    """Evaluator -> item -> score, for items that all evaluators scored."""
+    scores = {
+        name: {
+            record["id"]: record["score"] for record in column.cell.records if record.get("score") is not None
+        }
+        for name, column in columns.items()
+    }
+    common = set.intersection(*(set(own) for own in scores.values()))
+    return {name: {item: own[item] for item in sorted(common)} for name, own in scores.items()}
+
+
+def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
+    """Whether every evaluator has at least two different scores and no NaN; else ranks are undefined."""
+    return all(
+        len(set(own.values())) > 1 and not any(map(math.isnan, own.values())) for own in scores.values()
+    )
+
+
+# --- Figures over prompts: systems that differ by their prompt only, and how far their figures lie apart -----------
+
+
+_OF_THE_PROMPT = frozenset({"prompt", "template", "end", "ends", "closing", "score_prompt", "noted"})
+"""Settings in a fingerprint that follow from the prompt, a note that the model was not trained with it included."""
+_NOT_DRAWN = "prompts are chosen, not drawn"
+_SPREAD = ("mean", "sd", "min", "max")
+
+
+def prompt_rows(group: Group) -> list[Row]:
+    """Mean, standard deviation, minimum and maximum of every figure over systems that differ by prompt only.
+
+    There is no interval: nobody drew the prompts from a population that other prompts are of.
+    """
+    rows: list[Row] = []
+    for columns in _groups(group.columns):
+        evaluator = next(iter(columns.values())).cell.evaluator
+        told = {"system": common_name(list(columns)), "over": "prompts"}
+        more: Labels = {"evaluator": evaluator, **told} if evaluator else {**told}
+        for labels, values in spread_over(group, columns, more):
+            for name, value in zip(_SPREAD, _spread(values), strict=True):
+                rows.append(Row(name, Estimate.without_interval(value, len(values), _NOT_DRAWN), labels))
+    return rows
+
+
+def prompts_table(rows: Sequence[Row]) -> Table:
+    """All figures over prompts, a line each, with the labels that tell them apart."""
+    lines = _lines(rows)
+    labels = [
+        name
+        for name in dict.fromkeys(name for line in lines for name in line["mean"].labels if name != "over")
+        if name in ("system", "of") or len({line["mean"].labels.get(name) for line in lines}) > 1
+    ]
+    cells = [
+        [
+            *(str(line["mean"].labels.get(name, "")) for name in labels),
+            *(number(line[name].estimate.value) for name in _SPREAD),
+            str(line["mean"].estimate.n),
+        ]
+        for line in lines
+    ]
+    return Table("over prompts", [*labels, *_SPREAD, "prompts"], cells, len(labels))
+
+
+def headlines_table(
+    groups: Iterable[tuple[Group, Callable[[Column], Sequence[Headline]]]],
+) -> Table | None:
+    """The same of the figures that a summary shows, in its own words and units; None if there are none."""
+    rows = []
+    for group, headlines in groups:
+        for columns in _groups(group.columns):
+            values: dict[tuple[str, Unit], list[float]] = {}
+            for column in columns.values():
+                for each in headlines(column):
+                    if each.row.estimate.n and math.isfinite(each.row.estimate.value):
+                        values.setdefault((each.name, each.unit), []).append(each.row.estimate.value)
+            for (name, unit), own in values.items():
+                if len(own) > 1:
+                    told = [_in_unit(value, unit) for value in _spread(own)]
+                    rows.append([common_name(list(columns)), name, *told, str(len(own))])
+    return Table("over prompts", ["system", "figure", *_SPREAD, "prompts"], rows, 2) if rows else None
+
+
+def _spread(values: Sequence[float]) -> tuple[float, float, float, float]:
+    mean, sd = mean_and_sd(values)
+    return mean.value, sd.value, min(values), max(values)
+
+
+def _in_unit(value: float, unit: Unit) -> str:
+    return f"{100 * value:.1f} %" if unit == "percent" else number(value)
+
+
+def _lines(rows: Sequence[Row]) -> list[dict[str, Row]]:
+    """The rows of each figure by their names."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        found.setdefault(str(sorted(row.labels.items())), {})[row.name] = row
+    return list(found.values())
+
+
+def _groups(columns: Sequence[Column]) -> list[dict[str, Column]]:
+    """The columns of one system under several prompts and one evaluator, by their names; for each such system."""
+    alike: dict[str, dict[str, Column]] = {}
+    for column in columns:
+        fingerprint = column.cell.fingerprint
+        settings = fingerprint.get("settings")
+        if isinstance(settings, Mapping) and isinstance(settings.get("prompt"), Mapping):
+            rest = {name: value for name, value in settings.items() if name not in _OF_THE_PROMPT}
+            whole: Any = [{**fingerprint, "settings": rest}, column.cell.evaluator]
+            alike.setdefault(json.dumps(whole, sort_keys=True), {})[column.name] = column
+    return [own for own in alike.values() if 1 < len(set(map(_digest, own.values()))) == len(own)]
+
+
+def _digest(column: Column) -> str:
+    return str(column.cell.fingerprint["settings"]["prompt"].get("digest"))
+
+
+def common_name(names: Sequence[str]) -> str:
+    """What the names of a system under several prompts have in common: `llm:x?prompt=a`, `x [a]` -> `llm:x`, `x`."""
+    first, last = min(names), max(names)
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False))
+    start = "".join(letter for letter, _ in alike)
+    for mark in ("?prompt=", "&prompt=", " ["):
+        if mark in start:
+            return start[: start.rindex(mark)]
+    return start.rstrip(" [?&=-:") or names[0]
+
+
+# --- Two systems compared by the group of items in which each is worst (conditioning paper, section 4.2) -----------
+
+
+@dataclass(frozen=True, slots=True)
+class _Worst:
+    """The group in which a system is worst."""
+
+    name: str
+    mean: float
+    values: Mapping[str, float]
+    """Value of each of its items by id."""
+    pull: Mapping[str, float]
+    """How far each item pulls the weighted mean: its weight times its distance from the mean, over all weights."""
+
+
+def _worst_group(records: Sequence[Record], by: Comparable) -> _Worst | None:
+    """The group with the lowest weighted mean; None if no item of a group has a value and a weight."""
+    groups: dict[str, dict[str, tuple[float, float]]] = {}
+    for record in records:
+        value, weight = by.value(record), record.get(by.weight) if by.weight else 1.0
+        name = str(record.get(by.worst_of, ""))
+        if value is not None and isinstance(weight, int | float) and weight > 0 and name not in by.unranked:
+            groups.setdefault(name, {})[str(record["id"])] = value, float(weight)
+    found = []
+    for name in sorted(groups):
+        own = groups[name]
+        whole = math.fsum(weight for _, weight in own.values())
+        mean = math.fsum(value * weight for value, weight in own.values()) / whole
+        pull = {item: weight * (value - mean) / whole for item, (value, weight) in own.items()}
+        found.append(_Worst(name, mean, {item: value for item, (value, _) in own.items()}, pull))
+    return min(found, key=lambda each: each.mean, default=None)
+
+
+def worst_difference(
+    ours: Sequence[Record], theirs: Sequence[Record], by: Comparable
+) -> tuple[str, Estimate, float, dict[str, int]] | None:
+    """The groups compared, the difference of their weighted means with its interval, p, and wins, losses, ties.
+
+    Each system has its own worst group and its own weights, so the difference is that of the two printed figures.
+    Its error is that of the items' pulls on either mean, paired by item, over source sentences. Which group is the
+    worst is taken as given.
+    """
+    one, other = _worst_group(ours, by), _worst_group(theirs, by)
+    if one is None or other is None:
+        return None
+    clusters = {str(record["id"]): str(record.get(by.cluster, record["id"])) for record in (*ours, *theirs)}
+    items = [item for item in clusters if item in one.pull or item in other.pull]
+    apart = one.mean - other.mean
+    values = [apart + len(items) * (one.pull.get(item, 0.0) - other.pull.get(item, 0.0)) for item in items]
+    estimate, p = paired_difference(values, [clusters[item] for item in items], verdicts=by.is_verdict)
+    both = [
+        one.values[item] - other.values[item] for item in items if item in one.values and item in other.values
+    ]
+    groups = one.name if one.name == other.name else f"{one.name} against {other.name}"
+    return groups, estimate, p, count_wins(both)
+
+
+# --- Compares runs: figures side by side, and systems paired item by item ------------------------------------------
+
+
+class NotComparable(BabelscopeError):
+    """Runs differ in settings or test sets; `reason` says what differs, without the hint."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"{reason}; with --summary only their figures are shown side by side")
+        self.reason = str(BabelscopeError(reason))  # BabelscopeError escapes what could steer a terminal
+
+
+def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group]:
+    """Group the cells of runs by method and test set; refuses runs with different settings or test sets.
+
+    With `summary_only` nothing is refused and cells are grouped by the name of the test set: their figures can
+    stand side by side, but their items cannot be paired.
+    """
+    cells = [cell for run in runs for cell in cells_of_run(run)]
+    found: dict[tuple[str, str], list[StoredCell]] = {}
+    for cell in cells:
+        found.setdefault((cell.method, cell.tests if summary_only else cell.digest), []).append(cell)
+    if not summary_only:
+        for method in dict.fromkeys(cell.method for cell in cells):
+            _refuse_incomparable([cell for cell in cells if cell.method == method])
+    return [Group(own[0].method, own[0].tests, tuple(_columns(own))) for own in found.values()]
+
+
+def _refuse_incomparable(cells: Sequence[StoredCell]) -> None:
+    """Refuse cells of one method whose runs differ in settings or test sets, saying what differs."""
+    runs: dict[str, list[StoredCell]] = {}
+    for cell in cells:
+        runs.setdefault(str(cell.run.path), []).append(cell)
+    (first, ours), *others = runs.items()
+    for path, theirs in others:
+        mine, yours = (
+            {"version": each[0].version, **each[0].settings, ANSWER_FILES: None} for each in (ours, theirs)
+        )
+        changes = differences(mine, yours)
+        if changes:
+            raise NotComparable(
+                f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(changes[:3])})"
+            )
+        if {cell.digest for cell in ours} != {cell.digest for cell in theirs}:
+            raise NotComparable(
+                f"{first} and {path} have other test sets: {_describe_test_difference(ours, theirs)}"
+            )
+
+
+def _describe_test_difference(ours: Sequence[StoredCell], theirs: Sequence[StoredCell]) -> str:
+    """The first difference: a test set that one side lacks, its size, or an item."""
+    known = {cell.digest for cell in (*ours, *theirs)}
+    both = {cell.digest for cell in ours} & {cell.digest for cell in theirs}
+    for cell in ours:
+        other = next(
+            (each for each in theirs if each.tests == cell.tests and each.digest != cell.digest), None
+        )
+        if cell.digest in both or other is None:
+            continue
+        if len(cell.records) != len(other.records):
+            return f"{cell.tests} has {len(cell.records)} items there, {len(other.records)} here"
+        for one, another in zip(cell.records, other.records, strict=True):
+            if (one["id"], one.get("source")) != (another["id"], another.get("source")):
+                return f"{cell.tests} has other items from {one['id']} there, {another['id']} here"
+        return f"{cell.tests} has items of the same sources that differ in something else"
+    lacking = next(cell for cell in (*ours, *theirs) if cell.digest in known - both)
+    return f"only {lacking.run.path} has {lacking.tests}"
+
+
+def run_names(runs: Iterable[StoredRun]) -> dict[str, str]:
+    """Path -> name of a run: the name of its folder, or the whole path if two folders have the same name."""
+    paths = {str(run.path): run.name for run in runs}
+    shared = Counter(paths.values())
+    return {path: name if shared[name] == 1 else path for path, name in paths.items()}
+
+
+def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
+    """Columns with unique names: the system's, with evaluator or run added where several have the same."""
+    evaluators = {cell.evaluator for cell in cells}
+    names = [cell.system if len(evaluators) < 2 else f"{cell.system} by {cell.evaluator}" for cell in cells]
+    runs = run_names(cell.run for cell in cells)
+    used: set[str] = set()
+    for place, (cell, name) in enumerate(zip(cells, names, strict=True)):
+        twins = [number for number, other in enumerate(names) if other == name]
+        if len(twins) > 1:
+            for twin in (cells[number] for number in twins if number < place):
+                if twin.asked == cell.asked:
+                    raise BabelscopeError(
+                        f"{name} stands in {twin.run.path} and in {cell.run.path}; leave one of them out"
+                    )
+            name = f"{name} ({runs[str(cell.run.path)]})"
+        while name in used:
+            name = f"{name}*"  # another system has this very name
+        used.add(name)
+        yield Column(name, cell)
+
+
+# -- item by item ----------------------------------------------------------------------------------
+
+
+def paired_differences(group: Group) -> list[Row]:
+    """Differences between every two systems: those that the method makes itself, else item by item."""
+    first = group.columns[0].cell
+    own: list[Row] = []
+    if len(group.columns) > 1 and first.kind in method_names():
+        method, manifest = find_method(first.kind), first.run.manifest
+        with explain_damage(str(first.run.path)):
+            settings = restore_settings(method, manifest.methods[first.method].settings)
+            made = method.across(group, settings, manifest.seed)
+        own = [row for row in made if row.name == "difference"]
+    labelled = [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
+    return labelled or item_differences(group)
+
+
+def item_differences(group: Group) -> list[Row]:
+    """Mean difference of every two systems on their common items, with wins, losses, ties, p and Holm's p.
+
+    Intervals and tests are over source sentences; Holm corrects for all tests of the method on the test set.
+    Systems judged by different evaluators are not compared.
+    """
+    found: list[Tested] = []
+    for one, other in itertools.combinations(group.columns, 2):
+        if one.cell.roles != other.cell.roles:
+            continue
+        systems = {**group.labels, "system": one.name, "against": other.name}
+        for by in one.cell.comparable:
+            worst = worst_difference(one.cell.records, other.cell.records, by) if by.worst_of else None
+            if worst is not None:
+                groups, apart, p, counts = worst
+                over = {"over": f"worst {by.worst_of}: {groups}", **({"of": by.of} if by.of else {})}
+                found.append(({**systems, **over}, apart, p, counts))
+        for part, members in _differences_by_part(one.cell, other.cell).items():
+            sources, values, signs, worth = zip(*members, strict=True)
+            better = [value * sign for value, sign in zip(values, signs, strict=True)]
+            apart, p = paired_difference(values, sources, verdicts=worth[0])
+            lower = {"better": "lower"} if signs[0] < 0 else {}
+            found.append(({**systems, **dict(part), **lower}, apart, p, count_wins(better)))
+    return tested_rows("difference", found)
+
+
+def _differences_by_part(
+    one: JudgedCell, other: JudgedCell
+) -> dict[PartLabels, list[tuple[str, float, int, bool]]]:
+    """(cluster, difference, 1 if higher is better, else -1, whether of verdicts) of all common items, by part."""
+    theirs = {record["id"]: record for record in other.records}
+    parts: dict[PartLabels, list[tuple[str, float, int, bool]]] = {}
+    for record in one.records:
+        against = theirs.get(record["id"])
+        for each in one.comparable if against is not None else ():
+            if each.worst_of or any(record.get(name) in each.unranked for name in each.by):
+                continue
+            value, its = each.value(record), each.value(against or {})
+            if value is not None and its is not None and each.part(record) == each.part(against or {}):
+                sign = 1 if each.higher_is_better else -1
+                part = parts.setdefault(each.part(record), [])
+                cluster = str(record.get(each.cluster, record["id"]))
+                part.append((cluster, value - its, sign, each.is_verdict))
+    in_order = sorted(parts, key=lambda part: [label for label in part if label[0] != "of"])
+    return {part: parts[part] for part in in_order}

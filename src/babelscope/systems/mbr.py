@@ -1,0 +1,226 @@
+"""Minimum Bayes risk decoding with a system: its candidates, what each counts, what is chosen, and the figures."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from babelscope.util.errors import BabelscopeError
+
+if TYPE_CHECKING:
+    from babelscope.core.results import Estimate, Result
+    from babelscope.core.system import Drawing, Scored
+    from babelscope.metrics.base import Metric, Scale
+    from babelscope.metrics.mbr import MbrChoice
+
+
+VERSION = 1
+"""Raised when the choices or their expected utilities change."""
+# Samples asked for at once: enough for every core, and few enough that the progress bar moves.
+SAMPLES_AT_ONCE = 6400
+
+AskBatches = Callable[..., Iterator[tuple[str, "list[Scored] | str"]]]
+"""(texts, ask, at_once=) -> each text with its answer, or with the reason why there is none."""
+
+
+class Weights(StrEnum):
+    """What a candidate counts as a reference."""
+
+    count = "count"  # type: ignore[assignment]
+    probability = "probability"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What is translated, and where it was read."""
+
+    path: Path
+    texts: Sequence[str]
+    ids: Sequence[str]
+    """Of the items of a test set; else the numbers of the lines, from 0."""
+    languages: frozenset[str] = frozenset()
+    """Target languages that the items of a test set state."""
+
+    @classmethod
+    def of_lines(cls, path: Path, lines: Sequence[str]) -> Sources:
+        """The lines of a file."""
+        return cls(path, lines, [str(number) for number in range(len(lines))])
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The candidate chosen by a metric."""
+
+    choice: MbrChoice
+    answer: Scored
+    weights: Weights
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How minimum Bayes risk decoding finds candidates, and by what it chooses."""
+
+    metrics: Sequence[Metric]
+    n: int
+    seed: int
+    drawing: Drawing
+    parts: int = 0
+    weights: Weights | None = None
+    """None: as often as drawn for samples; of lists the probability, if they have one."""
+
+    def for_languages(self, languages: Iterable[str]) -> Decoding:
+        """The same with words split as these target languages need it."""
+        from babelscope.core.tokenizers import find_tokeniser, language_tokeniser
+
+        names = sorted({language_tokeniser(language) for language in languages})
+        if not any(names) or not any(each.is_tokenised for each in self.metrics):
+            return self
+        if len(names) > 1:
+            raise BabelscopeError(
+                "the items are to be translated into languages whose words are split in several ways; say --tokenize"
+            )
+        return replace(self, metrics=[each.tokenised(find_tokeniser(names[0])) for each in self.metrics])
+
+    def candidates(
+        self, system: Any, sources: Sources, ask_batches: AskBatches
+    ) -> Iterator[tuple[str, list[Scored] | str]]:
+        """Each source with its candidates, or with the reason why there are none."""
+        from babelscope.core.system import capabilities
+        from babelscope.systems.contract import ask_sample
+        from babelscope.systems.files import TranslationsFile
+        from babelscope.systems.registry import require
+        from babelscope.systems.translation_files import hold_sources
+
+        if "regions" in capabilities(system):
+            yield from zip(sources.texts, _listed(system, sources.ids, self.n), strict=True)
+            return
+        if isinstance(system, TranslationsFile):
+            held = hold_sources(system, str(sources.path), sources.texts)
+            for source, own in zip(sources.texts, held.all_translations(sources.texts), strict=True):
+                yield source, list(own[: self.n])
+            return
+        require(system, "sample", what_for="mbr")
+        ask = functools.partial(ask_sample, system, n=self.n, seed=self.seed, drawing=self.drawing)
+        yield from ask_batches(sources.texts, ask, at_once=max(1, SAMPLES_AT_ONCE // self.n))
+
+    def decide(self, system: Any, source: str, candidates: Sequence[Scored]) -> dict[str, Decision]:
+        """The choice by each metric; hypotheses that are weighed by probability count once."""
+        from babelscope.metrics.mbr import expected_utility, mbr_decode, probability_weights
+
+        weights, left = self._weighed(system, candidates)
+        by_probability = weights is Weights.probability
+        own = probability_weights([each.total for each in left]) if by_probability else None
+        texts = [each.text for each in left]
+        found = {}
+        for metric in self.metrics:
+            expected = expected_utility(metric, source=source, weights=own, parts=self.parts)
+            choice = mbr_decode(texts, expected)
+            found[metric.name] = Decision(choice, left[choice.number], weights)
+        return found
+
+    def _weighed(self, system: Any, candidates: Sequence[Scored]) -> tuple[Weights, list[Scored]]:
+        """What candidates count, and which remain: of those weighed by probability each token sequence once."""
+        from babelscope.core.system import properties
+
+        scored = all(each.has_total for each in candidates)
+        listed = properties(system).stored and scored
+        weights = self.weights or (Weights.probability if listed else Weights.count)
+        if weights is Weights.count:
+            return weights, list(candidates)
+        if not scored:
+            raise BabelscopeError(
+                f"{system.name} has no log-probabilities to weigh candidates by; say --weights count"
+            )
+        return weights, list({(each.text, each.tokens): each for each in reversed(candidates)}.values())[::-1]
+
+
+def _listed(system: Any, ids: Sequence[str], n: int) -> list[list[Scored] | str]:
+    """The lists of a region made elsewhere; those that are missing as a reason."""
+    found: list[list[Scored] | str] = []
+    for regions in system.regions(ids, k=n):
+        if regions.top and regions.beam:
+            raise BabelscopeError(f"{system.name} has two lists; name one of top= and beam= to choose from")
+        own = regions.top or regions.beam or ()
+        found.append(list(own[:n]) or "no list of this sentence")
+    if all(isinstance(own, str) for own in found):
+        raise BabelscopeError(f"{system.name} has no list of any of these {len(ids)} sentences")
+    return found
+
+
+def decoding_by(names: Sequence[str], *, yes: bool = False, tokenize: str = "", **how: Any) -> Decoding:
+    """Decoding by the metrics of these names; what is no utility is refused before any system is asked."""
+    from babelscope.metrics.corpus import prepare_metrics
+    from babelscope.metrics.mbr import expected_utility
+
+    found = Decoding(prepare_metrics(names, yes=yes, tokenize=tokenize), **how)
+    for metric in found.metrics:
+        expected_utility(metric, parts=found.parts)
+    return found
+
+
+def result_of(
+    decoding: Decoding,
+    systems: Mapping[str, Any],
+    sources: Sequence[str],
+    decided: Mapping[str, Sequence[tuple[str, Mapping[str, Decision]]]],
+) -> Result:
+    """The mean expected utility of the choices of each system and metric, and the signature.
+
+    `decided` are the answered sources of each system, each with its decisions by metric.
+    """
+    from babelscope.core.results import Result, Row
+    from babelscope.core.system import properties
+    from babelscope.stats.intervals import clustered_mean
+    from babelscope.util.digests import digest_json
+    from babelscope.util.version import __version__
+
+    rows = []
+    for name, own in decided.items():
+        for metric in decoding.metrics:
+            chosen = [each[metric.name].choice for _, each in own]
+            mean = clustered_mean([each.utility for each in chosen], [source for source, _ in own])
+            counts = {
+                "candidates": sum(each.n for each in chosen),
+                "tied": sum(each.tied > 0 for each in chosen),
+                "skipped": len(sources) - len(own),
+            }
+            labels = {"system": name, "metric": metric.name}
+            rows.append(Row("expected_utility", _within(mean, metric.scale), labels, counts))
+    settings = {
+        "metric": [each.identity for each in decoding.metrics],
+        "n": decoding.n,
+        "aggregate": decoding.parts,
+        "weights": sorted(
+            {each.weights.value for own in decided.values() for _, by in own for each in by.values()}
+        ),
+        **{key: value for key, value in asdict(decoding.drawing).items() if value},
+    }
+    config = {
+        "methods": [{"name": "mbr", "version": VERSION, "settings": settings, "roles": {}}],
+        "systems": [each.fingerprint.as_json() for each in systems.values()],
+        "tests": [{"kind": "sources", "digest": digest_json(list(sources))}],
+        "seed": decoding.seed,
+        "version": __version__,
+    }
+    told = [
+        [source, {metric: [each.choice.text, each.choice.utility] for metric, each in by.items()}]
+        for name, own in decided.items()
+        if not properties(systems[name]).reproducible
+        for source, by in own
+    ]
+    return Result({**config, **({"answers": digest_json(told)} if told else {})}, rows)
+
+
+def _within(estimate: Estimate, scale: Scale) -> Estimate:
+    """An interval of utilities, cut at the ends of their scale."""
+    from babelscope.metrics.corpus import bounds_of
+
+    low, high = bounds_of(scale)
+    low, high = (low, high) if scale.better == "higher" else (-high, -low)
+    if estimate.no_interval or not estimate.n:
+        return estimate
+    return replace(estimate, low=max(low, estimate.low), high=min(high, estimate.high))
