@@ -21,7 +21,7 @@ from babelscope.core.system import Fingerprint, Question, Scored, Target
 from babelscope.lab.experiments.truth import Suite, cases, judge_translations
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.lexicon import SENSES
-from babelscope.lab.grammar.oracle import realise_with_mistake
+from babelscope.lab.grammar.oracle import realize_with_mistake
 from babelscope.lab.plugin import MODELS
 from babelscope.lab.training.networks import new_network, save_network
 from babelscope.lab.training.settings import settings_for
@@ -252,7 +252,7 @@ def judged_right_and_wrong(evaluator: Any, suite: Suite, n: int) -> list[list[Re
     """Verdicts on n translations of the grammar's own, and on the same with the noun exchanged."""
     made = cases(suite, n, 2026)
     rng = random.Random(7)
-    wrong = [realise_with_mistake(case.pair, case.noun, rng, "noun") for case in made]
+    wrong = [realize_with_mistake(case.pair, case.noun, rng, "noun") for case in made]
     right = [case.pair.target for case in made]
     return [judge_translations(evaluator, made, texts, suite)[1] for texts in (right, wrong)]
 

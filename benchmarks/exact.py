@@ -6,7 +6,7 @@ paper, from the bounds of a beam of 2k, one prefix at a time or siblings in batc
 published in one point: an end is looked at before all else, since its score is at hand. (Where the mode is empty
 they would else search without its bound, and one such sentence would decide the comparison.) Seconds are of processor
 time, one thread each. Fifty sentences are drawn at random. Those whose space is too large for the others to be waited
-for are passed over and counted, which favours the others: small spaces fill our batches least.
+for are passed over and counted, which favors the others: small spaces fill our batches least.
 
 `row_over_forward` is what an expansion costs in a search, all that is around it included (encoding, the first steps
 with few prefixes, rescoring), over what it costs in forward passes of 512 prefixes to their log-probabilities, with

@@ -14,7 +14,7 @@ from typing import Any
 
 from babelscope.language.base import ErrorType, Variant
 from babelscope.language.fitness import other_language
-from babelscope.language.german.analysis import ABBREVIATIONS, Analysed, default_analyser
+from babelscope.language.german.analysis import ABBREVIATIONS, Analyzed, default_analyzer
 from babelscope.language.registry import PAPER_TYPES, can_detect, error_type, error_types, language
 from babelscope.making.pairs import make_pairs
 from babelscope.util.errors import BabelscopeError
@@ -95,13 +95,13 @@ def folder_row(folder: Path, *, limit: int | None = None, misses: int = 0) -> Ro
 def _counted(
     made: ErrorType, pairs: list[tuple[str, str]], sources: dict[str, str], mode: str | None, misses: int
 ) -> Row:
-    analyser = default_analyser()
+    analyzer = default_analyzer()
     found = first = variants = positions = sentences = 0
     last: tuple[str, list[Variant]] = ("", [])
     seen: set[int] = set()
     for reference, released in pairs:
         if reference != last[0]:
-            last = (reference, made.variants(analyser.analyse(reference), mode, source=sources[reference]))
+            last = (reference, made.variants(analyzer.analyze(reference), mode, source=sources[reference]))
         ours = last[1]
         if hash(reference) not in seen:
             seen.add(hash(reference))
@@ -155,13 +155,13 @@ def plural_filter_row(newstest: Path, data: Path) -> Row:
         set(read_lines(folder / "tgt.incorrect.de", keep_separators=True)) if folder.is_dir() else set()
     )
     made = error_type("polarity_particle_kein_del")
-    analyser = default_analyser()
+    analyzer = default_analyzer()
     skipped = agreed = 0
     for path in sorted(newstest.glob("wmt*.de")):
         for line in read_lines(path, keep_separators=True):
             ours = None
             for match in re.finditer(r"\b([Kk])(ein(?:e[nmrs]?)?)\b", line):
-                ours = made.variants(analyser.analyse(line), made.modes[-1]) if ours is None else ours
+                ours = made.variants(analyzer.analyze(line), made.modes[-1]) if ours is None else ours
                 if all(variant.start != match.start() for variant in ours):
                     skipped += 1
                     new = "E" + match[2][1:] if match[1] == "K" else match[2]
@@ -176,11 +176,11 @@ def speed_row(newstest: Path, count: int) -> Row:
     )
     types = list(error_types().values())
     began, cpu = time.perf_counter(), time.process_time()
-    analyser = default_analyser()  # loading is part of it
+    analyzer = default_analyzer()  # loading is part of it
     loaded = halfway = _megabytes()
     made = done = 0
     for done, line in enumerate(lines, 1):
-        sentence: Analysed = analyser.analyse(line)
+        sentence: Analyzed = analyzer.analyze(line)
         made += sum(len(each.variants(sentence)) for each in types)
         if done == count // 2:
             halfway = _megabytes()
@@ -231,7 +231,7 @@ def measure_detector(
     made = error_type(type)
     if (detect := made.detect) is None:
         raise BabelscopeError(f"error type {type} has no detector")
-    analyser = language(made.language).analyser()
+    analyzer = language(made.language).analyzer()
     alarms = asked = found = variants = 0
     for number, (source, reference) in enumerate(zip(sources, references, strict=True), 1):
         if not source.strip() or not reference.strip() or not can_detect(type, source):
@@ -239,10 +239,10 @@ def measure_detector(
         if other_language(reference, made.language):
             continue
         asked += 1
-        alarms += detect(source, analyser.analyse(reference))
+        alarms += detect(source, analyzer.analyze(reference))
         for pair in make_pairs(type, [source], [reference], seed=seed + number):
             variants += 1
-            found += detect(source, analyser.analyse(pair.contrastive[0]))
+            found += detect(source, analyzer.analyze(pair.contrastive[0]))
     return DetectorCounts(alarms, asked, found, variants)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.language.base import Variant
-from babelscope.language.german.analysis import default_analyser
+from babelscope.language.german.analysis import default_analyzer
 from babelscope.language.german.errors.clause_omission import boundaries
 from babelscope.language.german.morphology import DEFINITE
 from babelscope.language.registry import error_type
@@ -31,10 +31,10 @@ def ud_rows(folder: Path, *, step: int = 1) -> Iterator[Row]:
         counts[name][0] += hit
         counts[name][1] += 1
 
-    analyser = default_analyser()
+    analyzer = default_analyzer()
     articles, verbs = error_type("np_agreement"), error_type("subj_verb_agreement")
     for text, gold in texts[::step]:
-        sentence = analyser.analyse(text)
+        sentence = analyzer.analyze(text)
         # Hyphenated words are several in the treebank: what counts is their end.
         ends = {end: row for (_, end), row in gold.items()}
         for token in sentence.tokens:

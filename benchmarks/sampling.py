@@ -46,7 +46,7 @@ def babelscope(system: HuggingFace, sources: list[str], _: int) -> Drawn:
 
 
 def babelscope_text(system: HuggingFace, sources: list[str], _: int) -> Drawn:
-    """The whole answer: text, tokens, log-probabilities, and whether the text survives tokenisation."""
+    """The whole answer: text, tokens, log-probabilities, and whether the text survives tokenization."""
     found = system.sample(sources, n=SAMPLES, seed=1, drawing=Drawing(max_length=LIMIT))
     scored = [each for drawn in found for each in drawn]
     unfinished = sum("unfinished" in each.notes for each in scored)

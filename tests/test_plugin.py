@@ -193,7 +193,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
 
 
 @pytest.mark.slow
-def test_its_tokeniser_splits_words(home: Home) -> None:
+def test_its_tokenizer_splits_words(home: Home) -> None:
     asked = ("quality", "--tests", "parrot:zoo.tsv", "--system", "parrot:polly", "--metric", "bleu")
     rows = home.rows(*asked, "--tokenize", "pairs")
     split = [[_in_pairs(text) for text in (source, reference)] for _, source, reference in ZOO]

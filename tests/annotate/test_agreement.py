@@ -142,7 +142,7 @@ def test_verdicts_are_held_against_people(queue: Path) -> None:
     rows = agreement_with_method(read_annotators(paths), items_of(paths), records, name="contrast")
     found = {row.labels["annotators"]: row for row in rows if row.name == "agreement"}
     # anna: right on 0 and 1, wrong on 5; bert: right on 0, wrong on 1 and 5.
-    assert found["anna"].counts == {"judgements": 3, "agreed": 2, "open": 2, "undecided": 1, "missing": 0}
+    assert found["anna"].counts == {"judgments": 3, "agreed": 2, "open": 2, "undecided": 1, "missing": 0}
     assert found["all"].estimate.value == pytest.approx(3 / 6)
     assert found["all"].estimate.n == 3  # items
     assert values(rows, "kappa", annotators="anna") == [

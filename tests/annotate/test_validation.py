@@ -161,7 +161,7 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
         direct = sum(weight for weight, fits in of if fits) / sum(weight for weight, _ in of)
         row = value_of(rows, "agreement", verdicts="condition", annotators="all", weighting=weighting)
         assert row["value"] == pytest.approx(direct), weighting
-        assert (row["judgements"], row["missing"], row["undecided"]) == (len(judged), 0, 0)
+        assert (row["judgments"], row["missing"], row["undecided"]) == (len(judged), 0, 0)
     assert (
         value_of(rows, "agreement", verdicts="condition", annotators="anna", weighting="category")["value"]
         > 0.9
@@ -183,7 +183,7 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
     rows = ran(babelscope, "agreement", "q.jsonl", "--patterns", "matched", "--verdicts", "conditioned")
     wrong = sum(RIGHT[anna[name]] is False for name in open_)
     row = value_of(rows, "agreement", verdicts="patterns_mucow", undecided_as="wrong")
-    # All undecided were judged, so each decided translation counts as one judgement.
+    # All undecided were judged, so each decided translation counts as one judgment.
     assert (row["value"], row["covered"]) == (pytest.approx((wrong + N - len(open_)) / N), N - len(open_))
     records = rows_of(Path("conditioned/records.jsonl").read_text("utf-8"))
     verdicts = {each["id"]: each["correct_logprob"] >= each["incorrect_logprob"] for each in records}

@@ -97,9 +97,9 @@ def records_of(run: str) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def agreed(rows: list[dict[str, Any]], **labels: str) -> tuple[int, int]:
-    """Judgements that a method agrees with, and all of them."""
+    """Judgments that a method agrees with, and all of them."""
     (row,) = (row for row in rows if row["name"] == "agreement" and labels.items() <= row.items())
-    return row["agreed"], row["judgements"]
+    return row["agreed"], row["judgments"]
 
 
 def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope) -> None:

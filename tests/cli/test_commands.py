@@ -45,7 +45,7 @@ def plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     info = folder / "offered-1.dist-info"
     info.mkdir(parents=True)
     (folder / "offered.py").write_text(PLUG_IN)
-    (folder / "broken.py").write_text("import sys\nsys.exit('no licence')\n")
+    (folder / "broken.py").write_text("import sys\nsys.exit('no license')\n")
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: offered\nVersion: 1\n")
     lines = [f"my-{name} = offered:{name}" for name in OFFERED]
     (info / "entry_points.txt").write_text(
@@ -79,7 +79,7 @@ def test_commands_of_packages_are_listed_and_run(babelscope: Babelscope) -> None
 @pytest.mark.usefixtures("plug_in")
 def test_a_package_that_fails_is_told_in_a_sentence(babelscope: Babelscope) -> None:
     for name, told in (
-        ("fault", "fails with SystemExit: no licence"),
+        ("fault", "fails with SystemExit: no license"),
         ("nothing", "offers 3, not a Command"),
     ):
         ran = babelscope(f"my-{name}")

@@ -207,4 +207,4 @@ def test_verdicts_can_be_held_against_annotators(
     found = [row for row in rows if row.get("verdicts") == "verdicts"]
     assert [row["weighting"] for row in found] == ["none", "category"]
     for row in found:
-        assert (row["value"], row["judgements"], row["unknown"], row["missing"]) == (1, 2 * len(said), 0, 0)
+        assert (row["value"], row["judgments"], row["unknown"], row["missing"]) == (1, 2 * len(said), 0, 0)

@@ -37,7 +37,7 @@ def test_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BABELSCOPE_MIRROR", "http://mirror.example/")
     (line,) = run("show", "mucow-scoring/cs-en", "--json", "--data-dir", str(tmp_path)).splitlines()
     shown = json.loads(line)
-    assert shown["licence"] == "CC BY 4.0"
+    assert shown["license"] == "CC BY 4.0"
     (file,) = shown["files"]
     assert file["path"] == "mucow-scoring/cs-en.json"
     assert file["url"].startswith("http://mirror.example/Helsinki-NLP/MuCoW/")
@@ -72,6 +72,6 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         json.loads(line) for line in run("get", "toy", "--json", "--data-dir", str(tmp_path)).splitlines()
     ]
     assert [row["status"] for row in rows] == ["present", "missing"]
-    found = {"name": "toy", "path": str(path), "status": "present", "licence": "CC0"}
+    found = {"name": "toy", "path": str(path), "status": "present", "license": "CC0"}
     assert rows[0] == {**found, "sha256": known.sha256, "git_blob": None}
     assert run("get", "toy", "--data-dir", str(tmp_path)).startswith(f"present    {path}\n")

@@ -88,7 +88,7 @@ t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --matched-cor
 t challenge --tests lab:challenge?n=60 --system lab:student --matched-corpora 10 --verdict-from 10
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --all
-t patterns mucow --tests mucow:mucow --translations mucow.de --lemmatise de
+t patterns mucow --tests mucow:mucow --translations mucow.de --lemmatize de
 t patterns flow --source doctors.en --data doctors.de --words lab:occupations
 t run study.toml --out whole
 t run study.toml --out whole --all
@@ -198,7 +198,7 @@ def test_what_is_printed_for_people_fits(
             # The demo says what to look at in the place of a summary.
             is_demo = words[0] == "demo"
             found += (
-                unsummarised(ran.out, everything="--all" in words) if not is_demo else not_looked_at(ran.out)
+                unsummarized(ran.out, everything="--all" in words) if not is_demo else not_looked_at(ran.out)
             )
         if found:
             wrong[" ".join(words)] = found
@@ -213,7 +213,7 @@ def not_looked_at(text: str) -> list[str]:
     return [*found, *([] if text.count("\n") <= 64 else [f"{text.count(chr(10))} lines"])]
 
 
-def unsummarised(text: str, *, everything: bool) -> list[str]:
+def unsummarized(text: str, *, everything: bool) -> list[str]:
     """What is missing of a summary."""
     found = [each for each in ("95 % interval", "\nsignature: seed:", " (whole: ") if each not in text]
     if not everything:

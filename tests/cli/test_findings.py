@@ -11,7 +11,7 @@ import pytest
 
 from babelscope.core.system import Fingerprint, Reply
 from babelscope.methods.view import complement
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.runs.execute import run_method
 from babelscope.testsets import MinimalPair
 from tests.support.toy_fixtures import Babelscope
@@ -247,7 +247,7 @@ def test_the_worst_phenomenon_leads_where_answers_are_pooled() -> None:
     ]
     result = run_method("contrast_answers", Chooser(), pairs)
     assert complement(next(row.estimate for row in result.rows if row.name == "answer_accuracy")).value < 0.08
-    shown = summarise(result, width=200)
+    shown = summarize(result, width=200)
     (_, first), *_ = told(shown)
     assert "negation" in first
     assert "29.2 %" in first

@@ -37,8 +37,8 @@ def test_french_from_raw_text_to_a_report(captions: Path, shared: Path, babelsco
     make = ["make", "challenge", "--source", "a.fr", "--reference", "a.en", "--parser", f"udpipe:{model}"]
     made = babelscope(*make, "--own-rules", "own.toml", "--to", "set.jsonl", "--cost", "--json")
     assert made.code == 0, made.err
-    # The model's licence is named, and nothing is wrong with its counts.
-    assert [line for line in made.err.split("\n") if "warning" in line and "licence" not in line] == []
+    # The model's license is named, and nothing is wrong with its counts.
+    assert [line for line in made.err.split("\n") if "warning" in line and "license" not in line] == []
     rows = [json.loads(line) for line in made.out.splitlines()]
     # The last row of a phenomenon that is put in is that of all its sentences.
     found = {row["phenomenon"]: row["sentences"] for row in reversed(rows) if row["name"] == "share"}

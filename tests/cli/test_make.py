@@ -90,7 +90,7 @@ def test_a_challenge_set_that_the_rest_of_the_program_reads(babelscope: Babelsco
     }
     assert counted == {name: found.count(name) for name in counted}
     assert counted["particle"] > 0
-    assert counted["reordering"] > counted["reordering_normalised"] > 0
+    assert counted["reordering"] > counted["reordering_normalized"] > 0
     assert sum(row["name"] == "length_difference" for row in made) == len(made) / 2
     assert babelscope(f"{CHALLENGE} {parses} --only-found --to some.jsonl").code == 0
     assert 0 < len(load("some.jsonl")) < N

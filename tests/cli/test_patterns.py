@@ -89,7 +89,7 @@ def test_a_run_is_judged_again_without_its_files(babelscope: Babelscope, tmp_pat
 def test_lemmas_are_made_when_a_run_is_judged_again(babelscope: Babelscope) -> None:
     pytest.importorskip("HanTa")
     assert rows_of(babelscope(*MUCOW, "--out", "run", "--json").out)[0]["value"] == 0.5
-    again = babelscope("patterns mucow --rejudge run --lemmatise de --json")
+    again = babelscope("patterns mucow --rejudge run --lemmatize de --json")
     assert rows_of(again.out)[0].items() >= {"name": "coverage", "value": 1.0}.items()
 
 
@@ -209,7 +209,7 @@ def test_bad_usage_is_told(babelscope: Babelscope) -> None:
         ((*WINO, "--out", "figures.tsv"), "--out names a run folder; to write figures to a file, say --to"),
         ((*WINO[:4], "--target", "de"), "patterns winomt needs --system or --translations"),
         (("patterns", "mucow", "--tests", "mucow:en-de"), "--translations, or --verdicts alone"),
-        ((*MUCOW, "--lemmas", "lemmas.de", "--lemmatise", "de"), "lemmas and lemmatise exclude each other"),
+        ((*MUCOW, "--lemmas", "lemmas.de", "--lemmatize", "de"), "lemmas and lemmatize exclude each other"),
         (("agreement", "--task", "mucow", "out.de"), "out.de:1: not JSON"),
         (("agreement", "--task", "winomt", "a.csv", "b.csv"), "a.csv: no such file"),
     ):
@@ -242,7 +242,7 @@ def test_agreement_of_annotators_and_a_method(babelscope: Babelscope, tmp_path: 
         ("a, old", 1),
         ("b, old", 1),
     ]
-    assert method.items() >= {"verdicts": "records", "value": 0.75, "judgements": 4, "agreed": 3}.items()
+    assert method.items() >= {"verdicts": "records", "value": 0.75, "judgments": 4, "agreed": 3}.items()
     assert "needs the files of two annotators" in babelscope("agreement --task winomt a.jsonl").err
 
 
@@ -252,7 +252,7 @@ def test_the_published_agreement(babelscope: Babelscope, shared: Path) -> None:
     log = str(data / "mucow" / "pattern-matching-log" / "en-de.ensemble.jsonl")
     command = ("agreement --task mucow", *people, "--patterns", log, "--json")
     published = rows_of(babelscope(*command, "--protocol", "paper").out)[-1]
-    assert (published["agreed"], published["covered"], published["judgements"]) == (14, 908, 192)
+    assert (published["agreed"], published["covered"], published["judgments"]) == (14, 908, 192)
     assert round(100 * published["value"], 1) == 83.8
     sound = rows_of(babelscope(*command).out)[-1]
     assert (sound["agreed"], sound["covered"], round(100 * sound["value"], 2)) == (13, 716, 80.29)
@@ -269,4 +269,4 @@ def test_the_published_agreement(babelscope: Babelscope, shared: Path) -> None:
     )
     kappas = [(round(row["value"], 6), row["n"]) for row in rows if row["name"] == "kappa"]
     assert kappas == [(0.952534, 200), (0.952696, 200), (0.274139, 88), (0.296026, 84)]
-    assert (rows[-1]["agreed"], rows[-1]["judgements"], rows[-1]["value"]) == (345, 400, 0.8625)
+    assert (rows[-1]["agreed"], rows[-1]["judgments"], rows[-1]["value"]) == (345, 400, 0.8625)

@@ -126,21 +126,21 @@ def test_lengths_are_searched_each_by_itself(babelscope: Babelscope) -> None:
     assert one["found"] == found[1]["found"]
 
 
-def test_length_normalised_scores(babelscope: Babelscope) -> None:
+def test_length_normalized_scores(babelscope: Babelscope) -> None:
     search = ["top-k", "--system", "lab:teacher", "--k", "2", "lab.en", "--budget-expansions", "100"]
     asked = [*search, "--max-length", "9", "--length-penalty", "0.5"]
     found, figures = rows_of(babelscope(*asked, "--json").out)
     for row in found:
         ranks = [each["total"] / len(each["tokens"]) ** 0.5 for each in row["found"]]
-        assert [each["normalised"] for each in row["found"]] == pytest.approx(ranks)
+        assert [each["normalized"] for each in row["found"]] == pytest.approx(ranks)
         assert ranks == sorted(ranks, reverse=True)
         assert (row["max_length"], row["length_penalty"]) == (9, 0.5)
         assert max(len(each["tokens"]) for each in row["found"]) <= 9
-    assert "normalised" in {row["name"] for row in figures}
+    assert "normalized" in {row["name"] for row in figures}
     heading, *lines = [line.split("\t") for line in babelscope(*asked).out.split("\n")[:-1]]
-    assert heading == ["source", "rank", "logprob", "normalised", *HEADING[3:], "translation"]
+    assert heading == ["source", "rank", "logprob", "normalized", *HEADING[3:], "translation"]
     assert [line[3] for line in lines] == [
-        f"{each['normalised']:.4f}" for row in found for each in row["found"]
+        f"{each['normalized']:.4f}" for row in found for each in row["found"]
     ]
 
 

@@ -1,4 +1,4 @@
-"""Every command that splits words, on Chinese, Japanese and Thai: the right tokeniser, and the wrong one refused."""
+"""Every command that splits words, on Chinese, Japanese and Thai: the right tokenizer, and the wrong one refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sacrebleu
 
-from babelscope.core.tokenizers import find_tokeniser
+from babelscope.core.tokenizers import find_tokenizer
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
 from tests.support.toy_fixtures import Babelscope
@@ -55,16 +55,16 @@ def value(rows: Sequence[dict[str, Any]], name: str, **labels: str) -> float:
     return float(found)
 
 
-def words(lines: Lines, tokeniser: str) -> list[tuple[list[str], list[str]]]:
-    split = find_tokeniser(tokeniser).split
+def words(lines: Lines, tokenizer: str) -> list[tuple[list[str], list[str]]]:
+    split = find_tokenizer(tokenizer).split
     return [(split(said), split(right)) for _, right, said in lines]
 
 
-def bleu(lines: Lines, tokeniser: str) -> float:
-    """sacreBLEU's, on words that are split before where the tokeniser is not one of sacreBLEU's."""
-    if not tokeniser.startswith("spm:"):
-        return sacrebleu.corpus_bleu(outputs(lines), [references(lines)], tokenize=tokeniser).score
-    split = [[" ".join(each) for each in pair] for pair in words(lines, tokeniser)]
+def bleu(lines: Lines, tokenizer: str) -> float:
+    """sacreBLEU's, on words that are split before where the tokenizer is not one of sacreBLEU's."""
+    if not tokenizer.startswith("spm:"):
+        return sacrebleu.corpus_bleu(outputs(lines), [references(lines)], tokenize=tokenizer).score
+    split = [[" ".join(each) for each in pair] for pair in words(lines, tokenizer)]
     said, right = ([pair[n] for pair in split] for n in (0, 1))
     return sacrebleu.corpus_bleu(said, [right], tokenize="none", force=True).score
 
@@ -73,47 +73,47 @@ def chrf(lines: Lines) -> float:
     return sacrebleu.corpus_chrf(outputs(lines), [references(lines)]).score
 
 
-@pytest.mark.parametrize(("code", "tokeniser"), CASES)
-def test_quality(babelscope: Babelscope, code: str, tokeniser: str) -> None:
+@pytest.mark.parametrize(("code", "tokenizer"), CASES)
+def test_quality(babelscope: Babelscope, code: str, tokenizer: str) -> None:
     asked = ("quality", "--system", f"file:said.{code}", "--tests", f"plain.{code}.jsonl", "--json")
     metrics = ("--metric", "bleu", "--metric", "chrf", "--metric", "ribes", "--metric", "ter")
-    rows = babelscope(*asked, *metrics, "--tokenize", tokeniser).rows
+    rows = babelscope(*asked, *metrics, "--tokenize", tokenizer).rows
     lines = BY_LANGUAGE[code]
-    assert value(rows, "bleu") == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
+    assert value(rows, "bleu") == pytest.approx(bleu(lines, tokenizer), abs=1e-9)
     assert value(rows, "chrf") == pytest.approx(chrf(lines), abs=1e-9)
-    ribes = [sentence_ribes(said, [right]) for said, right in words(lines, tokeniser)]
+    ribes = [sentence_ribes(said, [right]) for said, right in words(lines, tokenizer)]
     assert value(rows, "ribes") == pytest.approx(sum(ribes) / len(ribes), abs=1e-9)
     assert 0 < value(rows, "ter") < 100
-    shown = "" if tokeniser.startswith("spm") else f"{tokeniser}|"  # a model by its digest
+    shown = "" if tokenizer.startswith("spm") else f"{tokenizer}|"  # a model by its digest
     assert f"|tokenize:{shown}" in rows[0]["signature"]
 
 
-@pytest.mark.parametrize(("code", "tokeniser"), CASES)
-def test_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str) -> None:
+@pytest.mark.parametrize(("code", "tokenizer"), CASES)
+def test_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokenizer: str) -> None:
     asked = ("challenge", "--system", f"file:said.{code}", "--tests", f"plain.{code}.jsonl", *FEW)
-    ran = babelscope(*asked, "--tokenize", tokeniser, "--json", "--records", "records.jsonl")
+    ran = babelscope(*asked, "--tokenize", tokenizer, "--json", "--records", "records.jsonl")
     rows, lines = ran.rows, BY_LANGUAGE[code]
     whole = {"phenomenon": "all"}
-    assert value(rows, "bleu", **whole) == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
+    assert value(rows, "bleu", **whole) == pytest.approx(bleu(lines, tokenizer), abs=1e-9)
     assert value(rows, "chrf", **whole) == pytest.approx(chrf(lines), abs=1e-9)
-    ribes = [sentence_ribes(said, [right]) for said, right in words(lines, tokeniser)]
+    ribes = [sentence_ribes(said, [right]) for said, right in words(lines, tokenizer)]
     assert value(rows, "ribes", **whole) == pytest.approx(sum(ribes) / len(ribes), abs=1e-9)
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
-    for record, (said, right) in zip(records, words(lines, tokeniser), strict=True):
+    for record, (said, right) in zip(records, words(lines, tokenizer), strict=True):
         assert (record["lengths"]["translation"], record["lengths"]["reference"]) == (len(said), len(right))
-        assert record["lengths"]["source"] == len(find_tokeniser("13a").split(record["source"]))
+        assert record["lengths"]["source"] == len(find_tokenizer("13a").split(record["source"]))
 
 
-@pytest.mark.parametrize(("code", "tokeniser"), CASES)
-def test_space(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str) -> None:
+@pytest.mark.parametrize(("code", "tokenizer"), CASES)
+def test_space(babelscope: Babelscope, tmp_path: Path, code: str, tokenizer: str) -> None:
     lists = ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0")
     asked = ("space", *lists, "--tests", f"plain.{code}.jsonl", "--metric", "bleu", "--metric", "ribes")
-    ran = babelscope(*asked, "--tokenize", tokeniser, "--json", "--records", "records.jsonl")
+    ran = babelscope(*asked, "--tokenize", tokenizer, "--json", "--records", "records.jsonl")
     rows, lines = ran.rows, BY_LANGUAGE[code]
-    assert value(rows, "bleu", decoding="beam") == pytest.approx(bleu(lines, tokeniser), abs=1e-9)
+    assert value(rows, "bleu", decoding="beam") == pytest.approx(bleu(lines, tokenizer), abs=1e-9)
     assert value(rows, "chrf", decoding="beam") == pytest.approx(chrf(lines), abs=1e-9)
     records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
-    for record, (said, right) in zip(records, words(lines, tokeniser), strict=True):
+    for record, (said, right) in zip(records, words(lines, tokenizer), strict=True):
         best = record["best"]
         one = sacrebleu.sentence_bleu(" ".join(said), [" ".join(right)], tokenize="none").score
         assert best["quality"] == pytest.approx(one / 100, abs=1e-11)
@@ -132,10 +132,10 @@ def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: 
         "space": ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0"),
     }[command]
     rows = [row for row in babelscope(command, *asked, *tests).rows if row["name"] == "bleu"]
-    tokeniser = {"zh": "zh", "ja": "ja-mecab", "th": "char"}[code]
-    assert rows[0]["value"] == pytest.approx(bleu(BY_LANGUAGE[code], tokeniser), abs=1e-9)
+    tokenizer = {"zh": "zh", "ja": "ja-mecab", "th": "char"}[code]
+    assert rows[0]["value"] == pytest.approx(bleu(BY_LANGUAGE[code], tokenizer), abs=1e-9)
     shown = (
-        "" if code == "ja" else f"{tokeniser}|"
+        "" if code == "ja" else f"{tokenizer}|"
     )  # a dictionary by its version, which is too long to be shown
     assert f"|tokenize:{shown}" in rows[0]["signature"]
 
@@ -169,14 +169,14 @@ def test_sources_without_spaces_have_lengths_in_their_own_words(
     assert "--source-tokenize zh" in refused.err
     for more in (("stated.jsonl",), ("plain.jsonl", "--source-tokenize", "zh")):
         rows = babelscope(*asked, *more).rows
-        lengths = [len(find_tokeniser("zh").split(right)) for right in references(CHINESE)]
+        lengths = [len(find_tokenizer("zh").split(right)) for right in references(CHINESE)]
         assert value(rows, "length", phenomenon="all") == pytest.approx(sum(lengths) / len(lengths))
         (signature,) = {row["signature"] for row in rows if "signature" in row}
         assert "|source_tokenize:zh|" in signature
         assert "|tokenize:" not in signature
 
 
-def test_a_run_is_judged_again_with_another_tokeniser(babelscope: Babelscope) -> None:
+def test_a_run_is_judged_again_with_another_tokenizer(babelscope: Babelscope) -> None:
     asked = ("quality", "--system", "file:said.zh", "--tests", "stated.zh.jsonl", "--metric", "bleu")
     assert babelscope(*asked, "--out", "run").code == 0
     same, by_characters, by_language = (
@@ -231,16 +231,16 @@ chunk = 2
     assert babelscope("compare whole").code == 0
 
 
-@pytest.mark.parametrize(("code", "tokeniser"), CASES)
-def test_make_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokeniser: str) -> None:
+@pytest.mark.parametrize(("code", "tokenizer"), CASES)
+def test_make_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokenizer: str) -> None:
     pytest.importorskip("thot", reason="needs sil-thot (the extra align)")
     asked = ("make", "challenge", "--source", f"source.{code}", "--reference", f"reference.{code}")
     ran = babelscope(
-        *asked, "--tokenize", tokeniser, "--target-language", code, "--to", "set.jsonl", "--json"
+        *asked, "--tokenize", tokenizer, "--target-language", code, "--to", "set.jsonl", "--json"
     )
-    assert all(row["tokenize"] == find_tokeniser(tokeniser).signed for row in ran.rows)
+    assert all(row["tokenize"] == find_tokenizer(tokenizer).signed for row in ran.rows)
     items = [json.loads(line) for line in (tmp_path / "set.jsonl").read_text().splitlines()]
-    for item, (_, right) in zip(items, words(BY_LANGUAGE[code], tokeniser), strict=True):
+    for item, (_, right) in zip(items, words(BY_LANGUAGE[code], tokenizer), strict=True):
         assert item["words"] == [
             len(item["source"].replace(".", " .").replace(",", " ,").split()),
             len(right),
@@ -253,7 +253,7 @@ def test_make_challenge(babelscope: Babelscope, tmp_path: Path, code: str, token
 
 
 def test_make_challenge_measures_order_by_the_given_words(babelscope: Babelscope, tmp_path: Path) -> None:
-    split = [find_tokeniser("zh").split(right) for right in references(CHINESE)]
+    split = [find_tokenizer("zh").split(right) for right in references(CHINESE)]
     turned = [" ".join(f"{n}-{len(own) - 1 - n}" for n in range(5)) for own in split]
     write_lines(tmp_path / "links", turned)
     asked = ("make challenge --source source.zh --reference reference.zh --alignments links",)
@@ -276,15 +276,15 @@ def test_make_challenge_and_challenge_go_together(babelscope: Babelscope) -> Non
 @pytest.mark.parametrize(
     "command", ["mbr --source source.zh --n 6", "translate source.zh --decode mbr --samples 6"]
 )
-def test_utilities_split_words_by_the_tokeniser(babelscope: Babelscope, command: str) -> None:
+def test_utilities_split_words_by_the_tokenizer(babelscope: Babelscope, command: str) -> None:
     asked = (command, "--system", "toy:1?alphabet=他在城书")
     refused = babelscope(*asked, "--metric", "bleu")
     assert refused.code == 2
     assert REFUSED in refused.err
     assert "zh" in refused.err
-    by_tokeniser = [babelscope(*asked, "--metric", "bleu", "--tokenize", each).out for each in ("zh", "char")]
-    assert by_tokeniser[0] == by_tokeniser[1]  # of Han alone both make characters
-    assert by_tokeniser[0].strip()
+    by_tokenizer = [babelscope(*asked, "--metric", "bleu", "--tokenize", each).out for each in ("zh", "char")]
+    assert by_tokenizer[0] == by_tokenizer[1]  # of Han alone both make characters
+    assert by_tokenizer[0].strip()
     assert babelscope(*asked, "--metric", "chrf").code == 0
 
 
@@ -323,10 +323,10 @@ def test_correlate(babelscope: Babelscope, tmp_path: Path) -> None:
 WRONG = [("zh", ""), ("ja", "zh"), ("th", "13a"), ("th", "zh"), ("ja", "intl"), ("zh", "whitespace")]
 
 
-@pytest.mark.parametrize(("code", "tokeniser"), WRONG)
+@pytest.mark.parametrize(("code", "tokenizer"), WRONG)
 @pytest.mark.parametrize("command", ["quality", "challenge", "space", "make challenge"])
-def test_the_wrong_tokeniser_is_refused_before_anything_is_asked(
-    babelscope: Babelscope, tmp_path: Path, command: str, code: str, tokeniser: str
+def test_the_wrong_tokenizer_is_refused_before_anything_is_asked(
+    babelscope: Babelscope, tmp_path: Path, command: str, code: str, tokenizer: str
 ) -> None:
     tests = f"--system toy:1?log=asked --tests plain.{code}.jsonl"
     asked = {
@@ -335,7 +335,7 @@ def test_the_wrong_tokeniser_is_refused_before_anything_is_asked(
         "space": f"{tests} --k 0",
         "make challenge": f"--source source.{code} --reference reference.{code} --to set.jsonl",
     }[command]
-    ran = babelscope(f"{command} {asked}", *(("--tokenize", tokeniser) if tokeniser else ()))
+    ran = babelscope(f"{command} {asked}", *(("--tokenize", tokenizer) if tokenizer else ()))
     assert (ran.code, ran.out) == (2, "")
     assert REFUSED in ran.err
     assert ran.err.strip().count("\n") == 0  # one sentence
@@ -343,7 +343,7 @@ def test_the_wrong_tokeniser_is_refused_before_anything_is_asked(
     assert not (tmp_path / "set.jsonl").exists()
 
 
-def test_chrf_alone_needs_no_tokeniser(babelscope: Babelscope) -> None:
+def test_chrf_alone_needs_no_tokenizer(babelscope: Babelscope) -> None:
     for code, lines in BY_LANGUAGE.items():
         asked = f"quality --system file:said.{code} --tests stated.{code}.jsonl --metric chrf --json"
         rows = babelscope(asked).rows
@@ -367,7 +367,7 @@ def test_what_splits_at_spaces_only_refuses_such_texts(babelscope: Babelscope, t
         assert REFUSED in ran.err, asked
 
 
-def test_an_unknown_tokeniser_is_told_by_every_command(babelscope: Babelscope) -> None:
+def test_an_unknown_tokenizer_is_told_by_every_command(babelscope: Babelscope) -> None:
     for asked in (
         "quality --system file:said.zh --tests plain.zh.jsonl",
         "challenge --system file:said.zh --tests plain.zh.jsonl",
@@ -379,7 +379,7 @@ def test_an_unknown_tokeniser_is_told_by_every_command(babelscope: Babelscope) -
     ):
         ran = babelscope(f"{asked} --tokenize chars")
         assert (ran.code, ran.out) == (2, "")
-        assert "there is no tokeniser 'chars'; did you mean char?" in ran.err
+        assert "there is no tokenizer 'chars'; did you mean char?" in ran.err
 
 
 def test_a_model_is_not_overwritten_by_what_it_splits(babelscope: Babelscope, tmp_path: Path) -> None:

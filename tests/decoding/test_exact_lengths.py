@@ -1,4 +1,4 @@
-"""Exact search of one length and by length-normalised scores, against full enumeration."""
+"""Exact search of one length and by length-normalized scores, against full enumeration."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_samples_have_the_models_probabilities(family: str, language: bool) -> N
         Drawing(temperature=1.3, top_k=3, top_p=0.9, epsilon=0.05),
     ],
 )
-def test_cuts_and_temperature_have_the_renormalised_probabilities(drawing: Drawing) -> None:
+def test_cuts_and_temperature_have_the_renormalized_probabilities(drawing: Drawing) -> None:
     model = toy()
     source = [*SOURCE, model.vocabulary.eos]
     [drawn] = draw_samples(model, [source], n=20_000, seed=2, limit=4, drawing=drawing)

@@ -101,12 +101,12 @@ def test_the_estimator_is_unbiased(n: int) -> None:
     values = {ids: math.log(share) for ids, share in right.items()}
     exact = sum(share * values[ids] for ids, share in right.items())  # minus the entropy
     draws = drawn_often(model, n, 1000)
-    plain, estimates, normalised, ones = (np.empty(len(draws)) for _ in range(4))
+    plain, estimates, normalized, ones = (np.empty(len(draws)) for _ in range(4))
     for number, drawn in enumerate(draws):
         logs, here = totals(drawn), [values[tuple(each.ids)] for each in drawn.samples]
         plain[number] = np.mean(here)
         estimates[number] = estimated_mean(here, logs, drawn.threshold)
-        normalised[number] = estimated_mean(here, logs, drawn.threshold, normalised=True)
+        normalized[number] = estimated_mean(here, logs, drawn.threshold, normalized=True)
         ones[number] = estimated_mean([1.0] * n, logs, drawn.threshold)
 
     def error(of: np.ndarray) -> float:
@@ -114,9 +114,9 @@ def test_the_estimator_is_unbiased(n: int) -> None:
 
     assert estimates.mean() == pytest.approx(exact, abs=4 * error(estimates))
     assert ones.mean() == pytest.approx(1, abs=4 * error(ones))
-    # The normalised one is not unbiased, but varies less.
-    assert normalised.std() < estimates.std()
-    assert normalised.mean() == pytest.approx(exact, abs=0.5 / n)
+    # The normalized one is not unbiased, but varies less.
+    assert normalized.std() < estimates.std()
+    assert normalized.mean() == pytest.approx(exact, abs=0.5 / n)
     # The check of the check: unweighted, distinct samples are rarer ones than the model's.
     assert n == 2 or plain.mean() < exact - 10 * error(plain)
 

@@ -82,7 +82,7 @@ patterns flow --source a.en --data a.de --words words.json --json
 patterns flow --counts words.json --json
 quality --tests tests.jsonl --system file:given.txt --metric chrf --json
 make senses --source a.en --target a.de --lexicon best.tsv --json
-make occupations --source a.en --target a.de --words words.json --labour best.tsv --json
+make occupations --source a.en --target a.de --words words.json --labor best.tsv --json
 annotate sample --tests cued.jsonl --translations given.txt --to o --json
 merge r --out o
 systems --json

@@ -16,7 +16,7 @@ from babelscope.annotate.items import read_tasks
 from babelscope.core.system import ItemChoice, Unanswered
 from babelscope.language.align import read_pharaoh
 from babelscope.language.cues import read_candidates, read_cues
-from babelscope.language.german.analysis import default_analyser
+from babelscope.language.german.analysis import default_analyzer
 from babelscope.language.registry import detectors, error_types
 from babelscope.language.ud import read_trees
 from babelscope.language.ud_rules import Finder, choose_rules, read_rules
@@ -286,10 +286,10 @@ def _error_types(folder: Path) -> Counts:
         for mode in type.modes or (None,):
             for pair in make_pairs(name, sources, references, mode=mode, choose="all"):
                 assert pair.contrastive[0] != "" or pair.correct
-    read = [default_analyser().analyse(text[:20_000]) for text in references]
+    read = [default_analyzer().analyze(text[:20_000]) for text in references]
     for detect in detectors().values():
-        for source, analysed in zip(sources, read, strict=True):
-            detect(source, analysed)
+        for source, analyzed in zip(sources, read, strict=True):
+            detect(source, analyzed)
     return count(folder / "a.en"), len(sources)
 
 

@@ -155,7 +155,7 @@ CASES: dict[str, list[str]] = {
         "annotate sample run --to sampled.jsonl --n 4",
     ],
     "patterns/mucow": [
-        "patterns mucow --tests mucow:senses --translations senses.de --lemmatise de --json --records records.jsonl",
+        "patterns mucow --tests mucow:senses --translations senses.de --lemmatize de --json --records records.jsonl",
         "patterns mucow --tests mucow:senses --translations senses.de --word-matching conditioning --json",
     ],
     "patterns/flow": [
@@ -165,7 +165,7 @@ CASES: dict[str, list[str]] = {
     "space/both": [
         f"space {_BOTH} --tests lab:parallel?n=8&seed=1 --k 4 --samples 12 --mbr-samples 8 --curves --json --out run "
         "--segments segments.jsonl",
-        "space --rejudge run --metric bleu --normalise ideal --gains exponential --ties random --json --records records.jsonl",
+        "space --rejudge run --metric bleu --normalize ideal --gains exponential --ties random --json --records records.jsonl",
         "compare run --json",
     ],
     "space/confidence": [
@@ -271,7 +271,7 @@ CASES: dict[str, list[str]] = {
         "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --records w.jsonl --json",
         "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --patterns w.jsonl --json",
         "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --verdicts w.jsonl --weights annotated --json",
-        "patterns mucow --tests mucow:senses --translations senses.de --lemmatise de --records m.jsonl --json",
+        "patterns mucow --tests mucow:senses --translations senses.de --lemmatize de --records m.jsonl --json",
         "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m.jsonl --json",
         "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m.jsonl --protocol paper --json",
         "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --verdicts m.jsonl --json",

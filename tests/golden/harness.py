@@ -249,7 +249,7 @@ def tolerance() -> tuple[float, float]:
 
 
 def renames() -> dict[str, dict[str, str]]:
-    """`keys` and `values`, old = new, of what was renamed since the values were recorded."""
+    """`keys`, `values` and `words` (within either), old = new, of what was renamed since values were recorded."""
     return tomllib.loads((HERE / "renames.toml").read_text(encoding="utf-8"))
 
 
@@ -307,14 +307,18 @@ def _changed(old: Any, new: Any, limits: tuple[float, float], where: str) -> Ite
 
 def renamed(fact: Any, names: Mapping[str, Mapping[str, str]]) -> Any:
     """A recorded fact under today's names."""
-    keys, values = names.get("keys", {}), names.get("values", {})
+    keys, values, words = (names.get(kind, {}) for kind in ("keys", "values", "words"))
+
+    def respelled(text: str) -> str:
+        return re.sub(r"[A-Za-z]+", lambda found: words.get(found[0], found[0]), text)
+
     if isinstance(fact, dict):
-        new = {keys.get(name, name): renamed(each, names) for name, each in fact.items()}
+        new = {respelled(keys.get(name, name)): renamed(each, names) for name, each in fact.items()}
         if "field" in new:  # a path through records, as texts.correct or variants[].score
             new["field"] = re.sub(r"\w+", lambda found: keys.get(found[0], found[0]), new["field"])
         return new
     if isinstance(fact, list):
         return [renamed(each, names) for each in fact]
     if isinstance(fact, str):
-        return values.get(fact, fact)
+        return respelled(values.get(fact, fact))
     return fact

@@ -123,7 +123,7 @@ make pairs --type polarity_particle_nicht_del --source a.en --reference a.de
 make audit --type subj_verb_agreement --source a.en --reference a.de -n 2
 patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
 patterns winomt --tests winomt:wino.tsv --translations wino.ru --target ru
-patterns mucow --tests mucow:mucow --translations mucow.de --lemmatise de
+patterns mucow --tests mucow:mucow --translations mucow.de --lemmatize de
 patterns flow --source doctors.en --data doctors.de --words lab:occupations
 lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 lab locality --out local --quick --model sine --model learned --setting regular --sentences 10 --epochs 1

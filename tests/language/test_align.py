@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.language.align import SYMMETRISATIONS, align, parse_links, read_pharaoh
+from babelscope.language.align import SYMMETRIZATIONS, align, parse_links, read_pharaoh
 from babelscope.util.errors import BabelscopeError
 
 NOUNS = {"dog": "Hund", "cat": "Katze", "horse": "Pferd", "bird": "Vogel"}
@@ -56,7 +56,7 @@ def test_a_file_of_links(tmp_path: Path) -> None:
 def test_the_aligner_finds_word_by_word_translations() -> None:
     pytest.importorskip("thot")
     straight = tuple((position, position) for position in range(5))
-    for how in ("forward", "reverse", *SYMMETRISATIONS):
+    for how in ("forward", "reverse", *SYMMETRIZATIONS):
         # An empty side has no links, and does not move those of the others.
         links = align([*PAIRS, ([], ["das"])], how)
         assert len(links) == len(PAIRS) + 1

@@ -38,7 +38,7 @@ def occurs_inside(sentence: str, form: str) -> bool:
         ("man", "The manner of a woman.", None),
         ("man", "MAN!", None),
         ("man", "A man-made lake.", "man"),
-        # Alone, even capitalised, before a part of a compound, as Moses tokens have it.
+        # Alone, even capitalized, before a part of a compound, as Moses tokens have it.
         ("starter", "Starter motors and starter-generators", "Starter"),
         ("pupil", "The pupil's eye", "pupil"),
         ("c++", "Learn c++ now", "c++"),

@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from babelscope.language.german.analysis import German, Nominal, default_analyser, tokenise
+from babelscope.language.german.analysis import German, Nominal, default_analyzer, tokenize
 from babelscope.language.german.dictionaries import HanTaTagger, NounList
 from babelscope.language.german.morphology import AUXILIARIES, Person, other_number, principal_parts
 from babelscope.util.errors import BabelscopeError
@@ -19,11 +19,11 @@ from babelscope.util.errors import BabelscopeError
 
 @pytest.fixture(scope="module")
 def german() -> German:
-    return default_analyser()
+    return default_analyzer()
 
 
 def words(text: str) -> list[str]:
-    return [text[start:end] for start, end in tokenise(text)]
+    return [text[start:end] for start, end in tokenize(text)]
 
 
 @pytest.mark.parametrize(
@@ -44,19 +44,19 @@ def test_tokens(text: str, expected: list[str]) -> None:
 
 def test_offsets_give_the_words_back(german: German) -> None:
     text = "„Wirklich?“, fragte  sie – und lief weg."
-    assert all(text[token.start : token.end] == token.text for token in german.analyse(text).tokens)
+    assert all(text[token.start : token.end] == token.text for token in german.analyze(text).tokens)
 
 
 @pytest.mark.parametrize("letter", ["9", "a", "Ä"])
 def test_a_word_of_any_length_comes_back_whole_and_soon(german: German, letter: str) -> None:
     """The time of an analysis grows with the square of a word's length: this one would take an hour."""
     word = letter * 20_000
-    token = german.analyse(f"Das ist {word} hier.").tokens[2]
+    token = german.analyze(f"Das ist {word} hier.").tokens[2]
     assert (token.text, token.lemma.lower()) == (word, word.lower())
 
 
 def tag_of(german: German, text: str, word: str) -> str:
-    return next(token.tag for token in german.analyse(text).tokens if token.text == word)
+    return next(token.tag for token in german.analyze(text).tokens if token.text == word)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_readings_of_nouns(german: German) -> None:
 
 
 def test_replacing_tokens(german: German) -> None:
-    sentence = german.analyse("Der Hund bellt nicht laut.")
+    sentence = german.analyze("Der Hund bellt nicht laut.")
     tokens = {token.text: token for token in sentence.tokens}
     assert sentence.replaced((tokens["nicht"], "")) == "Der Hund bellt laut."
     assert (

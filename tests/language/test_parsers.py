@@ -293,7 +293,7 @@ def test_a_model_that_is_not_for_commercial_use_is_named(babelscope: Babelscope)
     Path("renamed.udpipe").write_bytes(FRENCH_MODEL.read_bytes())
     told = make_challenge(babelscope, "udpipe:renamed.udpipe")
     assert (
-        "the parser udpipe:renamed.udpipe has the licence CC BY-NC-SA 4.0: it is not for commercial use"
+        "the parser udpipe:renamed.udpipe has the license CC BY-NC-SA 4.0: it is not for commercial use"
         in told
     )
     assert told.count("CC BY-NC-SA") == 1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.language import base, registry
-from babelscope.language.base import Analysed, ErrorType, Language, Token, Variant, replace_word
+from babelscope.language.base import Analyzed, ErrorType, Language, Token, Variant, replace_word
 from babelscope.language.registry import (
     ERROR_TYPES,
     LANGUAGES,
@@ -17,7 +17,7 @@ from babelscope.language.registry import (
     error_type,
     error_types,
     language,
-    lemmatise,
+    lemmatize,
 )
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.contrast.method import ContrastSettings
@@ -38,17 +38,17 @@ _CACHED = (
 class Shouting:
     """Analyses a language whose words have no tags."""
 
-    def analyse(self, text: str) -> Analysed[Shouting]:
+    def analyze(self, text: str) -> Analyzed[Shouting]:
         spans = base.words_and_marks(text)
         tokens = (Token(text[a:b], a, b, "", text[a:b].lower()) for a, b in spans)
-        return Analysed(text, tuple(tokens), self)
+        return Analyzed(text, tuple(tokens), self)
 
 
-def _whispered(sentence: Analysed[Shouting]) -> list[Variant]:
+def _whispered(sentence: Analyzed[Shouting]) -> list[Variant]:
     return [replace_word(sentence, token, "hush") for token in sentence.tokens if token.text == "SHOUT"]
 
 
-def _hears_none(source: str, translation: Analysed[Shouting]) -> bool:
+def _hears_none(source: str, translation: Analyzed[Shouting]) -> bool:
     return "!" in source and all(token.text != "SHOUT" for token in translation.tokens)
 
 
@@ -58,7 +58,7 @@ LANGUAGE = Language(
     packages=("pytest",),
     install="shoutish",
     opener=Shouting,
-    lemmatiser=lambda: lambda words: [word.lower() for word in words],
+    lemmatizer=lambda: lambda words: [word.lower() for word in words],
 )
 ERROR = ErrorType(
     "whisper",
@@ -110,8 +110,8 @@ def test_every_language_has_its_own_code() -> None:
         BabelscopeError, match=r"no language 'da'; did you mean de\?|no language 'da'; known: de"
     ):
         language("da")
-    with pytest.raises(BabelscopeError, match="no analyser of Russian"):
-        language("ru").analyser()
+    with pytest.raises(BabelscopeError, match="no analyzer of Russian"):
+        language("ru").analyzer()
 
 
 def test_an_analysis_says_what_is_missing() -> None:
@@ -130,7 +130,7 @@ def test_a_language_of_a_plug_in_is_used_like_ours() -> None:
     pairs = list(make_pairs("whisper", ["a!", "b"], ["ein SHOUT", "nix"]))
     assert [pair.contrastive for pair in pairs] == [("ein Hush",)]
     assert measure_detector("whisper", ["a!", "b"], ["ein SHOUT", "nix"]).found == 1
-    assert lemmatise(["EIN SHOUT!"], "xs") == [["ein", "shout", "!"]]
+    assert lemmatize(["EIN SHOUT!"], "xs") == [["ein", "shout", "!"]]
     with pytest.raises(BabelscopeError, match="known: de, ru, uk"):
         open_morphology("xs")
 
@@ -153,7 +153,7 @@ def test_an_item_is_asked_about_in_the_language_of_its_type(monkeypatch: pytest.
         )
     ]
     # No German detector is asked about Shoutish, so German need not be installed.
-    monkeypatch.setattr(Language, "analyser", _only_shoutish)
+    monkeypatch.setattr(Language, "analyzer", _only_shoutish)
     assert detect_in_pairs(records) == [
         {"detected": {"reference": {"whisper": False}, "best": True, "contrastive": [True]}},
         {},

@@ -23,7 +23,7 @@ from babelscope.lab.grammar import suites
 from babelscope.lab.grammar.corpus import split_of
 from babelscope.lab.grammar.lexicon import SENSES
 from babelscope.lab.grammar.meaning import random_stream
-from babelscope.lab.grammar.oracle import realise_with_mistake
+from babelscope.lab.grammar.oracle import realize_with_mistake
 from babelscope.lab.grammar.sampling import sense_meaning
 from babelscope.lab.grammar.sentences import english_text
 from babelscope.language.cues import Cues, find_form, insert_cues, read_candidates, read_cues
@@ -107,7 +107,7 @@ def lab_items(n: int, seed: int, split: str = "test") -> TestSet:
     for pair, item in zip(pairs, suites.sense_items(n, seed, split, inserted=True), strict=True):
         if item["word"] in WORDS:
             sense = f"{item['word']}/{item['category']}"
-            more = {"gold": sense, "wrong": realise_with_mistake(pair, sense, rng)}
+            more = {"gold": sense, "wrong": realize_with_mistake(pair, sense, rng)}
             items.append(
                 AmbiguousSource.from_json({**item, "correct_sources": [], "incorrect_sources": [], **more})
             )

@@ -10,7 +10,7 @@ import pytest
 
 from babelscope.language.base import LONGEST
 from babelscope.language.cues import Cues, insert_cue, insert_cues, read_cues
-from babelscope.language.german.analysis import default_analyser, tokenise
+from babelscope.language.german.analysis import default_analyzer, tokenize
 from babelscope.language.german.errors.clause_omission import boundaries
 from babelscope.language.german.gender import _bare
 from babelscope.language.registry import detectors, error_type, error_types
@@ -30,8 +30,8 @@ def test_forty_thousand_characters_are_searched_in_no_time(repeated: str) -> Non
     text = (repeated * 40_000)[:40_000]
     begun = time.process_time()
     boundaries(text)
-    tokenise(text)
-    read = default_analyser().analyse(text[:20_000])
+    tokenize(text)
+    read = default_analyzer().analyze(text[:20_000])
     for detect in detectors().values():
         detect(text, read)
     assert time.process_time() - begun < 5
@@ -40,7 +40,7 @@ def test_forty_thousand_characters_are_searched_in_no_time(repeated: str) -> Non
 @pytest.mark.parametrize("repeated", REPEATED)
 def test_the_variants_of_the_longest_reference(repeated: str) -> None:
     text = (repeated * LONGEST)[:LONGEST]
-    read = default_analyser().analyse(text)
+    read = default_analyzer().analyze(text)
     begun = time.process_time()
     for each in error_types().values():
         for mode in each.modes or (None,):
@@ -55,12 +55,12 @@ def test_longer_references_are_left_out_and_counted() -> None:
     ):
         made = list(make_pairs("clause_omission", ["a"] * 3, texts))
     assert [pair.id for pair in made] == ["clause_omission/1", "clause_omission/3"]
-    assert error_type("clause_omission").variants(default_analyser().analyse(texts[1])) == []
+    assert error_type("clause_omission").variants(default_analyzer().analyze(texts[1])) == []
 
 
 def test_words_without_end() -> None:
     begun = time.process_time()
-    assert default_analyser().nouns.head("x" * 100_000 + "haus") == "Haus"
+    assert default_analyzer().nouns.head("x" * 100_000 + "haus") == "Haus"
     assert _bare("a" + "!" * 50_000 + "b" + "!" * 50_000) == "a" + "!" * 50_000 + "b"
     assert frequency_categories({("a", str(n)): n for n in range(100_000)})["a", "99999"] == "frequent"
     assert time.process_time() - begun < 10

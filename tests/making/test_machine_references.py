@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.core.system import Asked, Scored, sources_of
-from babelscope.language.german.analysis import tokenise
+from babelscope.language.german.analysis import tokenize
 from babelscope.making.machine_references import Outcome, assign_systems, changed_words, machine_references
 from babelscope.making.machine_tests import bias_rows
 from babelscope.metrics.chrf import pairwise_chrf
@@ -228,7 +228,7 @@ def test_bad_input_is_told_before_any_work() -> None:
 def test_what_was_changed_is_told_in_whole_words(
     correct: str, contrastive: str, right: tuple[str, str, int]
 ) -> None:
-    found = changed_words(correct, contrastive, tokenise)
+    found = changed_words(correct, contrastive, tokenize)
     assert (found.word, found.changed, found.start) == right
 
 

@@ -57,7 +57,7 @@ def files(tmp_path: Path) -> None:
     for number, name in enumerate(("work.en", "work.de", "work.t")):
         (tmp_path / name).write_text("".join(f"{line[number]}\n" for line in WORK), encoding="utf-8")
     (tmp_path / "wrong.tsv").write_text("cook\t138\n")
-    (tmp_path / "labour.tsv").write_text("occupation\twomen\ncook\t38\nnurse\t90\njudge\t30\nmover\t18\n")
+    (tmp_path / "labor.tsv").write_text("occupation\twomen\ncook\t38\nnurse\t90\njudge\t30\nmover\t18\n")
     senses = [("pen", ["stift", "füller"]), ("pen", ["gehege"]), ("cup", ["pokal"]), ("hat", ["hut"])]
     (tmp_path / "senses.jsonl").write_text(
         "".join(item(n, "none", extra={"word": word, "lemmas": own}) for n, (word, own) in enumerate(senses))
@@ -117,7 +117,7 @@ def test_lemmas_find_inflected_forms(babelscope: Babelscope, tmp_path: Path) -> 
 
 def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
     asked = ("make", "occupations", "--source", "work.en", "--target", "work.de", "--words", "q.json")
-    more = ("--distilled", "work.t", "--labour", "labour.tsv", "--to", "ratios.tsv")
+    more = ("--distilled", "work.t", "--labor", "labor.tsv", "--to", "ratios.tsv")
     done = babelscope(*asked, *more, "--tests", "wino.jsonl", "--save-tests", "told.jsonl", "--json")
     assert done.code == 0, done.err
     rows = rows_of(done.out)
@@ -160,7 +160,7 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((*SENSES, "--lemmas", "de", "--lemmatise", "de"), "exclude each other"),
+        ((*SENSES, "--lemmas", "de", "--lemmatize", "de"), "exclude each other"),
         ((*SENSES, "--tests", "senses.jsonl"), "it is about the test set of --save-tests"),
         ((*SENSES[:-1], "de"), "de:1 is neither a word, a tab and lemmas of a sense"),
         ((*SENSES[:4], "--target", "work.de", *SENSES[6:]), "en ends before line 7"),
@@ -171,11 +171,11 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
             "en has none of the occupations",
         ),
         (
-            ("make", "occupations", "--counts", "q.json", "--labour", "wrong.tsv"),
+            ("make", "occupations", "--counts", "q.json", "--labor", "wrong.tsv"),
             "wrong.tsv:1 is not an occupation, a tab and a percentage from 0 to 100",
         ),
         (
-            ("make", "occupations", "--counts", "q.json", "--labour", "lexicon.tsv"),
+            ("make", "occupations", "--counts", "q.json", "--labor", "lexicon.tsv"),
             "lexicon.tsv:2 is not an occupation, a tab and a percentage",
         ),
     ],

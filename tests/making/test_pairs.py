@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.language.german.analysis import German, default_analyser
+from babelscope.language.german.analysis import German, default_analyzer
 from babelscope.language.registry import (
     PAPER_TYPES,
     analysis_version,
@@ -30,7 +30,7 @@ from benchmarks.pairs_ud import ud_rows
 
 
 def made(type: str, text: str, mode: str | None = None, source: str = "It is not so.") -> list[str]:
-    variants = error_type(type).variants(default_analyser().analyse(text), mode, source=source)
+    variants = error_type(type).variants(default_analyzer().analyze(text), mode, source=source)
     assert all(variant.text != text for variant in variants)
     assert all(text[variant.start :].startswith(variant.word.split(" ")[0]) for variant in variants)
     return [variant.text for variant in variants]
@@ -138,7 +138,7 @@ def test_every_type_is_described(type: str) -> None:
     assert found.name == type
     assert found.definition.endswith(".")
     assert "\n" not in found.definition
-    assert found.variants(default_analyser().analyse("")) == []
+    assert found.variants(default_analyzer().analyze("")) == []
 
 
 def test_controls_are_the_implausible_types() -> None:
@@ -169,8 +169,8 @@ DETECTED = [
 def test_detectors(type: str, source: str, wrong: str, right: str) -> None:
     detect = error_type(type).detect
     assert detect is not None
-    assert detect(source, default_analyser().analyse(wrong))
-    assert not detect(source, default_analyser().analyse(right))
+    assert detect(source, default_analyzer().analyze(wrong))
+    assert not detect(source, default_analyzer().analyze(right))
 
 
 SOURCES = ["The dog and the cat sleep.", "", "It rains.", "The man sees the house."]
@@ -230,15 +230,15 @@ TWO_REFERENCES = ["Er kommt nicht.", "Sie singt das Lied."]
 TYPES = ["np_agreement", "polarity_particle_nicht_del", "compound"]
 
 
-def test_each_sentence_is_analysed_once_and_the_pairs_are_those_of_each_type_alone(
+def test_each_sentence_is_analyzed_once_and_the_pairs_are_those_of_each_type_alone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    analysed: list[str] = []
-    analyse = German.analyse
+    analyzed: list[str] = []
+    analyze = German.analyze
     with monkeypatch.context() as patch:
-        patch.setattr(German, "analyse", lambda self, text: analysed.append(text) or analyse(self, text))
+        patch.setattr(German, "analyze", lambda self, text: analyzed.append(text) or analyze(self, text))
         together = list(make_pairs(TYPES, TWO_SOURCES, TWO_REFERENCES, seed=3))
-    assert analysed == TWO_REFERENCES
+    assert analyzed == TWO_REFERENCES
     alone = [pair for each in TYPES for pair in make_pairs(each, TWO_SOURCES, TWO_REFERENCES, seed=3)]
     assert sorted(together, key=lambda pair: pair.id) == sorted(alone, key=lambda pair: pair.id)
     assert len(together) >= 2
@@ -318,7 +318,7 @@ def test_no_alarm_for_a_source_that_the_detector_cannot_tell_for() -> None:
             "Er sah keine, nicht eine.",
             "",
         ):
-            read = default_analyser().analyse(text)
+            read = default_analyzer().analyze(text)
             for name, detect in detectors().items():
                 alarm = detect(item.source, read)
                 assert can_detect(name, item.source) or not alarm, (name, item.source, text)

@@ -11,7 +11,7 @@ from collections import Counter
 
 import pytest
 
-from babelscope.language.german.analysis import default_analyser
+from babelscope.language.german.analysis import default_analyzer
 from babelscope.language.registry import error_type
 from babelscope.making.pairs import make_pairs
 
@@ -234,7 +234,7 @@ def test_an_omission_ends_in_one_mark() -> None:
 
 def made(type: str, text: str, mode: str | None = None, source: str = "It is not so.") -> list[str]:
     """The changed words of all variants, or for omissions what is left."""
-    variants = error_type(type).variants(default_analyser().analyse(text), mode, source=source)
+    variants = error_type(type).variants(default_analyzer().analyze(text), mode, source=source)
     return [each.text if type == "clause_omission" else each.changed for each in variants]
 
 
@@ -266,7 +266,7 @@ def test_what_is_left_out_and_what_is_left_are_clauses(text: str, left: list[str
 
 def test_names_are_no_things() -> None:
     text = "Wenn Puma und Adler wachsen, freut sich der Adler im Zoo an der Ostsee."
-    variants = error_type("placeholder_ding").variants(default_analyser().analyse(text))
+    variants = error_type("placeholder_ding").variants(default_analyzer().analyze(text))
     assert [text[each.start :].split()[0] for each in variants] == ["Adler", "Zoo"]
     assert all(each.start > 20 for each in variants), "the bare Adler may be a man"
     assert len(made("placeholder_ding", text, "as-released")) > 2
@@ -286,7 +286,7 @@ def test_a_word_of_degree_does_not_hide_the_genitive() -> None:
         ("Er wartet seit fast eines Jahres.", True),
         ("Er wartet seit fast einem Jahr.", False),
     ):
-        assert detect("", default_analyser().analyse(text)) is wrong
+        assert detect("", default_analyzer().analyze(text)) is wrong
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_bad_sentences_are_told_and_counted_as_without_parts(folder: Path, tmp_p
 
 
 def test_what_cannot_be_split_is_told(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(BabelscopeError, match="learnt from the whole corpus"):
+    with pytest.raises(BabelscopeError, match="learned from the whole corpus"):
         Search(corpus(folder, alignments=None)).split(10)
     (tmp_path / "short").write_text("0-0\n")
     with pytest.raises(BabelscopeError, match=rf"c\.en has {N}, .*short has 1"):

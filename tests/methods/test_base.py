@@ -17,7 +17,7 @@ from babelscope.core.system import Asked, Fingerprint, Scored, Target
 from babelscope.methods.base import Method, Settings, Setup, find_method, languages_of, method_names, set_up
 from babelscope.methods.cells import config_of, make_cells
 from babelscope.methods.measuring import check_reference_words, language_mismatch
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.runs.execute import run_method
 from babelscope.systems.chatter import Chatter, watched
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
@@ -292,7 +292,7 @@ def test_every_method_counts_it(
     row = next(row for row in result.rows if row.name == figure)
     assert row.counts["preamble"] == 1
     assert "cleaned" not in row.counts
-    told = " ".join(summarise(result, width=80).split())
+    told = " ".join(summarize(result, width=80).split())
     assert "a translation with words of the model before it" in told
     cleaned = next(row for row in run("yes", method, items, settings).rows if row.name == figure)
     assert (cleaned.counts["preamble"], cleaned.counts["cleaned"]) == (1, 1)
@@ -348,7 +348,7 @@ def test_a_summary_of_quality_says_it(tmp_path: Path, written: list[str], told: 
     result = bs.quality(
         bs.open_system(f"file:{tmp_path}/out"), bs.load(f"parallel:{tmp_path}/in,{tmp_path}/ref")
     )
-    kept = " ".join(summarise(result, width=200).split())
+    kept = " ".join(summarize(result, width=200).split())
     assert ("its translations are in the language en, the references in es" in kept) == told
 
 
@@ -371,7 +371,7 @@ def test_the_test_set_is_checked_as_a_whole() -> None:
         check_reference_words([*items(GERMAN[:2]), *items(CHINESE)], ["ribes"], "")
 
 
-def test_each_language_is_checked_with_its_own_tokeniser() -> None:
+def test_each_language_is_checked_with_its_own_tokenizer() -> None:
     mixed = [*items(GERMAN, "de"), *items(CHINESE, "zh"), *items(THAI, "tha_Thai")]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -402,7 +402,7 @@ def test_the_signature_says_what_was_chosen(method: str, metric: str) -> None:
     assert "|tokenize:intl|" in signed(method, items(CHINESE, "zh"), tokenize="intl", **by_bleu)
 
 
-def test_items_without_references_need_no_tokeniser() -> None:
+def test_items_without_references_need_no_tokenizer() -> None:
     japanese = SourceSentence("1", "Hello.", target_language="ja")
     assert languages_of([japanese]) == frozenset()
     check_reference_words([japanese], ["bleu"], "")  # whether MeCab is installed or not

@@ -253,7 +253,7 @@ def test_the_bound_of_kqrg_is_the_scale_s_or_the_caller_s() -> None:
             quality_bound(metric)
     assert kqrg([25.0, 25.0], bound=25.0) == pytest.approx(1)
     assert kqrg([5.0, 4.0], bound=10.0) == pytest.approx(kqrg([0.5, 0.4]))
-    assert kqrg([5.0, 4.0], normalise="ideal", bound=10.0) == kqrg([5.0, 4.0], normalise="ideal")
+    assert kqrg([5.0, 4.0], normalize="ideal", bound=10.0) == kqrg([5.0, 4.0], normalize="ideal")
 
 
 def test_what_is_outside_counts_by_content_with_a_bound_if_named(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_by_hand() -> None:
     assert krg([0.5, 0.9, 0.1]) == pytest.approx(model / ideal)
     gains = 0.5 / 1 + 0.9 / math.log2(3) + 0.1 / 2
     assert kqrg([0.5, 0.9, 0.1]) == pytest.approx(gains / (1 + 1 / math.log2(3) + 1 / 2))
-    assert kqrg([0.5, 0.9, 0.1], normalise="ideal") == pytest.approx(
+    assert kqrg([0.5, 0.9, 0.1], normalize="ideal") == pytest.approx(
         gains / (0.9 + 0.5 / math.log2(3) + 0.1 / 2)
     )
 
@@ -74,7 +74,7 @@ def test_ranges(qualities: list[float]) -> None:
     assert 0 < krg(qualities) <= 1 + 1e-12
     assert 0 <= kqrg(qualities) <= 1 + 1e-12
     if any(qualities):
-        assert kqrg(qualities) <= kqrg(qualities, normalise="ideal") + 1e-12 <= 1 + 1e-9
+        assert kqrg(qualities) <= kqrg(qualities, normalize="ideal") + 1e-12 <= 1 + 1e-9
 
 
 @given(LISTS)
@@ -83,7 +83,7 @@ def test_a_perfect_order_is_1_ties_or_not(qualities: list[float]) -> None:
     assert krg(falling) == pytest.approx(1)
     assert krg(qualities) <= krg(falling) + 1e-12
     if any(qualities):
-        assert kqrg(falling, normalise="ideal") == pytest.approx(1)
+        assert kqrg(falling, normalize="ideal") == pytest.approx(1)
 
 
 @given(LISTS, st.randoms(use_true_random=False))
@@ -148,8 +148,8 @@ def test_lists_too_short_have_no_figure() -> None:
     assert math.isnan(random_krg([0.3]))
     assert math.isnan(kqrg([]))
     assert kqrg([0.3]) == pytest.approx(0.3)
-    assert math.isnan(kqrg([0.0, 0.0], normalise="ideal"))
-    assert math.isnan(kqrg([-1.0, -2.0], normalise="ideal"))
+    assert math.isnan(kqrg([0.0, 0.0], normalize="ideal"))
+    assert math.isnan(kqrg([-1.0, -2.0], normalize="ideal"))
     assert kqrg([0.0, 0.0]) == 0
 
 

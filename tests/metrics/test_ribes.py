@@ -134,12 +134,12 @@ def test_the_official_programs_figures(
 ) -> None:
     from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-    tokenise = Tokenizer13a()
+    tokenize = Tokenizer13a()
     target = pair[-2:]
 
     def read(path: str) -> list[list[str]]:
         lines = (shared / "data" / "newstest" / path).read_text("utf-8").split("\n")[:-1]
-        return [tokenise(line).split() for line in lines]
+        return [tokenize(line).split() for line in lines]
 
     outputs, references = read(f"out/{pair}/wmt13.{system}.{target}"), read(f"text/wmt13.{target}")
     scores = [sentence_ribes(*each) for each in zip(outputs, [[one] for one in references], strict=True)]

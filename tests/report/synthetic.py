@@ -57,7 +57,7 @@ def contrast_run(
         labels = {"method": "contrast", "system": system, "tests": tests}
         rows += [
             Row(row.name, row.estimate, {**labels, **row.labels}, row.counts)
-            for row in METHOD.summarise(own, settings, 0)
+            for row in METHOD.summarize(own, settings, 0)
         ]
         records += own
     manifest = {

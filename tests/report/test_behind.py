@@ -181,7 +181,7 @@ MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[s
 
 
 def random_group(name: str, given: Mapping[str, Any], seed: int) -> Group:
-    """Two systems with random answers to the same items, judged and summarised by the method itself."""
+    """Two systems with random answers to the same items, judged and summarized by the method itself."""
     method, make = find_method(name), MADE[name][0]
     settings: Settings = method.settings.model_validate(dict(given))
     rng = random.Random(f"{name}{given}{seed}")
@@ -197,7 +197,7 @@ def random_group(name: str, given: Mapping[str, Any], seed: int) -> Group:
         records = method.complete(judged, settings)
         cell = RandomCell(
             name,
-            method.summarise(records, settings, 0),
+            method.summarize(records, settings, 0),
             records,
             settings.model_dump(mode="json"),
             method.comparable(settings),

@@ -103,7 +103,7 @@ def test_items_can_be_searched_filtered_sorted_and_paged(new_page: NewPage, lab_
     assert 1 <= box.locator(".item").count() <= 3
     box.get_by_label("Search").fill("no such words in it")
     assert box.locator(".count").inner_text() == "0 of 24 items"
-    # The translations that part are underlined, and coloured by what that is worth.
+    # The translations that part are underlined, and colored by what that is worth.
     box.get_by_label("Search").fill("")
     assert (
         box.locator(".tok.parted[class*=' p']").count() + box.locator(".tok.parted[class*=' m']").count() > 2

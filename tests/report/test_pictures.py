@@ -126,8 +126,8 @@ def test_names_find_a_place_however_many_stand_at_one_spot() -> None:
     assert drawn(Scatter(dots, "x", "y")).count(">name ") == 40
 
 
-def test_the_seventh_system_has_a_colour_and_a_shape_of_its_own() -> None:
-    """The style sheet has six colours: a class beyond them would leave a line black."""
+def test_the_seventh_system_has_a_color_and_a_shape_of_its_own() -> None:
+    """The style sheet has six colors: a class beyond them would leave a line black."""
     systems = tuple(f"s{number}" for number in range(9))
     point = Point(0.5, 0.4, 0.6)
     charts: list[Chart] = [
@@ -142,10 +142,10 @@ def test_the_seventh_system_has_a_colour_and_a_shape_of_its_own() -> None:
         Cloud([Dots(name, [(-0.1 * n, 0.5) for n in range(20)]) for name in systems], "x", "y", -3.0),
     ]
     for chart in charts:
-        colours = re.findall(
+        colors = re.findall(
             r"\bs(\d+)\b", " ".join(re.findall(r'class="([^"]*)"', drawn(chart, systems=systems)))
         )
-        assert set(colours) <= set("012345")
+        assert set(colors) <= set("012345")
     marks = re.findall(
         r'<path d="([^"]*)" transform="[^"]*" class="mark (s\d)', drawn(charts[0], systems=systems)
     )
@@ -185,11 +185,11 @@ def test_marks_stay_between_the_axis_and_the_edge_however_many_lines_there_are(n
     assert [sum(places[0::2]) / number, sum(places[1::2]) / number] == pytest.approx(middle, abs=0.1)
 
 
-def test_more_groups_than_colours_differ_in_shape() -> None:
+def test_more_groups_than_colors_differ_in_shape() -> None:
     marks = [Mark(f"s{each}", Point(each), Point(each), f"s{each}") for each in range(9)]
     found = draw_against(marks, title="t", x_label="x", y_label="y")
     shapes = re.findall(r'<path d="([^"]*)" transform="[^"]*" fill="([^"]*)"><title>(s\d)<', found)
-    assert len({(shape, colour) for shape, colour, _ in shapes}) == 9
+    assert len({(shape, color) for shape, color, _ in shapes}) == 9
 
 
 # -- Sankey diagrams -----------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def test_hostile_text_stays_text(text: str) -> None:
         title=text,
         description=text,
         labels={"b": text},
-        colours={text: text},
+        colors={text: text},
         headings=[text],
     )
     picture = ElementTree.fromstring(made)

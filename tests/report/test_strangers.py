@@ -35,7 +35,7 @@ def change(folder: Path, name: str, how: Callable[[Any], Any]) -> None:
         path.write_text(json.dumps(how(json.loads(path.read_text("utf-8")))), encoding="utf-8")
 
 
-def relabelled(folder: Path, labels: list[str], count: int = 8) -> Path:
+def relabeled(folder: Path, labels: list[str], count: int = 8) -> Path:
     """A run with one method under several labels, each with sentences of its own."""
     parts = [
         contrast_run(folder.parent / f"{folder.name}-{n}", count, systems=["one"]) for n in range(len(labels))
@@ -78,7 +78,7 @@ LABELS = [
 
 
 def test_every_id_is_there_once_and_links_lead_to_their_own(tmp_path: Path) -> None:
-    text = render(collect([read_run(relabelled(tmp_path / "run", LABELS))]))
+    text = render(collect([read_run(relabeled(tmp_path / "run", LABELS))]))
     page = Page(text)
     ids = Counter(page.attributes("id"))
     # Pictures of equal sections are equal, and so are their ids.
@@ -97,13 +97,13 @@ def test_every_id_is_there_once_and_links_lead_to_their_own(tmp_path: Path) -> N
 
 
 def test_plain_labels_keep_their_addresses(tmp_path: Path) -> None:
-    report = collect([read_run(relabelled(tmp_path / "run", ["contrast", "Second try", "space"]))])
+    report = collect([read_run(relabeled(tmp_path / "run", ["contrast", "Second try", "space"]))])
     assert {section.key for section in report.sections} == {"contrast", "second-try", "space"}
 
 
 def test_sections_show_their_own_items_in_a_browser(tmp_path: Path, new_page: NewPage) -> None:
     labels = ["対照", "صحيح", "ab", "AB"]
-    path = write_report([relabelled(tmp_path / "run", labels)], tmp_path / "page.html")
+    path = write_report([relabeled(tmp_path / "run", labels)], tmp_path / "page.html")
     page = new_page(offline=True)
     page.goto(f"file://{path}")
     boxes = page.locator(".explorer")
@@ -210,7 +210,7 @@ def test_large_items_are_shown_in_bounded_time(size: int, tmp_path: Path, new_pa
     page = new_page(offline=True)
     page.goto(f"file://{path}#items-contrast?")
     page.locator(".item").first.wait_for()
-    assert "too long: tokens are not coloured or marked" in str(page.locator(".item").first.text_content())
+    assert "too long: tokens are not colored or marked" in str(page.locator(".item").first.text_content())
     assert page.locator("*").count() < 3000
 
 

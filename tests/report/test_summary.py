@@ -14,7 +14,7 @@ from babelscope.core.comparison import Group
 from babelscope.core.results import Result, number
 from babelscope.methods.contrast.figures import with_interval
 from babelscope.methods.view import complement
-from babelscope.report.summary import MOST_LINES, everything, summarise
+from babelscope.report.summary import MOST_LINES, everything, summarize
 from babelscope.runs.execute import run_method
 from babelscope.testsets import MinimalPair
 from tests.support.toy_fixtures import Babelscope
@@ -69,7 +69,7 @@ def test_a_large_study_is_told_in_forty_lines(
 
 
 def test_worst_comes_first(result: Result) -> None:
-    text = summarise(result, width=80)
+    text = summarize(result, width=80)
     tags = re.findall(r"^  (Errors|Weakness|Forced|None seen|Controls|Note)\b", text, re.MULTILINE)
     order = ["Errors", "Weakness", "Forced", "Note", "Controls", "None seen"]
     assert tags == sorted(tags, key=order.index)
@@ -77,7 +77,7 @@ def test_worst_comes_first(result: Result) -> None:
 
 
 def test_figures_are_those_of_the_rows(result: Result) -> None:
-    text = summarise(result, width=200)
+    text = summarize(result, width=200)
     for row in result.rows:
         if row.name == row.labels.get("phenomenon"):
             errors = complement(row.estimate)
@@ -103,16 +103,16 @@ def test_all_prints_every_row_at_any_width(result: Result) -> None:
 
 def test_at_any_height_what_is_left_out_is_said(result: Result) -> None:
     for most, width in itertools.product(range(24, 41), (60, 80)):
-        lines = summarise(result, width=width, most=most).split("\n")
+        lines = summarize(result, width=width, most=most).split("\n")
         assert len(lines) <= most
-        whole = summarise(result, width=width, most=200)
+        whole = summarize(result, width=width, most=200)
         for line in whole.split("\n"):
             assert line in lines or any(each.lstrip().startswith("… ") for each in lines)
 
 
 def test_skipped_items_are_told(result: Result) -> None:
     unanswered = [{"id": "7", "unanswered": "the server was asleep"}]
-    told = summarise(
+    told = summarize(
         Result(result.config, result.rows, result.records, None, unanswered, groups=result.groups), width=80
     )
     assert "left out: 1 items, the first being 7" in told.replace("\n  ", " ")
@@ -120,14 +120,14 @@ def test_skipped_items_are_told(result: Result) -> None:
 
 def test_names_cannot_steer_the_terminal() -> None:
     result = run_method("contrast", ToySystem("toy:\x1b[31m\u202e"), PAIRS)
-    assert not {"\x1b", "\u202e"} & set(summarise(result, width=80) + everything(result, [], width=80))
+    assert not {"\x1b", "\u202e"} & set(summarize(result, width=80) + everything(result, [], width=80))
 
 
-def test_a_method_without_a_view_is_summarised_by_its_figures(
+def test_a_method_without_a_view_is_summarized_by_its_figures(
     monkeypatch: pytest.MonkeyPatch, result: Result
 ) -> None:
     monkeypatch.setattr("babelscope.report.sections.find_view", lambda _kind: None)
-    text = summarise(result, width=80)
+    text = summarize(result, width=80)
     assert "all" in text
     assert "discrepancy" in text
     assert "method contrast" in text

@@ -8,7 +8,7 @@ from babelscope.core.page import Answer, count_of
 from babelscope.core.results import Record
 from babelscope.methods.condition.view import answer as conditioning_answer
 from babelscope.methods.condition.view import mark_difference
-from babelscope.methods.contrast.view import answer, colour_tokens, margin
+from babelscope.methods.contrast.view import answer, color_tokens, margin
 from babelscope.methods.view import items_that
 from babelscope.report.examples import (
     Example,
@@ -49,7 +49,7 @@ def pair(prefix: int, right: float, wrong: float) -> Record:
 
 
 def test_tokens_have_their_difference_and_the_stretch_that_differs_its_sum() -> None:
-    ours, theirs = colour_tokens(pair(2, -3.0, -1.0), 1)
+    ours, theirs = color_tokens(pair(2, -3.0, -1.0), 1)
     assert ours == [
         ("▁0", None),
         ("▁1", None),
@@ -62,14 +62,14 @@ def test_tokens_have_their_difference_and_the_stretch_that_differs_its_sum() -> 
 
 
 def test_of_a_long_shared_beginning_the_end_is_kept() -> None:
-    ours, theirs = colour_tokens(pair(30, -3.0, -1.0), 1)
+    ours, theirs = color_tokens(pair(30, -3.0, -1.0), 1)
     assert [token[0] for token in ours[:6]] == ["…", "▁25", "▁26", "▁27", "▁28", "▁29"]
     assert ours[:6] == theirs[:6]
 
 
-def test_an_impossible_variant_has_a_finite_colour_and_is_no_rival() -> None:
+def test_an_impossible_variant_has_a_finite_color_and_is_no_rival() -> None:
     record = pair(2, -3.0, -1.0)
-    ours, _ = colour_tokens(record, 0)
+    ours, _ = color_tokens(record, 0)
     assert all(token[1] is None or abs(token[1]) <= 100 for token in ours)
     assert margin(record) == -0.5
     assert dict(answer(record, {}).lines())["with the error"][2][0] == "▁die"
@@ -145,8 +145,8 @@ def test_words_far_from_marked_ones_are_left_out_and_that_is_shown() -> None:
     assert with_marks(near_marks(marked, 1)) == "eins *zwei* drei … acht *neun* zehn."
     assert with_marks(near_marks(marked, 2)) == "eins *zwei* drei vier, … sieben acht *neun* zehn."
     assert with_marks(near_marks(marked, 9)) == with_marks(marked)
-    neighbours = mark_words(text, [(5, 9), (10, 14)])
-    assert with_marks(near_marks(neighbours, 1)) == "eins *zwei* *drei* vier, …"
+    neighbors = mark_words(text, [(5, 9), (10, 14)])
+    assert with_marks(near_marks(neighbors, 1)) == "eins *zwei* *drei* vier, …"
     assert with_marks(near_marks(mark_words(text, []))) == text
 
 

@@ -172,7 +172,7 @@ def test_sources_in_the_first_column_are_no_translations(tmp_path: Path) -> None
         run_study(study(tmp_path, '"file:both.tsv?format=tsv"', "one"), out=tmp_path / "run")
 
 
-def test_json_lines_are_recognised_or_refused(tmp_path: Path) -> None:
+def test_json_lines_are_recognized_or_refused(tmp_path: Path) -> None:
     write(tmp_path / "output.txt", ['{"source": "a 0", "translation": "ab"}'] * 6)
     with pytest.raises(
         BabelscopeError, match=r"output.txt:1 is a JSON object, no translation; say format=log"

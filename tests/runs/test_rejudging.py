@@ -41,7 +41,7 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "space": (
         "lab:parallel?n=4",
         {"k": 2, "samples": 4, "budget_expansions": 50},
-        {"metric": ("ter", "chrf"), "normalise": "ideal", "mbr_samples": 2, "unresolved": "keep"},
+        {"metric": ("ter", "chrf"), "normalize": "ideal", "mbr_samples": 2, "unresolved": "keep"},
     ),
 }
 

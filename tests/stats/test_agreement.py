@@ -18,7 +18,7 @@ from babelscope.stats.agreement import (
     THIRD_SENSE,
     TOO_BAD,
     WRONG,
-    Judgement,
+    Judgment,
     Task,
     Verdict,
     cohens_kappa,
@@ -28,7 +28,7 @@ from babelscope.stats.agreement import (
     krippendorffs_alpha,
     mucow_agreement,
     parse_earlier,
-    parse_judgements,
+    parse_judgments,
     parse_verdicts,
     rank_agreement,
     reduced,
@@ -38,9 +38,9 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import read_json_lines
 
 
-def annotator(*labels: str, gold: str = "") -> dict[str, Judgement]:
+def annotator(*labels: str, gold: str = "") -> dict[str, Judgment]:
     return {
-        str(n): Judgement(str(n), label, f"s{n}", "pen", gold, n) for n, label in enumerate(labels) if label
+        str(n): Judgment(str(n), label, f"s{n}", "pen", gold, n) for n, label in enumerate(labels) if label
     }
 
 
@@ -125,7 +125,7 @@ def test_binary_labels() -> None:
         annotator(BOTH, THIRD_SENSE, ILL_DEFINED, WRONG),
     ]
     for each in reduced(both, "mucow"):
-        assert [judgement.label for judgement in each.values()] == [CORRECT, WRONG, WRONG]
+        assert [judgment.label for judgment in each.values()] == [CORRECT, WRONG, WRONG]
     ours = [annotator(BOTH, TOO_BAD, MALE, gold=FEMALE)]
     assert [each.label for each in reduced(ours, "winomt")[0].values()] == [FEMALE, MALE, MALE]
 
@@ -150,7 +150,7 @@ def test_a_challenge_is_real_where_its_translation_was_judged() -> None:
     ],
 )
 def test_what_an_annotator_finds_right(task: Task, label: str, gold: str, right: bool | None) -> None:
-    assert is_right(Judgement("1", label, gold=gold), task) is right
+    assert is_right(Judgment("1", label, gold=gold), task) is right
 
 
 def test_weighted_agreement_on_winomt() -> None:
@@ -162,7 +162,7 @@ def test_weighted_agreement_on_winomt() -> None:
     ]
     row = winomt_agreement(two, verdicts)
     assert row.estimate.value == pytest.approx((0 + 2 + 2) / (2 + 4 + 2))
-    assert row.counts == {"judgements": 6, "agreed": 3, "unknown": 2, "missing": 0}
+    assert row.counts == {"judgments": 6, "agreed": 3, "unknown": 2, "missing": 0}
     assert winomt_agreement(two, verdicts[:2]).counts["missing"] == 1
     with pytest.raises(
         BabelscopeError, match="v:9: row 0 is about 'other', but the annotators' is about 's0'"
@@ -179,8 +179,8 @@ def test_files_are_read_as_they_stand() -> None:
         "Source Sentence": "The nurse came.",
         "Word": "nurse",
     }
-    read = parse_judgements([("f:1", record)], "winomt")
-    assert read == {"7": Judgement("7", MALE, "The nurse came.", "nurse", FEMALE, 3)}
+    read = parse_judgments([("f:1", record)], "winomt")
+    assert read == {"7": Judgment("7", MALE, "The nurse came.", "nurse", FEMALE, 3)}
     rows = [
         {"Index": index, "Find entity? [Y/N]": found, "Gender? [M/F/N]": gender}
         for index, found, gender in (
@@ -192,9 +192,9 @@ def test_files_are_read_as_they_stand() -> None:
         )
     ]
     assert parse_earlier(rows, "old.csv") == {
-        "0": Judgement("0", MALE, row=0),
-        "1": Judgement("1", FEMALE, row=1),
-        "2": Judgement("2", BOTH, row=2),
+        "0": Judgment("0", MALE, row=0),
+        "1": Judgment("1", FEMALE, row=1),
+        "2": Judgment("2", BOTH, row=2),
     }
     with pytest.raises(BabelscopeError, match=r"old\.csv:3: row 0 stands there twice"):
         parse_earlier([rows[0], rows[0]], "old.csv")
@@ -215,7 +215,7 @@ def test_verdicts_are_read_as_they_stand() -> None:
 
 def test_earlier_annotations_are_compared_by_row() -> None:
     ours = annotator(MALE, FEMALE, TOO_BAD, BOTH, MALE)
-    earlier = {row: Judgement(row, MALE) for row in ("0", "1", "2", "4")}
+    earlier = {row: Judgment(row, MALE) for row in ("0", "1", "2", "4")}
     kappa, agreed = compare_with_earlier("a", ours, "old", earlier)
     assert kappa.labels == {"task": "winomt", "annotators": "a, old", "labels": "raw", "weighting": "none"}
     # What is too bad to tell is left out; rows that one side lacks are not common.
@@ -228,25 +228,25 @@ def test_a_lost_apostrophe_and_a_method_of_its_own() -> None:
     two = [annotator(CORRECT, WRONG), annotator(CORRECT, CORRECT)]
     patterns = [Verdict("", None, source="'s0", word="pen"), Verdict("", None, source="s1", word="pen")]
     patterns += [Verdict("", True, source=f"t{n}", word="pen") for n in range(2)]
-    assert mucow_agreement(two, patterns).counts["judgements"] == 4
+    assert mucow_agreement(two, patterns).counts["judgments"] == 4
     # A verdict is looked for under the source that pattern matching has; without one it is missing.
     said = [Verdict("", True, source="'s0", word="pen"), Verdict("", None, source="t0", word="pen")]
     row = mucow_agreement(two, patterns, verdicts=said)
-    assert row.counts == {"judgements": 2, "agreed": 2, "covered": 2, "missing": 1}
+    assert row.counts == {"judgments": 2, "agreed": 2, "covered": 2, "missing": 1}
     # Of the decided ones the method has a verdict on one, which is not pattern matching's: 2 of 2 + 1.
     assert row.estimate.value == pytest.approx(2 / 3)
 
 
 def test_agreement_on_what_pattern_matching_could_not_decide() -> None:
     two = [annotator(CORRECT, WRONG), annotator(CORRECT, CORRECT)]
-    # Decided: 6 of 8, so that 4 judgements stand for 12 decided ones.
+    # Decided: 6 of 8, so that 4 judgments stand for 12 decided ones.
     patterns = [Verdict("", None, source=f"s{n}", word="pen") for n in range(2)]
     patterns += [Verdict("", True, 1.0, source=f"t{n}", word="pen") for n in range(6)]
     sound = mucow_agreement(two, patterns)
-    assert sound.counts == {"judgements": 4, "agreed": 1, "covered": 12, "missing": 0}
+    assert sound.counts == {"judgments": 4, "agreed": 1, "covered": 12, "missing": 0}
     assert sound.estimate.value == pytest.approx(13 / 16)
     quirky = mucow_agreement(two, patterns, quirks=["shared-labels", "inflated-coverage"])
-    assert quirky.counts == {"judgements": 4, "agreed": 0, "covered": 16, "missing": 0}
+    assert quirky.counts == {"judgments": 4, "agreed": 0, "covered": 16, "missing": 0}
     # A method that is right about all but one of the decided ones, and calls the others correct.
     said = [Verdict("", True, source=f"s{n}", word="pen") for n in range(2)]
     said += [Verdict("", n > 0, source=f"t{n}", word="pen") for n in range(6)]
@@ -269,14 +269,14 @@ def test_agreement_on_what_pattern_matching_could_not_decide() -> None:
 )
 def test_bad_annotations_are_told(task: Task, record: dict[str, Any], told: str) -> None:
     with pytest.raises(BabelscopeError) as caught:
-        parse_judgements([("f:1", record)], task)
+        parse_judgments([("f:1", record)], task)
     assert told in str(caught.value)
 
 
 def test_other_bad_input_is_told() -> None:
     twice = {"label": CORRECT, "Sample ID": 1}
-    with pytest.raises(BabelscopeError, match="f:2: the sample '1' is labelled twice"):
-        parse_judgements([("f:1", twice), ("f:2", twice)], "mucow")
+    with pytest.raises(BabelscopeError, match="f:2: the sample '1' is labeled twice"):
+        parse_judgments([("f:1", twice), ("f:2", twice)], "mucow")
     for record, told in (
         ({"correct": "yes"}, "'correct' must be true, false or null"),
         ({"correct": True, "weight": -1}, "'weight' must be a number and not negative"),
@@ -301,8 +301,7 @@ def test_the_published_kappas(
 ) -> None:
     folder = shared / "data" / "human-validation" / task
     annotators = {
-        name: parse_judgements(read_json_lines(folder / f"en-de.annotator{name}.jsonl"), task)
-        for name in "12"
+        name: parse_judgments(read_json_lines(folder / f"en-de.annotator{name}.jsonl"), task) for name in "12"
     }
     kappas = [row for row in compare(annotators, task) if row.name == "kappa"]
     assert [(row.labels["labels"], round(row.estimate.value, 6), row.estimate.n) for row in kappas] == [
@@ -317,7 +316,7 @@ def test_one_annotator_is_enough_and_weights_count() -> None:
     # Only the fourth verdict is not the annotator's; the last one agrees, but weighs nothing.
     found = winomt_agreement([annotator(MALE, FEMALE, BOTH, MALE, FEMALE, gold=FEMALE)], verdicts)
     assert found.estimate.value == pytest.approx((3 + 1 + 1) / (3 + 1 + 1 + 2))
-    assert found.counts == {"judgements": 5, "agreed": 4, "unknown": 1, "missing": 0}
+    assert found.counts == {"judgments": 5, "agreed": 4, "unknown": 1, "missing": 0}
 
     def verdict(source: str, correct: bool | None, weight: float = 1.0) -> Verdict:
         return Verdict("", correct, weight, source, "pen")
@@ -328,16 +327,16 @@ def test_one_annotator_is_enough_and_weights_count() -> None:
     found = mucow_agreement([annotator(CORRECT, WRONG, CORRECT)], patterns, verdicts=own)
     # Right about s0 and t0; as many decided ones count as undecided ones, so that each of both weighs the same.
     assert found.estimate.value == pytest.approx((2 + 4) / (2 + 1 + 0.5 + 4 + 2))
-    assert found.counts == {"judgements": 3, "agreed": 1, "covered": 3, "missing": 0}
+    assert found.counts == {"judgments": 3, "agreed": 1, "covered": 3, "missing": 0}
 
 
 def test_the_covered_are_counted_in_whole_numbers() -> None:
     three = [annotator(CORRECT), annotator(CORRECT), annotator(WRONG)]
     patterns = [Verdict("", None if n == 0 else True, source=f"s{n}", word="pen") for n in range(20)]
-    # 19 of 20 are decided: for each judgement of the other one 19, whatever 1 - 0.95 is rounded to.
+    # 19 of 20 are decided: for each judgment of the other one 19, whatever 1 - 0.95 is rounded to.
     assert mucow_agreement(three, patterns).counts == {
-        "judgements": 3, "agreed": 1, "covered": 57, "missing": 0,
+        "judgments": 3, "agreed": 1, "covered": 57, "missing": 0,
     }  # fmt: skip
     # Pattern matching calls wrong what it does not know, as the last annotator does.
     quirky = mucow_agreement(three, patterns, quirks=["shared-labels", "inflated-coverage"])
-    assert quirky.counts == {"judgements": 3, "agreed": 3, "covered": 60, "missing": 0}
+    assert quirky.counts == {"judgments": 3, "agreed": 3, "covered": 60, "missing": 0}

@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.stats.agreement import Verdict, parse_judgements, rank_among_annotated
+from babelscope.stats.agreement import Verdict, parse_judgments, rank_among_annotated
 from babelscope.stats.regression import regress
 from tests.support.toy_fixtures import Babelscope
 
 
-def judgement(row: int, gold: str, label: str) -> dict[str, object]:
+def judgment(row: int, gold: str, label: str) -> dict[str, object]:
     return {"Sample ID": f"s{row}", "Index": row, "Gold Gender": gold, "label": [label]}
 
 
 def test_only_annotated_rows_are_ranked_within_their_category() -> None:
-    rows = [(f"f:{n}", judgement(n, "male", "Male")) for n in (0, 2, 3, 5)]
-    annotator = parse_judgements(rows, "winomt")
+    rows = [(f"f:{n}", judgment(n, "male", "Male")) for n in (0, 2, 3, 5)]
+    annotator = parse_judgments(rows, "winomt")
     weights = {0: 90.0, 1: 80.0, 2: 3.0, 3: 3.0, 4: 2.0, 5: 40.0}
     verdicts = [
         Verdict("", True, weight, row=row, category="female" if row == 5 else "male")
@@ -32,7 +32,7 @@ def test_only_annotated_rows_are_ranked_within_their_category() -> None:
 def test_the_command_offers_both(babelscope: Babelscope, tmp_path: Path) -> None:
     labels = {0: "Male", 1: "Female"}
     for name in ("a", "b"):
-        lines = [json.dumps(judgement(row, "male", label)) for row, label in labels.items()]
+        lines = [json.dumps(judgment(row, "male", label)) for row, label in labels.items()]
         (tmp_path / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
     # Right on row 0, wrong on row 1; of a test set of 100 rows, 99 and 1 below the surest.
     records = [

@@ -28,7 +28,7 @@ def toy(family: str = "marian", seed: int = 3, *, language: bool = False) -> Ope
 
 
 def warped(logs: torch.Tensor, drawing: Drawing) -> torch.Tensor:
-    """Log-probabilities [rows, vocabulary] after transformers' own processors, renormalised."""
+    """Log-probabilities [rows, vocabulary] after transformers' own processors, renormalized."""
     from transformers import (
         EpsilonLogitsWarper,
         TemperatureLogitsWarper,

@@ -49,7 +49,7 @@ class Request:
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Server
-    disable_nagle_algorithm = True  # or every answer waits 40 ms for an acknowledgement
+    disable_nagle_algorithm = True  # or every answer waits 40 ms for an acknowledgment
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

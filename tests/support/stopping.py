@@ -24,13 +24,13 @@ import babelscope.methods.base
 import babelscope.methods.condition
 import babelscope.methods.contrast
 from babelscope.core.system import Scored
-from babelscope.language.german.analysis import default_analyser
+from babelscope.language.german.analysis import default_analyzer
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Journal
 from tests.support.toys import ToySystem
 
 with contextlib.suppress(BabelscopeError):  # what it needs may not be installed
-    default_analyser()
+    default_analyzer()
 
 PART = "-- stored --"
 

@@ -75,7 +75,7 @@ def test_a_reason_stands_for_its_own_question_only() -> None:
     assert again.reasons == {(Question("a"), None): "no"}
 
 
-class Penalised(ToySystem):
+class Penalized(ToySystem):
     """A toy whose answer tells the penalty it was asked with."""
 
     length_penalty = 1.0
@@ -108,7 +108,7 @@ def wrapped(tmp_path: Path) -> dict[str, Callable[[Any], Any]]:
 
 @pytest.mark.parametrize("how", ["itself", "cached", "kept"])
 def test_the_penalty_of_a_call_is_passed_on(how: str, tmp_path: Path) -> None:
-    system = wrapped(tmp_path)[how](Penalised())
+    system = wrapped(tmp_path)[how](Penalized())
     assert properties(system).length_penalty == 1
 
     def said(penalty: float | None) -> str:

@@ -53,7 +53,7 @@ class Counting(ToySystem):
         self.batches.append(sources_of(questions))
         return super().translate(questions, beam=beam, n_best=n_best)
 
-    def detokenise(self) -> str:
+    def detokenize(self) -> str:
         return "passed through"
 
 
@@ -119,7 +119,7 @@ def test_a_cached_system_is_the_system(tmp_path: Path) -> None:
     system = cached(inner, tmp_path / "cache")
     assert (system.name, system.fingerprint) == ("someone", inner.fingerprint)
     assert capabilities(system) == capabilities(inner) == {"translate", "score", "sample"}
-    assert system.detokenise() == "passed through"
+    assert system.detokenize() == "passed through"
     with pytest.raises(AttributeError):
         _ = system.nothing
 

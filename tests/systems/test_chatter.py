@@ -1,4 +1,4 @@
-"""Chatter: recognised where it stands, never in a clean translation, cut off only if asked for."""
+"""Chatter: recognized where it stands, never in a clean translation, cut off only if asked for."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CLEAN = [
     ("Translation: the process of changing.", "Übersetzung: der Vorgang des Veränderns."),
     ("The translation reads as follows.", "Die Übersetzung lautet: wie folgt."),
     ("Note: the door is open.", "Hinweis: Die Tür ist offen."),
-    ("The door (note the colour) is open.", "Die Tür (Hinweis auf die Farbe) ist offen."),
+    ("The door (note the color) is open.", "Die Tür (Hinweis auf die Farbe) ist offen."),
     ("A and B are letters.", '"A" und "B" sind Buchstaben, ebenso wie "C"'),
     ("It starts at 12:30.", "Es beginnt um 12:30."),
     ("Three things: a, b, c.", "Drei Dinge: a, b, c."),

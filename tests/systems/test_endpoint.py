@@ -153,7 +153,7 @@ def test_other_refusals_are_final(serve, code):
 
 
 @pytest.mark.parametrize("said", ["1", "date"])
-def test_retry_after_is_honoured(serve, said):
+def test_retry_after_is_honored(serve, said):
     # Dates have whole seconds, so that two ahead are more than one.
     server = serve(
         failing(
@@ -308,7 +308,7 @@ class ToyModel:
         self.pattern, self.bos = re.compile(tokens), bos
 
     def probability(self, before, after):
-        """p(after | before), characters or EOS; the weights are arbitrary, and normalised."""
+        """p(after | before), characters or EOS; the weights are arbitrary, and normalized."""
         weights = {c: 1 + (ord(before[-1]) * 7 + ord(c[-1]) * 13) % 11 for c in (*ALPHABET, EOS)}
         return weights[after] / sum(weights.values())
 

@@ -441,7 +441,7 @@ def test_options_of_a_command_line() -> None:
             lists_spec(wrong)
 
 
-def test_detokenised_on_request(tmp_path: Path) -> None:
+def test_detokenized_on_request(tmp_path: Path) -> None:
     pytest.importorskip("sacremoses", reason="detokenize= needs sacremoses")
     found = regions(tmp_path / "out", "0 ||| Das ist &quot; gut &quot; , ja . ||| -1\n", detokenize="de")
     assert scored_texts(found[0]) == [('Das ist "gut", ja.', -1.0)]

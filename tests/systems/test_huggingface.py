@@ -116,7 +116,7 @@ def test_beam_search_is_that_of_transformers(
         assert system.tokens.ids_of(scored) == output[: len(scored.tokens)]
 
 
-def test_texts_that_do_not_survive_tokenisation_are_noted(opened: Callable[[str], HuggingFace]) -> None:
+def test_texts_that_do_not_survive_tokenization_are_noted(opened: Callable[[str], HuggingFace]) -> None:
     kept, spaces, unknown = opened("marian").score(
         [(SOURCES[0], TARGETS[0]), (SOURCES[0], "der  alte Mann"), (SOURCES[0], "der Ω")]
     )

@@ -115,7 +115,10 @@ SPOILT: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     "NaN": (first_token(logprob=math.nan), "must be a natural log of at most 0"),
     "no number": (first_token(logprob="-1"), "has '-1' as the log-probability of token"),
     "true": (first_token(logprob=True), "has True as the log-probability of token"),
-    "misspelt": (first_token(token="x", bytes=[120]), "its tokens 'x.*log-probabilities are of another text"),
+    "misspelled": (
+        first_token(token="x", bytes=[120]),
+        "its tokens 'x.*log-probabilities are of another text",
+    ),
     "filtered": (
         lambda choice: choice.update(finish_reason="content_filter"),
         "drawn to its end .*content_filter",

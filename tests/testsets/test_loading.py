@@ -306,7 +306,7 @@ def known(monkeypatch: pytest.MonkeyPatch, content: bytes = MODEL) -> NamedSet:
 
 
 def in_pieces(
-    content: bytes, first: int, asked: list[str], *, etag: str = '"one"', honours: bool = True
+    content: bytes, first: int, asked: list[str], *, etag: str = '"one"', honors: bool = True
 ) -> Answer:
     """Breaks after `first` bytes of each answer, and sends the rest where asked for it by Range."""
 
@@ -314,14 +314,14 @@ def in_pieces(
         wanted = handler.headers.get("Range", "")
         asked.append(wanted)
         found = re.fullmatch(r"bytes=(\d+)-", wanted)
-        begin = int(found[1]) if found and honours else 0
+        begin = int(found[1]) if found and honors else 0
         handler.send_response(206 if begin else 200)
         handler.send_header("ETag", etag)
         handler.send_header("Content-Length", str(len(content) - begin))
         if begin:
             handler.send_header("Content-Range", f"bytes {begin}-{len(content) - 1}/{len(content)}")
         handler.end_headers()
-        end = len(content) if not honours and len(asked) > 1 else begin + first
+        end = len(content) if not honors and len(asked) > 1 else begin + first
         handler.wfile.write(content[begin:end])
 
     return answer
@@ -354,13 +354,13 @@ def test_the_real_french_model_is_downloaded_and_parses(
     monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path))
     done = babelscope("data", "get", f"udpipe/{FRENCH}", "--json")
     got = json.loads(done.out)
-    assert (got["status"], got["licence"]) == ("downloaded", "CC BY-NC-SA 4.0")
-    assert "licence: CC BY-NC-SA 4.0" in done.err
+    assert (got["status"], got["license"]) == ("downloaded", "CC BY-NC-SA 4.0")
+    assert "license: CC BY-NC-SA 4.0" in done.err
     assert asked == ["", "bytes=1500000-", "bytes=3000000-"]
     here = Path(got["path"])
     assert here.read_bytes() == path.read_bytes()
     origin = read_origin(here)
-    assert origin["licence"] == "CC BY-NC-SA 4.0"
+    assert origin["license"] == "CC BY-NC-SA 4.0"
     assert origin["url"].startswith(server.url)
     assert origin["digest"] == f"git blob SHA-1 {got['git_blob']}"
     assert origin["url"] in babelscope("data", "show", f"udpipe/{FRENCH}").out
@@ -400,17 +400,17 @@ def test_a_file_that_grows_without_end_is_given_up(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("honours", [True, False])
+@pytest.mark.parametrize("honors", [True, False])
 def test_a_dropped_connection_is_gone_on_with(
-    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch, honours: bool
+    tmp_path: Path, server: Any, monkeypatch: pytest.MonkeyPatch, honors: bool
 ) -> None:
     """Where the server knows no ranges, the file is begun again."""
     model = known(monkeypatch)
     asked: list[str] = []
-    server.answers = [in_pieces(MODEL, 4000, asked, honours=honours)]
+    server.answers = [in_pieces(MODEL, 4000, asked, honors=honors)]
     (fetched,) = fetch(model, tmp_path)
     assert fetched.path.read_bytes() == MODEL
-    assert asked == ["", "bytes=4000-", "bytes=8000-"][: 3 if honours else 2]
+    assert asked == ["", "bytes=4000-", "bytes=8000-"][: 3 if honors else 2]
 
 
 def test_the_rest_is_asked_for_only_of_the_same_file(
@@ -437,8 +437,8 @@ def test_without_a_network_one_sentence_says_what_is_missing(
     monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path / "data"))
     done = babelscope("data", "get", "udpipe/german-gsd")
     assert done.code == 1
-    licence, error = done.err.splitlines()
-    assert licence == "udpipe/german-gsd (jwijffels/udpipe.models.ud.2.5); licence: CC BY-NC-SA 4.0"
+    license, error = done.err.splitlines()
+    assert license == "udpipe/german-gsd (jwijffels/udpipe.models.ud.2.5); license: CC BY-NC-SA 4.0"
     assert error.startswith(f"babelscope: error: {server.url}/jwijffels/udpipe.models.ud.2.5/17d6bbfb")
     missing = tmp_path / "data" / "udpipe" / "german-gsd-ud-2.5-191206.udpipe"
     assert error.endswith(f"put the file at {missing} yourself, or try again with a connection")

@@ -20,7 +20,7 @@ from babelscope.stats.agreement import (
     LABELS,
     REDUCTIONS,
     Annotator,
-    Judgement,
+    Judgment,
     cohens_kappa,
     compare,
     is_right,
@@ -28,7 +28,7 @@ from babelscope.stats.agreement import (
     weight_of,
     weighted,
 )
-from babelscope.stats.agreement import Task as Labelled
+from babelscope.stats.agreement import Task as Labeled
 from babelscope.stats.correlation import correlation, human_correlations
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import LocatedRecord, json_number, shorten
@@ -41,7 +41,7 @@ Judged = Mapping[str, Sequence[tuple[Answered, str | None, bool | None]]]
 
 
 @dataclass(frozen=True, slots=True)
-class AutomaticJudgement:
+class AutomaticJudgment:
     """A method's verdict or score on one item, and where it was read."""
 
     place: str
@@ -54,12 +54,12 @@ class AutomaticJudgement:
     translation: str | None = None
 
 
-class AutomaticJudgements:
+class AutomaticJudgments:
     """A method's verdicts or scores, by item and system."""
 
     def __init__(self, rows: Iterable[tuple[str, Mapping[str, Any]]], field: str | None = None) -> None:
         """Read the number in `field` of each record; the verdict without `field`."""
-        self.by_item: dict[str, dict[str, AutomaticJudgement]] = {}
+        self.by_item: dict[str, dict[str, AutomaticJudgment]] = {}
         for place, record in rows:
             number, system = record.get("id"), str(record.get("system", ""))
             if not isinstance(number, str | int):
@@ -71,8 +71,8 @@ class AutomaticJudgements:
 
     def find(
         self, item: str, system: str, translation: str | None = None
-    ) -> tuple[str, AutomaticJudgement] | None:
-        """The system and the judgement of its translation of an item, or None.
+    ) -> tuple[str, AutomaticJudgment] | None:
+        """The system and the judgment of its translation of an item, or None.
 
         A system may have another name there: then it is found by the translation.
         """
@@ -93,7 +93,7 @@ class AutomaticJudgements:
         return next(((name, found) for name, found in own.items() if "" in (name, system)), None)
 
     @staticmethod
-    def _require_same(item: str, found: AutomaticJudgement, translation: str | None) -> None:
+    def _require_same(item: str, found: AutomaticJudgment, translation: str | None) -> None:
         """Refuse a verdict on another translation than people judged, such as that of another beam size."""
         if translation is None or found.translation is None or _alike(found.translation, translation):
             return
@@ -108,7 +108,7 @@ def _alike(one: str, other: str) -> bool:
     return one.split() == other.split()
 
 
-def _read_verdict(place: str, record: Mapping[str, Any]) -> AutomaticJudgement:
+def _read_verdict(place: str, record: Mapping[str, Any]) -> AutomaticJudgment:
     correct = record.get("correct")
     if "verdict" in record:
         correct = {"correct": True, "wrong": False}.get(str(record["verdict"]))
@@ -118,16 +118,16 @@ def _read_verdict(place: str, record: Mapping[str, Any]) -> AutomaticJudgement:
         correct = None  # WinoMT: no gender found is no decision
     weight = None if record.get("weight") is None else weight_of(record, place)
     text = record.get("translation")
-    return AutomaticJudgement(place, correct, weight, translation=text if isinstance(text, str) else None)
+    return AutomaticJudgment(place, correct, weight, translation=text if isinstance(text, str) else None)
 
 
-def _read_score(place: str, record: Mapping[str, Any], field: str) -> AutomaticJudgement:
+def _read_score(place: str, record: Mapping[str, Any], field: str) -> AutomaticJudgment:
     if field in record and record[field] is None:
-        return AutomaticJudgement(place, None)
+        return AutomaticJudgment(place, None)
     number = json_number(record.get(field))
     if number is None or not math.isfinite(number):
         raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --field")
-    return AutomaticJudgement(place, number, listed=listed(record, field))
+    return AutomaticJudgment(place, number, listed=listed(record, field))
 
 
 def listed(record: Mapping[str, Any], field: str) -> int | None:
@@ -152,14 +152,14 @@ class _Pair:
 
 def agreement_rows(
     judged: Judged,
-    records: AutomaticJudgements,
+    records: AutomaticJudgments,
     labels: Mapping[str, str | float],
     *,
-    assumed: AutomaticJudgements | None = None,
+    assumed: AutomaticJudgments | None = None,
     if_undecided: bool | None = None,
     kappas: bool = True,
 ) -> list[Row]:
-    """Share of human judgements that a method agrees with, by annotator and over all; weighted too if verdicts are.
+    """Share of human judgments that a method agrees with, by annotator and over all; weighted too if verdicts are.
 
     Items that a person or the method left undecided are left out and counted; with `if_undecided` an undecided item
     has that verdict. `assumed` are a matcher's verdicts: those it decided are taken for right, and added in
@@ -171,7 +171,7 @@ def agreement_rows(
     for name, own in {**together, **judged}.items():
         pairs, counts = _pairs(own, records, if_undecided)
         named: dict[str, str | float] = {**labels, "annotators": name, "labels": "binary"}
-        counts = {"judgements": len(pairs), "agreed": sum(p.human == p.verdict for p in pairs), **counts}
+        counts = {"judgments": len(pairs), "agreed": sum(p.human == p.verdict for p in pairs), **counts}
         with_weights = any(pair.weight is not None for pair in pairs)
         for weighting in ("none", *(("category",) if with_weights else ())):
             sums = _sums(pairs, weighted=weighting == "category")
@@ -189,7 +189,7 @@ def agreement_rows(
 
 def _pairs(
     judged: Sequence[tuple[Answered, str | None, bool | None]],
-    records: AutomaticJudgements,
+    records: AutomaticJudgments,
     if_undecided: bool | None,
 ) -> tuple[list[_Pair], dict[str, int]]:
     counts = {"open": 0, "undecided": 0, "missing": 0}
@@ -221,21 +221,21 @@ def _sums(pairs: Sequence[_Pair], *, weighted: bool) -> list[Sequence[float]]:
     return list(found.values())
 
 
-def _covered(assumed: AutomaticJudgements, judgements: int) -> float:
-    """How many judgements stand for what the matcher decided: as many for each as there are for an undecided one."""
+def _covered(assumed: AutomaticJudgments, judgments: int) -> float:
+    """How many judgments stand for what the matcher decided: as many for each as there are for an undecided one."""
     every = [each for own in assumed.by_item.values() for each in own.values()]
     undecided = sum(each.value is None for each in every)
     if not undecided:
         raise BabelscopeError(
             "the matcher of --patterns decided everything, though people judged what it did not"
         )
-    return judgements * (len(every) - undecided) / undecided
+    return judgments * (len(every) - undecided) / undecided
 
 
 def _added(
-    records: AutomaticJudgements,
-    assumed: AutomaticJudgements,
-    judgements: int,
+    records: AutomaticJudgments,
+    assumed: AutomaticJudgments,
+    judgments: int,
     if_undecided: bool | None,
     *,
     weighted: bool,
@@ -247,7 +247,7 @@ def _added(
         for system, each in own.items()
         if each.value is not None
     ]
-    scale = _covered(assumed, judgements) / max(len(decided), 1)
+    scale = _covered(assumed, judgments) / max(len(decided), 1)
     found: list[Sequence[float]] = []
     for item, system, each in decided:
         said = records.find(item, system, each.translation)
@@ -261,7 +261,7 @@ def _added(
 
 
 def _require_some(
-    judged: Sequence[tuple[Answered, str | None, bool | None]], records: AutomaticJudgements
+    judged: Sequence[tuple[Answered, str | None, bool | None]], records: AutomaticJudgments
 ) -> None:
     """Refuse verdicts on none of the items that were judged: a figure of nothing would look like one."""
     if not judged or any(records.find(each.id, each.system, text) for each, text, _ in judged):
@@ -274,9 +274,7 @@ def _require_some(
     if first.id in records.by_item:
         named = ", ".join(map(repr, systems[:3]))
         about = f"on translations of other systems ({named}, not {first.system!r}), which differ"
-    raise BabelscopeError(
-        f"none of the {len(judged)} judgements has a verdict here: the verdicts are {about}"
-    )
+    raise BabelscopeError(f"none of the {len(judged)} judgments has a verdict here: the verdicts are {about}")
 
 
 # --- Agreement of annotators with each other, and of automatic verdicts and scores with annotators -----------------
@@ -310,11 +308,11 @@ def agreement_between_people(answers: Answers, tasks: Mapping[str, Task]) -> lis
         if task in SCORED:
             rows += _score_rows(task, some, unfinished)
             continue
-        judged = {name: _judgements(own, task, tasks) for name, own in some.items()}
-        labelled = cast(Labelled, task)
-        rows += compare(judged, labelled)
+        judged = {name: _judgments(own, task, tasks) for name, own in some.items()}
+        labeled = cast(Labeled, task)
+        rows += compare(judged, labeled)
         if len(judged) > 2:
-            rows += _alpha_rows(judged, labelled)
+            rows += _alpha_rows(judged, labeled)
     return rows
 
 
@@ -342,12 +340,12 @@ def _complete_answers(answers: Answers, task: str) -> tuple[dict[str, dict[str, 
     return done, sum(len(own) for own in here.values()) - sum(len(own) for own in done.values())
 
 
-def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task]) -> dict[str, Judgement]:
-    """Labelled answers as judgements; some also need what is right of the item."""
+def _judgments(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task]) -> dict[str, Judgment]:
+    """Labeled answers as judgments; some also need what is right of the item."""
     found = {}
     for item, each in own.items():
         label = each.answer.get("label")
-        if task not in LABELS or label not in LABELS[cast(Labelled, task)]:
+        if task not in LABELS or label not in LABELS[cast(Labeled, task)]:
             raise BabelscopeError(f"item {each.id}: {shorten(str(label))} is no label of {task}")
         gold = ""
         if task in WITH_GOLD:
@@ -357,15 +355,15 @@ def _judgements(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task
                     "the answers, unchanged"
                 )
             gold = str(tasks[item].get("gold") or "").title()
-        found[item] = Judgement(item, str(label), gold=gold)
+        found[item] = Judgment(item, str(label), gold=gold)
     return found
 
 
-def _alpha_rows(judged: Mapping[str, Annotator], task: Labelled) -> list[Row]:
+def _alpha_rows(judged: Mapping[str, Annotator], task: Labeled) -> list[Row]:
     """Krippendorff's alpha of all annotators together, with raw and with binary labels."""
     samples = dict.fromkeys(sample for own in judged.values() for sample in own)
-    versions: dict[str, Callable[[Judgement], str | None]] = {
-        "raw": lambda judgement: judgement.label,
+    versions: dict[str, Callable[[Judgment], str | None]] = {
+        "raw": lambda judgment: judgment.label,
         **REDUCTIONS[task],
     }
     rows = []
@@ -437,7 +435,7 @@ def agreement_with_method(
         some, _ = _complete_answers(answers, task)
         labels: Labels = {"task": task, "verdicts": name}
         if task in SCORED:
-            records = AutomaticJudgements(rows, field or DEFAULT_FIELDS[task])
+            records = AutomaticJudgments(rows, field or DEFAULT_FIELDS[task])
             found += _correlation_rows(some, records, labels, SCORED[task][-1], field or DEFAULT_FIELDS[task])
         else:
             assumed = _assumed(tasks, patterns) if patterns is not None else None
@@ -445,7 +443,7 @@ def agreement_with_method(
             # What is right of an item is judged once, and every system has a verdict of its own on it.
             for system, own_rows in _by_system(rows).items() if task == "choice" else [("", rows)]:
                 own_labels: Labels = {**labels, "system": system} if system else labels
-                found += agreement_rows(right, AutomaticJudgements(own_rows), own_labels, assumed=assumed)
+                found += agreement_rows(right, AutomaticJudgments(own_rows), own_labels, assumed=assumed)
     return found
 
 
@@ -471,7 +469,7 @@ def agreement_with_patterns(
         ways = ("wrong",) if task == "mucow" else ("right",) if as_published else ("wrong", "right")
         for counted in ways:
             labels: Labels = {"task": task, "verdicts": name, "undecided_as": counted}
-            records = AutomaticJudgements(rows)
+            records = AutomaticJudgments(rows)
             found += agreement_rows(
                 right, records, labels, assumed=assumed, if_undecided=counted == "right", kappas=False
             )
@@ -482,19 +480,19 @@ def right_or_not(answers: Answers, task: str, tasks: Mapping[str, Task]) -> Judg
     """Annotator -> each answer with the translation it is about, and whether that is right."""
     found: dict[str, list[tuple[Answered, str | None, bool | None]]] = {}
     for who, own in answers.items():
-        judgements = _judgements(own, task, tasks)
+        judgments = _judgments(own, task, tasks)
         found[who] = [
             (
                 each,
                 tasks[item].get("translation") if item in tasks else None,
-                is_right(judgements[item], cast(Labelled, task)),
+                is_right(judgments[item], cast(Labeled, task)),
             )
             for item, each in own.items()
         ]
     return found
 
 
-def _assumed(tasks: Mapping[str, Task], rows: Sequence[LocatedRecord]) -> AutomaticJudgements | None:
+def _assumed(tasks: Mapping[str, Task], rows: Sequence[LocatedRecord]) -> AutomaticJudgments | None:
     """The matcher's verdicts where people judged only what it left undecided, and the others are taken for right."""
     designs = {str(task.record.get("decided", "judged")) for task in tasks.values()}
     if "assumed" not in designs:
@@ -503,7 +501,7 @@ def _assumed(tasks: Mapping[str, Task], rows: Sequence[LocatedRecord]) -> Automa
         raise BabelscopeError(
             "some of these items were drawn with --assume-decided and some without; give one queue at a time"
         )
-    return AutomaticJudgements(rows)
+    return AutomaticJudgments(rows)
 
 
 def _by_system(rows: Sequence[LocatedRecord]) -> dict[str, list[LocatedRecord]]:
@@ -515,7 +513,7 @@ def _by_system(rows: Sequence[LocatedRecord]) -> dict[str, list[LocatedRecord]]:
 
 def _correlation_rows(
     answers: Answers,
-    records: AutomaticJudgements,
+    records: AutomaticJudgments,
     labels: Labels,
     human_field: str,
     field: str,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from babelscope.annotate.agreement import AutomaticJudgements
+from babelscope.annotate.agreement import AutomaticJudgments
 from babelscope.core.results import Record
 from babelscope.methods.base import find_method, method_names, restore_settings
 from babelscope.methods.queue import Group, draw, find_queue, share_out
@@ -145,7 +145,7 @@ def _strata(records: Sequence[Record], by: Iterable[LocatedRecord] | None) -> di
     if by is None and records[0].get("verdict") == UNJUDGED:
         return dict.fromkeys(map(_key, records), UNJUDGED)
     own = ((f"item {record.get('id')}", record) for record in records)
-    matcher = AutomaticJudgements(own if by is None else by)
+    matcher = AutomaticJudgments(own if by is None else by)
     found = {}
     for record in records:
         said = matcher.find(*_key(record), record.get("translation"))

@@ -206,7 +206,7 @@ def _released(
 
 def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str, Annotator]]:
     """Annotators by file name; WinoMT's own annotations, which know rows only, apart."""
-    from babelscope.stats.agreement import parse_earlier, parse_judgements
+    from babelscope.stats.agreement import parse_earlier, parse_judgments
     from babelscope.util.text import read_json_lines
 
     annotators: dict[str, Annotator] = {}
@@ -217,7 +217,7 @@ def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str
         if path.suffix == ".csv" and task == "winomt":
             earlier[name] = parse_earlier(_table(path), str(path))
         else:
-            annotators[name] = parse_judgements(read_json_lines(path), task)
+            annotators[name] = parse_judgments(read_json_lines(path), task)
     return annotators, earlier
 
 

@@ -58,7 +58,7 @@ Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
 Tokenize = Annotated[
     str,
     typer.Option(
-        metavar="TOKENISER",
+        metavar="TOKENIZER",
         help="How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; else as "
         "the target language needs it, where that is stated.",
     ),
@@ -203,11 +203,11 @@ def result_text(
     follow: int = 0,
 ) -> str:
     """What people read of a result: a summary, or every row, as a file gets it; `follow` lines come after it."""
-    from babelscope.report.summary import MOST_LINES, everything, summarise
+    from babelscope.report.summary import MOST_LINES, everything, summarize
 
     if every or to is not None:
         return everything(result, tables, width=width_for(to), places=places)
-    return summarise(result, width=terminal_width(), places=places, most=MOST_LINES - follow)
+    return summarize(result, width=terminal_width(), places=places, most=MOST_LINES - follow)
 
 
 def place_of(path: Path) -> str:

@@ -160,8 +160,8 @@ class _Comparison:
             for column in group.columns:
                 own = {**group.labels, "system": column.name, "run": column.cell.run.name}
                 rows = (*column.cell.rows, *column.cell.parts)
-                labelled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
-                figures += with_labels(labelled, column.cell.factors)
+                labeled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
+                figures += with_labels(labeled, column.cell.factors)
         return [("figures", figures), *self.more.items()]
 
     def cautions(self) -> list[str]:

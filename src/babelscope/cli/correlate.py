@@ -1,4 +1,4 @@
-"""`babelscope correlate`: how far scores of translations go together with human judgements."""
+"""`babelscope correlate`: how far scores of translations go together with human judgments."""
 
 from __future__ import annotations
 

@@ -48,16 +48,16 @@ def _print_models(models: list[dict[str, Any]]) -> None:
     kinds: dict[tuple[str, str], list[str]] = {}
     for row in models:
         kind, _, name = row["name"].partition("/")
-        kinds.setdefault((kind, row["licence"]), []).append(f"{name} (here)" if row["present"] else name)
-    for (kind, licence), names in kinds.items():
-        used = f"{kind}/NAME: a parser, used as --parser {kind}:NAME (licence: {licence}); NAME is one of"
+        kinds.setdefault((kind, row["license"]), []).append(f"{name} (here)" if row["present"] else name)
+    for (kind, license), names in kinds.items():
+        used = f"{kind}/NAME: a parser, used as --parser {kind}:NAME (license: {license}); NAME is one of"
         typer.echo("\n" + paragraph(used))
         typer.echo(paragraph(f"    {', '.join(names)}", "    "))
 
 
 @app.command("show")
 def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    """Show where a test set or model comes from, its licence, and its files with their digests."""
+    """Show where a test set or model comes from, its license, and its files with their digests."""
     from babelscope.testsets.registry import find_download
     from babelscope.util.published import data_folder, file_url, read_origin
 
@@ -86,7 +86,7 @@ def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> No
         ("items", str(named.items or "none, it is a model")),
         ("version", str(named.version)),
         ("project", project.repository),
-        ("licence", project.licence),
+        ("license", project.license),
         ("citation", project.citation),
         ("folder", str(folder)),
     ):
@@ -123,7 +123,7 @@ def get_sets(
                 row = {"name": named.name, "path": str(fetched.path), "status": fetched.status}
                 if as_json:
                     known = {"sha256": fetched.file.sha256 or None, "git_blob": fetched.file.git_blob or None}
-                    print_json({**row, **known, "licence": named.project.licence})
+                    print_json({**row, **known, "license": named.project.license})
                 else:
                     missing = fetched.status == "missing"
                     why = " (never downloaded, since its checksum is not known)" if missing else ""
@@ -156,7 +156,7 @@ def _overview(named: NamedSet, data_dir: Path | None) -> dict[str, Any]:
         "items": named.items,
         "version": named.version,
         "bytes": sum(file.bytes for file in named.files),
-        "licence": named.project.licence,
+        "license": named.project.license,
         "citation": named.project.citation,
         "project": named.project.repository,
         "present": all((folder / file.local).exists() for file in named.files),

@@ -171,7 +171,7 @@ def _summary(card: dict[str, Any], out: Path) -> list[str]:
     return [*lines, f"text, and in {ORIGIN} where each line is from:", f"    {visible(str(out))}"]
 
 
-# --- `babelscope lab locality`: does an architecture expect neighbours to stay neighbours? -------------------------
+# --- `babelscope lab locality`: does an architecture expect neighbors to stay neighbors? -------------------------
 
 
 Model = StrEnum("Model", ["learned", "sine", "bilstm"])

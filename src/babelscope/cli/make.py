@@ -333,7 +333,7 @@ def pairs(
 ) -> None:
     """Make minimal pairs: each reference with a variant that has one error; as JSON, one a line.
 
-    A reference is analysed once for all types. How many pairs each type gave goes to stderr.
+    A reference is analyzed once for all types. How many pairs each type gave goes to stderr.
     """
     from babelscope.making.pairs import PairsOfFiles
 

@@ -53,8 +53,8 @@ def challenge(
         Literal["source", "reference"], typer.Option(help="Which side --parses are of, or --parser parses.")
     ] = "source",
     alignments: Annotated[Path | None, file_option("Word alignments, 0-0 1-2; else made here.")] = None,
-    symmetrisation: Annotated[
-        str, typer.Option(metavar="NAME", help="How alignments made here are symmetrised.")
+    symmetrization: Annotated[
+        str, typer.Option(metavar="NAME", help="How alignments made here are symmetrized.")
     ] = "grow-diag-final-and",
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Of the parses, to take its rules only.")
@@ -68,12 +68,12 @@ def challenge(
     source_tokenize: Annotated[
         str,
         typer.Option(
-            metavar="TOKENISER",
+            metavar="TOKENIZER",
             help="How words of the sources are split: zh, ja-mecab, char, spm:FILE...; else as --source-language "
             "needs it, or at spaces and marks.",
         ),
     ] = "",
-    tokenize: Annotated[str, typer.Option(metavar="TOKENISER", help="The same of the references.")] = "",
+    tokenize: Annotated[str, typer.Option(metavar="TOKENIZER", help="The same of the references.")] = "",
     phenomenon: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="Look for this one only; may be repeated.")
     ] = None,
@@ -141,7 +141,7 @@ def challenge(
         **dict.fromkeys(("parsed_side", "language", "dependency_rules", "own_rules", "show"), unparsed),
         **dict.fromkeys(("alignments", "min_displacement", "max_tau"), unpaired),
         **dict.fromkeys(("source_language", "target_language", "source_tokenize", "tokenize"), unpaired),
-        "symmetrisation": "alignments made here" if alignments is not None or source is None else None,
+        "symmetrization": "alignments made here" if alignments is not None or source is None else None,
         "only_found": "--to" if count else None,
         "cost": "a run in one process, without --ray" if ray is not None else None,
     }
@@ -179,9 +179,9 @@ def challenge(
         _in_parts(search, to, asked, ray, only_found=only_found)
     elif to is not None:
         with replacing(to) as file:
-            file.writelines(search.lines(symmetrisation, only_found=only_found))
+            file.writelines(search.lines(symmetrization, only_found=only_found))
     else:
-        search.count(symmetrisation)
+        search.count(symmetrization)
     _warn_of_parses(search)
     _print_found(search, exact=exact, cost=cost, as_json=as_json)
 
@@ -196,7 +196,7 @@ def _asked(search: Search, parser: str | None) -> dict[str, Any]:
         "wanted": repr(search.wanted),
         "parser": parser and [parser, file_stamp(Path(parser.partition(":")[2]))],
         "side": corpus.parsed_side,
-        "words": [corpus.source_language, corpus.target_language, *corpus.tokenisers],
+        "words": [corpus.source_language, corpus.target_language, *corpus.tokenizers],
     }
 
 

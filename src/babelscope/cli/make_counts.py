@@ -52,7 +52,7 @@ def senses(
         Path, file_option("MuCoW's keys (.key.tsv), or lines of a word, a tab and the lemmas of a sense.")
     ],
     lemmas: Annotated[Path | None, file_option("The lemmas of the translations, parallel to them.")] = None,
-    lemmatise: Annotated[
+    lemmatize: Annotated[
         str, typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.")
     ] = "",
     to: Annotated[
@@ -68,22 +68,22 @@ def senses(
     as_json: AsJson = False,
 ) -> None:
     """Count frequent and rare senses of words in your own training text. Figures of `condition` then follow them."""
-    from babelscope.language.registry import lemmatise as make_lemmas
+    from babelscope.language.registry import lemmatize as make_lemmas
     from babelscope.making.counts import count_senses, read_lexicon, sense_rows, split_pairs, with_frequencies
     from babelscope.util.progress import progress
 
-    if lemmas is not None and lemmatise:
-        raise BabelscopeError("--lemmas and --lemmatise exclude each other")
+    if lemmas is not None and lemmatize:
+        raise BabelscopeError("--lemmas and --lemmatize exclude each other")
     _check_tests(context, tests, save_tests)
     check_outputs({"--to": to, "--save-tests": save_tests}, inputs=[source, target, lexicon, lemmas, tests])
     make = None
-    if lemmatise:
-        make_lemmas([], lemmatise)  # told before anything is read
-        make = functools.partial(make_lemmas, target=lemmatise)
+    if lemmatize:
+        make_lemmas([], lemmatize)  # told before anything is read
+        make = functools.partial(make_lemmas, target=lemmatize)
     known = read_lexicon(lexicon)
     items = _ambiguous(tests) if tests else []
     with progress("counting senses", None) as advance:
-        pairs = split_pairs(source, target, lemmas=lemmas, lemmatise=make, progress=advance)
+        pairs = split_pairs(source, target, lemmas=lemmas, lemmatize=make, progress=advance)
         seen: Counter[str] = Counter()
         counts = count_senses(_counted(pairs, seen), known)
     if not any(counts.values()):
@@ -106,7 +106,7 @@ def senses(
             return
         how = (
             "lemmas"
-            if lemmas is not None or lemmatise
+            if lemmas is not None or lemmatize
             else "words as they stand, so that inflected ones are missed"
         )
         write(paragraph(_senses_told(rows, seen["pairs"], how)))
@@ -154,11 +154,11 @@ def occupations(
             help="Counts made before, rows [from, to, count] as released or by `patterns flow --flows`, instead.",
         ),
     ] = None,
-    labour: Annotated[
+    labor: Annotated[
         str,
         typer.Option(
             metavar="FILE.tsv",
-            help="Labour statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
+            help="Labor statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
             "of the paper.",
         ),
     ] = "",
@@ -169,9 +169,9 @@ def occupations(
     save_tests: SaveTests = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count genders of occupations in training and distilled text. Correlate them with labour statistics."""
+    """Count genders of occupations in training and distilled text. Correlate them with labor statistics."""
     from babelscope.core.results import render
-    from babelscope.making.counts import correlation_rows, ratio_rows, read_labour, with_majorities
+    from babelscope.making.counts import correlation_rows, ratio_rows, read_labor, with_majorities
 
     if (counts is None) == (source is None or target is None or not words):
         raise BabelscopeError("make occupations needs --source, --target and --words, or --counts")
@@ -182,16 +182,16 @@ def occupations(
         ),
     )
     _check_tests(context, tests, save_tests)
-    inputs = [source, target, distilled, counts, words, labour, tests]
+    inputs = [source, target, distilled, counts, words, labor, tests]
     check_outputs({"--to": to, "--save-tests": save_tests}, inputs=inputs)
-    women = read_labour(labour) if labour else {}
+    women = read_labor(labor) if labor else {}
     items = _ambiguous(tests) if tests else []
     if counts is not None:
         found, stages = _stored_counts(counts)
     else:
         found, stages = _counts_of_text(source or Path(), target or Path(), distilled, words)
     ratios = ratio_rows(found, stages)
-    more = correlation_rows(found, stages, women) if labour else []
+    more = correlation_rows(found, stages, women) if labor else []
     shares = [row for stage in stages for row in found.shares(stage)]
     with contextlib.ExitStack() as after, output(None, figures(as_json)) as write:
         if to is not None:

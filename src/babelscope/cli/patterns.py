@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 # Of the middle of the scale, so that they can be told from a light and from a dark ground.
-_COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
+_COLORS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 
 
 def flow(
@@ -161,18 +161,18 @@ def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
     classes = sorted(
         {_class(name) for start, end, _ in moved for name in (start, end) if name not in in_words}
     )
-    coloured = [name for name in classes if name != "other"]
-    ordered = [*coloured[:1], *(name for name in classes if name == "other"), *coloured[1:]]
-    colours = dict(zip(coloured, _COLOURS, strict=False))
+    colored = [name for name in classes if name != "other"]
+    ordered = [*colored[:1], *(name for name in classes if name == "other"), *colored[1:]]
+    colors = dict(zip(colored, _COLORS, strict=False))
     nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
     total = sum(count for _, end, count in flows if end.rsplit("_", 2)[1] == stages[0])
     shares = "; ".join(f"{start} to {end}: {count / total:.1%}" for start, end, count in moved)
     return sankey(
         moved,
-        title=f"{', '.join(coloured)}: from {' to '.join(stages)}",
+        title=f"{', '.join(colored)}: from {' to '.join(stages)}",
         description=f"Of {total:,.0f} occurrences, {shares}",
         labels={name: in_words.get(name, _class(name)) for name in nodes},
-        colours={name: colours.get(_class(name), "currentColor") for name in nodes if name not in in_words},
+        colors={name: colors.get(_class(name), "currentColor") for name in nodes if name not in in_words},
         headings=[*([""] if by_word else []), *stages],
         order=[*in_words, *(f"{stage}_{name}" for stage in stages for name in ordered)],
         height=max(380.0, 24.0 * len(in_words)),

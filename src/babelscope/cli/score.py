@@ -80,7 +80,7 @@ def score(
                         write(_line(name, opened, [*figures, scored.text]))
                     answers[name].append((asked, scored))
                     advance(1)
-        result = _summarise(opened, pairs, answers, skipped)
+        result = _summarize(opened, pairs, answers, skipped)
         if as_json:
             for row in result.rows:
                 if row.name == "all":
@@ -89,7 +89,7 @@ def score(
         print(result, file=sys.stderr)
 
 
-def _summarise(
+def _summarize(
     opened: dict[str, Any],
     pairs: list[tuple[str, str]],
     answers: dict[str, list[tuple[str, Scored]]],
@@ -100,7 +100,7 @@ def _summarise(
     from babelscope.core.system import properties
     from babelscope.methods.base import set_up
     from babelscope.methods.cells import config_of
-    from babelscope.methods.likelihood import METHOD, summarise
+    from babelscope.methods.likelihood import METHOD, summarize
     from babelscope.systems.contract import scored_as_json
     from babelscope.util.digests import digest_json
 
@@ -116,7 +116,7 @@ def _summarise(
     rows = []
     for name, scored in answers.items():
         records = [{"source": source, "references": [scored_as_json(each)]} for source, each in scored]
-        for row in summarise(records, setup.settings, 0):  # type: ignore[arg-type]
+        for row in summarize(records, setup.settings, 0):  # type: ignore[arg-type]
             figure = "all" if row.name == "logprob" else row.name
             unanswered = {"skipped": skipped[name]} if skipped[name] else {}
             rows.append(Row(figure, row.estimate, {"system": name}, {**row.counts, **unanswered}))

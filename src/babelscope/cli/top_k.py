@@ -117,7 +117,7 @@ def top_k(
                     if rule == rules[0]:  # the last to be searched
                         for line in own.lines(len(own.found[rule]), k, as_json, len(opened) > 1):
                             write(line)
-        result = _summarise(opened, sources, settings, searches)
+        result = _summarize(opened, sources, settings, searches)
         for row in result.rows if as_json else ():
             write(as_line({**row.as_json(), "signature": result.signature}))
     answers = [answer for own in searches for answer in own.answers]
@@ -179,7 +179,7 @@ def _as_json(answer: TopK | str, rule: LengthRule) -> dict[str, Any]:
     hypotheses = [{**described(each), "proven": rank < sure} for rank, each in enumerate(answer.found)]
     if rule.penalty:
         for own, each in zip(hypotheses, answer.found, strict=True):
-            own["normalised"] = rule.rank(each.total, len(each.tokens))
+            own["normalized"] = rule.rank(each.total, len(each.tokens))
     proof = {"exact": answer.exact, "bound": finite_or_none(answer.bound), "mass": answer.mass}
     effort = {name: getattr(answer, name) for name in ("expansions", "minimum", "seconds")}
     return {"found": hypotheses, **proof, **effort}
@@ -187,7 +187,7 @@ def _as_json(answer: TopK | str, rule: LengthRule) -> dict[str, Any]:
 
 def _heading(opened: Mapping[str, Any], penalty: float) -> list[str]:
     named = ["system"] if len(opened) > 1 else []
-    score = ["logprob", "normalised"] if penalty else ["logprob"]
+    score = ["logprob", "normalized"] if penalty else ["logprob"]
     return [*named, "source", "rank", *score, "tokens", *_CERTIFICATE, "translation"]
 
 
@@ -209,7 +209,7 @@ def _cells(answer: TopK | str, rule: LengthRule) -> Iterator[list[str]]:
         yield ["-", *absent, str(rule.exactly or "-"), "yes" if answer.exact else "no", *proof, ""]
 
 
-def _summarise(
+def _summarize(
     opened: Mapping[str, Any],
     sources: Sequence[str],
     settings: Mapping[str, Any],
@@ -262,7 +262,7 @@ def _rows(
     yield Row("logprob", clustered_mean(totals, of, within=negative), labels, {**left_out, **none})
     if rule.penalty:
         ranks = [rule.rank(each.total, len(each.tokens)) for _, each in best]
-        yield Row("normalised", clustered_mean(ranks, of, within=negative), labels, {**left_out, **none})
+        yield Row("normalized", clustered_mean(ranks, of, within=negative), labels, {**left_out, **none})
     if not rule.exactly:
         tokens = [float(len(each.tokens)) for _, each in best]
         yield Row("tokens", clustered_mean(tokens, of, within=positive), labels, left_out)

@@ -23,10 +23,10 @@ Finite = Annotated[float, Field(allow_inf_nan=False)]
 NumberPair = tuple[Finite, Finite]
 
 Token = tuple[str, float | None] | tuple[str, float | None, int]
-"""A token, the number that colours it (None: no colour), and 1 if it is highlighted."""
+"""A token, the number that colors it (None: no color), and 1 if it is highlighted."""
 
 Line = tuple[str, str | list[Token]]
-"""A label, and a text or coloured tokens."""
+"""A label, and a text or colored tokens."""
 
 CERTAIN = 0.05
 """An error rate whose interval lies at or above this has the tone `errors`."""
@@ -39,7 +39,7 @@ NOT_RIGHT = "not right"
 CONTROLS = "Controls"  # the tag of alarms on controls, which are no errors of a system
 
 
-# -- charts; a system is named, and the report chooses its colour ---------------------------------------
+# -- charts; a system is named, and the report chooses its color ---------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A line through (x, value with interval); `series` numbers its colour and mark, None for those of the system."""
+    """A line through (x, value with interval); `series` numbers its color and mark, None for those of the system."""
 
     system: str
     name: str
@@ -270,8 +270,8 @@ class Section:
     """What items are sorted by."""
     group: str = "group"
     """What items are grouped by."""
-    colours: Literal["", "difference", "surprise"] = ""
-    """What coloured tokens show."""
+    colors: Literal["", "difference", "surprise"] = ""
+    """What colored tokens show."""
     order: int = 100
     """Sections are sorted by this, then by the name of the method."""
     findings: Sequence[Finding] = ()

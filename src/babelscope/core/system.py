@@ -65,7 +65,7 @@ Note = Literal[
     "unnamed", "other_prompt", "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
-end of sentence. changed: the text does not survive tokenisation and detokenisation unchanged. filtered: a
+end of sentence. changed: the text does not survive tokenization and detokenization unchanged. filtered: a
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
 answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
 without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence.
@@ -180,7 +180,7 @@ class Scored:
 
 
 Target = str | Scored
-"""What can be scored: a text, which is tokenised, or an earlier answer, which is scored by its own tokens."""
+"""What can be scored: a text, which is tokenized, or an earlier answer, which is scored by its own tokens."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""Tokenisers: how a text is split into words, which one a language has, and what one cannot split.
+"""Tokenizers: how a text is split into words, which one a language has, and what one cannot split.
 
-Chinese, Japanese, Thai, Lao, Khmer, Burmese and Tibetan are written without spaces between words. A tokeniser that
+Chinese, Japanese, Thai, Lao, Khmer, Burmese and Tibetan are written without spaces between words. A tokenizer that
 splits at spaces takes a whole clause of these for one word, so that it is refused such texts.
 """
 
@@ -37,7 +37,7 @@ BY_LANGUAGE: Mapping[str, str] = {
         ("th", "tha", "lo", "lao", "km", "khm", "my", "mya", "bur", "bo", "bod", "tib", "dz"), "char"
     ),
 }
-"""Language -> its tokeniser, as sacreBLEU chooses it; `char` where sacreBLEU would not split words at all."""
+"""Language -> its tokenizer, as sacreBLEU chooses it; `char` where sacreBLEU would not split words at all."""
 
 # Above this share of its letters, a text that is not split is no longer one that only quotes a foreign name.
 _SHARE = 0.2
@@ -46,7 +46,7 @@ _LONGEST_MEAN_WORD = 8
 
 
 @dataclass(frozen=True)
-class Tokeniser:
+class Tokenizer:
     """How texts are split into words."""
 
     name: str
@@ -69,10 +69,10 @@ class Tokeniser:
 
 
 _SACRE = "babelscope.metrics.tokenizers"
-TOKENISERS: Registry[Tokeniser] = Registry(
-    "tokeniser",
-    "babelscope.core.tokenizers:Tokeniser",
-    "babelscope.tokenisers",
+TOKENIZERS: Registry[Tokenizer] = Registry(
+    "tokenizer",
+    "babelscope.core.tokenizers:Tokenizer",
+    "babelscope.tokenizers",
     {
         "13a": f"{_SACRE}:MTEVAL_13A",
         "intl": f"{_SACRE}:INTERNATIONAL",
@@ -80,55 +80,55 @@ TOKENISERS: Registry[Tokeniser] = Registry(
         "ja-mecab": f"{_SACRE}:JAPANESE",
         "ko-mecab": f"{_SACRE}:KOREAN",
         "char": f"{_SACRE}:CHARACTERS",
-        "whitespace": Tokeniser("whitespace", str.split),
+        "whitespace": Tokenizer("whitespace", str.split),
     },
 )
 _MODELS = {"spm": f"{_SACRE}:open_sentencepiece"}
 
 
-def find_tokeniser(name: str) -> Tokeniser:
-    """A tokeniser by its name: one that is registered, or `spm:FILE`, a sentencepiece model."""
+def find_tokenizer(name: str) -> Tokenizer:
+    """A tokenizer by its name: one that is registered, or `spm:FILE`, a sentencepiece model."""
     scheme, colon, rest = name.partition(":")
     if colon and scheme in _MODELS:
-        found: Tokeniser = resolve(_MODELS[scheme])(rest)
+        found: Tokenizer = resolve(_MODELS[scheme])(rest)
         return found
     return _registered(name)
 
 
 @functools.cache  # since reading the entry points takes longer than splitting a sentence
-def _registered(name: str) -> Tokeniser:
-    known = [*TOKENISERS.names(), "spm:FILE"]
+def _registered(name: str) -> Tokenizer:
+    known = [*TOKENIZERS.names(), "spm:FILE"]
     if name not in known[:-1]:
         hint = did_you_mean(name, known, f"known: {', '.join(known)}")
-        raise BabelscopeError(f"there is no tokeniser {name!r}; {hint}")
-    return TOKENISERS.find(name)
+        raise BabelscopeError(f"there is no tokenizer {name!r}; {hint}")
+    return TOKENIZERS.find(name)
 
 
-def language_tokeniser(language: str | None) -> str:
-    """The name of the tokeniser of a language (`zh`, `zh-TW`, `zho_Hans`); empty for one that has none of its own."""
+def language_tokenizer(language: str | None) -> str:
+    """The name of the tokenizer of a language (`zh`, `zh-TW`, `zho_Hans`); empty for one that has none of its own."""
     return BY_LANGUAGE.get(re.split(r"[-_]", language or "")[0].lower(), "")
 
 
-def chosen_tokeniser(named: str, language: str | None) -> Tokeniser | None:
-    """The tokeniser that is named, else the language's own; None for a measure's own default."""
-    name = named or language_tokeniser(language)
-    return find_tokeniser(name) if name else None
+def chosen_tokenizer(named: str, language: str | None) -> Tokenizer | None:
+    """The tokenizer that is named, else the language's own; None for a measure's own default."""
+    name = named or language_tokenizer(language)
+    return find_tokenizer(name) if name else None
 
 
-def unsplit_script(tokeniser: Tokeniser, texts: Sequence[str]) -> str:
-    """The script that the tokeniser leaves unsplit in these texts, seen as a whole; empty if there is none.
+def unsplit_script(tokenizer: Tokenizer, texts: Sequence[str]) -> str:
+    """The script that the tokenizer leaves unsplit in these texts, seen as a whole; empty if there is none.
 
     Letters count where they are more than a fifth of all, and no spaces between them show that words were split
     already. The texts decide, not what language somebody says they are in.
     """
-    pattern = _pattern(tokeniser.scripts)
+    pattern = _pattern(tokenizer.scripts)
     if pattern is None:
         return ""
     found = dict.fromkeys(SCRIPTS, 0)
     gaps = 0
     for text in texts:
         if _ANY_SCRIPT.search(text):
-            for match in pattern.finditer(tokeniser.unsplit(text)):
+            for match in pattern.finditer(tokenizer.unsplit(text)):
                 found[str(match.lastgroup)] += len(match[0])
                 gaps += _follows_space(match)
     unsplit = sum(found.values())
@@ -140,17 +140,17 @@ def unsplit_script(tokeniser: Tokeniser, texts: Sequence[str]) -> str:
     return max(found, key=found.__getitem__) if unsplit > _SHARE * written else ""
 
 
-def require_split(tokeniser: Tokeniser, texts: Sequence[str], *, what: str, todo: str) -> None:
-    """Refuse texts of a script that the tokeniser cannot split; `todo` says what to do instead."""
-    if script := unsplit_script(tokeniser, texts):
+def require_split(tokenizer: Tokenizer, texts: Sequence[str], *, what: str, todo: str) -> None:
+    """Refuse texts of a script that the tokenizer cannot split; `todo` says what to do instead."""
+    if script := unsplit_script(tokenizer, texts):
         raise BabelscopeError(
-            f"{what} are in a script without spaces between words ({script}), which {tokeniser.name} cannot split; "
+            f"{what} are in a script without spaces between words ({script}), which {tokenizer.name} cannot split; "
             f"{todo}"
         )
 
 
-AT_SPACES = Tokeniser("a split at spaces and marks", str.split)
-"""What stands for all that splits words by itself and has no choice of tokenisers."""
+AT_SPACES = Tokenizer("a split at spaces and marks", str.split)
+"""What stands for all that splits words by itself and has no choice of tokenizers."""
 
 
 def require_spaces(texts: Sequence[str], *, what: str, todo: str = "set words apart by spaces first") -> None:

@@ -286,7 +286,7 @@ def greatest_length(model: OpenModel, lengths: LengthRule) -> int | None:
     limit = lengths.exactly or min(filter(None, (own, lengths.at_most)), default=None)
     if limit is None and lengths.penalty:
         raise BabelscopeError(
-            "a model without a length limit cannot be searched by length-normalised scores, since a prefix that "
+            "a model without a length limit cannot be searched by length-normalized scores, since a prefix that "
             "goes on for ever may end above every bound; say a greatest length (--max-length)"
         )
     return limit

@@ -1,6 +1,6 @@
 """Inner loops that tensor operations run slowly on a CPU, compiled by numba at their first use.
 
-Indices are loop variables wherever they can be: numba then knows that they are not negative, and LLVM vectorises.
+Indices are loop variables wherever they can be: numba then knows that they are not negative, and LLVM vectorizes.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ _BUCKETS = 256
 
 @inlined
 def _exp(x: Any) -> Any:
-    """e^x for float32 x <= 0, to 2 units in the last place (at threshold 1e-38): unlike libm's, it is vectorised.
+    """e^x for float32 x <= 0, to 2 units in the last place (at threshold 1e-38): unlike libm's, it is vectorized.
 
     2^n e^r, with |r| <= ln 2 / 2; the polynomial and the two parts of ln 2 are those of Cephes' expf.
     """
@@ -253,7 +253,7 @@ def attend_after_prompt(
 def children_above(
     logits: Array, tops: Array, threshold: Array, eos: int
 ) -> tuple[Array, Array, Array, Array]:
-    """Log normalisers [rows]; then row, token and log-probability of all tokens but EOS above the row's threshold.
+    """Log normalizers [rows]; then row, token and log-probability of all tokens but EOS above the row's threshold.
 
     `tops` are the rows' maxima; log-probabilities are in double.
     """

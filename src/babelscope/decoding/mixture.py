@@ -84,7 +84,7 @@ class Mixture(OpenModel):
 
     @torch.inference_mode()
     def read(self, hidden: Tensor) -> Tensor:
-        """Logs of the mean probabilities, which serve as logits: they are normalised already."""
+        """Logs of the mean probabilities, which serve as logits: they are normalized already."""
         mean: Tensor | None = None
         for member, part in zip(self.members, torch.split(hidden, self._widths, dim=1), strict=True):
             logits = member.read(part.to(member.device, member.dtype)).to(self.device)

@@ -419,9 +419,9 @@ def estimated_mean(
     totals: Sequence[float] | Array,
     threshold: float,
     *,
-    normalised: bool = False,
+    normalized: bool = False,
 ) -> float:
-    """Expectation of `values`, one a sample, under the model: unbiased, or (normalised) with less variance."""
+    """Expectation of `values`, one a sample, under the model: unbiased, or (normalized) with less variance."""
     weights = importance_weights(totals, threshold)
     total = float(weights @ np.asarray(values, dtype=np.float64))
-    return total / float(weights.sum()) if normalised else total
+    return total / float(weights.sum()) if normalized else total

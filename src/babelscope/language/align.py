@@ -18,7 +18,7 @@ Links = tuple[tuple[int, int], ...]
 Words = Sequence[str]
 
 DIRECTIONS = ("forward", "reverse")
-SYMMETRISATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
+SYMMETRIZATIONS = ("intersection", "union", "grow-diag", "grow-diag-final", "grow-diag-final-and")
 """Ways to combine the alignments of both directions."""
 
 _ITERATIONS = 5  # fast_align's default
@@ -57,11 +57,11 @@ def align(pairs: Sequence[tuple[Words, Words]], how: str = "forward") -> list[Li
     """Align sentence pairs with fast_align's model, trained on these same pairs (options -d -o -v).
 
     `forward` gives every target word at most one source word, as fast_align does by itself; `reverse` the
-    other way round; the rest symmetrise both. A pair with an empty side has no links. The same pairs give
+    other way round; the rest symmetrize both. A pair with an empty side has no links. The same pairs give
     the same links every time, but adding or removing pairs may change all of them: align a whole corpus.
     """
-    if how not in (*DIRECTIONS, *SYMMETRISATIONS):
-        known = ", ".join((*DIRECTIONS, *SYMMETRISATIONS))
+    if how not in (*DIRECTIONS, *SYMMETRIZATIONS):
+        known = ", ".join((*DIRECTIONS, *SYMMETRIZATIONS))
         raise BabelscopeError(f"there is no alignment {how!r}; known: {known}")
     thot = _import_thot()
     full = [number for number, (source, target) in enumerate(pairs) if source and target]

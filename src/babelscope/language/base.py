@@ -38,12 +38,12 @@ class Token:
 
 
 @dataclass(frozen=True, slots=True)
-class Analysed(Generic[_A]):
-    """A text with its tokens, and the analyser that made them."""
+class Analyzed(Generic[_A]):
+    """A text with its tokens, and the analyzer that made them."""
 
     text: str
     tokens: tuple[Token, ...]
-    analyser: _A
+    analyzer: _A
 
     def replaced(self, *changes: tuple[Token, str]) -> str:
         """The text with some tokens replaced; replacing one by "" also removes the space before it."""
@@ -59,10 +59,10 @@ class Analysed(Generic[_A]):
         return text
 
 
-class Analyser(Protocol):
+class Analyzer(Protocol):
     """Analyses texts of one language."""
 
-    def analyse(self, text: str) -> Analysed[Any]:
+    def analyze(self, text: str) -> Analyzed[Any]:
         """The text with its tokens."""
 
 
@@ -86,11 +86,11 @@ class Variant:
     """Character offset of the word in the reference."""
 
 
-Detector = Callable[[str, Analysed[Any]], bool]
-"""(source, analysed translation) -> whether the translation seems to have the error."""
+Detector = Callable[[str, Analyzed[Any]], bool]
+"""(source, analyzed translation) -> whether the translation seems to have the error."""
 
 
-def _word_and_lemma(sentence: Analysed[Any], place: int, word: str) -> frozenset[str]:
+def _word_and_lemma(sentence: Analyzed[Any], place: int, word: str) -> frozenset[str]:
     return frozenset({word, sentence.tokens[place].lemma.lower()})
 
 
@@ -102,19 +102,19 @@ def _any_token(_token: Token) -> bool:
 class Overlap:
     """How to see that another translation has the phenomenon of a human reference (minimal-pairs, section 3.3)."""
 
-    marks: Callable[[Analysed[Any], int, str], frozenset[str]] = _word_and_lemma
+    marks: Callable[[Analyzed[Any], int, str], frozenset[str]] = _word_and_lemma
     """(sentence, index of a token, its changed word after `plain`) -> keys; shared keys mean the same phenomenon."""
     plain: Callable[[str], str] = str.lower
-    """Normalises a changed word before it is compared."""
+    """Normalizes a changed word before it is compared."""
     can_be_wrong: Callable[[Token], bool] = _any_token
     """Whether a token that looks like the error can be one."""
     n_compared: int | None = None
     """How many of a variant's changed words must be found; None for all."""
-    is_lost: Callable[[Analysed[Any], Analysed[Any], int], bool] | None = None
+    is_lost: Callable[[Analyzed[Any], Analyzed[Any], int], bool] | None = None
     """(translation, reference, index of the deleted token) -> whether the translation seems to lack it too."""
     by_count: bool = False
     """Whether a translation counts as right if it has at least as many variants as the reference."""
-    wrong_places: Callable[[str, Analysed[Any]], list[int] | None] | None = None
+    wrong_places: Callable[[str, Analyzed[Any]], list[int] | None] | None = None
     """(source, translation) -> indices of wrong tokens, None without any; for types that need no reference."""
 
 
@@ -128,7 +128,7 @@ class ErrorType:
     definition: str
     """What is wrong, in a full sentence: for annotators and documents."""
     make: Callable[..., list[Variant]] = field(repr=False)
-    """Makes all variants of an analysed reference; takes `mode` if it has modes, `source` if it reads the source."""
+    """Makes all variants of an analyzed reference; takes `mode` if it has modes, `source` if it reads the source."""
     detect: Detector | None = field(default=None, repr=False)
     looks_for: Callable[[str], object] | None = field(default=None, repr=False)
     """What the detector needs to find in the source; None if it looks at the translation alone."""
@@ -146,7 +146,7 @@ class ErrorType:
     """A few plain words for a reader who has not read the papers; the name if empty."""
 
     def variants(
-        self, sentence: Analysed[Any], mode: str | None = None, *, source: str = ""
+        self, sentence: Analyzed[Any], mode: str | None = None, *, source: str = ""
     ) -> list[Variant]:
         """All variants of a reference; none if it has more than `LONGEST` characters."""
         if len(sentence.text) > LONGEST:
@@ -174,17 +174,17 @@ class Language:
     """The extra of Babelscope that has them; for a plug-in's language, see `install`."""
     install: str = ""
     """What pip installs them with, where they belong to a plug-in: its own distribution."""
-    opener: Callable[[], Analyser] | None = field(default=None, repr=False)
-    """Loads the analyser; called once."""
-    tokenise: Callable[[str], Spans] = field(default=words_and_marks, repr=False)
+    opener: Callable[[], Analyzer] | None = field(default=None, repr=False)
+    """Loads the analyzer; called once."""
+    tokenize: Callable[[str], Spans] = field(default=words_and_marks, repr=False)
     morphology: Callable[[GenderRules], Morphology] | None = field(default=None, repr=False)
-    lemmatiser: Callable[[], Callable[[list[str]], list[str]]] | None = field(default=None, repr=False)
+    lemmatizer: Callable[[], Callable[[list[str]], list[str]]] | None = field(default=None, repr=False)
     """Loads a function from words to lemmas."""
 
-    def analyser(self) -> Analyser:
-        """The analyser that the error types of the language use."""
+    def analyzer(self) -> Analyzer:
+        """The analyzer that the error types of the language use."""
         if self.opener is None:
-            raise BabelscopeError(f"there is no analyser of {self.english} texts")
+            raise BabelscopeError(f"there is no analyzer of {self.english} texts")
         return self.opener()
 
     def analysis_version(self) -> str:
@@ -201,8 +201,8 @@ class Language:
         return BabelscopeError(f"{self.english} analysis needs {needed}: {how}")
 
 
-def replace_word(sentence: Analysed[Any], token: Token, new: str) -> Variant:
-    """A variant of a reference with one word replaced, capitalised like the old one; "" deletes the word."""
+def replace_word(sentence: Analyzed[Any], token: Token, new: str) -> Variant:
+    """A variant of a reference with one word replaced, capitalized like the old one; "" deletes the word."""
     if new and token.text[0].isupper():
         new = new[0].upper() + new[1:]
     return Variant(sentence.replaced((token, new)), token.text, new, token.start)

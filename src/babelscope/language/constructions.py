@@ -14,7 +14,7 @@ _PARTS = ("aux", "cop", "compound:prt", "expl")
 """Relations of words that belong to a verb, and stand for it in an alignment."""
 _OBLIQUE = ("obl", "obj", "iobj", "nmod", "advcl", "advmod")
 
-Lemmatiser = Callable[[list[str]], list[str]]
+Lemmatizer = Callable[[list[str]], list[str]]
 
 
 def relation(word: Word) -> str:
@@ -33,7 +33,7 @@ def value(word: Word, name: str) -> str:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A tree with lemmas in lower case: the parser's, else a lemmatiser's, else the forms."""
+    """A tree with lemmas in lower case: the parser's, else a lemmatizer's, else the forms."""
 
     tree: Tree
     lemmas: tuple[str, ...]
@@ -77,20 +77,20 @@ def is_verb(word: Word) -> bool:
     return word.upos == "VERB" or (word.upos == "AUX" and relation(word) not in ("aux", "cop"))
 
 
-def make_sentence(tree: Tree, lemmatiser: Lemmatiser | None = None) -> Sentence:
-    """A sentence of a tree; the lemmatiser is asked where the parser gives no lemmas."""
+def make_sentence(tree: Tree, lemmatizer: Lemmatizer | None = None) -> Sentence:
+    """A sentence of a tree; the lemmatizer is asked where the parser gives no lemmas."""
     forms = [word.form for word in tree.words]
     given = [word.lemma for word in tree.words]
     if all(lemma in ("", "_") for lemma in given):
-        given = lemmatiser(forms) if lemmatiser else forms
+        given = lemmatizer(forms) if lemmatizer else forms
     lemmas = [form if lemma in ("", "_") else lemma for form, lemma in zip(forms, given, strict=True)]
     return Sentence(tree, tuple(lemma.lower() for lemma in lemmas))
 
 
-def lemmatiser_of(language: str | None) -> Lemmatiser | None:
-    """The lemmatiser of a language, if we have one."""
+def lemmatizer_of(language: str | None) -> Lemmatizer | None:
+    """The lemmatizer of a language, if we have one."""
     known = LANGUAGES.all().get(language or "")
-    return known.lemmatiser() if known is not None and known.lemmatiser is not None else None
+    return known.lemmatizer() if known is not None and known.lemmatizer is not None else None
 
 
 def particles_in(sentences: Iterable[Sentence]) -> frozenset[str]:
@@ -136,7 +136,7 @@ def construction(sentence: Sentence, word: Word, particles: Collection[str]) -> 
     """The construction of a verb; `particles` are those of the language, as far as they are known."""
     below = sentence.children[word.id]
     lemma, form = sentence.lemma(word), word.form.lower()
-    # A lemmatiser may name a separable verb by its stem or in full, whether its particle stands by it or not.
+    # A lemmatizer may name a separable verb by its stem or in full, whether its particle stands by it or not.
     inside = max(
         (p for p in particles if lemma.startswith(p) and len(lemma) > len(p) + 2), key=len, default=""
     )

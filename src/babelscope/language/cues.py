@@ -45,7 +45,7 @@ class CuedSources:
 
 
 def find_form(word: str, sentence: str) -> str | None:
-    """The form of `word` in the sentence: unchanged, plural or capitalised; None if it is not there.
+    """The form of `word` in the sentence: unchanged, plural or capitalized; None if it is not there.
 
     A free-standing form is preferred to one in a hyphenated compound, as with Moses tokens.
     """

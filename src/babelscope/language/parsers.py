@@ -60,7 +60,7 @@ def parser_language(spec: str) -> str | None:
 def _open_udpipe(name: str) -> Parser:
     library = import_udpipe()
     path = _model_file(name)
-    _warn_of_licence(name, path)
+    _warn_of_license(name, path)
     model = library.Model.load(str(path))
     if model is None:
         raise BabelscopeError(f"{path} is no UDPipe model")
@@ -97,13 +97,13 @@ def _open_udpipe(name: str) -> Parser:
     return parse
 
 
-def _warn_of_licence(name: str, path: Path) -> None:
+def _warn_of_license(name: str, path: Path) -> None:
     """Warn that a published model is not for commercial use, whatever its file is called."""
 
     known = find_model(path)
-    if known is not None and "NC" in known.project.licence:
+    if known is not None and "NC" in known.project.license:
         warnings.warn(
-            f"the parser udpipe:{name} has the licence {known.project.licence}: it is not for commercial use",
+            f"the parser udpipe:{name} has the license {known.project.license}: it is not for commercial use",
             stacklevel=2,
         )
 

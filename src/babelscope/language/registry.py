@@ -134,12 +134,12 @@ def missing_analysis_error(languages: Sequence[Language] = ()) -> BabelscopeErro
     return BabelscopeError("; or ".join(str(each.missing()) for each in needed))
 
 
-def lemmatise(texts: Sequence[str], target: str) -> list[list[str]]:
+def lemmatize(texts: Sequence[str], target: str) -> list[list[str]]:
     """The lemmas of the words of each text."""
-    known = {code: each.lemmatiser for code, each in LANGUAGES.all().items() if each.lemmatiser}
+    known = {code: each.lemmatizer for code, each in LANGUAGES.all().items() if each.lemmatizer}
     if target not in known:
         raise BabelscopeError(
-            f"there is no lemmatiser for {target!r} (known: {', '.join(known)}); give a file of lemmas"
+            f"there is no lemmatizer for {target!r} (known: {', '.join(known)}); give a file of lemmas"
         )
     lemmas = known[target]()
     return [lemmas([text[start:end] for start, end in words_and_marks(text)]) for text in texts]

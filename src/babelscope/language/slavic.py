@@ -22,7 +22,7 @@ def slavic_language(code: str, english: str) -> Language:
     def opened(_rules: GenderRules = "published") -> Pymorphy:
         return Pymorphy(made)
 
-    def lemmatiser() -> Callable[[list[str]], list[str]]:
+    def lemmatizer() -> Callable[[list[str]], list[str]]:
         lemma = lru_cache(None)(opened().lemma)
         return lambda words: [lemma(word) for word in words]
 
@@ -32,7 +32,7 @@ def slavic_language(code: str, english: str) -> Language:
         packages=("pymorphy3", f"pymorphy3-dicts-{code}"),
         extra="russian",
         morphology=opened,
-        lemmatiser=lemmatiser,
+        lemmatizer=lemmatizer,
     )
     return made
 
@@ -48,7 +48,7 @@ class Pymorphy:
             importlib.import_module(f"pymorphy3_dicts_{language.code}")
         except ImportError:
             raise language.missing() from None
-        self._analyser: Any = pymorphy.MorphAnalyzer(lang=language.code)
+        self._analyzer: Any = pymorphy.MorphAnalyzer(lang=language.code)
         self._split: Any = tokenizers.simple_word_tokenize
         self._word_gender = lru_cache(None)(self._gender_of)
 
@@ -60,14 +60,14 @@ class Pymorphy:
 
     def _gender_of(self, word: str) -> Gender:
         """Female if any reading is, else the most frequent gender; neutral for a word without gender."""
-        read = [_GRAMMEMES[each.tag.gender] for each in self._analyser.parse(word) if each.tag.gender]
+        read = [_GRAMMEMES[each.tag.gender] for each in self._analyzer.parse(word) if each.tag.gender]
         if not read:
             return "neutral"
         return "female" if "female" in read else Counter(read).most_common(1)[0][0]
 
     def lemma(self, word: str) -> str:
         """The dictionary form of a word in its most probable reading."""
-        form: str = self._analyser.parse(word)[0].normal_form
+        form: str = self._analyzer.parse(word)[0].normal_form
         return form
 
 

@@ -19,7 +19,7 @@ from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, shorten
 # --- Rules over Universal Dependencies that find lexical phenomena (long-distance paper, section 4.2) --------------
 
 
-RESERVED = ("all", "reordering", "reordering_normalised", "reordering_crossing")
+RESERVED = ("all", "reordering", "reordering_normalized", "reordering_crossing")
 """Names that no rule may have: the whole set, and phenomena that are found by alignment."""
 
 

@@ -32,7 +32,7 @@ Flow = tuple[str, str, float]
 """From a node, to a node, how many sentence pairs: a row of a Sankey diagram."""
 
 # Women among those employed in an occupation in the US, in percent: Zhao et al. (2018), "Gender Bias in
-# Coreference Resolution", table 1 (https://aclanthology.org/N18-2003), which takes them from the US labour
+# Coreference Resolution", table 1 (https://aclanthology.org/N18-2003), which takes them from the US labor
 # force statistics.
 WOMEN_IN_PERCENT: Mapping[str, int] = {
     "carpenter": 2, "mechanic": 4, "construction worker": 4, "laborer": 4, "driver": 6, "sheriff": 14,
@@ -188,7 +188,7 @@ def occupation_correlation(first: Mapping[str, float], second: Mapping[str, floa
     return correlation_and_p(ours, theirs, "pearson", what="occupations")
 
 
-# -- one's own text, and what is known of labour --------------------------------------------------------
+# -- one's own text, and what is known of labor --------------------------------------------------------
 
 
 def count_genders(
@@ -237,7 +237,7 @@ def _side_by_side(files: Mapping[str, str | Path]) -> Iterator[tuple[str, ...]]:
         yield tuple(str(line) for line in lines)
 
 
-def read_labour(spec: str | Path) -> dict[str, float]:
+def read_labor(spec: str | Path) -> dict[str, float]:
     """Women among those employed, in percent, by occupation: a table of two columns, or `zhao-2018`."""
     if str(spec) == "zhao-2018":
         return {name: float(percent) for name, percent in WOMEN_IN_PERCENT.items()}
@@ -280,14 +280,14 @@ def ratio_rows(counts: GenderCounts, stages: Sequence[str]) -> list[Row]:
     return rows
 
 
-def correlation_rows(counts: GenderCounts, stages: Sequence[str], labour: Mapping[str, float]) -> list[Row]:
-    """Pearson's r of the female ratios of each stage with the share of women in labour statistics (appendix C)."""
+def correlation_rows(counts: GenderCounts, stages: Sequence[str], labor: Mapping[str, float]) -> list[Row]:
+    """Pearson's r of the female ratios of each stage with the share of women in labor statistics (appendix C)."""
     rows = []
     for stage in stages:
         ratios = counts.female_ratios(stage)
-        estimate, p = occupation_correlation(ratios, labour)
-        missing = sum(name not in labour for name in ratios)
-        labels: dict[str, str | float] = {"stage": stage, "with": "women in labour", "p": p}
+        estimate, p = occupation_correlation(ratios, labor)
+        missing = sum(name not in labor for name in ratios)
+        labels: dict[str, str | float] = {"stage": stage, "with": "women in labor", "p": p}
         rows.append(Row("pearson", estimate, labels, {"not_in_statistics": missing}))
     return rows
 
@@ -307,10 +307,10 @@ def with_majorities(items: Iterable[AmbiguousSource], ratios: Mapping[str, float
 # --- Senses of ambiguous words counted in one's own parallel text (conditioning paper, appendix A) -----------------
 
 
-Lemmatise = Callable[[Sequence[str]], list[list[str]]]
+Lemmatize = Callable[[Sequence[str]], list[list[str]]]
 """Texts -> the lemmas of each."""
 
-_AT_ONCE = 1000  # lines that are lemmatised together
+_AT_ONCE = 1000  # lines that are lemmatized together
 
 
 def read_lexicon(path: str | Path) -> list[Sense]:
@@ -359,7 +359,7 @@ def split_pairs(
     target: str | Path,
     *,
     lemmas: str | Path | None = None,
-    lemmatise: Lemmatise | None = None,
+    lemmatize: Lemmatize | None = None,
     progress: Callable[[int], None] = lambda _lines: None,
 ) -> Iterator[tuple[list[str], list[str]]]:
     """(words of the source, lemmas of the target) of line-parallel files, read as streams.
@@ -373,7 +373,7 @@ def split_pairs(
         if lemmas is not None:
             found = [text.split() for text in texts]
         else:
-            found = [WORD.findall(text) for text in texts] if lemmatise is None else lemmatise(texts)
+            found = [WORD.findall(text) for text in texts] if lemmatize is None else lemmatize(texts)
         for line, own in zip(some, found, strict=True):
             yield WORD.findall(line[0]), own
         progress(len(some))

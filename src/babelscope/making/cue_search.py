@@ -122,7 +122,7 @@ class MaskedModel:
             if scores[number] <= 0:
                 return
             text = self._tokenizer.decode([int(number)]).strip()
-            # A word-internal piece may look like a word, but the word is tokenised otherwise.
+            # A word-internal piece may look like a word, but the word is tokenized otherwise.
             if not whole_words or (_WORD.fullmatch(text) and self._ids(f" {text}") == [number]):
                 yield text
 
@@ -332,7 +332,7 @@ def select_cues(
     """The most discriminative cues of each sense, by the likelihood of references given sources with cues.
 
     `reference` (appendix D) takes the correct cues with which references of the sense are most likely, and the
-    incorrect ones with which they are least likely. This favours words that change nothing over informative ones,
+    incorrect ones with which they are least likely. This favors words that change nothing over informative ones,
     whose translation the references lack. So `difference` takes correct cues that raise the likelihood of the
     sense's references more than that of other senses' references, and incorrect ones that do the opposite.
     """
@@ -372,7 +372,7 @@ def _likelihoods(
     asked: list[tuple[Sense, str, str, str]] = []
     for example in examples:
         if example.sense not in few or (
-            # The released code skips capitalised words.
+            # The released code skips capitalized words.
             mode == "paper" and example.form not in (example.word, plural(example.word))
         ):
             continue

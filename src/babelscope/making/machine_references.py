@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from babelscope.language.base import Analysed, ErrorType, Overlap, Spans, Variant, replace_word
+from babelscope.language.base import Analyzed, ErrorType, Overlap, Spans, Variant, replace_word
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import can_detect, error_type, error_types, language
 from babelscope.metrics.chrf import pairwise_chrf
@@ -114,9 +114,9 @@ def _is_same(one: str, other: str) -> bool:
 # --- Whether two translations share a phenomenon, judged by the words that show it (minimal-pairs ------------------
 
 
-def changed_words(correct: str, contrastive: str, tokenise: Callable[[str], Spans]) -> Variant:
+def changed_words(correct: str, contrastive: str, tokenize: Callable[[str], Spans]) -> Variant:
     """The difference between the two texts of a pair, in whole words, as a Variant."""
-    ours, theirs = tokenise(correct), tokenise(contrastive)
+    ours, theirs = tokenize(correct), tokenize(contrastive)
     here, there = (
         [text[start:end] for start, end in spans] for text, spans in ((correct, ours), (contrastive, theirs))
     )
@@ -133,13 +133,13 @@ def changed_words(correct: str, contrastive: str, tokenise: Callable[[str], Span
     return Variant(contrastive, between(correct, ours), between(contrastive, theirs), start)
 
 
-def marks(overlap: Overlap, sentence: Analysed[Any], variant: Variant) -> frozenset[str]:
+def marks(overlap: Overlap, sentence: Analyzed[Any], variant: Variant) -> frozenset[str]:
     """The keys of the phenomenon in `sentence` that a variant of it changes (see `Overlap.marks`)."""
     return _marks(overlap, sentence, _place(sentence, variant.start), variant.word)
 
 
 def find_same_error(
-    overlap: Overlap, sentence: Analysed[Any], wrong: Analysed[Any], variant: Variant
+    overlap: Overlap, sentence: Analyzed[Any], wrong: Analyzed[Any], variant: Variant
 ) -> list[int]:
     """Indices of tokens at which `sentence` seems to have the error of `wrong`, the text of `variant`."""
     words = [overlap.plain(word) for word in variant.changed.split()][: overlap.n_compared]
@@ -156,18 +156,18 @@ def find_same_error(
     ]
 
 
-def is_lost(overlap: Overlap, sentence: Analysed[Any], reference: Analysed[Any], variant: Variant) -> bool:
+def is_lost(overlap: Overlap, sentence: Analyzed[Any], reference: Analyzed[Any], variant: Variant) -> bool:
     """Whether `sentence` seems to lack what `variant` deletes from the human reference."""
     if overlap.is_lost is None:
         return False
     return overlap.is_lost(sentence, reference, _place(reference, variant.start))
 
 
-def _marks(overlap: Overlap, sentence: Analysed[Any], place: int, word: str) -> frozenset[str]:
+def _marks(overlap: Overlap, sentence: Analyzed[Any], place: int, word: str) -> frozenset[str]:
     return overlap.marks(sentence, place, overlap.plain(word)) if sentence.tokens else frozenset()
 
 
-def _place(sentence: Analysed[Any], start: int) -> int:
+def _place(sentence: Analyzed[Any], start: int) -> int:
     """Index of the token at or after a character offset."""
     at = (number for number, token in enumerate(sentence.tokens) if token.end > start)
     return next(at, max(0, len(sentence.tokens) - 1))
@@ -394,11 +394,11 @@ def _question(human: MinimalPair, translation: str) -> str:
 
 
 def _difference(made: ErrorType, correct: str, contrastive: str) -> Variant:
-    return changed_words(correct, contrastive, language(made.language).tokenise)
+    return changed_words(correct, contrastive, language(made.language).tokenize)
 
 
-def _analysed(made: ErrorType, text: str) -> Analysed[Any]:
-    return language(made.language).analyser().analyse(text)
+def _analyzed(made: ErrorType, text: str) -> Analyzed[Any]:
+    return language(made.language).analyzer().analyze(text)
 
 
 @dataclass(slots=True)
@@ -427,7 +427,7 @@ class _Maker:
         made = error_type(human.phenomenon)
         if other_language(translation, made.language):
             return dropped("another language")
-        read = _analysed(made, translation)
+        read = _analyzed(made, translation)
         own = self._variants(made, human, read)
         right = self._right(made, human, read, own)
         if right and rejected:
@@ -452,17 +452,17 @@ class _Maker:
         correction = replace_word(read, read.tokens[places[0]], changed.word).text if single else None
         return Outcome(human, system, translation, "queued", "contrastive word", correction=correction)
 
-    def _variants(self, made: ErrorType, human: MinimalPair, read: Analysed[Any]) -> list[Variant]:
+    def _variants(self, made: ErrorType, human: MinimalPair, read: Analyzed[Any]) -> list[Variant]:
         return made.variants(read, self.mode if self.mode in made.modes else None, source=human.source)
 
     def _right(
-        self, made: ErrorType, human: MinimalPair, read: Analysed[Any], own: list[Variant]
+        self, made: ErrorType, human: MinimalPair, read: Analyzed[Any], own: list[Variant]
     ) -> list[Variant]:
         """Variants of the translation, if it has the phenomenon in the same words as the human reference."""
         overlap = made.overlap
         if overlap.wrong_places is not None and not overlap.by_count:
             return own if overlap.wrong_places(human.source, read) is None else []
-        reference = _analysed(made, human.correct)
+        reference = _analyzed(made, human.correct)
         if overlap.by_count:
             return own if len(own) >= len(self._variants(made, human, reference)) else []
         changed = _difference(made, human.correct, human.contrastive[0])
@@ -470,15 +470,15 @@ class _Maker:
         fitting = [each for each in own if known & marks(overlap, read, each)]
         return [each for each in fitting if each.changed.lower() == changed.changed.lower()] or fitting
 
-    def _doubtful(self, made: ErrorType, human: MinimalPair, read: Analysed[Any]) -> list[int] | None:
+    def _doubtful(self, made: ErrorType, human: MinimalPair, read: Analyzed[Any]) -> list[int] | None:
         """Indices of tokens where the translation seems to have the human variant's error; None if it has not."""
         if made.overlap.wrong_places is not None:
             return made.overlap.wrong_places(human.source, read)
         changed = _difference(made, human.correct, human.contrastive[0])
         if not changed.changed:
-            lost = is_lost(made.overlap, read, _analysed(made, human.correct), changed)
+            lost = is_lost(made.overlap, read, _analyzed(made, human.correct), changed)
             return [] if lost and can_detect(made.name, human.source) else None
-        wrong = _analysed(made, human.contrastive[0])
+        wrong = _analyzed(made, human.contrastive[0])
         return find_same_error(made.overlap, read, wrong, changed) or None
 
     def _kept(

@@ -95,8 +95,8 @@ def _tokens(outcome: Outcome, text: str) -> list[str]:
     """Words and punctuation marks of a text, split as in the language of the outcome's error type."""
     if outcome.human.phenomenon not in error_types():
         return text.split()
-    tokenise = language(error_type(outcome.human.phenomenon).language).tokenise
-    return [text[start:end] for start, end in tokenise(text)]
+    tokenize = language(error_type(outcome.human.phenomenon).language).tokenize
+    return [text[start:end] for start, end in tokenize(text)]
 
 
 def _words(outcome: Outcome, text: str) -> list[str]:

@@ -43,7 +43,7 @@ def make_pairs(
 ) -> Iterator[MinimalPair]:
     """Yield minimal pairs of the references that have the phenomenon: one variant drawn by the seed, or all.
 
-    Of several types, all of one language, the pairs of a reference come together, and it is analysed once; `mode` is
+    Of several types, all of one language, the pairs of a reference come together, and it is analyzed once; `mode` is
     for the types that have it, and one of them must. Texts are streamed. Pairs with an empty text are left out and,
     with a warning, references of more than `LONGEST` characters. References in another language than that of the
     error types are refused as a set; where they are few, they are left out and counted in a warning. `first` is the
@@ -58,7 +58,7 @@ def make_pairs(
             f"error type {', '.join(made.name for made in types)} has no mode {mode!r}"
             + (f"; it has {', '.join(known)}" if known else "")
         )
-    analyser = language(types[0].language).analyser()
+    analyzer = language(types[0].language).analyzer()
     rules = f"the rules of {', '.join(each.name for each in types)}"
     code = types[0].language
     read = watch_language(references, code, what="the references", needed_by=rules, then="they are left out")
@@ -70,9 +70,9 @@ def make_pairs(
         if len(reference) > LONGEST:
             too_long.append(number)
             continue
-        analysed = analyser.analyse(reference)
+        analyzed = analyzer.analyze(reference)
         for made in types:
-            found = made.variants(analysed, mode if mode in made.modes else None, source=source)
+            found = made.variants(analyzed, mode if mode in made.modes else None, source=source)
             if choose == "one" and found:
                 # A random stream for each sentence: leaving one out does not change the choice for others.
                 found = [found[int(stream(seed, f"pairs/{made.name}/{number}").integers(len(found)))]]

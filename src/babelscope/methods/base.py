@@ -48,7 +48,7 @@ class Method:
     ask: Callable[[Mapping[str, Any], Sequence[Any], Any, int], list[Record]]
     """(systems by role, items, settings, seed) -> a record an item, in order: what the systems answered, and all
     of the item that `judge` needs."""
-    summarise: Callable[[Sequence[Record], Any, int], list[Row]]
+    summarize: Callable[[Sequence[Record], Any, int], list[Row]]
     """(judged records of all items in order, settings, seed) -> rows."""
     needs: Mapping[str, tuple[Capability, ...]] = field(default_factory=lambda: {"system": ("translate",)})
     """Role -> capabilities that a system in this role needs. `system` is the system under test; systems of other
@@ -87,10 +87,10 @@ class Method:
     """(items of a test set, settings) -> nothing, or an error where it cannot judge one of them. Called before any
     system is asked."""
     identity: Callable[[Any], Mapping[str, Any]] = lambda _settings: {}
-    """Settings -> what some of them resolved to, by name (versions of analysers, digests of programs). The signature
+    """Settings -> what some of them resolved to, by name (versions of analyzers, digests of programs). The signature
     has these in place of the values that the user wrote."""
     identity_on: Callable[[Any, Languages], Mapping[str, Any]] = lambda _settings, _languages: {}
-    """(settings, languages of the items judged) -> what settings resolved to by these, such as the tokenisers of the
+    """(settings, languages of the items judged) -> what settings resolved to by these, such as the tokenizers of the
     languages; the rest as in `identity`."""
     comparable: Callable[[Any], Sequence[Comparable]] = lambda _settings: ()
     """Settings -> the fields of its records that `runs/comparing` pairs between systems."""
@@ -126,7 +126,7 @@ Languages = frozenset[tuple[str, str]]
 
 
 def languages_of(items: Iterable[Any]) -> Languages:
-    """The languages that items state; those without references need no tokeniser."""
+    """The languages that items state; those without references need no tokenizer."""
     names = ("source_language", "target_language")
     return frozenset(
         (getattr(item, names[0], None) or "", getattr(item, names[1], None) or "")

@@ -140,7 +140,7 @@ def cell_rows(
     if unanswered and not answered:
         rows = [Row("all", Estimate.of_nothing())]
     else:
-        rows = method.summarise(answered, settings, seed)
+        rows = method.summarize(answered, settings, seed)
     left_out = len(unanswered) + sum(unread.values())
     return [
         Row(

@@ -74,7 +74,7 @@ def judge(records: Sequence[Record], _settings: LikelihoodSettings) -> list[Reco
     return judged
 
 
-def summarise(records: Sequence[Record], _settings: LikelihoodSettings, _seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], _settings: LikelihoodSettings, _seed: int) -> list[Row]:
     """Log-probability a token over all references, in nats with EOS counted, and the perplexity it makes.
 
     A reference with an impossible token (probability 0) has no finite score: it is left out and counted
@@ -155,7 +155,7 @@ METHOD = Method(
     settings=LikelihoodSettings,
     ask=ask,
     judge=judge,
-    summarise=summarise,
+    summarize=summarize,
     asks=frozenset({"references"}),
     needs={"system": ("score",)},
     across=system_differences,
@@ -178,7 +178,7 @@ def caveats(group: Group) -> list[Caveat]:
         {
             "infinite": "have a reference that the system holds to be impossible and are left out",
             "truncated": "were too long and were cut",
-            "changed": "have a reference that does not survive tokenisation",
+            "changed": "have a reference that does not survive tokenization",
         },
     )
 
@@ -236,7 +236,7 @@ def section(group: Group) -> Section:
         question="How likely does the system find translations that a person wrote?",
         reading=_READING,
         measure="log-probability a token of the references",
-        colours="surprise",
+        colors="surprise",
         order=50,
         findings=findings(group),
         caveats=caveats(group),

@@ -13,11 +13,11 @@ from babelscope.core.results import Record
 from babelscope.core.system import told_counts
 from babelscope.core.tokenizers import (
     DEFAULT,
-    Tokeniser,
-    chosen_tokeniser,
-    find_tokeniser,
+    Tokenizer,
+    chosen_tokenizer,
+    find_tokenizer,
     is_unspaced,
-    language_tokeniser,
+    language_tokenizer,
     require_split,
     unsplit_script,
 )
@@ -102,17 +102,17 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     return found
 
 
-# --- Words of records and items: the tokeniser of each by setting or language --------------------------------------
+# --- Words of records and items: the tokenizer of each by setting or language --------------------------------------
 
 
 Side = Literal["source", "target"]
 Scored = TypeVar("Scored")
 
 
-def known_tokeniser(name: str) -> str:
-    """Refuse a setting that names no tokeniser, before any system is asked; empty: that of the language."""
+def known_tokenizer(name: str) -> str:
+    """Refuse a setting that names no tokenizer, before any system is asked; empty: that of the language."""
     if name:
-        find_tokeniser(name)
+        find_tokenizer(name)
     return name
 
 
@@ -158,27 +158,27 @@ def require_references(
 def check_reference_words(
     items: Sequence[ParallelSentence | SourceSentence], metrics: Iterable[str | Metric], named: str
 ) -> None:
-    """Refuse items whose references are in a script that the tokeniser of a metric cannot split."""
+    """Refuse items whose references are in a script that the tokenizer of a metric cannot split."""
     items = [item for item in items if item.references]
-    told: set[tuple[Tokeniser, Tokeniser | None]] = set()
+    told: set[tuple[Tokenizer, Tokenizer | None]] = set()
     for metric in map(find_metric, metrics):
         if not metric.words_by:
             continue
-        groups = _grouped(items, named, "target") if metric.is_tokenised else {None: items}
-        for tokeniser, own in groups.items():
+        groups = _grouped(items, named, "target") if metric.is_tokenized else {None: items}
+        for tokenizer, own in groups.items():
             texts = [text for item in own for text in item.references]
-            asked = metric.tokenised(tokeniser)
+            asked = metric.tokenized(tokenizer)
             asked.require_words(texts, _todo("target", "tokenize"))
-            if (asked.splitter, tokeniser) not in told:
-                told.add((asked.splitter, tokeniser))
+            if (asked.splitter, tokenizer) not in told:
+                told.add((asked.splitter, tokenizer))
                 _warn_of_some(asked.splitter, texts)
 
 
 def check_source_words(items: Sequence[ParallelSentence], named: str) -> None:
-    """Refuse items whose sources are in a script that their tokeniser cannot split."""
-    for tokeniser, own in _grouped(items, named, "source").items():
+    """Refuse items whose sources are in a script that their tokenizer cannot split."""
+    for tokenizer, own in _grouped(items, named, "source").items():
         require_split(
-            tokeniser or find_tokeniser(DEFAULT),
+            tokenizer or find_tokenizer(DEFAULT),
             [item.source for item in own],
             what="sources",
             todo=_todo("source", "source-tokenize"),
@@ -190,34 +190,34 @@ def _todo(side: Side, option: str) -> str:
     return f"give the items their {side}_language, or say --{option} {known}"
 
 
-def _warn_of_some(tokeniser: Tokeniser, texts: Sequence[str]) -> None:
+def _warn_of_some(tokenizer: Tokenizer, texts: Sequence[str]) -> None:
     """Warn of single references that are not split, in a test set of which most are."""
-    if some := sum(is_unspaced(text) and bool(unsplit_script(tokeniser, [text])) for text in texts):
+    if some := sum(is_unspaced(text) and bool(unsplit_script(tokenizer, [text])) for text in texts):
         warnings.warn(
             f"{some} of {len(texts)} references are in a script without spaces between words, which "
-            f"{tokeniser.name} does not split",
+            f"{tokenizer.name} does not split",
             stacklevel=2,
         )
 
 
 def _grouped(
     items: Iterable[ParallelSentence | SourceSentence], named: str, side: Side
-) -> dict[Tokeniser | None, list[ParallelSentence | SourceSentence]]:
-    return grouped((chosen_tokeniser(named, getattr(item, f"{side}_language")), item) for item in items)
+) -> dict[Tokenizer | None, list[ParallelSentence | SourceSentence]]:
+    return grouped((chosen_tokenizer(named, getattr(item, f"{side}_language")), item) for item in items)
 
 
 def named_identity(**named: str) -> Mapping[str, Any]:
-    """What named tokenisers are, by setting, where their names alone do not say it."""
-    found = {setting: find_tokeniser(name).signed for setting, name in named.items() if name}
+    """What named tokenizers are, by setting, where their names alone do not say it."""
+    found = {setting: find_tokenizer(name).signed for setting, name in named.items() if name}
     return {setting: signed for setting, signed in found.items() if signed != named[setting]}
 
 
 def language_identity(named: str, metrics: Iterable[str], languages: Iterable[str]) -> list[str]:
-    """The tokenisers that languages choose for these metrics, beside the metrics' own."""
-    if named or not any(find_metric(name).is_tokenised for name in metrics):
+    """The tokenizers that languages choose for these metrics, beside the metrics' own."""
+    if named or not any(find_metric(name).is_tokenized for name in metrics):
         return []
-    chosen = {language_tokeniser(language) for language in languages} - {""}
-    return sorted(find_tokeniser(name).signed for name in chosen)
+    chosen = {language_tokenizer(language) for language in languages} - {""}
+    return sorted(find_tokenizer(name).signed for name in chosen)
 
 
 # --- Translations measured by metrics ------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def score_sentences(
 ) -> tuple[list[float], list[list[float]]]:
     """Sentence scores by one metric, and the statistics for its corpus score; none if that is the mean.
 
-    Words are split by the tokeniser `tokenize`, or if none is named by that of each target language.
+    Words are split by the tokenizer `tokenize`, or if none is named by that of each target language.
     A stored run that names an external program does not start it: the stored scores are used again.
     """
     if not is_allowed(name) and all(name in record.get("scores", ()) for record in records):

@@ -33,7 +33,7 @@ from babelscope.methods.measuring import (
     check_reference_words,
     grouped,
     known_metrics,
-    known_tokeniser,
+    known_tokenizer,
     language_identity,
     metric_identity,
     mismatch_caveats,
@@ -70,18 +70,18 @@ class QualitySettings(Settings):
     beam: int = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
 
-    _known_tokeniser = field_validator("tokenize")(known_tokeniser)
+    _known_tokenizer = field_validator("tokenize")(known_tokenizer)
 
     _known_metrics = field_validator("metric")(known_metrics)
 
 
 def identity(settings: QualitySettings) -> Mapping[str, Any]:
-    """What metrics and the tokeniser are."""
+    """What metrics and the tokenizer are."""
     return {**metric_identity("metric", settings.metric), **named_identity(tokenize=settings.tokenize)}
 
 
 def identity_on(settings: QualitySettings, languages: Languages) -> Mapping[str, Any]:
-    """The tokenisers that the target languages choose."""
+    """The tokenizers that the target languages choose."""
     chosen = language_identity(settings.tokenize, settings.metric, [target for _, target in languages])
     return {"tokenize": chosen} if chosen else {}
 
@@ -96,7 +96,7 @@ def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: Qu
 # --- Quality of translations by metrics: corpus scores of any system, black boxes and files included ---------------
 
 
-def summarise(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
     """A row a metric: the corpus score on the metric's own scale."""
     counts = {**answer_counts(records), "references": sum(len(record["references"]) for record in records)}
     rows = []
@@ -198,7 +198,7 @@ METHOD = Method(
     settings=QualitySettings,
     ask=ask,
     judge=judge,
-    summarise=summarise,
+    summarize=summarize,
     asks=frozenset({"beam"}),
     identity=identity,
     identity_on=identity_on,
@@ -316,7 +316,7 @@ COMMAND = JudgingCommand(
     QualitySettings,
     changed={
         "tests": {"help": "Sentences with references."},
-        "tokenize": {"metavar": "TOKENISER", "role": "read"},
+        "tokenize": {"metavar": "TOKENIZER", "role": "read"},
         "metric": {
             "metavar": "METRIC",
             "help": "bleu, chrf, chrf++, ter, ribes, cmd:COMMAND or file:NUMBERS; may be repeated (chrf, bleu).",

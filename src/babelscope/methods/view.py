@@ -280,13 +280,13 @@ def in_short(estimate: Estimate) -> str:
 def every_figure(group: Group) -> list[Table]:
     """A line a figure, for methods whose figures we do not know."""
     found = rows_by_figure(group)
-    labels = list(dict.fromkeys(name for (_, labelled), _ in found for name, _ in labelled))
+    labels = list(dict.fromkeys(name for (_, labeled), _ in found for name, _ in labeled))
     lines = [
         (
-            [name, *(str(dict(labelled).get(label, "")) for label in labels)],
+            [name, *(str(dict(labeled).get(label, "")) for label in labels)],
             [("", "") if row is None else (in_a_cell(row.estimate), str(row.estimate.n)) for row in rows],
         )
-        for (name, labelled), rows in found
+        for (name, labeled), rows in found
     ]
     systems = [column.name for column in group.columns]
     made = with_sizes(["figure", *labels], systems, lines)

@@ -21,7 +21,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from babelscope.core.registry import Registry, did_you_mean, resolve
-from babelscope.core.tokenizers import Tokeniser, find_tokeniser, require_split
+from babelscope.core.tokenizers import Tokenizer, find_tokenizer, require_split
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -80,10 +80,10 @@ class Metric(ABC):
     reads_sources: bool = field(default=False, kw_only=True)
     """Whether its scores may depend on the sources, which must then be known."""
     words_by: str = field(default="", kw_only=True)
-    """Name of the tokeniser by which it splits words if it is told no other; empty if it splits none."""
-    takes_tokeniser: bool = field(default=True, kw_only=True)
+    """Name of the tokenizer by which it splits words if it is told no other; empty if it splits none."""
+    takes_tokenizer: bool = field(default=True, kw_only=True)
     """False for a metric that always splits words by `words_by`."""
-    tokeniser: Tokeniser | None = field(default=None, kw_only=True)
+    tokenizer: Tokenizer | None = field(default=None, kw_only=True)
     """By which it splits words, in the place of `words_by`."""
     checked: bool = field(default=False, kw_only=True)
     """Whether somebody has made sure, of all texts together, that their words can be split."""
@@ -114,36 +114,36 @@ class Metric(ABC):
         )
         return np.asarray(scores, dtype=float).reshape(len(candidates), len(references))
 
-    def tokenised(self, tokeniser: Tokeniser | None, *, checked: bool = False) -> Self:
-        """The same metric with words split by another tokeniser; None for its own."""
+    def tokenized(self, tokenizer: Tokenizer | None, *, checked: bool = False) -> Self:
+        """The same metric with words split by another tokenizer; None for its own."""
         if not self.words_by:
             return self
         return dataclasses.replace(
-            self, tokeniser=tokeniser if self.takes_tokeniser else None, checked=checked or self.checked
+            self, tokenizer=tokenizer if self.takes_tokenizer else None, checked=checked or self.checked
         )
 
     @property
-    def is_tokenised(self) -> bool:
-        """Whether it splits words by a tokeniser that can be chosen."""
-        return bool(self.words_by) and self.takes_tokeniser
+    def is_tokenized(self) -> bool:
+        """Whether it splits words by a tokenizer that can be chosen."""
+        return bool(self.words_by) and self.takes_tokenizer
 
     @property
-    def splitter(self) -> Tokeniser:
-        """What splits words for it, if anything does: the tokeniser it was told, or its own."""
-        return self.tokeniser or find_tokeniser(self.words_by)
+    def splitter(self) -> Tokenizer:
+        """What splits words for it, if anything does: the tokenizer it was told, or its own."""
+        return self.tokenizer or find_tokenizer(self.words_by)
 
     def require_words(self, references: Iterable[str], todo: str = "") -> None:
         """Refuse references in whose script it cannot split words; what a system writes may be anything."""
         if not self.words_by:
             return
-        if not self.takes_tokeniser:
+        if not self.takes_tokenizer:
             todo = "take chrf, which counts characters"
         require_split(
             self.splitter,
             list(dict.fromkeys(references)),
             what=f"references for {self.name}",
             todo=todo
-            or "name another tokeniser, such as zh (Chinese), ja-mecab (Japanese), char or spm:FILE",
+            or "name another tokenizer, such as zh (Chinese), ja-mecab (Japanese), char or spm:FILE",
         )
 
     def check_words(self, references: References) -> None:
@@ -156,9 +156,9 @@ class Metric(ABC):
 
     @property
     def identity(self) -> str:
-        """What goes into a signature: the name, the version if it is above 1, and a tokeniser if one was named."""
+        """What goes into a signature: the name, the version if it is above 1, and a tokenizer if one was named."""
         version = "" if self.version == 1 else f" {self.version}"
-        return self.name + version + (f" {self.tokeniser.signed}" if self.tokeniser else "")
+        return self.name + version + (f" {self.tokenizer.signed}" if self.tokenizer else "")
 
 
 METRICS: Registry[Metric] = Registry(

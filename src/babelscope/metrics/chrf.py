@@ -48,7 +48,7 @@ METRIC, PLUS_PLUS = (
         {"word_order": order},
         # Words of chrF++ are what stands between spaces and marks, in every language.
         words_by="whitespace" if order else "",
-        takes_tokeniser=False,
+        takes_tokenizer=False,
     )
     for name, order in (("chrf", 0), ("chrf++", 2))
 )

@@ -48,7 +48,7 @@ class Comet(Metric):
 
     model: str
     """Its name on the Hugging Face hub."""
-    licence: str
+    license: str
     size: str
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:
@@ -131,7 +131,7 @@ class Comet(Metric):
             f"  packages: {packages}, unbabel-comet and torch among them, 5 GB on disk as we pin them, "
             f"from the index that pip or uv is set to, each held to its SHA-256{there}\n"
             f"  into:     {known.folder}\n"
-            f"  model:    {self.model} ({self.size}, {self.licence}), from the Hugging Face hub into its own cache. "
+            f"  model:    {self.model} ({self.size}, {self.license}), from the Hugging Face hub into its own cache. "
             "Its checkpoint is a pickle, which runs code of its authors when it is loaded"
         )
 
@@ -173,7 +173,7 @@ def _fetch(name: str, known: Environment, model: str) -> str:
         told = done.stderr.decode(errors="replace").strip().split("\n")[-1]
         raise SystemFailure(
             f"the model {model} of {name} could not be downloaded: {shorten(told, 300)}; see that the hub can be "
-            "reached, and if its licence must be accepted there, do so and log in"
+            "reached, and if its license must be accepted there, do so and log in"
         )
     return checkpoint
 

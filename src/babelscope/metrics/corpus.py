@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from babelscope.core.results import Estimate, Record
-from babelscope.core.tokenizers import Tokeniser, chosen_tokeniser, find_tokeniser
+from babelscope.core.tokenizers import Tokenizer, chosen_tokenizer, find_tokenizer
 from babelscope.metrics.base import (
     Array,
     Metric,
@@ -25,18 +25,18 @@ from babelscope.stats.paired import jackknife_difference
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
-# --- Records scored by metrics, each with the tokeniser that is named or that its language has ---------------------
+# --- Records scored by metrics, each with the tokenizer that is named or that its language has ---------------------
 
 
 Side = Literal["source", "target"]
 Scored = TypeVar("Scored")
 
 
-def tokenisers_of(
+def tokenizers_of(
     records: Sequence[Mapping[str, Any]], named: str, side: Side = "target"
-) -> list[Tokeniser | None]:
-    """The tokeniser of each record: the one that is named, else its language's; None for a measure's own."""
-    return [chosen_tokeniser(named, _language(record, f"{side}_language")) for record in records]
+) -> list[Tokenizer | None]:
+    """The tokenizer of each record: the one that is named, else its language's; None for a measure's own."""
+    return [chosen_tokenizer(named, _language(record, f"{side}_language")) for record in records]
 
 
 def _language(record: Mapping[str, Any], field: str) -> str | None:
@@ -45,7 +45,7 @@ def _language(record: Mapping[str, Any], field: str) -> str | None:
     return language if isinstance(language, str) else None
 
 
-def score_by_tokeniser(
+def score_by_tokenizer(
     metric: Metric,
     records: Sequence[Mapping[str, Any]],
     named: str,
@@ -53,20 +53,20 @@ def score_by_tokeniser(
     *,
     checked: bool = True,
 ) -> list[Scored]:
-    """What `score` gives for the numbers of all records, asked of the metric with each tokeniser in turn.
+    """What `score` gives for the numbers of all records, asked of the metric with each tokenizer in turn.
 
     `checked` says that words of the whole test set were seen to be split, as methods do before any system is asked.
     """
-    tokenisers: Sequence[Tokeniser | None] = [None] * len(records)
-    if metric.is_tokenised:  # others need no tokeniser to be there
-        tokenisers = tokenisers_of(records, named)
-    groups: dict[Tokeniser | None, list[int]] = {}
-    for number, tokeniser in enumerate(tokenisers):
-        groups.setdefault(tokeniser, []).append(number)
+    tokenizers: Sequence[Tokenizer | None] = [None] * len(records)
+    if metric.is_tokenized:  # others need no tokenizer to be there
+        tokenizers = tokenizers_of(records, named)
+    groups: dict[Tokenizer | None, list[int]] = {}
+    for number, tokenizer in enumerate(tokenizers):
+        groups.setdefault(tokenizer, []).append(number)
     found: dict[int, Scored] = {}
-    for tokeniser, numbers in groups.items():
-        found.update(zip(numbers, score(metric.tokenised(tokeniser, checked=checked), numbers), strict=True))
-    return [found[number] for number in range(len(tokenisers))]
+    for tokenizer, numbers in groups.items():
+        found.update(zip(numbers, score(metric.tokenized(tokenizer, checked=checked), numbers), strict=True))
+    return [found[number] for number in range(len(tokenizers))]
 
 
 def record_statistics(metric: Metric, texts: Sequence[str], records: Sequence[Record], named: str) -> Array:
@@ -80,7 +80,7 @@ def record_statistics(metric: Metric, texts: Sequence[str], records: Sequence[Re
             [record["source"] for record in some],
         )
 
-    return np.array(score_by_tokeniser(metric, records, named, statistics))
+    return np.array(score_by_tokenizer(metric, records, named, statistics))
 
 
 def score_records(
@@ -88,7 +88,7 @@ def score_records(
 ) -> list[tuple[str, dict[str, Any]]]:
     """Add to each (place, record) the quality of its `translation` as the field `score`.
 
-    Words are split by the tokeniser that is named, or by that of each record's target language.
+    Words are split by the tokenizer that is named, or by that of each record's target language.
     """
     found = find_metric(metric)
     segments = []
@@ -110,7 +110,7 @@ def score_records(
         return sentence_qualities(by, [segments[number] for number in numbers])
 
     own = [record for _, record in records]
-    qualities = score_by_tokeniser(found, own, named, qualities_of, checked=False)
+    qualities = score_by_tokenizer(found, own, named, qualities_of, checked=False)
     return [
         (place, {**record, "score": quality})
         for (place, record), quality in zip(records, qualities, strict=True)
@@ -207,15 +207,15 @@ def _clusters(groups: Array) -> tuple[Array, str, float]:
 def prepare_metrics(names: Iterable[str], *, yes: bool = False, tokenize: str = "") -> list[Metric]:
     """The metrics of these names; one that runs in an environment of its own gets it, if the user agrees.
 
-    With `yes` the user has agreed already. Words are split by the tokeniser `tokenize`, if one is named.
+    With `yes` the user has agreed already. Words are split by the tokenizer `tokenize`, if one is named.
     """
     found = [find_metric(name) for name in dict.fromkeys(names)]
     if tokenize:
-        tokeniser = find_tokeniser(tokenize)
-        if not any(metric.is_tokenised for metric in found):
+        tokenizer = find_tokenizer(tokenize)
+        if not any(metric.is_tokenized for metric in found):
             told = f"{found[-1].name} takes none" if found else "there is no --metric"
             raise BabelscopeError(f"--tokenize {tokenize} is for a metric that splits words, and {told}")
-        found = [metric.tokenised(tokeniser) for metric in found]
+        found = [metric.tokenized(tokenizer) for metric in found]
     for metric in found:
         metric.prepare(yes=yes)
     return found

@@ -17,7 +17,7 @@ import numpy as np
 from babelscope.metrics.base import Array, Metric
 from babelscope.util.errors import BabelscopeError
 
-Normalise = Literal["bound", "ideal"]
+Normalize = Literal["bound", "ideal"]
 """What kQRG is divided by. bound: the upper bound of eq. 19, reached if all qualities are the highest. ideal: the
 gain of the same list in its best order."""
 Gains = Literal["linear", "exponential"]
@@ -61,18 +61,18 @@ def kqrg(
     qualities: Sequence[float],
     logprobs: Sequence[float] | None = None,
     *,
-    normalise: Normalise = "bound",
+    normalize: Normalize = "bound",
     bound: float = 1.0,
 ) -> float:
     """k-approximated quality-based ranked gains (eq. 16 to 19); NaN for an empty list.
 
     `bound` is the highest quality (see `quality_bound`). Qualities in [0, bound] give a value in [0, 1]; others
-    (COMET, 1 - TER) may leave that range. With `normalise="ideal"`, a list without positive gain gives NaN.
+    (COMET, 1 - TER) may leave that range. With `normalize="ideal"`, a list without positive gain gives NaN.
     """
     values = _checked(qualities)
     if not len(values):
         return math.nan
-    best = bound * float(_discounts(len(values)).sum()) if normalise == "bound" else _ideal_gain(values)
+    best = bound * float(_discounts(len(values)).sum()) if normalize == "bound" else _ideal_gain(values)
     return float(values @ _weights(values, logprobs) / best) if best > 0 else math.nan
 
 

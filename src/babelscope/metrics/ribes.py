@@ -37,14 +37,14 @@ METRIC = Ribes("ribes", Scale(0, 1, "higher", "share"), words_by="13a")
 
 
 def sentence_ribes(hypothesis: Words, references: Sequence[Words]) -> float:
-    """RIBES of a tokenised hypothesis, from 0 to 1: the maximum over its references; 0 for an empty hypothesis."""
+    """RIBES of a tokenized hypothesis, from 0 to 1: the maximum over its references; 0 for an empty hypothesis."""
     if not references or not all(references):
         raise BabelscopeError("RIBES needs at least one reference, and words in each")
     return max(_score(list(hypothesis), list(reference)) for reference in references)
 
 
 def _score(hypothesis: list[str], reference: list[str]) -> float:
-    """Normalised Kendall's tau of the aligned words, times precision ** alpha and brevity penalty ** beta."""
+    """Normalized Kendall's tau of the aligned words, times precision ** alpha and brevity penalty ** beta."""
     places = _align(hypothesis, reference)
     pairs = len(places) * (len(places) - 1) // 2
     # One aligned word has no order: 1 if the reference has one word too, else 0.
@@ -68,7 +68,7 @@ def _count_ascending(places: Sequence[int]) -> int:
 def _align(hypothesis: list[str], reference: list[str]) -> list[int]:
     """Positions in the reference of words that are aligned by a context which is unique on both sides.
 
-    A context is the word with its neighbours on one side; contexts grow by a word at a time, and the left one is
+    A context is the word with its neighbors on one side; contexts grow by a word at a time, and the left one is
     tried before the right one.
     """
     found: dict[int, int] = {}

@@ -18,7 +18,7 @@ from babelscope.metrics.base import Array, Metric, References, Scale, Texts, che
 
 @dataclass(frozen=True)
 class SacreBleu(Metric):
-    """A metric of sacreBLEU, cased, with its default tokenisation or another tokeniser."""
+    """A metric of sacreBLEU, cased, with its default tokenization or another tokenizer."""
 
     place: str
     """`module:class` of its scorer, imported when first used."""
@@ -26,7 +26,7 @@ class SacreBleu(Metric):
     sentence_options: Mapping[str, Any] = field(default_factory=dict)
     """Options for single sentences, in addition or in the place of others."""
     split_options: Mapping[str, Any] = field(default_factory=dict)
-    """Additional options for texts that a tokeniser has split already."""
+    """Additional options for texts that a tokenizer has split already."""
 
     @functools.cached_property
     def _scorer(self) -> Any:
@@ -38,7 +38,7 @@ class SacreBleu(Metric):
 
     @property
     def _options(self) -> Mapping[str, Any]:
-        return self.options if self.tokeniser is None else {**self.options, **self.split_options}
+        return self.options if self.tokenizer is None else {**self.options, **self.split_options}
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:  # noqa: ARG002
         """sacreBLEU's sentence scores; `sources` are not read."""
@@ -61,8 +61,8 @@ class SacreBleu(Metric):
     def _extract(self, scorer: Any, hypotheses: Texts, references: References) -> Array:
         check_corpus(hypotheses, references)
         self.check_words(references)
-        if self.tokeniser is not None:
-            spaced = functools.cache(self.tokeniser.spaced)
+        if self.tokenizer is not None:
+            spaced = functools.cache(self.tokenizer.spaced)
             hypotheses = [spaced(text) for text in hypotheses]
             references = [[spaced(text) for text in own] for own in references]
         most = max(map(len, references))
@@ -78,7 +78,7 @@ BLEU = SacreBleu(
     "bleu",
     Scale(0, 100, "higher", "percent"),
     "sacrebleu.metrics.bleu:BLEU",
-    # `force` silences the warning that tokenised-looking sentences would give each time.
+    # `force` silences the warning that tokenized-looking sentences would give each time.
     sentence_options={"effective_order": True, "force": True},
     split_options={"tokenize": "none", "force": True},
     words_by="13a",
@@ -91,7 +91,7 @@ _SENTENCE = {"effective_order": True, "force": True}
 _MULTI = {"tokenize": "none", "smooth_method": "none"}
 # Without smoothing nearly every sentence alone would have 0.
 _MULTI_SENTENCE = {**_SENTENCE, "smooth_method": "exp"}
-_TOKENISED = "text must be tokenised already, words and marks between spaces"
+_TOKENIZED = "text must be tokenized already, words and marks between spaces"
 
 LOWERCASE = SacreBleu(
     "bleu-lc", Scale(0, 100, "higher", "percent", "case is ignored"), _PLACE, {"lowercase": True}, _SENTENCE
@@ -105,8 +105,8 @@ MULTI, MULTI_LOWERCASE = (
         _MULTI_SENTENCE,
     )
     for name, lowercase, note in (
-        ("multi-bleu", False, _TOKENISED),
-        ("multi-bleu-lc", True, f"{_TOKENISED}; case is ignored"),
+        ("multi-bleu", False, _TOKENIZED),
+        ("multi-bleu-lc", True, f"{_TOKENIZED}; case is ignored"),
     )
 )
 

@@ -1,4 +1,4 @@
-"""sacreBLEU's tokenisers, and sentencepiece models of the user's own."""
+"""sacreBLEU's tokenizers, and sentencepiece models of the user's own."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.registry import resolve
-from babelscope.core.tokenizers import EVERY_SCRIPT, Tokeniser
+from babelscope.core.tokenizers import EVERY_SCRIPT, Tokenizer
 from babelscope.metrics.base import is_allowed
 from babelscope.util.errors import BabelscopeError, install_hint
 from babelscope.util.journal import file_stamp
@@ -21,7 +21,7 @@ _MOST_BYTES = 1 << 26
 
 
 def _of_sacrebleu(place: str) -> Callable[[str], list[str]]:
-    """The split of one of sacreBLEU's tokenisers, which is imported when first used."""
+    """The split of one of sacreBLEU's tokenizers, which is imported when first used."""
 
     @functools.cache
     def loaded() -> Any:
@@ -30,23 +30,23 @@ def _of_sacrebleu(place: str) -> Callable[[str], list[str]]:
     return lambda text: str(loaded()(text)).split()
 
 
-MTEVAL_13A = Tokeniser("13a", _of_sacrebleu("tokenizer_13a:Tokenizer13a"))
-INTERNATIONAL = Tokeniser("intl", _of_sacrebleu("tokenizer_intl:TokenizerV14International"))
-CHINESE = Tokeniser("zh", _of_sacrebleu("tokenizer_zh:TokenizerZh"), frozenset({"Han"}))
-CHARACTERS = Tokeniser("char", _of_sacrebleu("tokenizer_char:TokenizerChar"), EVERY_SCRIPT)
+MTEVAL_13A = Tokenizer("13a", _of_sacrebleu("tokenizer_13a:Tokenizer13a"))
+INTERNATIONAL = Tokenizer("intl", _of_sacrebleu("tokenizer_intl:TokenizerV14International"))
+CHINESE = Tokenizer("zh", _of_sacrebleu("tokenizer_zh:TokenizerZh"), frozenset({"Han"}))
+CHARACTERS = Tokenizer("char", _of_sacrebleu("tokenizer_char:TokenizerChar"), EVERY_SCRIPT)
 
 
-def _by_mecab(name: str, place: str, extra: str, scripts: frozenset[str]) -> Tokeniser:
-    """A tokeniser with a dictionary; refused in one sentence where its packages are not installed."""
+def _by_mecab(name: str, place: str, extra: str, scripts: frozenset[str]) -> Tokenizer:
+    """A tokenizer with a dictionary; refused in one sentence where its packages are not installed."""
     try:
         tagger = resolve(f"sacrebleu.tokenizers.{place}")()
     except RuntimeError:  # sacreBLEU's word for packages that are not there
         raise BabelscopeError(
-            f"the tokeniser {name} needs a dictionary: {install_hint(extra)}, or say --tokenize char"
+            f"the tokenizer {name} needs a dictionary: {install_hint(extra)}, or say --tokenize char"
         ) from None
     except AssertionError as error:
         raise BabelscopeError(
-            f"the tokeniser {name} has another dictionary than sacreBLEU's: {error}"
+            f"the tokenizer {name} has another dictionary than sacreBLEU's: {error}"
         ) from None
     lock = threading.Lock()  # a tagger is not for several threads at once
 
@@ -54,10 +54,10 @@ def _by_mecab(name: str, place: str, extra: str, scripts: frozenset[str]) -> Tok
         with lock:
             return str(tagger(text)).split()
 
-    return Tokeniser(name, split, scripts, identity=str(tagger.signature()))
+    return Tokenizer(name, split, scripts, identity=str(tagger.signature()))
 
 
-def __getattr__(name: str) -> Tokeniser:
+def __getattr__(name: str) -> Tokenizer:
     """Japanese and Korean, made when first asked for, since they may not be installed."""
     if name == "JAPANESE":
         scripts = frozenset({"Han", "Kana"})
@@ -67,10 +67,10 @@ def __getattr__(name: str) -> Tokeniser:
     raise AttributeError(name)
 
 
-def open_sentencepiece(path: str) -> Tokeniser:
-    """The tokeniser `spm:FILE`: the pieces of a sentencepiece model, as sacreBLEU splits by its own."""
+def open_sentencepiece(path: str) -> Tokenizer:
+    """The tokenizer `spm:FILE`: the pieces of a sentencepiece model, as sacreBLEU splits by its own."""
     if not path:
-        raise BabelscopeError("the tokeniser spm: needs a sentencepiece model: spm:FILE")
+        raise BabelscopeError("the tokenizer spm: needs a sentencepiece model: spm:FILE")
     if not is_allowed(f"spm:{path}"):
         raise BabelscopeError(
             f"spm:{shorten(path, 300)}, by which a run was judged, is not opened because a run folder names it; say "
@@ -80,7 +80,7 @@ def open_sentencepiece(path: str) -> Tokeniser:
 
 
 @functools.lru_cache(maxsize=8)
-def _open_sentencepiece(path: str, _stamp: object) -> Tokeniser:
+def _open_sentencepiece(path: str, _stamp: object) -> Tokenizer:
     from sentencepiece import SentencePieceProcessor
 
     proto = read_bytes(path, most=_MOST_BYTES)
@@ -98,7 +98,7 @@ def _open_sentencepiece(path: str, _stamp: object) -> Tokeniser:
         return "".join(piece for piece in pieces if processor.piece_to_id(piece) == unknown)
 
     # Split again at spaces, as BLEU does.
-    return Tokeniser(
+    return Tokenizer(
         f"spm:{path}",
         lambda text: " ".join(processor.encode_as_pieces(text)).split(),
         identity=f"spm {hashlib.sha256(proto).hexdigest()[:16]}",

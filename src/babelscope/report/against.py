@@ -15,7 +15,7 @@ from babelscope.util.errors import BabelscopeError
 WIDTH, HEIGHT = 720.0, 440.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64.0, 190.0, 34.0, 52.0
 # Of the middle of the scale, so that they can be told from a light and from a dark ground.
-_COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd", "#b8902b", "#7f7f7f")
+_COLORS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd", "#b8902b", "#7f7f7f")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Mark:
 def draw_against(
     marks: Sequence[Mark], *, title: str, x_label: str, y_label: str, line_label: str = ""
 ) -> str:
-    """The picture as one `<svg>` element; text and axes have the colour of the text around it.
+    """The picture as one `<svg>` element; text and axes have the color of the text around it.
 
     A filled mark is a system, a hollow one the mean of a group of several; whiskers are 95 % intervals. `line_label`
     says what systems that are joined have in common.
@@ -85,12 +85,12 @@ def _lines(marks: Sequence[Mark], x: Scale, y: Scale) -> list[Markup]:
 
 
 def _mark(mark: Mark, series: int, x: Scale, y: Scale) -> list[Markup]:
-    colour, at_x, at_y = _COLOURS[series % len(_COLOURS)], x(mark.x.value), y(mark.y.value)
+    color, at_x, at_y = _COLORS[series % len(_COLORS)], x(mark.x.value), y(mark.y.value)
     parts = []
     if math.isfinite(mark.x.low) and math.isfinite(mark.x.high):
-        parts.append(_rule(x(mark.x.low), at_y, x(mark.x.high), at_y, colour, 0.4))
+        parts.append(_rule(x(mark.x.low), at_y, x(mark.x.high), at_y, color, 0.4))
     if math.isfinite(mark.y.low) and math.isfinite(mark.y.high):
-        parts.append(_rule(at_x, y(mark.y.low), at_x, y(mark.y.high), colour, 0.4))
+        parts.append(_rule(at_x, y(mark.y.low), at_x, y(mark.y.high), color, 0.4))
     told = f"{mark.name}: {mark.x.value:.4g}, {mark.y.value:.4g}"
     return [*parts, _shape(at_x, at_y, series, told)]
 
@@ -127,11 +127,11 @@ def _legend(groups: Mapping[str, int], *, line_label: str, means: bool) -> list[
 
 
 def _shape(x: float, y: float, series: int, told: str, *, hollow: bool = False) -> Markup:
-    colour = _COLOURS[series % len(_COLOURS)]
-    paint = f'fill="none" stroke="{colour}" stroke-width="1.2"' if hollow else f'fill="{colour}"'
+    color = _COLORS[series % len(_COLORS)]
+    paint = f'fill="none" stroke="{color}" stroke-width="1.2"' if hollow else f'fill="{color}"'
     size = " scale(1.9)" if hollow else ""
     return Markup('<path d="{}" transform="translate({} {}){}" {}><title>{}</title></path>').format(
-        SHAPES[(series + series // len(_COLOURS)) % len(SHAPES)],
+        SHAPES[(series + series // len(_COLORS)) % len(SHAPES)],
         n(x),
         n(y),
         size,
@@ -141,10 +141,10 @@ def _shape(x: float, y: float, series: int, told: str, *, hollow: bool = False) 
 
 
 def _rule(
-    x1: float, y1: float, x2: float, y2: float, colour: str = "currentColor", opacity: float = 0.12
+    x1: float, y1: float, x2: float, y2: float, color: str = "currentColor", opacity: float = 0.12
 ) -> Markup:
     return Markup('<path d="M{} {}L{} {}" stroke="{}" stroke-opacity="{}"/>').format(
-        n(x1), n(y1), n(x2), n(y2), colour, opacity
+        n(x1), n(y1), n(x2), n(y2), color, opacity
     )
 
 

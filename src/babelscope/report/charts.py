@@ -27,14 +27,14 @@ from babelscope.core.page import (
     plain,
 )
 
-# --- SVG parts of charts: axes, marks, whiskers, legends. The page's style sheet colours them by class -------------
+# --- SVG parts of charts: axes, marks, whiskers, legends. The page's style sheet colors them by class -------------
 
 
 WIDTH = 520.0
 """Width of most pictures in SVG units: about a pixel each on a laptop, two thirds of one on a phone."""
 
 SERIES = 6
-"""Number of colours; system 7 has the colour of system 1 again, and another shape."""
+"""Number of colors; system 7 has the color of system 1 again, and another shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ SHAPES = (
 def mark(
     x: float, y: float, series: int, *, shape: int | None = None, hollow: bool = False, title: str = ""
 ) -> Markup:
-    """The mark of one value; series differ in colour and in shape, and those of one colour in shape."""
+    """The mark of one value; series differ in color and in shape, and those of one color in shape."""
     form = SHAPES[(series + series // SERIES if shape is None else shape) % len(SHAPES)]
     inside = Markup("<title>{}</title>").format(title) if title else ""
     return Markup('<path d="{}" transform="translate({} {})" class="mark s{}{}">{}</path>').format(
@@ -224,7 +224,7 @@ def legend(keys: Sequence[Entry], width: float) -> tuple[list[Markup], float]:
 
 
 Series = Mapping[str, int]
-"""System -> its number, which gives its colour and shape."""
+"""System -> its number, which gives its color and shape."""
 
 _LINE = 20.0  # between marks of one group
 _CHAR = 6.7  # width of a letter, about
@@ -257,8 +257,8 @@ def draw(picture: Picture, series: Series) -> Drawn:
     return Drawn(title, drawn, picture.reading)
 
 
-def _colour(number: int) -> str:
-    """The class of a system's colour; the style sheet has as many as `SERIES`."""
+def _color(number: int) -> str:
+    """The class of a system's color; the style sheet has as many as `SERIES`."""
     return f"s{number % SERIES}"
 
 
@@ -308,7 +308,7 @@ def _bar(bar: Bar, y: float, scale: Scale, number: int, *, filled: bool) -> list
     known = math.isfinite(bar.point.value)
     at = scale(bar.point.value) if known else scale.start
     parts = (
-        [rect(scale.start, y - 6, at - scale.start, 12, f"bar {_colour(number)}")] if filled and known else []
+        [rect(scale.start, y - 6, at - scale.start, 12, f"bar {_color(number)}")] if filled and known else []
     )
     parts.append(whisker_x(bar.point, y, scale, number))
     if known:
@@ -338,7 +338,7 @@ def scatter(chart: Scatter, title: str, series: Series) -> Markup:
 
 
 def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
-    """Names beside their dots; a name that would overlap another is moved towards the middle."""
+    """Names beside their dots; a name that would overlap another is moved toward the middle."""
     parts: list[Markup] = []
     taken: list[tuple[float, float]] = []
     for dot in named:
@@ -356,8 +356,8 @@ def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
 
 
 def histogram(chart: Histogram, title: str, number: int) -> Markup:
-    """Stacked bars of item counts: wrong items below, in the darker colour, right ones above, then the undecided."""
-    light, dark, hollow = (f"patch {each}{_colour(number)}" for each in ("light ", "", "hollow "))
+    """Stacked bars of item counts: wrong items below, in the darker color, right ones above, then the undecided."""
+    light, dark, hollow = (f"patch {each}{_color(number)}" for each in ("light ", "", "hollow "))
     neither = chart.neither or [0] * len(chart.bins)
     keys = [Entry(f"{chart.system}: right", number, kind=light), Entry("wrong", number, kind=dark)]
     if any(neither):
@@ -403,7 +403,7 @@ def lines(chart: Lines, title: str, series: Series) -> Markup:
         for curve, number in zip(chart.curves, numbers, strict=True)
     ]
     keys += [
-        Entry(own.name, series[own.system], kind=f"patch band {_colour(series[own.system])}")
+        Entry(own.name, series[own.system], kind=f"patch band {_color(series[own.system])}")
         for own in chart.bands
     ]
     parts, top = legend(keys, WIDTH)
@@ -424,7 +424,7 @@ def lines(chart: Lines, title: str, series: Series) -> Markup:
     for own in chart.bands:
         upper = [(across[at], y(high)) for at, _, high in own.points]
         lower = [(across[at], y(low)) for at, low, _ in own.points]
-        parts.append(band(upper, lower, f"band {_colour(series[own.system])}"))
+        parts.append(band(upper, lower, f"band {_color(series[own.system])}"))
     told = []
     aside = -inset
     for curve, number in zip(chart.curves, numbers, strict=True):
@@ -442,7 +442,7 @@ def _curve(
     curve: Curve, places: Sequence[tuple[float, float, Point]], number: int, y: Scale, form: Format
 ) -> list[Markup]:
     """A line through (position, x, value), with marks and intervals unless it is dashed."""
-    kind = f"line {_colour(number)}{' dash' if curve.dashed else ''}"
+    kind = f"line {_color(number)}{' dash' if curve.dashed else ''}"
     parts = [path([(at, y(point.value)) for at, _, point in places], kind)] if len(places) > 1 else []
     for at, x, point in places if not curve.dashed else ():
         interval = f" [{form(point.low)}, {form(point.high)}]" if math.isfinite(point.low) else ""
@@ -479,13 +479,13 @@ def cloud(chart: Cloud, title: str, series: Series) -> Markup:
     parts += x_axis(x, y.end, y.start, plain, chart.x_label)
     parts += y_axis(y, x.start, x.end, plain, chart.y_label)
     for system, own in seen:
-        parts.append(dots([(x(a), y(b)) for a, b in own], f"dots {_colour(series[system])}"))
+        parts.append(dots([(x(a), y(b)) for a, b in own], f"dots {_color(series[system])}"))
     told = []
     for system, own in seen:
         medians = _medians(own)
         if len(medians) > 1:
             route = [(x(a), y(b)) for a, b in medians]
-            parts += [path(route, "halo"), path(route, f"line thick {_colour(series[system])}")]
+            parts += [path(route, "halo"), path(route, f"line thick {_color(series[system])}")]
         told.append(f"{system}, median: " + ", ".join(f"{plain(a)}: {plain(b)}" for a, b in medians))
     return svg(title, "; ".join(told), WIDTH, y.start + 42, parts)
 

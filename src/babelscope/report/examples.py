@@ -62,7 +62,7 @@ def draw_command(command: str, width: int) -> list[str]:
 
 
 def with_marks(tokens: Sequence[Token]) -> str:
-    """The text of tokens, marked words between asterisks, neighbours together."""
+    """The text of tokens, marked words between asterisks, neighbors together."""
     found, open_ = "", False
     for text, _, *rest in tokens:
         is_marked = bool(rest and rest[0])

@@ -42,16 +42,16 @@ def sankey(
     title: str,
     description: str,
     labels: Mapping[str, str] | None = None,
-    colours: Mapping[str, str] | None = None,
+    colors: Mapping[str, str] | None = None,
     headings: Sequence[str] = (),
     order: Sequence[str] = (),
     width: float = 760.0,
     height: float = 380.0,
 ) -> str:
-    """The diagram as one `<svg>` element; text and lines have the colour of the text around it.
+    """The diagram as one `<svg>` element; text and lines have the color of the text around it.
 
     Nodes stand in the order given, then in that in which flows name them, in the column after all that flows into
-    them. `labels` are what nodes are called, `colours` those of their outgoing ribbons (CSS colours; else that of the
+    them. `labels` are what nodes are called, `colors` those of their outgoing ribbons (CSS colors; else that of the
     text).
     """
     if not flows or any(not count >= 0 for *_, count in flows) or not sum(count for *_, count in flows):
@@ -71,10 +71,8 @@ def sankey(
     for place, heading in enumerate(headings[: last + 1]):
         parts.append(f'<text x="{_n(place * step)}" y="14" font-weight="600">{_text(heading)}</text>')
     for path, name, told in _ribbons(flows, nodes, called, step):
-        colour = quoteattr(printable((colours or {}).get(name, "currentColor")))
-        parts.append(
-            f'<path d="{path}" fill={colour} fill-opacity="0.35"><title>{_text(told)}</title></path>'
-        )
+        color = quoteattr(printable((colors or {}).get(name, "currentColor")))
+        parts.append(f'<path d="{path}" fill={color} fill-opacity="0.35"><title>{_text(told)}</title></path>')
     for name, node in nodes.items():
         x = node.column * step
         middle = node.top + node.height / 2
@@ -171,7 +169,7 @@ FILE = "flows.json"
 """In a run folder: what `babelscope patterns flow --flows` writes, rows [from, to, count]."""
 
 _MOST = 1000
-_COLOURS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
+_COLORS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 _HEADINGS = {"data": "training data", "distilled": "distilled by the teacher", "student": "student’s output"}
 
 
@@ -193,7 +191,7 @@ def _picture(run: Run) -> Drawn:
         raise BabelscopeError(f"{path} has {len(flows):,} flows; a diagram shows {_MOST:,} at most")
     nodes = list(dict.fromkeys(name for start, end, _ in flows for name in (start, end)))
     classes = sorted({name.partition("_")[2] for name in nodes}, key=lambda name: (name == "other", name))
-    colours = dict(zip((name for name in classes if name != "other"), _COLOURS, strict=False))
+    colors = dict(zip((name for name in classes if name != "other"), _COLORS, strict=False))
     stages = [stage for stage in STAGES if any(name.startswith(f"{stage}_") for name in nodes)]
     total = sum(count for start, _, count in flows if start.startswith(f"{stages[0]}_"))
     if not total > 0:
@@ -206,14 +204,14 @@ def _picture(run: Run) -> Drawn:
         title=title,
         description=f"Of {total:,.0f} occurrences, {shares}",
         labels={name: name.partition("_")[2] for name in nodes},
-        colours={name: colours.get(name.partition("_")[2], "currentColor") for name in nodes},
+        colors={name: colors.get(name.partition("_")[2], "currentColor") for name in nodes},
         headings=[_HEADINGS.get(stage, stage) for stage in stages],
     )
     return Drawn(
         title[:1].upper() + title[1:],
         Markup(picture),
         f"{total:,.0f} occurrences of the words looked for, by how they are translated at each stage. What grows "
-        "from left to right is what distillation amplifies. “other” is a translation that was not recognised.",
+        "from left to right is what distillation amplifies. “other” is a translation that was not recognized.",
     )
 
 

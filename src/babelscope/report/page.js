@@ -74,7 +74,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
 const MOST = 2000;  // tokens; a browser takes minutes to lay out very many elements in a line
 const STEPS = { difference: [0.05, 0.3, 1, 3], surprise: [0.7, 1.6, 3, 5] };
 
-function tokens(list, colours) {
+function tokens(list, colors) {
   const line = make("span");
   const long = list.length > MOST;
   // Pieces that carry their space (▁, Ġ) are joined as they are; others get one between.
@@ -86,24 +86,24 @@ function tokens(list, colours) {
     if (!place) shown = shown.replace(/^ /, "");
     if (long) return plain.push(shown);
     let kind = "tok" + (end ? " end" : "") + (apart ? " parted" : "");
-    if (value !== null && colours) {
-      const step = STEPS[colours].filter((edge) => Math.abs(value) >= edge).length;
+    if (value !== null && colors) {
+      const step = STEPS[colors].filter((edge) => Math.abs(value) >= edge).length;
       if (step) kind += (value > 0 ? " p" : " m") + step;
     }
     const token = make("span", kind, shown);
     if (value !== null) token.title = `${signed(value)} nats` + (apart ? ", all that is underlined" : "");
     line.append(token);
   });
-  if (long) line.append(visible(plain.join("")), make("span", "quiet", " (too long: tokens are not coloured or marked)"));
+  if (long) line.append(visible(plain.join("")), make("span", "quiet", " (too long: tokens are not colored or marked)"));
   return line;
 }
 
-function lines(list, colours) {
+function lines(list, colors) {
   const box = make("dl", "lines");
   for (const [label, shown] of list) {
     const text = make("dd");
     text.dir = "auto";
-    text.append(typeof shown === "string" ? visible(shown) : tokens(shown, colours));
+    text.append(typeof shown === "string" ? visible(shown) : tokens(shown, colors));
     box.append(make("dt", "", label), text);
   }
   return box;
@@ -128,7 +128,7 @@ function card(item, data, answers) {
     if (answer.v) title.append(make("span", `badge ${answer.c}`, answer.v));
     if (answer.m !== null) title.append(make("span", "margin", data.signed ? signed(answer.m) : answer.m.toFixed(2)));
     if (answer.f) title.append(make("span", "quiet", answer.f));
-    part.append(title, lines(answer.x, data.colours));
+    part.append(title, lines(answer.x, data.colors));
     all.append(part);
   }
   box.append(all);

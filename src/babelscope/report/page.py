@@ -85,7 +85,7 @@ def items_of(
         "tests": [group.tests for group in groups],
         "measure": section.measure,
         "group": section.group,
-        "colours": section.colours,
+        "colors": section.colors,
         "note": note,
         "items": [_as_json(item, view) for item in chosen],
     }

@@ -59,7 +59,7 @@ class _Figure:
     headline: Headline
 
 
-def summarise(result: Result, *, width: int, places: Sequence[str] = (), most: int = MOST_LINES) -> str:
+def summarize(result: Result, *, width: int, places: Sequence[str] = (), most: int = MOST_LINES) -> str:
     """A result in about `most` lines: title, figures, findings, all caveats, then where the rest is."""
     shown = [_shown(group, alone=len(result.groups) == 1) for group in result.groups]
     title = _title(result, width)

@@ -567,8 +567,8 @@ def paired_differences(group: Group) -> list[Row]:
             settings = restore_settings(method, manifest.methods[first.method].settings)
             made = method.across(group, settings, manifest.seed)
         own = [row for row in made if row.name == "difference"]
-    labelled = [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
-    return labelled or item_differences(group)
+    labeled = [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
+    return labeled or item_differences(group)
 
 
 def item_differences(group: Group) -> list[Row]:

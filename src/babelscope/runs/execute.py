@@ -1,4 +1,4 @@
-"""The one way to run a study: ask and judge missing chunks, then summarise; in a folder or in memory."""
+"""The one way to run a study: ask and judge missing chunks, then summarize; in a folder or in memory."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
     return found
 
 
-# --- The one way to run a study: ask and judge missing chunks, then summarise; in a folder or in memory ------------
+# --- The one way to run a study: ask and judge missing chunks, then summarize; in a folder or in memory ------------
 
 
 _CELL_LABELS = ("method", "system", "tests")
@@ -153,13 +153,13 @@ class InMemory:
 
 
 def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> Result:
-    """Ask the missing chunks of a run and summarise it; of a shard, only store the records."""
+    """Ask the missing chunks of a run and summarize it; of a shard, only store the records."""
     _check_asked_for(cells, manifest)
     methods: Methods = {cell.setup.label: (cell.setup.method, cell.setup.settings) for cell in cells}
     if folder is None:
         kept = InMemory(manifest)
         _ask(cells, manifest, kept)
-        return summarise_run(manifest, kept.records, methods)
+        return summarize_run(manifest, kept.records, methods)
     with RunFolder(folder, manifest.as_json()) as run:
         spent = _ask(cells, manifest, run)
         cost = total_cost([Cost.model_validate(run.stored_manifest.get("cost", {})), spent])
@@ -197,8 +197,8 @@ def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
 
 
 def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> Result:
-    """Summarise a run whose records are all stored; complete these, write its summary, then its status and cost."""
-    result = summarise_run(manifest, run.records, methods, run.path)
+    """Summarize a run whose records are all stored; complete these, write its summary, then its status and cost."""
+    result = summarize_run(manifest, run.records, methods, run.path)
     completed = iter(result.records)
     run.complete([record if "unanswered" in record else next(completed) for record in run.records])
     result = dataclasses.replace(result, sections=sections_of(result.groups))
@@ -233,10 +233,10 @@ def _signed_config(manifest: Manifest, records: Sequence[Record]) -> Config:
     return {**manifest.config, "answers": digest_json(answers)} if answers else manifest.config
 
 
-def summarise_run(
+def summarize_run(
     manifest: Manifest, records: Sequence[Record], methods: Methods, folder: Path | None = None
 ) -> Result:
-    """Summarise all records of a run: rows of each cell, rows by fields of items (`manifest.by`), comparisons."""
+    """Summarize all records of a run: rows of each cell, rows by fields of items (`manifest.by`), comparisons."""
     rows: list[Row] = []
     completed: list[Record] = []
     factors = {name: part.factors for name, part in manifest.systems.items()}

@@ -41,7 +41,7 @@ class MethodPart(_ManifestModel):
     settings: Json = {}
     """As they were given, with defaults."""
     identity: Json = {}
-    """What some of them resolved to: versions of analysers, digests of programs."""
+    """What some of them resolved to: versions of analyzers, digests of programs."""
     roles: dict[str, Json] = {}
     """Fingerprints of its other systems, such as an evaluator."""
     comparable: list[Comparable] = []

@@ -74,7 +74,7 @@ class StoredCell:
     """The method's own name."""
     version: int
     settings: Mapping[str, Any]
-    """As in the signature: programs and analysers by digest or version."""
+    """As in the signature: programs and analyzers by digest or version."""
     roles: Mapping[str, Any]
     """Fingerprints of its other systems."""
     system: str

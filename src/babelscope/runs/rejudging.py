@@ -11,7 +11,7 @@ from babelscope.core.results import Record, Result, signature
 from babelscope.methods.base import Languages, Method, Settings, check_settings, find_method, restore_settings
 from babelscope.methods.cells import judge_records
 from babelscope.metrics.base import allow_only
-from babelscope.runs.execute import Methods, finish, summarise_run
+from babelscope.runs.execute import Methods, finish, summarize_run
 from babelscope.runs.folder import RunFolder
 from babelscope.runs.manifest import Cost, Manifest, MethodPart
 from babelscope.runs.reading import Run, read_records, read_run
@@ -68,7 +68,7 @@ def _rejudge_run(run: Run, methods: Methods, by: Sequence[str] | None, out: str 
     with explain_damage(str(folder)):
         records = _judge_stored(manifest, stored_records, methods, lowered)
     if out is None:
-        return summarise_run(manifest, records, methods)
+        return summarize_run(manifest, records, methods)
     with RunFolder(Path(out).absolute(), manifest.as_json()) as stored:
         for chunk in stored.missing():
             start = sum(cell.items for cell in manifest.cells[: chunk.cell])

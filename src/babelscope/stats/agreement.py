@@ -57,7 +57,7 @@ _OTHER = {MALE: FEMALE, FEMALE: MALE}
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgment:
     """What one annotator said about one translation."""
 
     sample: str
@@ -72,43 +72,43 @@ class Judgement:
     """Its row of the test set, from 0 (WinoMT)."""
 
 
-Annotator = Mapping[str, Judgement]
-"""An annotator's judgements by sample."""
+Annotator = Mapping[str, Judgment]
+"""An annotator's judgments by sample."""
 
 
-def _mucow(judgement: Judgement) -> str | None:
+def _mucow(judgment: Judgment) -> str | None:
     """What preserves the ambiguity is correct, what is too bad to tell is wrong (appendix E)."""
     edge_cases = {BOTH: CORRECT, THIRD_SENSE: WRONG, ILL_DEFINED: None}
-    return edge_cases.get(judgement.label, judgement.label)
+    return edge_cases.get(judgment.label, judgment.label)
 
 
-def _winomt(judgement: Judgement) -> str | None:
+def _winomt(judgment: Judgment) -> str | None:
     """The same for genders; what has no gold gender is out of the study's scope (appendix E)."""
-    gold = judgement.gold
+    gold = judgment.gold
     edge_cases = {BOTH: gold, TOO_BAD: _OTHER.get(gold)}
-    return edge_cases.get(judgement.label, judgement.label) if gold in _OTHER else None
+    return edge_cases.get(judgment.label, judgment.label) if gold in _OTHER else None
 
 
-def _chosen(judgement: Judgement) -> str | None:
+def _chosen(judgment: Judgment) -> str | None:
     """Whether the correct translation was chosen; what has several right ones, or none, leaves no choice."""
-    if len(judgement.label) > 1 or not judgement.gold:
+    if len(judgment.label) > 1 or not judgment.gold:
         return None
-    return RIGHT if judgement.label == judgement.gold else WRONG_REFERENCE
+    return RIGHT if judgment.label == judgment.gold else WRONG_REFERENCE
 
 
-def _decided(judgement: Judgement) -> str | None:
-    return None if judgement.label == CANNOT_TELL else judgement.label
+def _decided(judgment: Judgment) -> str | None:
+    return None if judgment.label == CANNOT_TELL else judgment.label
 
 
-def _real(judgement: Judgement) -> str | None:
-    return REAL if judgement.label in (TRANSLATED_RIGHT, TRANSLATED_WRONG) else _decided(judgement)
+def _real(judgment: Judgment) -> str | None:
+    return REAL if judgment.label in (TRANSLATED_RIGHT, TRANSLATED_WRONG) else _decided(judgment)
 
 
-def _translated(judgement: Judgement) -> str | None:
-    return judgement.label if judgement.label in (TRANSLATED_RIGHT, TRANSLATED_WRONG) else None
+def _translated(judgment: Judgment) -> str | None:
+    return judgment.label if judgment.label in (TRANSLATED_RIGHT, TRANSLATED_WRONG) else None
 
 
-REDUCTIONS: Mapping[Task, Mapping[str, Callable[[Judgement], str | None]]] = {
+REDUCTIONS: Mapping[Task, Mapping[str, Callable[[Judgment], str | None]]] = {
     "mucow": {"binary": _mucow},
     "winomt": {"binary": _winomt},
     "machine-reference": {"binary": _decided},
@@ -119,7 +119,7 @@ REDUCTIONS: Mapping[Task, Mapping[str, Callable[[Judgement], str | None]]] = {
 """How the labels of a task become two; None drops the sample. `binary` tells right from wrong."""
 
 
-def reduced(annotators: Sequence[Annotator], task: Task, how: str = "binary") -> list[dict[str, Judgement]]:
+def reduced(annotators: Sequence[Annotator], task: Task, how: str = "binary") -> list[dict[str, Judgment]]:
     """Their common samples with two labels only; what one of them drops is dropped for all."""
     reduction = REDUCTIONS[task][how]
     labels = {
@@ -135,12 +135,12 @@ def reduced(annotators: Sequence[Annotator], task: Task, how: str = "binary") ->
     ]
 
 
-def is_right(judgement: Judgement, task: Task) -> bool | None:
+def is_right(judgment: Judgment, task: Task) -> bool | None:
     """Whether the translation is right, according to the annotator; None where that was left open."""
-    label = REDUCTIONS[task]["binary"](judgement)
+    label = REDUCTIONS[task]["binary"](judgment)
     if label is None:
         return None
-    return label == judgement.gold if task == "winomt" else label in (CORRECT, RIGHT, TRANSLATED_RIGHT, REAL)
+    return label == judgment.gold if task == "winomt" else label in (CORRECT, RIGHT, TRANSLATED_RIGHT, REAL)
 
 
 def common_samples(annotators: Sequence[Annotator]) -> list[str]:
@@ -339,9 +339,9 @@ def rank_agreement(scores: Mapping[str, Mapping[str, float]]) -> Estimate:
     return Estimate.without_interval(math.fsum(found) / len(found), len(found), spread)
 
 
-def parse_judgements(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) -> dict[str, Judgement]:
+def parse_judgments(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) -> dict[str, Judgment]:
     """An annotator's file, a JSON object a line with `label` (a list of one) and `Sample ID`."""
-    found: dict[str, Judgement] = {}
+    found: dict[str, Judgment] = {}
     for place, record in rows:
         label = record.get("label")
         label = label[0] if isinstance(label, list) and len(label) == 1 else label
@@ -352,11 +352,11 @@ def parse_judgements(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) 
         if not sample:
             raise BabelscopeError(f"{place}: field 'Sample ID' is missing")
         if sample in found:
-            raise BabelscopeError(f"{place}: the sample {shorten(sample)} is labelled twice")
+            raise BabelscopeError(f"{place}: the sample {shorten(sample)} is labeled twice")
         gold = str(record.get("Gold Gender", "")).title()
         if task == "winomt" and (gold not in (MALE, FEMALE) or whole_number(row) is None):
             raise BabelscopeError(f"{place} needs 'Gold Gender', male or female, and 'Index', a row from 0")
-        found[sample] = Judgement(
+        found[sample] = Judgment(
             sample,
             str(label),
             str(record.get("Source Sentence", "")),
@@ -367,7 +367,7 @@ def parse_judgements(rows: Iterable[tuple[str, Mapping[str, Any]]], task: Task) 
     return found
 
 
-def parse_earlier(rows: Iterable[Mapping[str, str]], where: str) -> dict[str, Judgement]:
+def parse_earlier(rows: Iterable[Mapping[str, str]], where: str) -> dict[str, Judgment]:
     """WinoMT's own annotations, a table with `Index`, whether the entity was found, and M, F or N."""
     names = {"M": MALE, "F": FEMALE, "N": BOTH}
     found = {}
@@ -381,7 +381,7 @@ def parse_earlier(rows: Iterable[Mapping[str, str]], where: str) -> dict[str, Ju
         if index in found:
             raise BabelscopeError(f"{where}:{number}: row {index} stands there twice")
         if there == "Y" and gender in names:
-            found[index] = Judgement(index, names[gender], row=int(index))
+            found[index] = Judgment(index, names[gender], row=int(index))
     return found
 
 
@@ -493,7 +493,7 @@ def winomt_agreement(annotators: Sequence[Annotator], verdicts: Sequence[Verdict
     by_row = {verdict.row: verdict for verdict in verdicts}
     judged = reduced(annotators, "winomt")
     sums: list[tuple[float, float]] = []
-    counts = {"judgements": 0, "agreed": 0, "unknown": 0, "missing": 0}
+    counts = {"judgments": 0, "agreed": 0, "unknown": 0, "missing": 0}
     for sample in judged[0]:
         verdict = by_row.get(judged[0][sample].row)
         if verdict is None:
@@ -502,7 +502,7 @@ def winomt_agreement(annotators: Sequence[Annotator], verdicts: Sequence[Verdict
         _check_source(verdict, judged[0][sample])
         said = verdict.correct is not False
         agreed = sum((each[sample].label == each[sample].gold) == said for each in judged)
-        counts["judgements"] += len(judged)
+        counts["judgments"] += len(judged)
         counts["agreed"] += agreed
         counts["unknown"] += len(judged) * (verdict.correct is None)
         sums.append((verdict.weight * agreed, verdict.weight * len(judged)))
@@ -529,24 +529,24 @@ def mucow_agreement(
     if "shared-labels" in quirks:
         judged = [judged[-1]] * len(judged)
     sums: list[tuple[float, float]] = []
-    counts = {"judgements": 0, "agreed": 0, "covered": 0, "missing": 0}
-    for sample, judgement in judged[0].items():
+    counts = {"judgments": 0, "agreed": 0, "covered": 0, "missing": 0}
+    for sample, judgment in judged[0].items():
         # The annotators' spreadsheet took an apostrophe at the beginning for a mark of text.
-        keys = [(judgement.source, judgement.word), (f"'{judgement.source}", judgement.word)]
+        keys = [(judgment.source, judgment.word), (f"'{judgment.source}", judgment.word)]
         key = next((each for each in keys if each in unknown), None)
         verdict = Verdict("", False) if verdicts is None else said.get(key or keys[0])
         if key is None or verdict is None:
             counts["missing"] += 1
             continue
         agreed = sum((each[sample].label == CORRECT) == (verdict.correct is True) for each in judged)
-        counts["judgements"] += len(judged)
+        counts["judgments"] += len(judged)
         counts["agreed"] += agreed
         sums.append((verdict.weight * agreed, verdict.weight * len(judged)))
     if not known or not sums:
         raise BabelscopeError("no judged sample is among those that pattern matching could not decide")
-    # coverage / (1 - coverage) of the judgements, in whole numbers, which rounding cannot make one less.
+    # coverage / (1 - coverage) of the judgments, in whole numbers, which rounding cannot make one less.
     covered = len(patterns) if "inflated-coverage" in quirks else len(known)
-    counts["covered"] = counts["judgements"] * covered // (len(patterns) - len(known))
+    counts["covered"] = counts["judgments"] * covered // (len(patterns) - len(known))
     scale = counts["covered"] / len(known)
     for pattern in known:
         verdict = pattern if verdicts is None else said.get((pattern.source, pattern.word))
@@ -564,11 +564,11 @@ def weighted(sums: Iterable[Sequence[float]]) -> Estimate:
     return clustered_proportion(shares, items, [judged for _, judged in weighty])
 
 
-def _check_source(verdict: Verdict, judgement: Judgement) -> None:
-    if verdict.source and judgement.source and verdict.source.strip() != judgement.source.strip():
+def _check_source(verdict: Verdict, judgment: Judgment) -> None:
+    if verdict.source and judgment.source and verdict.source.strip() != judgment.source.strip():
         raise BabelscopeError(
             f"{verdict.place}: row {verdict.row} is about {shorten(verdict.source)}, but the annotators' is "
-            f"about {shorten(judgement.source)}"
+            f"about {shorten(judgment.source)}"
         )
 
 

@@ -1,4 +1,4 @@
-"""How far scores go together: of systems, or of their translations with human judgements (table 4)."""
+"""How far scores go together: of systems, or of their translations with human judgments (table 4)."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def parse_scores(
 ) -> dict[Unit, float]:
     """Scores by system and item, from JSON objects with `system`, `id` and a number in `field`.
 
-    Several judgements of one answer are averaged where that is asked for (annotators), else refused; null is none.
+    Several judgments of one answer are averaged where that is asked for (annotators), else refused; null is none.
     """
     found: dict[Unit, list[float]] = {}
     for place, record in rows:

@@ -32,14 +32,14 @@ def corrected_bounds(alarms: Counted, found: Counted, false: Counted) -> tuple[A
     with np.errstate(divide="ignore", invalid="ignore"):
         value = (apparent - false_rate) / (sensitivity - false_rate)
         tells = np.where(rates[1] > rates[2], rates[1] - rates[2], np.nan)
-    centre = (rates[0] - rates[2]) / tells
+    center = (rates[0] - rates[2]) / tells
     own, of_sensitivity, of_false_rate = (
         rate * (1 - rate) / size for rate, size in zip(rates, sizes, strict=True)
     )
-    variance = own + centre**2 * of_sensitivity + (1 - centre) ** 2 * of_false_rate
+    variance = own + center**2 * of_sensitivity + (1 - center) ** 2 * of_false_rate
     reach = z * np.sqrt(variance) / tells
-    centre = centre + 2 * z * z * (centre * of_sensitivity - (1 - centre) * of_false_rate)
-    return value, (centre - reach, centre + reach)
+    center = center + 2 * z * z * (center * of_sensitivity - (1 - center) * of_false_rate)
+    return value, (center - reach, center + reach)
 
 
 def rogan_gladen(

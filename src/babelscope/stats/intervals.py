@@ -346,7 +346,7 @@ def mean_of_counts(counts: Mapping[int, int], what: str = "sentences") -> Estima
 
 
 def _estimate(value: float, bounds: tuple[Any, Any], n: int) -> Estimate:
-    """No interval may deny its own value, as rounding or a shrunken centre can make it."""
+    """No interval may deny its own value, as rounding or a shrunken center can make it."""
     return Estimate(value, min(value, float(bounds[0])), max(value, float(bounds[1])), n)
 
 

@@ -26,12 +26,12 @@ def paired_bounds(totals: Array, sizes: Array, *, verdicts: bool) -> tuple[Bound
         usual = sizes.mean(axis=-1, keepdims=True)
         totals = np.concatenate([totals, usual, -usual], axis=-1)
         sizes = np.concatenate([sizes, usual, usual], axis=-1)
-    centre = totals.sum(axis=-1) / sizes.sum(axis=-1)
+    center = totals.sum(axis=-1) / sizes.sum(axis=-1)
     error = np.sqrt(jackknife_variance(leave_one_out(totals, sizes)))
     reach = t.ppf(0.975, degrees) * error
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * t.sf(np.abs(centre) / error, degrees)
-    low, high = centre - reach, centre + reach
+        p = 2 * t.sf(np.abs(center) / error, degrees)
+    low, high = center - reach, center + reach
     if verdicts:
         # Verdicts are coarse: no p is below the least that flipping signs of clusters can give.
         p = np.maximum(p, np.minimum(2.0 ** (1 - telling), 1.0))
@@ -62,7 +62,7 @@ def paired_difference(
         why = f"all {count} {what} alike"
         return Estimate.without_interval(value, n, why), 2.0 ** (1 - count) if value else 1.0
     (low, high), p = paired_bounds(totals, sizes, verdicts=verdicts)
-    # The centre of verdicts is nearer to 0 than their mean; an interval may not deny its own value.
+    # The center of verdicts is nearer to 0 than their mean; an interval may not deny its own value.
     return Estimate(value, min(value, float(low)), max(value, float(high)), n), float(p)
 
 

@@ -1,4 +1,4 @@
-"""Chatter: what a model writes around a translation, recognised by stated rules (docs/prompts.md)."""
+"""Chatter: what a model writes around a translation, recognized by stated rules (docs/prompts.md)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from babelscope.systems.contract import ASK
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
-# --- Chatter: what a model writes around a translation, recognised by stated rules (docs/prompts.md) ---------------
+# --- Chatter: what a model writes around a translation, recognized by stated rules (docs/prompts.md) ---------------
 
 
 Clean = Literal["yes", "count", "no"]

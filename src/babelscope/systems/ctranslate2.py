@@ -172,7 +172,7 @@ class CTranslate2(ModelSystem):
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
     ) -> list[list[Scored]]:
-        # Its own scores are length-normalised, and are left out.
+        # Its own scores are length-normalized, and are left out.
         tokens = self._source_tokens(questions)
         with library_errors(f"{self.name}: CTranslate2 fails"):
             found = self._translator.translate_batch(

@@ -35,7 +35,7 @@ from babelscope.util.text import (
     whole_number,
 )
 
-# --- Files of n-best lists made elsewhere: one, a folder or a zip of them; their formats recognised ----------------
+# --- Files of n-best lists made elsewhere: one, a folder or a zip of them; their formats recognized ----------------
 
 
 LARGEST_LISTS = 1 << 28
@@ -139,7 +139,7 @@ def read_entries(file: ListFile, form: str, scores: str) -> list[Entry]:
     """The hypotheses of a file, in its order; `form` is a format or `auto`, `scores` what CTranslate2's are."""
     if not file.data:
         return []
-    entries = list(_READERS[_recognised(file) if form == "auto" else form](file, scores))
+    entries = list(_READERS[_recognized(file) if form == "auto" else form](file, scores))
     for entry in entries:
         if not math.isfinite(entry.logprob) or entry.logprob > 0:
             raise BabelscopeError(
@@ -149,7 +149,7 @@ def read_entries(file: ListFile, form: str, scores: str) -> list[Entry]:
     return entries
 
 
-def _recognised(file: ListFile) -> str:
+def _recognized(file: ListFile) -> str:
     """The one format that the file fits; none is an error, and so is more than one."""
     first = file.data.partition(b"\n")[0]
     fits = []
@@ -232,7 +232,7 @@ def _ctranslate2(file: ListFile, scores: str) -> Iterator[Entry]:
 
 
 def _fairseq(file: ListFile, _scores: str) -> Iterator[Entry]:
-    """fairseq-generate's log: H- (or D-, detokenised) with the text, P- with log-probabilities to base 2."""
+    """fairseq-generate's log: H- (or D-, detokenized) with the text, P- with log-probabilities to base 2."""
     hypothesis: Entry | None = None
     for number, line in enumerate(_lines(file), 1):
         place = at(file.place, number)

@@ -187,7 +187,7 @@ def position_table(positions: int, width: int) -> np.ndarray[Any, np.dtype[np.fl
 
 @dataclass(frozen=True, slots=True)
 class MarianPieces:
-    """What Marian tokenises ordinary text with: two sentencepiece models and the ids of their pieces."""
+    """What Marian tokenizes ordinary text with: two sentencepiece models and the ids of their pieces."""
 
     spm_source: SentencePieceProcessor
     spm_target: SentencePieceProcessor

@@ -74,16 +74,16 @@ class Decoding:
 
     def for_languages(self, languages: Iterable[str]) -> Decoding:
         """The same with words split as these target languages need it."""
-        from babelscope.core.tokenizers import find_tokeniser, language_tokeniser
+        from babelscope.core.tokenizers import find_tokenizer, language_tokenizer
 
-        names = sorted({language_tokeniser(language) for language in languages})
-        if not any(names) or not any(each.is_tokenised for each in self.metrics):
+        names = sorted({language_tokenizer(language) for language in languages})
+        if not any(names) or not any(each.is_tokenized for each in self.metrics):
             return self
         if len(names) > 1:
             raise BabelscopeError(
                 "the items are to be translated into languages whose words are split in several ways; say --tokenize"
             )
-        return replace(self, metrics=[each.tokenised(find_tokeniser(names[0])) for each in self.metrics])
+        return replace(self, metrics=[each.tokenized(find_tokenizer(names[0])) for each in self.metrics])
 
     def candidates(
         self, system: Any, sources: Sources, ask_batches: AskBatches

@@ -94,7 +94,7 @@ class OpenSystem(ModelSystem):
 
     @checked
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-        """Log-probabilities of targets: texts are tokenised, earlier answers are scored by their own tokens."""
+        """Log-probabilities of targets: texts are tokenized, earlier answers are scored by their own tokens."""
         sources, source_notes = self._source_ids([asked for asked, _ in pairs])
         targets, target_notes = self._target_ids([target for _, target in pairs])
         groups: dict[tuple[int, ...], dict[tuple[int, ...], int]] = {}

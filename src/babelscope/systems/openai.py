@@ -173,7 +173,7 @@ class Sampler:
         if reason != "length" and not _ends(what, choice, written):
             notes.append("without_eos")
         elif reason == "length" and not _spells(_entries(choice), written):
-            raise _misspelt(what, choice, written)
+            raise _misspelled(what, choice, written)
         found = Scored(text, tokens, logprobs, tuple(notes))
         return Scored(text, notes=tuple(notes)) if min(logprobs, default=0.0) <= _NOT_TOLD else found
 
@@ -238,7 +238,7 @@ def _ends(what: str, choice: Mapping[str, Any], text: str) -> bool:
     if entries and last.strip() and _spells(entries[:-1], text):
         return True
     if not _spells(entries, text):
-        raise _misspelt(what, choice, text)
+        raise _misspelled(what, choice, text)
     return bool(entries) and not last
 
 
@@ -260,7 +260,7 @@ def _read(entries: Sequence[Mapping[str, Any]]) -> str:
     return "".join(each["token"] for each in entries)
 
 
-def _misspelt(what: str, choice: Mapping[str, Any], text: str) -> SystemFailure:
+def _misspelled(what: str, choice: Mapping[str, Any], text: str) -> SystemFailure:
     return SystemFailure(
         f"{what} reads {shorten(text)}, but its tokens {shorten(_read(_entries(choice)))}: their log-probabilities "
         "are of another text"

@@ -86,12 +86,12 @@ class SetPart:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """Where a test set comes from: repository, languages, licence and citation."""
+    """Where a test set comes from: repository, languages, license and citation."""
 
     repository: str
     languages: tuple[str, str]
     """Source and target; the target is empty where any will do."""
-    licence: str
+    license: str
     citation: str
 
 
@@ -156,7 +156,7 @@ def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool
 
 
 def read_origin(path: Path) -> dict[str, str]:
-    """Where a downloaded file came from: name, url, licence and digest; empty if nothing is known of it."""
+    """Where a downloaded file came from: name, url, license and digest; empty if nothing is known of it."""
     try:
         with open(origin_file(path), "rb") as file:
             found = json.loads(file.read(_LONGEST_NOTE))
@@ -175,7 +175,7 @@ def _download(wanted: NamedSet, needed: Sequence[PublishedFile], folder: Path) -
 
     project = wanted.project
     urls = {file: file_url(file) for file in needed}
-    print(f"{wanted.name} ({project.repository}); licence: {project.licence}", file=sys.stderr, flush=True)
+    print(f"{wanted.name} ({project.repository}); license: {project.license}", file=sys.stderr, flush=True)
     with progress(wanted.name, sum(file.bytes for file in needed) or None, of_bytes=True) as advance:
         for file, url in urls.items():
             path = folder / file.local
@@ -184,7 +184,7 @@ def _download(wanted: NamedSet, needed: Sequence[PublishedFile], folder: Path) -
                 "name": wanted.name,
                 "url": url,
                 "project": project.repository,
-                "licence": project.licence,
+                "license": project.license,
                 "citation": project.citation,
                 "digest": f"{file.digest_kind} {file.digest}",
             }

@@ -27,7 +27,7 @@ from babelscope.lab.experiments.demo import (
 from babelscope.lab.grammar.corpus import as_written, make_corpus
 from babelscope.lab.grammar.worlds import HARD
 from babelscope.report.examples import Example, draw_examples
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.runs.study import run_study
 from tests.support.toy_fixtures import Babelscope
 
@@ -58,7 +58,7 @@ def changed(result: Result, tests: str, change: Callable[[str, Record], Record])
 
 
 def test_every_system_is_asked_and_the_same_twice(result: Result, folder: Path) -> None:
-    told = summarise(result, width=80)
+    told = summarize(result, width=80)
     assert "4 systems; 5 test sets; 5 methods" in told
     assert {row.labels["system"] for row in result.rows if "system" in row.labels} >= set(SYSTEMS)
     assert run_study(demo_study(n=10), out=folder).to_json() == result.to_json()

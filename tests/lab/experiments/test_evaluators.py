@@ -13,7 +13,7 @@ import pytest
 from babelscope import open_system
 from babelscope.lab.experiments.truth import Suite, cases, compare_with_truth, with_mistakes
 from babelscope.lab.grammar.corpus import split_of
-from babelscope.lab.grammar.oracle import judge, realise_with_mistake
+from babelscope.lab.grammar.oracle import judge, realize_with_mistake
 from babelscope.lab.grammar.suites import marked_items, marked_pairs, other_adjective_items
 from babelscope.lab.grammar.worlds import EASY, HARD, World
 from babelscope.methods.condition.ask import known_translations
@@ -29,7 +29,7 @@ def test_the_grammar_is_right_and_its_mistakes_are_wrong(suite: Suite, world: Wo
     for case in cases(suite, 24, 1, world):
         assert case.truth(case.pair.target) is True
         for extent in ("noun", "throughout"):
-            wrong = realise_with_mistake(case.pair, case.noun, rng, extent)
+            wrong = realize_with_mistake(case.pair, case.noun, rng, extent)
             assert case.truth(wrong) is False, wrong
             verdict = judge(case.pair.meaning, wrong)
             assert not verdict.unknown
@@ -46,7 +46,7 @@ def test_pronouns_follow_only_throughout() -> None:
     for case in cases("gender", 40, 2):
         other = {"er", "ihn", "ihm"} if case.item.gold == "female" else {"sie", "ihr"}
         for extent, count in (("noun", kept), ("throughout", followed)):
-            text = realise_with_mistake(case.pair, case.noun, rng, extent)  # type: ignore[arg-type]
+            text = realize_with_mistake(case.pair, case.noun, rng, extent)  # type: ignore[arg-type]
             words = text.replace(",", "").replace(".", "").split()
             count[bool(other & set(words))] += 1
     assert kept[False] == 40

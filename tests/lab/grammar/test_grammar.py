@@ -23,17 +23,17 @@ from babelscope.lab.grammar.meaning import (
     text,
 )
 from babelscope.lab.grammar.meaning import conllu as to_conllu
-from babelscope.lab.grammar.sentences import SentencePair, german_text, realisations, realise
+from babelscope.lab.grammar.sentences import SentencePair, german_text, realizations, realize
 from babelscope.lab.grammar.worlds import draw_meaning
 
 
 def pair_for(seed: int) -> SentencePair:
     rng = random_stream(seed, "test")
-    return realise(draw_meaning(rng), rng)
+    return realize(draw_meaning(rng), rng)
 
 
 def all_german(*clauses: Clause, joins: tuple[str, ...] = ()) -> set[str]:
-    return set(realisations(Meaning(clauses, joins)))
+    return set(realizations(Meaning(clauses, joins)))
 
 
 def german_noun(name: str, lemma: str) -> str:
@@ -147,8 +147,8 @@ def test_relative_clause_with_preposition() -> None:
     waited = Clause("wait", Entity("man"), tense="pres")
     bus = Entity("bus", relative=Relative(waited, "object", silent=True))
     late = Meaning((Clause("be", bus, tense="pres", predicate="late"),))
-    assert set(realisations(late)) == {"Der Bus, auf den der Mann wartet, ist verspätet."}
-    pair = realise(late, random_stream(1, "x"))
+    assert set(realizations(late)) == {"Der Bus, auf den der Mann wartet, ist verspätet."}
+    pair = realize(late, random_stream(1, "x"))
     assert pair.source == "The bus the man waits for is late."
     stranded = pair.english[5]
     assert (stranded.form, stranded.upos, stranded.deprel, stranded.head) == ("for", "ADP", "obl", 5)
@@ -233,12 +233,12 @@ def test_any_pair_is_well_formed(seed: int) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**40))
-def test_random_realisations_are_among_all(seed: int) -> None:
+def test_random_realizations_are_among_all(seed: int) -> None:
     pair = pair_for(seed)
     vocabulary = frozenset(t.form for t in pair.german) | {
         t.form[0].lower() + t.form[1:] for t in pair.german
     }
-    assert pair.target in set(realisations(pair.meaning, 20_000, vocabulary))
+    assert pair.target in set(realizations(pair.meaning, 20_000, vocabulary))
 
 
 def test_every_choice_is_tried_once() -> None:
@@ -251,7 +251,7 @@ def test_every_choice_is_tried_once() -> None:
 
 def test_english_is_always_the_same_and_german_varies() -> None:
     meaning = Meaning((Clause("buy", Entity("doctor"), Entity("car"), time="yesterday"),))
-    pairs = [realise(meaning, random_stream(1, str(i))) for i in range(50)]
+    pairs = [realize(meaning, random_stream(1, str(i))) for i in range(50)]
     assert len({pair.source for pair in pairs}) == 1
     assert len({pair.target for pair in pairs}) > 6
     assert german_text(meaning, next(every_choice())) == "Der Arzt kaufte gestern das Auto."

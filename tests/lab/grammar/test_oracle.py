@@ -50,7 +50,7 @@ def fault(verdict: Verdict, kinds: tuple[str, ...]) -> bool:
 
 def test_no_false_alarms() -> None:
     for pair in generate(10_000, 2024, "all"):
-        # The analysis alone, without the shortcut that recognises the grammar's own sentences.
+        # The analysis alone, without the shortcut that recognizes the grammar's own sentences.
         verdict = SentenceChecker(pair.meaning, pair.target).verdict((), ())
         assert verdict.right, (pair.target, verdict)
 

@@ -13,7 +13,7 @@ import pytest
 from babelscope.lab.grammar.corpus import generate, make_corpus
 from babelscope.lab.grammar.meaning import RandomChooser, random_stream
 from babelscope.lab.grammar.oracle import SentenceChecker
-from babelscope.lab.grammar.sentences import realise
+from babelscope.lab.grammar.sentences import realize
 from babelscope.lab.grammar.worlds import _FEMININE, _RARE, EASY, HARD, draw_meaning, find_world
 from babelscope.lab.shipped import model_names, read_lab
 from babelscope.lab.training.recipe import jobs
@@ -75,7 +75,7 @@ def test_noise_is_as_often_there_as_said_and_only_in_training_text(tmp_path: Pat
 def test_the_grammar_judges_longer_sentences_too() -> None:
     rng = random.Random(0)
     for _ in range(300):
-        pair = realise(HARD.meaning(rng), rng)
+        pair = realize(HARD.meaning(rng), rng)
         verdict = SentenceChecker(pair.meaning, pair.target).verdict((), ())
         assert verdict.right, (pair.target, verdict)
 

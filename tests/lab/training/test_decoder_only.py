@@ -17,7 +17,7 @@ from babelscope.lab.training.loop import TrainingRun
 from babelscope.lab.training.settings import TrainingSettings, settings_for
 from babelscope.lab.training.text import Pieces, train_pieces
 from babelscope.lab.training.train import train
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.systems.prompts import shipped_names
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
@@ -31,15 +31,15 @@ def recipe(**given: Any) -> TrainingSettings:
 
 
 @pytest.fixture(scope="module")
-def memorised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def memorized(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     folder = tmp_path_factory.mktemp("llama")
     files = write_pairs(folder)
     made = recipe(steps=400, width=24, decoder_layers=2, half=False, learning_rate=6e-3)
     return folder / "model", train(*files, folder / "model", made, dev=files, threads=1, quiet=True)
 
 
-def test_it_is_opened_as_a_language_model_and_knows_its_text(memorised: tuple[Path, dict[str, Any]]) -> None:
-    folder, card = memorised
+def test_it_is_opened_as_a_language_model_and_knows_its_text(memorized: tuple[Path, dict[str, Any]]) -> None:
+    folder, card = memorized
     assert card["dev_loss"] < 0.1
     sources, targets = zip(*PAIRS[::9], strict=True)
     system = open_system(f"llm:{folder}?source=English&target=German")
@@ -53,16 +53,16 @@ def test_it_is_opened_as_a_language_model_and_knows_its_text(memorised: tuple[Pa
 @pytest.mark.parametrize(
     "spec", ["llm:{}?source=English&target=German", "lab:{}", "lab:{}?forward=transformers"]
 )
-def test_the_loss_is_that_of_its_answers_alone(memorised: tuple[Path, dict[str, Any]], spec: str) -> None:
+def test_the_loss_is_that_of_its_answers_alone(memorized: tuple[Path, dict[str, Any]], spec: str) -> None:
     """The development loss of training is the mean over the tokens that the system scores: target and end."""
-    folder, card = memorised
+    folder, card = memorized
     scored = open_system(spec.format(folder)).score(PAIRS)
     tokens = [value for each in scored for value in each.logprobs]
     assert -math.fsum(tokens) / len(tokens) == pytest.approx(card["dev_loss"], abs=1e-4)
 
 
-def test_the_card_says_how_to_open_it(memorised: tuple[Path, dict[str, Any]]) -> None:
-    folder, _ = memorised
+def test_the_card_says_how_to_open_it(memorized: tuple[Path, dict[str, Any]]) -> None:
+    folder, _ = memorized
     assert "llm:FOLDER?source=English&target=German" in (folder / "README.md").read_text(encoding="utf-8")
     (folder / "card.json").rename(folder / "kept.json")
     try:
@@ -315,7 +315,7 @@ def test_a_summary_says_it_first() -> None:
     result = bs.contrast(bs.open_system("lab:llm?prompt=question"), pairs, **how)
     row = next(row for row in result.rows if row.name == "all")
     assert row.counts["other_prompt"] == row.estimate.n
-    told = " ".join(summarise(result, width=80).split())
+    told = " ".join(summarize(result, width=80).split())
     kept = told.partition("Keep in mind: ")[2]
     assert kept.startswith(
         f"lab:llm?prompt=question: {row.estimate.n} items were asked by another prompt than the only one"

@@ -132,6 +132,6 @@ def test_random_states_go_on() -> None:
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")
-def test_a_model_is_memorised_on_a_gpu(tmp_path: Path) -> None:
+def test_a_model_is_memorized_on_a_gpu(tmp_path: Path) -> None:
     card = learn(tmp_path, tmp_path / "model", quick(steps=200, precision="bfloat16"), device="cuda")
     assert card["dev_loss"] < 0.2

@@ -1,4 +1,4 @@
-"""Training: the loss by hand, a model that memorises its text, kills, and input that cannot be trained on."""
+"""Training: the loss by hand, a model that memorizes its text, kills, and input that cannot be trained on."""
 
 from __future__ import annotations
 
@@ -61,29 +61,29 @@ def quick(**given_settings: Any) -> TrainingSettings:
 
 
 def learn(folder: Path, out: Path, recipe: TrainingSettings, **more: Any) -> dict[str, Any]:
-    """Train on the toy pairs; they are the development text as well, since memorising them is the aim."""
+    """Train on the toy pairs; they are the development text as well, since memorizing them is the aim."""
     files = write_pairs(folder)
     return train(*files, out, recipe, dev=files, threads=1, quiet=True, **more)
 
 
 @pytest.fixture(scope="module")
-def memorised(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+def memorized(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A model that knows the toy pairs by heart, and its card."""
-    folder = tmp_path_factory.mktemp("memorised")
+    folder = tmp_path_factory.mktemp("memorized")
     return folder / "model", learn(folder, folder / "model", quick(steps=200, dev_every=100))
 
 
-def test_a_small_text_is_memorised(memorised: tuple[Path, dict[str, Any]]) -> None:
-    _, card = memorised
+def test_a_small_text_is_memorized(memorized: tuple[Path, dict[str, Any]]) -> None:
+    _, card = memorized
     assert card["dev_loss"] < 0.05
     assert card["history"][0][2] > card["history"][-1][2]
     assert card["best_step"] == min(card["history"], key=lambda look: look[2])[0]
 
 
-def test_the_folder_opens_as_any_marian_model_does(memorised: tuple[Path, dict[str, Any]]) -> None:
+def test_the_folder_opens_as_any_marian_model_does(memorized: tuple[Path, dict[str, Any]]) -> None:
     from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-    folder, card = memorised
+    folder, card = memorized
     tokenizer = AutoTokenizer.from_pretrained(str(folder))
     network = AutoModelForSeq2SeqLM.from_pretrained(str(folder))
     # Half the bytes on disk, but no one computes in float16 unasked.
@@ -94,10 +94,10 @@ def test_the_folder_opens_as_any_marian_model_does(memorised: tuple[Path, dict[s
     assert tokenizer.batch_decode(output, skip_special_tokens=True) == list(targets)
 
 
-def test_hf_systems_read_it_and_pad_has_no_probability(memorised: tuple[Path, dict[str, Any]]) -> None:
+def test_hf_systems_read_it_and_pad_has_no_probability(memorized: tuple[Path, dict[str, Any]]) -> None:
     from babelscope.systems.registry import open_system
 
-    folder, card = memorised
+    folder, card = memorized
     system = open_system(f"hf:{folder}")
     (translations,) = system.translate([PAIRS[0][0]])
     assert translations[0].text == PAIRS[0][1]
@@ -114,9 +114,9 @@ def test_hf_systems_read_it_and_pad_has_no_probability(memorised: tuple[Path, di
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=40))
 def test_sentencepiece_gives_the_ids_of_marian_tokenizer(
-    memorised: tuple[Path, dict[str, Any]], text: str
+    memorized: tuple[Path, dict[str, Any]], text: str
 ) -> None:
-    marian, pieces = _tokenizers(str(memorised[0]))
+    marian, pieces = _tokenizers(str(memorized[0]))
     for sentence in (text, f"the {text} sees", f"Die {text}.", PAIRS[len(text)][1] + text):
         if "<" not in sentence:  # special tokens and language codes are refused in training text
             assert pieces.encode([sentence]) == marian([sentence])["input_ids"]
@@ -285,9 +285,9 @@ def test_early_stopping_keeps_the_best(tmp_path: Path) -> None:
 
 
 def test_models_with_one_tokenizer_are_packed_with_one(
-    memorised: tuple[Path, dict[str, Any]], tmp_path: Path
+    memorized: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
-    folder, _ = memorised
+    folder, _ = memorized
     learn(tmp_path, tmp_path / "second", settings_for("tiny", steps=3), tokenizer=folder)
     pack_models({"teacher": folder, "teacher-2": tmp_path / "second"}, tmp_path / "packed")
     assert sorted(path.name for path in (tmp_path / "packed").iterdir()) == [

@@ -232,9 +232,9 @@ def test_words_of_a_text_without_parses(world: tuple[Path, list[SentencePair]], 
     for pair in pairs:
         assert split(pair.target) == [token.form for token in pair.german]
         assert split(pair.source) == [token.form for token in pair.english]
-    tokenised = tmp_path / "tokenised"
-    tokenised.write_text("It costs 3.5 euros , e.g. today .\nMr. Smith's house\n", encoding="utf-8")
-    assert word_splitter(tokenised) is str.split
+    tokenized = tmp_path / "tokenized"
+    tokenized.write_text("It costs 3.5 euros , e.g. today .\nMr. Smith's house\n", encoding="utf-8")
+    assert word_splitter(tokenized) is str.split
     raw = tmp_path / "raw"
     raw.write_text("It costs 3.5 euros, e.g. today.\n", encoding="utf-8")
     wanted = ["It", "costs", "3.5", "euros", ",", "e.g", ".", "today", "."]
@@ -373,11 +373,11 @@ def test_the_farthest_links(points: tuple[tuple[int, int], ...], source: int, ta
     order = measure_order(points, source, target)
     assert order.difference is not None
     assert order.difference.measure == max(abs(i - j) for i, j in points)
-    assert order.normalised is not None
+    assert order.normalized is not None
     mean = (source + target - 2) / 2
     lines = [abs(i / (source - 1) - j / (target - 1)) * mean for i, j in points]
-    assert order.normalised.measure == pytest.approx(max(lines))
-    for point in (order.difference, order.normalised, order.crossing):
+    assert order.normalized.measure == pytest.approx(max(lines))
+    for point in (order.difference, order.normalized, order.crossing):
         assert point is not None
         assert (point.source, point.target) in points
 
@@ -391,9 +391,9 @@ def test_turning_a_pair_round_changes_nothing(permutation: list[int]) -> None:
     assert order.difference is not None
     assert back.difference is not None
     assert order.difference.measure == back.difference.measure
-    # Of sentences of one length, the normalised difference is the difference.
-    assert order.normalised is not None
-    assert order.normalised.measure == pytest.approx(order.difference.measure)
+    # Of sentences of one length, the normalized difference is the difference.
+    assert order.normalized is not None
+    assert order.normalized.measure == pytest.approx(order.difference.measure)
     mirrored = measure_order(tuple((i, n - 1 - j) for i, j in links), n, n)
     assert mirrored.tau == pytest.approx(-(order.tau or 0))
 
@@ -405,8 +405,8 @@ def test_length_is_not_order() -> None:
     words = [f"w{n}" for n in range(19)]
     assert order.difference is not None
     assert order.difference.measure == 9
-    assert order.normalised is not None
-    assert order.normalised.measure == pytest.approx(0)
+    assert order.normalized is not None
+    assert order.normalized.measure == pytest.approx(0)
     assert order.tau == pytest.approx(1)
     (instance,) = Limits().instances(order, words[:10], words)
     assert instance.phenomenon == "reordering"
@@ -421,7 +421,7 @@ def test_a_reversed_sentence_is_reordered_by_every_measure() -> None:
     found = Limits().instances(order, list("abcdef"), list("uvwxyz"))
     assert [(each.phenomenon, each.distance) for each in found] == [
         ("reordering", 5),
-        ("reordering_normalised", 5),
+        ("reordering_normalized", 5),
         ("reordering_crossing", 5),
     ]
     assert (
@@ -434,8 +434,8 @@ def test_too_little_to_measure(links: tuple[tuple[int, int], ...], source: int, 
     order = measure_order(links, source, target)
     assert order.tau is None
     assert (order.difference is None) == (not links)
-    if order.normalised is not None:
-        assert order.normalised.measure == 0  # a side of one word has no order
+    if order.normalized is not None:
+        assert order.normalized.measure == 0  # a side of one word has no order
 
 
 def test_a_link_given_twice_counts_once() -> None:

@@ -13,7 +13,7 @@ import pytest
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Fingerprint, Reply, Scored, capabilities
 from babelscope.methods.prompted_choice.method import BETTER, fill, letter_of
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.runs import study as study_module
 from babelscope.runs.execute import run_method
 from babelscope.runs.rejudging import rejudge
@@ -277,7 +277,7 @@ def test_whoever_knows_passes() -> None:
     assert (tested.counts["known_right"], tested.counts["known_wrong"]) == (120, 60)
     assert row_of(result, "preflight accuracy", category="animal").labels["passed"] == "yes"
     assert row_of(result, "answer_accuracy").estimate.value == 0.5
-    told = summarise(result, width=80)
+    told = summarize(result, width=80)
     assert "accuracy by answer" in told
     assert "untested" not in told
 
@@ -290,7 +290,7 @@ def test_a_coin_gets_no_headline_and_no_finding(letter: Callable[[str, str], str
     assert tested.estimate.value < 0.75
     if letter is not guesses:
         assert tested.estimate.value == 0.5
-    told = " ".join(summarise(result, width=80).split())
+    told = " ".join(summarize(result, width=80).split())
     assert "accuracy by answer" not in told
     assert "does not choose the one meant" not in told
     assert "no finding, the evaluator failed: it judges" in told
@@ -299,7 +299,7 @@ def test_a_coin_gets_no_headline_and_no_finding(letter: Callable[[str, str], str
 def test_without_a_test_the_headline_says_so() -> None:
     result = evaluated(knows, preflight=0)
     assert row_of(result, "preflight").labels["passed"] == "unknown"
-    told = " ".join(summarise(result, width=80).split())
+    told = " ".join(summarize(result, width=80).split())
     assert "accuracy by answer, evaluator untested" in told
     assert "if the evaluator can judge: it was not tested" in told
 

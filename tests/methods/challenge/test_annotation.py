@@ -16,7 +16,7 @@ from babelscope.methods.challenge.annotation import (
     cases_of,
     queue,
 )
-from babelscope.stats.agreement import Judgement
+from babelscope.stats.agreement import Judgment
 from babelscope.stats.intervals import proportion
 from babelscope.util.errors import BabelscopeError
 
@@ -199,7 +199,7 @@ def test_agreement_is_of_what_both_decided() -> None:
     ]
     records = [judged_record(number, verdict) for number, (verdict, _) in enumerate(said)]
     keys = [case.key for _, case in cases_of(records)]
-    own = {key: Judgement(key, label) for key, (_, label) in zip(keys, said, strict=True)}
+    own = {key: Judgment(key, label) for key, (_, label) in zip(keys, said, strict=True)}
     whole, particle = agreement_rows(records, {"anna": own})
     assert (whole.labels["phenomenon"], particle.labels["phenomenon"]) == ("all", "particle")
     for row in (whole, particle):
@@ -210,4 +210,4 @@ def test_agreement_is_of_what_both_decided() -> None:
 def test_runs_without_verdicts_have_nothing_to_hold_against() -> None:
     bare = {name: value for name, value in judged_record(0, "kept").items() if name != "verdicts"}
     (case,) = [case for _, case in cases_of([bare])]
-    assert agreement_rows([bare], {"anna": {case.key: Judgement(case.key, RIGHT)}}) == []
+    assert agreement_rows([bare], {"anna": {case.key: Judgment(case.key, RIGHT)}}) == []

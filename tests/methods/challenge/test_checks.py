@@ -143,7 +143,7 @@ def test_particles_are_told_from_the_beginnings_of_other_verbs() -> None:
     assert particles_in([once, once]) == {"auf"}
 
 
-def test_lemmas_are_the_parsers_else_the_lemmatisers_else_the_forms() -> None:
+def test_lemmas_are_the_parsers_else_the_lemmatizers_else_the_forms() -> None:
     bare = tree("Er _ PRON _ 2 nsubj\nHob _ VERB _ 0 root")
     assert make_sentence(bare).lemmas == ("er", "hob")
     assert make_sentence(bare, lambda forms: [f"{form}X" for form in forms]).lemmas == ("erx", "hobx")

@@ -69,7 +69,7 @@ def group_of(result: Result) -> Group:
     [
         ("particle", "words between", [0, 1, 2, 3, 4, 5, 6]),
         ("reordering", "positions apart", [0, 5, 10, 15, 20]),
-        ("reordering_normalised", "words off the diagonal", [0, 5, 10, 15, 20]),
+        ("reordering_normalized", "words off the diagonal", [0, 5, 10, 15, 20]),
         ("reordering_crossing", "links crossed", [0, 5, 10, 15, 20]),
     ],
 )

@@ -22,7 +22,7 @@ from babelscope.methods.condition.figures import ConditionSettings, accuracy_row
 from babelscope.methods.condition.method import complete, judge
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
 from babelscope.methods.condition.view import caveats, section
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.testsets import AmbiguousSource
 from tests.methods.condition.test_method import GivenScores
 
@@ -110,7 +110,7 @@ def test_a_sound_evaluator_passes_and_decides_all() -> None:
         (Judge(lambda source: source.translate(str.maketrans("abcdefghi", "ihgfedcba"))), "likelier under"),
         (Judge(lambda source: source.replace("shore", "X").replace("cash", "shore").replace("X", "cash")),
          "judges 0 % of known translations"),
-        (Judge(notes=("changed",)), "do not survive its tokenisation"),
+        (Judge(notes=("changed",)), "do not survive its tokenization"),
     ],
 )  # fmt: skip
 def test_an_evaluator_that_cannot_judge_fails(evaluator: Judge, reason: str) -> None:
@@ -475,7 +475,7 @@ def test_tested_on_its_own_translations_alone_it_is_unknown_and_heads_no_summary
 ) -> None:
     result = bs.condition(stored(tmp_path, sense=sense), Coin("coin", sense=sense), banks(references=False))
     assert passed_of(result) == "unknown"
-    told = " ".join(summarise(result, width=80).split())
+    told = " ".join(summarize(result, width=80).split())
     assert "95 % interval" not in told
     assert "What stands out" not in told
     assert "no finding, it is not known if the evaluator can judge" in told
@@ -497,7 +497,7 @@ def test_a_system_that_only_translates_the_cue_proves_nothing() -> None:
     """Both of its translations have the same sense, so neither is known to be right or wrong."""
     result = bs.condition(Literal(), Coin("coin"), banks(references=False))
     assert passed_of(result) == "unknown"
-    assert "95 % interval" not in summarise(result, width=80)
+    assert "95 % interval" not in summarize(result, width=80)
 
 
 RIGHT, WRONG = "Ein männlicher Anwalt half ihr.", "Eine weibliche Anwältin half ihr."
@@ -556,7 +556,7 @@ BLIND = Judge(lambda _source: "nothing that a translation has")
 
 def test_figures_of_an_evaluator_that_failed_head_no_summary() -> None:
     result = condition(Translator(), BLIND, items())
-    told = summarise(result, width=200)
+    told = summarize(result, width=200)
     assert "the evaluator failed: " in told
     assert "worst case" not in told
     assert "95 % interval" not in told

@@ -22,7 +22,7 @@ from babelscope.methods.contrast.figures import (
 from babelscope.methods.contrast.method import METHOD, ContrastSettings
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.view import section_of
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.runs.compare import item_differences
 from babelscope.runs.execute import run_method
 from babelscope.testsets import MinimalPair
@@ -287,7 +287,7 @@ def test_no_pooled_figure_is_told_first() -> None:
         if row.name in TYPES and row.labels["reference"] == "machine":
             (own,) = (each for name, each in named.items() if row.name in name)
             assert own.estimate.value == 1 - row.estimate.value
-    told = summarise(result, width=200)
+    told = summarize(result, width=200)
     pooled = [row.estimate for row in result.rows if row.name in ("all", "plausible")]
     for estimate in pooled:
         assert f"of {estimate.n} pairs" not in told

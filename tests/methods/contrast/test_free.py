@@ -17,7 +17,7 @@ from babelscope.core.system import Asked, Fingerprint, Scored, Target, sources_o
 from babelscope.lab.experiments.planted import PLANTED_TYPE
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker, Verdict
-from babelscope.lab.grammar.sentences import SentencePair, realise
+from babelscope.lab.grammar.sentences import SentencePair, realize
 from babelscope.lab.grammar.suites import CONTRASTS
 from babelscope.language.registry import analysis_version
 from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
@@ -27,7 +27,7 @@ from babelscope.methods.contrast.figures import TypeFigures, figures_by_type, is
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.errors.figures import NOT_MEASURABLE
 from babelscope.methods.view import section_of
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.runs.study import Study
 from babelscope.runs.trust import reach_of
 from babelscope.stats.detection import rogan_gladen
@@ -177,7 +177,7 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
     free: dict[str, str] = {}
     for source, (made, name) in by_source.items():
         # Another translation than the reference, some with an error of one of the types.
-        other = realise(made.meaning, rng)
+        other = realize(made.meaning, rng)
         variants = list(CONTRASTS[name](other, rng)) if rng.random() < share else []
         free[source] = rng.choice(variants) if variants else other.target
     result = contrast(Scripted(free), items)
@@ -194,7 +194,7 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
         # The detector of verbs finds a tenth of the errors here, and its interval says so.
         assert found.high - found.low < 0.5 or name == "subj_verb_agreement", (name, found)
     # And with no error injected, none is found.
-    clean = {source: realise(made.meaning, rng).target for source, (made, _) in by_source.items()}
+    clean = {source: realize(made.meaning, rng).target for source, (made, _) in by_source.items()}
     result = contrast(Scripted(clean), items)
     for name in TRUTH:
         assert str(row(result, "generated_errors", name).labels["note"]).startswith(NOT_MEASURABLE)
@@ -444,6 +444,6 @@ def test_only_what_is_real_is_called_an_error(result: Result) -> None:
     found = [each for each in section_of(group, VIEW).findings if each.claim.startswith("Prefers")]
     serious = [each for each in found if each.tone in ("errors", "some") and each.tag != "Forced"]
     assert [each.query["group"] for each in serious] == [f"{PLANTED_TYPE}, human reference"]
-    told = summarise(result, width=80)
+    told = summarize(result, width=80)
     first = next(line for line in told.split("\n") if line.startswith("references: "))
     assert first == "references: human, reading: real"

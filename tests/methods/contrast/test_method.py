@@ -23,7 +23,7 @@ from babelscope.making.machine_tests import with_machine_references
 from babelscope.methods.contrast.figures import Scores, discrepancy, verdict
 from babelscope.methods.contrast.method import CAUTION, Step, discrepancy_caveats, token_view
 from babelscope.methods.contrast.view import false_alarms
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.testsets import MinimalPair
 from babelscope.util.errors import BabelscopeError
 from tests.support.cells import group_of
@@ -405,7 +405,7 @@ def test_pairs_that_are_the_same_tokens_are_told() -> None:
     ]
     student = bs.open_system("lab:student")
     told, clear = (
-        " ".join(summarise(bs.contrast(student, own, spread=0, detect_in_output="no"), width=200).split())
+        " ".join(summarize(bs.contrast(student, own, spread=0, detect_in_output="no"), width=200).split())
         for own in (pairs, pairs[:1])
     )
     assert "in 1 of 2 pairs a right and a wrong translation are the same tokens to it" in told

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.core.results import Record, Result
-from babelscope.core.tokenizers import find_tokeniser
+from babelscope.core.tokenizers import find_tokenizer
 from babelscope.methods.patterns.mucow import MucowSettings, fold, judge
 from babelscope.methods.patterns.winomt import WinomtSettings, ask
 from babelscope.runs.execute import run_method
@@ -143,10 +143,10 @@ def test_lemmas_are_made_where_there_are_none() -> None:
     pytest.importorskip("HanTa")
     tests, plural = TestSet("own", (ITEM,)), Given("f", "Drei Stifte.")
     assert mucow(tests, [plural]).records[0]["correct"] is None
-    assert mucow(tests, [plural], lemmatise="de").records[0]["correct"] is True
+    assert mucow(tests, [plural], lemmatize="de").records[0]["correct"] is True
     # Those that are given are believed.
     given = Given("f", "Drei Stifte.", lemmas="drei gehege .")
-    assert mucow(tests, [given], lemmatise="de").records[0]["correct"] is False
+    assert mucow(tests, [given], lemmatize="de").records[0]["correct"] is False
 
 
 def test_stored_verdicts_alone_are_not_compared_and_what_they_leave_out_is_missing() -> None:
@@ -247,7 +247,7 @@ def test_senses_are_looked_for_in_words() -> None:
         BabelscopeError, match=r"the translations are in a script .*; give them as --lemmas FILE"
     ):
         judge([sense(text)], MUCOW)
-    split = " ".join(find_tokeniser("zh").split(text))
+    split = " ".join(find_tokenizer("zh").split(text))
     assert judge([sense(split)], MUCOW)[0]["correct"] is True
     assert judge([sense(text, lemmas=split)], MUCOW)[0]["correct"] is True
 

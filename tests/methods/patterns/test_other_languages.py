@@ -9,8 +9,8 @@ import pytest
 from babelscope.core.results import Record
 from babelscope.methods.patterns.mucow import MucowSettings
 from babelscope.methods.patterns.mucow import judge as mucow
-from babelscope.methods.patterns.mucow import summarise as mucow_rows
-from babelscope.methods.patterns.winomt import WinomtSettings, judge, summarise
+from babelscope.methods.patterns.mucow import summarize as mucow_rows
+from babelscope.methods.patterns.winomt import WinomtSettings, judge, summarize
 from babelscope.util.errors import BabelscopeError
 
 pytest.importorskip("HanTa")
@@ -42,9 +42,9 @@ def test_genders_are_not_told_in_another_language() -> None:
         judge(sentences(*[ITALIAN] * 3), PUBLISHED)
     judged = judge(sentences(*[GERMAN] * 5, ITALIAN), PUBLISHED)
     assert [record.get("other_language") for record in judged] == [None] * 5 + ["it"]
-    rows = summarise(judged, PUBLISHED, 0)
+    rows = summarize(judged, PUBLISHED, 0)
     assert {row.counts["other_language"] for row in rows} == {1}
-    assert not any("other_language" in row.counts for row in summarise(judged[:5], PUBLISHED, 0))
+    assert not any("other_language" in row.counts for row in summarize(judged[:5], PUBLISHED, 0))
     # Judged again, with the field already there.
     assert judge(judged, PUBLISHED) == judged
 
@@ -56,12 +56,12 @@ def test_occupations_without_a_link_are_not_all_male() -> None:
 
 
 def test_lemmas_are_not_made_in_another_language() -> None:
-    settings = MucowSettings.model_construct(lemmatise="de", word_matching="mucow", compound_mark="")
+    settings = MucowSettings.model_construct(lemmatize="de", word_matching="mucow", compound_mark="")
     record = {
         "given_lemmas": None, "folded": False, "category": "c", "domain": None,
         "right_words": ["köchin"], "wrong_words": ["koch"],
     }  # fmt: skip
-    with pytest.raises(BabelscopeError, match="in the language it, but the lemmatiser can judge de only"):
+    with pytest.raises(BabelscopeError, match="in the language it, but the lemmatizer can judge de only"):
         mucow([{**record, "translation": ITALIAN}] * 3, settings)
     judged = mucow([{**record, "translation": text} for text in (*[GERMAN] * 5, ITALIAN)], settings)
     assert [each.get("other_language") for each in judged] == [None] * 5 + ["it"]

@@ -13,7 +13,7 @@ import pytest
 
 from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
-from babelscope.language.registry import lemmatise
+from babelscope.language.registry import lemmatize
 from babelscope.methods.patterns.base import open_morphology
 from babelscope.methods.patterns.winomt import WinomtSettings, judge, stereotypes_of
 from babelscope.runs.execute import run_method
@@ -126,17 +126,17 @@ def test_gender_in_russian_and_ukrainian(target: str, words: str, found: list[in
 
 def test_lemmas_in_russian() -> None:
     pytest.importorskip("pymorphy3_dicts_ru")
-    assert lemmatise(["Врачи работали."], "ru") == [["врач", "работать", "."]]
+    assert lemmatize(["Врачи работали."], "ru") == [["врач", "работать", "."]]
 
 
 def test_lemmas_in_german() -> None:
     pytest.importorskip("HanTa")
-    assert lemmatise(["Drei Stifte.", ""], "de") == [["drei", "Stift", "."], []]
-    with pytest.raises(BabelscopeError, match="no lemmatiser for 'fr'"):
-        lemmatise(["trois"], "fr")
+    assert lemmatize(["Drei Stifte.", ""], "de") == [["drei", "Stift", "."], []]
+    with pytest.raises(BabelscopeError, match="no lemmatizer for 'fr'"):
+        lemmatize(["trois"], "fr")
 
 
-def test_a_missing_analyser_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_analyzer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pymorphy3", None)
     with pytest.raises(BabelscopeError, match=r"\.\[russian\]"):
         open_morphology("ru")

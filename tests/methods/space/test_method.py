@@ -388,7 +388,7 @@ def test_kqrg_takes_its_bound_from_the_metric(tmp_path: Path) -> None:
     one, ten = (space(Enumerated(), ITEMS, k=3, samples=0, metric=f"{named}?bound={n}") for n in (1, 10))
     found = [row(each.rows, "kqrg", region="top", view="tokens").estimate.value for each in (one, ten)]
     assert found[0] == pytest.approx(10 * found[1])
-    assert space(Enumerated(), ITEMS, k=3, samples=0, metric=named, normalise="ideal").rows
+    assert space(Enumerated(), ITEMS, k=3, samples=0, metric=named, normalize="ideal").rows
 
 
 def scored(text: str, logprob: float, *notes: Note) -> Scored:

@@ -21,7 +21,7 @@ from babelscope.methods.space.command import chosen_cases, tables
 from babelscope.methods.space.measures import kept_tokens, length_rows
 from babelscope.methods.space.regions import SpaceSettings, SystemRecords
 from babelscope.methods.space.view import VIEW
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.runs.execute import space
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -63,12 +63,12 @@ def test_a_system_that_cannot_search_is_sampled() -> None:
     assert {"quality", "krg", "kqrg", "length_ratio"} <= names
     assert not names & {"empty_mode", "search_error", "expansions", "mass", "beam_minus_exact"}
     assert {row.labels.get("decoding") for row in rows_of(result, "quality")} == {"beam", "mbr", "samples"}
-    assert summarise(result, width=80)
+    assert summarize(result, width=80)
     answer = VIEW.answer(result.records[0], {"k": 0})
     assert (answer.verdict, answer.measure) == ("sampled", result.records[0]["samples_krg"])
     assert answer.lines()
     two = space([toy, ToySystem("other", alphabet="ab", limit=5, salt="2")], ITEMS, k=0, samples=6)
-    assert summarise(two, width=80)
+    assert summarize(two, width=80)
     # The toys have the same distribution, so that searching changes nothing about samples.
     same = space(Enumerated(), ITEMS, k=0, samples=12, mbr_samples=4)
     assert only(same, "kqrg", **labels).estimate == only(searched, "kqrg", **labels).estimate
@@ -79,7 +79,7 @@ def test_samples_without_log_probabilities_have_quality_and_no_rank() -> None:
     ranked = only(result, "krg", region="samples", view="tokens")
     assert (ranked.estimate.n, ranked.counts["undefined"]) == (0, len(ITEMS))
     assert only(result, "quality", decoding="samples").estimate.n == len(ITEMS)
-    assert summarise(result, width=80)
+    assert summarize(result, width=80)
 
 
 def test_modes_alone() -> None:
@@ -94,7 +94,7 @@ def test_modes_alone() -> None:
         assert only(result, name, **labels).estimate == only(whole, name, **labels).estimate
     assert not {"krg", "kqrg", "beam_minus_exact"} & {row.name for row in result.rows}
     assert all(record["beam"] == [] for record in result.records)
-    assert summarise(result, width=80)
+    assert summarize(result, width=80)
     assert tables(result.rows)
 
 
@@ -115,7 +115,7 @@ def test_samples_are_drawn_as_is_said() -> None:
     result = space(toy, ITEMS, k=2, samples=4, temperature=0.5, top_p=0.9, epsilon=0.02)
     assert toy.how == [Drawing(temperature=0.5, top_p=0.9, epsilon=0.02)]
     assert "temperature:0.5" in result.signature
-    said = " ".join(summarise(result, width=80, most=60).split())
+    said = " ".join(summarize(result, width=80, most=60).split())
     assert "samples are drawn with temperature 0.5, top-p 0.9, epsilon 0.02" in said
     plain = space(toy, ITEMS, k=2, samples=4)
     assert toy.how == [None]
@@ -203,7 +203,7 @@ def test_sizes_of_the_beam() -> None:
 
 def test_defaults_that_are_not_the_papers_are_said() -> None:
     result = space(Enumerated(), ITEMS, k=3, samples=5)
-    said = " ".join(summarise(result, width=80, most=60).split())
+    said = " ".join(summarize(result, width=80, most=60).split())
     assert "quality is chrF; the paper has COMET in its main tables and chrF in table 8" in said
     assert "MBR decoding’s utility is chrF, the paper’s BLEURT" in said
     assert "kQRG by chrf" in tables(result.rows, "chrf")[0].title
@@ -422,12 +422,12 @@ def test_a_penalty_is_no_search_error() -> None:
     assert rows["search_error", "beam-list"].counts["missed"] == missed
     changed = sum(a.tokens != b.tokens for a, b in zip(plain, own, strict=True))
     assert changed > 0, "else the test shows nothing"
-    row = rows["normalisation_changes", ""]
+    row = rows["normalization_changes", ""]
     assert (row.counts["changed"], row.estimate.n, row.labels["length_penalty"]) == (changed, 9, "1")
     costs = [a.total - b.total for a, b in zip(plain, own, strict=True)]
-    assert rows["normalisation_costs", ""].estimate.value == pytest.approx(math.fsum(costs) / 9)
+    assert rows["normalization_costs", ""].estimate.value == pytest.approx(math.fsum(costs) / 9)
     longer = [len(b.tokens) - len(a.tokens) for a, b in zip(plain, own, strict=True)]
-    assert rows["normalisation_lengthens", ""].estimate.value == pytest.approx(sum(longer) / 9)
+    assert rows["normalization_lengthens", ""].estimate.value == pytest.approx(sum(longer) / 9)
     off = sum(a.tokens != b.tokens and a.total > b.total for a, b in zip(modes, own, strict=True))
     assert off > missed
     row = rows["misses_mode", ""]
@@ -471,7 +471,7 @@ def test_without_a_penalty_nothing_else_is_asked(penalty: float | None) -> None:
     system.length_penalty = penalty
     rows = rows_by_decoding(system)
     assert set(asked) == {None}
-    assert not [name for name, _ in rows if name.startswith("normalis")]
+    assert not [name for name, _ in rows if name.startswith("normaliz")]
     assert rows["search_error", "beam"].counts["missed"] == sum(map(misses, SOURCES))
 
 
@@ -487,5 +487,5 @@ def test_what_did_not_end_is_left_out() -> None:
             ]
 
     rows = rows_by_decoding(Endless(symbols=("a", "b"), limit=4, salt="3"))
-    row = rows["normalisation_changes", ""]
+    row = rows["normalization_changes", ""]
     assert (row.estimate.n, row.counts["unresolved"]) == (8, 1)

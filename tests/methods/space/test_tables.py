@@ -26,7 +26,7 @@ from babelscope.methods.space.figures import by_measure, mbr_correlations, warni
 from babelscope.methods.space.method import with_others_seen
 from babelscope.methods.space.regions import modes_by_length, unproven
 from babelscope.metrics.ranking import krg
-from babelscope.report.summary import summarise
+from babelscope.report.summary import summarize
 from babelscope.runs.execute import space
 from babelscope.testsets import ParallelSentence
 from tests.support.cells import group_of
@@ -243,7 +243,7 @@ def test_an_empty_mode_is_ruled_out_by_anything_more_probable() -> None:
     assert not by_measure(judged(toy).rows)  # nothing is open
 
 
-@pytest.mark.parametrize("settings", [{"metric": "ter"}, {"normalise": "ideal"}])
+@pytest.mark.parametrize("settings", [{"metric": "ter"}, {"normalize": "ideal"}])
 def test_a_scale_without_ends_has_no_bounds(settings: dict[str, Any]) -> None:
     treated = by_measure(judged(Hasty(limit=5), 3, **settings).rows)
     assert set(treated["kqrg"]) == {"leave-out", "keep"}
@@ -293,13 +293,13 @@ def test_who_is_left_out_is_warned_of_where_it_matters() -> None:
     own = by_measure(result.rows)["kqrg"]
     kept, left_out = own["keep"].estimate, own["leave-out"].estimate
     assert abs(kept.value - left_out.value) > 0.01
-    said = summarise(result, width=80, most=80)
+    said = summarize(result, width=80, most=80)
     assert "who is left out matters" in " ".join(said.split()), said
     titles = [table.title for table in tables(result.rows)]
     assert any("warning: who is left out changes figures by more than a point" in title for title in titles)
     full = judged(Hasty(limit=5))
     assert not warnings_of(full.rows)
-    assert "Warning" not in summarise(full, width=80)
+    assert "Warning" not in summarize(full, width=80)
 
 
 def test_what_others_found_completes_an_open_search() -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from babelscope.language.base import Analysed, Language, Token, words_and_marks
+from babelscope.language.base import Analyzed, Language, Token, words_and_marks
 
 
-class Analyser:
+class Analyzer:
     """Every word is its own lemma."""
 
-    def analyse(self, text: str) -> Analysed[Analyser]:
+    def analyze(self, text: str) -> Analyzed[Analyzer]:
         spans = words_and_marks(text)
         tokens = (Token(text[start:end], start, end, "X", text[start:end].lower()) for start, end in spans)
-        return Analysed(text, tuple(tokens), self)
+        return Analyzed(text, tuple(tokens), self)
 
 
 LANGUAGE = Language(
@@ -20,5 +20,5 @@ LANGUAGE = Language(
     # The version of this distribution decides what the analysis says, so it goes into signatures.
     packages=("babelscope-parrot",),
     install="babelscope-parrot",
-    opener=Analyser,
+    opener=Analyzer,
 )

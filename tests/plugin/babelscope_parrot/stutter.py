@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from babelscope.language.base import Analysed, ErrorType, Variant, replace_word
+from babelscope.language.base import Analyzed, ErrorType, Variant, replace_word
 
 
-def variants(sentence: Analysed[Any]) -> list[Variant]:
+def variants(sentence: Analyzed[Any]) -> list[Variant]:
     """One variant for each word of at least four letters."""
     return [
         replace_word(sentence, token, f"{token.text} {token.lemma}")
@@ -17,7 +17,7 @@ def variants(sentence: Analysed[Any]) -> list[Variant]:
     ]
 
 
-def detect(source: str, translation: Analysed[Any]) -> bool:
+def detect(source: str, translation: Analyzed[Any]) -> bool:
     """The translation has a word twice in succession; whatever the source has, that is an error."""
     del source
     return any(one.lemma == other.lemma for one, other in pairwise(translation.tokens))

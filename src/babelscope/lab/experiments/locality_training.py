@@ -34,7 +34,7 @@ from babelscope.lab.experiments.locality import (
 )
 from babelscope.lab.training.checkpoints import write_json
 from babelscope.lab.training.loop import smoothed_cross_entropy, training_numerics
-from babelscope.lab.training.networks import initialise, sinusoids, torch_seed
+from babelscope.lab.training.networks import initialize, sinusoids, torch_seed
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.systems.custom import OwnSystem
 from babelscope.util.digests import SealedFiles
@@ -88,7 +88,7 @@ class Transformer(nn.Module):
             nn.TransformerEncoderLayer(**shape), layers, nn.LayerNorm(width), enable_nested_tensor=False
         )
         self.decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(**shape), layers, nn.LayerNorm(width))
-        initialise(self)
+        initialize(self)
 
     def encode(self, source: Tensor) -> Tensor:
         """Source ids [batch, length] to states [batch, length, width]."""
@@ -118,7 +118,7 @@ class Recurrent(nn.Module):
         self.combine = nn.Linear(2 * width, width)
         self.scale = math.sqrt(width)
         self.dropout = nn.Dropout(dropout)
-        initialise(self)
+        initialize(self)
 
     def encode(self, source: Tensor) -> Tensor:
         """Source ids [batch, length] to states [batch, length, width]."""

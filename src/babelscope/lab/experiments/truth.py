@@ -12,7 +12,7 @@ from babelscope.core.system import properties
 from babelscope.lab.grammar import suites
 from babelscope.lab.grammar.corpus import references
 from babelscope.lab.grammar.meaning import random_stream
-from babelscope.lab.grammar.oracle import Extent, Verdict, genders_and_senses, judge, realise_with_mistake
+from babelscope.lab.grammar.oracle import Extent, Verdict, genders_and_senses, judge, realize_with_mistake
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.methods.condition.figures import Protocol, is_decided
@@ -153,7 +153,7 @@ def with_mistakes(
     """The grammar's own translation of each case; a random share of them has the mistake."""
     rng = random_stream(seed, f"truth/{extent}")
     return [
-        realise_with_mistake(case.pair, case.noun, rng, extent, even=world.even)
+        realize_with_mistake(case.pair, case.noun, rng, extent, even=world.even)
         if rng.random() < share
         else case.pair.target
         for case in made

@@ -1,4 +1,4 @@
-"""A small analyser of German within the lab's vocabulary: noun phrases, clauses, finite verbs.
+"""A small analyzer of German within the lab's vocabulary: noun phrases, clauses, finite verbs.
 
 It accepts any string; unknown words have no readings.
 """

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from babelscope.lab.grammar.lexicon import CASES, DATIVE_PREPOSITIONS
 from babelscope.lab.grammar.meaning import Meaning, Word, conllu, plain_text, random_stream
-from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realise
+from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realize
 from babelscope.lab.grammar.worlds import EASY, JOINS, Noise, World, draw_noise, with_noise
 from babelscope.util.journal import resumable_outputs
 from babelscope.util.version import __version__
@@ -74,7 +74,7 @@ class _PairDrawer:
         drawn = _draw_meanings(self._meanings, self._split, self._world)
         while len(self._seen) < n:
             meaning, words = next(drawn)
-            pair = realise(meaning, self._german, words, even=self._world.even)
+            pair = realize(meaning, self._german, words, even=self._world.even)
             if self._see(pair.source, pair.target):
                 yield pair
 
@@ -115,7 +115,7 @@ def references(meaning: Meaning, n: int, seed: int, tries: int = 200, *, world: 
     rng = random_stream(seed, f"references/{english_text(meaning)}")
     found: dict[str, None] = {}
     for _ in range(tries):
-        found[realise(meaning, rng, even=world.even).target] = None
+        found[realize(meaning, rng, even=world.even).target] = None
         if len(found) == n:
             break
     return list(found)

@@ -1,4 +1,4 @@
-"""Realises a meaning in English: always the same sentence."""
+"""Realizes a meaning in English: always the same sentence."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def pronoun_features(kind: str, **more: str) -> str:
 
 
 class English:
-    """Realises one sentence, and remembers the entities that names refer to."""
+    """Realizes one sentence, and remembers the entities that names refer to."""
 
     def __init__(self) -> None:
         self.referents: dict[str, Entity] = {}
@@ -75,26 +75,26 @@ class English:
             return self.pronoun(entity, path, deprel, head)
         noun = NOUNS[entity.noun]
         form, number = (noun.plural, "Number=Plur") if entity.plural else (noun.english, "Number=Sing")
-        centre = make_word(form, "NOUN", deprel, head, path + ".n", feats=number, lemma=noun.english)
+        center = make_word(form, "NOUN", deprel, head, path + ".n", feats=number, lemma=noun.english)
         if noun.feminine:
-            centre.tag = f"occupation:{noun.name}:{entity.gender}"
+            center.tag = f"occupation:{noun.name}:{entity.gender}"
         elif noun.sense:
-            centre.tag = f"sense:{noun.english}:{noun.sense}"
+            center.tag = f"sense:{noun.english}:{noun.sense}"
         words = [
-            make_word(name, "ADJ", "amod", centre, f"{path}.a{i}", feats="Degree=Pos")
+            make_word(name, "ADJ", "amod", center, f"{path}.a{i}", feats="Degree=Pos")
             for i, name in enumerate(entity.adjectives)
         ]
         if entity.marked:
             word = "female" if entity.gender == "f" else "male"
-            words.append(make_word(word, "ADJ", "amod", centre, path + ".m", feats="Degree=Pos"))
-        words.append(centre)
-        if article := self.article(entity, words[0].form, centre, path + ".d", any_):
+            words.append(make_word(word, "ADJ", "amod", center, path + ".m", feats="Degree=Pos"))
+        words.append(center)
+        if article := self.article(entity, words[0].form, center, path + ".d", any_):
             words.insert(0, article)
         if entity.modifier:
-            words += self.adjunct(entity.modifier, path + ".p", "nmod", centre)
+            words += self.adjunct(entity.modifier, path + ".p", "nmod", center)
         if entity.relative:
-            words += self.relative(entity, entity.relative, path + ".x", centre)
-        return words, centre
+            words += self.relative(entity, entity.relative, path + ".x", center)
+        return words, center
 
     def article(self, entity: Entity, following: str, head: Word, key: str, any_: bool) -> Word | None:
         if entity.det == "poss":
@@ -130,9 +130,9 @@ class English:
         return make_word(REFLEXIVE[kind], "PRON", deprel, head, path + ".self", feats=feats)
 
     def adjunct(self, adjunct: Adjunct, path: str, deprel: str, head: Word) -> list[Word]:
-        words, centre = self.phrase(adjunct.entity, path, deprel, head)
+        words, center = self.phrase(adjunct.entity, path, deprel, head)
         first, *rest = PREPOSITIONS[adjunct.preposition].english
-        before = [make_word(first, "ADP", "case", centre, path + ".case")]
+        before = [make_word(first, "ADP", "case", center, path + ".case")]
         before += [make_word(word, "ADP", "fixed", before[0], path + ".case") for word in rest]
         return before + words
 
@@ -159,7 +159,7 @@ class English:
     ) -> Phrase:
         """A clause and its head; `gap` is a role that a relative pronoun fills, `bare` asks for an infinitive."""
         verb = VERBS[c.verb]
-        # Realise a clause that comes first before the rest, so that pronouns find their referents.
+        # Realize a clause that comes first before the rest, so that pronouns find their referents.
         first = self.clause(c.linked.clause, path + ".d") if c.linked and c.linked.first else None
         before: list[Word] = []
         subject: list[Word] = []
@@ -270,17 +270,17 @@ class English:
         if c.object is None:
             return []
         any_ = c.object.det == "no" and c.shifted
-        words, centre = self.phrase(c.object, path + ".o", "obl" if verb.preposition else "obj", main, any_)
+        words, center = self.phrase(c.object, path + ".o", "obl" if verb.preposition else "obj", main, any_)
         if verb.preposition:
-            return [make_word(verb.preposition, "ADP", "case", centre, path + ".o.case"), *words]
+            return [make_word(verb.preposition, "ADP", "case", center, path + ".o.case"), *words]
         return words
 
     def recipient(self, c: Clause, path: str, main: Word) -> list[Word]:
         """The recipient: "the child", or "to the child" after the object."""
         if c.recipient is None:
             return []
-        words, centre = self.phrase(c.recipient, path + ".r", "obl" if c.shifted else "iobj", main)
-        return [make_word("to", "ADP", "case", centre), *words] if c.shifted else words
+        words, center = self.phrase(c.recipient, path + ".r", "obl" if c.shifted else "iobj", main)
+        return [make_word("to", "ADP", "case", center), *words] if c.shifted else words
 
     def link(
         self, linked: Linked, path: str, words: list[Word], main: Word, root: Word, dependent: Phrase

@@ -1,4 +1,4 @@
-"""Realises a meaning in German: one of many sentences, as the chooser decides."""
+"""Realizes a meaning in German: one of many sentences, as the chooser decides."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Phrase:
 
 
 class Phrases:
-    """Realises noun phrases as the chooser decides, and remembers the gender of named entities."""
+    """Realizes noun phrases as the chooser decides, and remembers the gender of named entities."""
 
     def __init__(self, choose: Chooser) -> None:
         self.choose = choose
@@ -116,12 +116,12 @@ class Phrases:
             self.genders[entity.name] = "p" if entity.plural else noun.gender
         col = column(noun.gender, entity.plural)
         feats = nominal_features(case, noun.gender, entity.plural)
-        centre = Word(noun.form(case, entity.plural), noun.lemma, "NOUN", feats, deprel, head, (path + ".n",))
+        center = Word(noun.form(case, entity.plural), noun.lemma, "NOUN", feats, deprel, head, (path + ".n",))
         concept = NOUNS[entity.noun]
         if concept.feminine:
-            centre.tag = f"occupation:{concept.name}:{noun.gender}"
+            center.tag = f"occupation:{concept.name}:{noun.gender}"
         elif concept.sense:
-            centre.tag = f"sense:{concept.english}:{concept.sense}"
+            center.tag = f"sense:{concept.english}:{concept.sense}"
         owner = self.possessive(entity)
         article = determiner(entity.det, case, col, owner)
         words: list[Word] = []
@@ -129,30 +129,30 @@ class Phrases:
         if contracted and not entity.relative:
             keys = (path + ".case", path + ".d")
             more = nominal_features(case, noun.gender, entity.plural, Definite="Def", PronType="Art")
-            words.append(Word(contracted, prep, "ADP", more, "case", centre, keys))
+            words.append(Word(contracted, prep, "ADP", more, "case", center, keys))
             article = ""
         elif prep:
-            words.append(Word(prep, prep, "ADP", "_", "case", centre, (path + ".case",)))
+            words.append(Word(prep, prep, "ADP", "_", "case", center, (path + ".case",)))
         if article:
-            words.append(self.article(entity, article, owner, case, noun.gender, centre, path + ".d"))
+            words.append(self.article(entity, article, owner, case, noun.gender, center, path + ".d"))
         names = [(name, f"{path}.a{i}") for i, name in enumerate(entity.adjectives)]
         if entity.marked:
             # Usually the noun alone shows the gender: "die Ärztin", seldom "die weibliche Ärztin".
-            if self.choose((0.8, 0.2), (frozenset((centre.form,)), MARKED[entity.gender])):
+            if self.choose((0.8, 0.2), (frozenset((center.form,)), MARKED[entity.gender])):
                 names.append(("female" if entity.gender == "f" else "male", path + ".m"))
             else:
-                centre.keys += (path + ".m",)
+                center.keys += (path + ".m",)
         ending = ADJECTIVE[declension(entity.det, col)][case][col]
         for name, key in names:
             adjective = ADJECTIVES[name]
             more = nominal_features(case, noun.gender, entity.plural, Degree="Pos")
-            words.append(Word(adjective.stem + ending, adjective.german, "ADJ", more, "amod", centre, (key,)))
-        words.append(centre)
+            words.append(Word(adjective.stem + ending, adjective.german, "ADJ", more, "amod", center, (key,)))
+        words.append(center)
         if entity.modifier:
-            words += self.adjunct(entity.modifier, path + ".p", "nmod", centre).all
+            words += self.adjunct(entity.modifier, path + ".p", "nmod", center).all
         if not entity.relative:
-            return Phrase(words, centre)
-        return Phrase(words, centre, self.relative(entity, entity.relative, noun.gender, path + ".x", centre))
+            return Phrase(words, center)
+        return Phrase(words, center, self.relative(entity, entity.relative, noun.gender, path + ".x", center))
 
     def possessive(self, entity: Entity) -> str:
         """The stem of the possessive: sein for masculine and neuter owners, ihr for feminine and plural."""
@@ -216,7 +216,7 @@ def is_pronoun(phrase: Phrase) -> bool:
     return len(phrase.words) == 1 and phrase.head.upos == "PRON"
 
 
-# --- Realises a meaning in German: one of many sentences, as the chooser decides -----------------------------------
+# --- Realizes a meaning in German: one of many sentences, as the chooser decides -----------------------------------
 
 
 MODALS = {
@@ -239,7 +239,7 @@ class Bracket:
 
 
 class German(Phrases):
-    """Realises one German sentence."""
+    """Realizes one German sentence."""
 
     def sentence(self, meaning: Meaning) -> list[Word]:
         return join_clauses(

@@ -1,4 +1,4 @@
-"""The meaning of a sentence, independent of language: the input of both realisers."""
+"""The meaning of a sentence, independent of language: the input of both realizers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-# --- The meaning of a sentence, independent of language: the input of both realisers -------------------------------
+# --- The meaning of a sentence, independent of language: the input of both realizers -------------------------------
 
 
 Det = Literal["def", "indef", "no", "this", "poss", "bare", "pron"]
@@ -135,15 +135,15 @@ def punctuation(mark: str, head: Word, key: str = "") -> Word:
 
 def join_clauses(
     meaning: Meaning,
-    realise: Callable[[Clause, str], tuple[list[Word], Word]],
+    realize: Callable[[Clause, str], tuple[list[Word], Word]],
     conjunction: Callable[[str, Word, str], Word],
     capital_after: str,
 ) -> list[Word]:
-    """The words of a sentence: its clauses, as `realise` makes them, with what joins them."""
-    words, root = realise(meaning.clauses[0], "c0")
+    """The words of a sentence: its clauses, as `realize` makes them, with what joins them."""
+    words, root = realize(meaning.clauses[0], "c0")
     root.deprel = "root"
     for number, (clause, join) in enumerate(zip(meaning.clauses[1:], meaning.joins, strict=True), 1):
-        new, head = realise(clause, f"c{number}")
+        new, head = realize(clause, f"c{number}")
         mark, _, word = join.partition(" ")
         head.head, head.deprel = root, "conj" if word else "parataxis"
         words.append(punctuation(mark, head if mark == "," else root, f"j{number}"))
@@ -152,7 +152,7 @@ def join_clauses(
 
 
 def tidy(words: Sequence[Word], capital_after: str) -> list[Word]:
-    """Keep one of two neighbouring punctuation marks, and capitalise the start of sentences."""
+    """Keep one of two neighboring punctuation marks, and capitalize the start of sentences."""
     kept: list[Word] = []
     for word in words:
         if word.form in PUNCTUATION and kept and kept[-1].form in PUNCTUATION:

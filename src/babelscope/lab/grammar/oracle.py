@@ -47,14 +47,14 @@ from babelscope.lab.grammar.meaning import (
     text,
     tokens,
 )
-from babelscope.lab.grammar.sentences import NEGATED, SentencePair, realisations
+from babelscope.lab.grammar.sentences import NEGATED, SentencePair, realizations
 
 # --- What every German sentence for a meaning must respect: cases, numbers, verbs, negations -----------------------
 
 
 @dataclass(slots=True)
 class Expected:
-    """What a meaning allows, in every realisation."""
+    """What a meaning allows, in every realization."""
 
     nouns: dict[str, set[tuple[str, str, bool]]] = field(default_factory=lambda: defaultdict(set))
     gaps: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
@@ -197,11 +197,11 @@ def genders_and_senses(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, 
 
 
 def is_exact(meaning: Meaning, sentence: str) -> bool:
-    """Whether the grammar can generate this sentence, among the first realisations."""
+    """Whether the grammar can generate this sentence, among the first realizations."""
     spoken = sentence.strip()
     words = words_of(spoken)
     vocabulary = frozenset(words) | {word[0].lower() + word[1:] for word in words}
-    return any(text == spoken for text in realisations(meaning, ENUMERATION_LIMIT, vocabulary))
+    return any(text == spoken for text in realizations(meaning, ENUMERATION_LIMIT, vocabulary))
 
 
 def _genders(meaning: Meaning, sentence: str) -> tuple[MeantAndFound, ...]:
@@ -493,7 +493,7 @@ Extent = Literal["noun", "throughout"]
 
 
 class MistakenGerman(German):
-    """Realises German with one wrong noun; articles and adjectives agree with it."""
+    """Realizes German with one wrong noun; articles and adjectives agree with it."""
 
     def __init__(self, choose: Chooser, noun: str, extent: Extent) -> None:
         super().__init__(choose)
@@ -523,7 +523,7 @@ class MistakenGerman(German):
         return super().pronoun(entity, case, path, deprel, head, prep)
 
 
-def realise_with_mistake(
+def realize_with_mistake(
     pair: SentencePair, noun: str, rng: random.Random, extent: Extent = "noun", *, even: bool = False
 ) -> str:
     """A German sentence for the pair's meaning in which one noun (a name in the lexicon) is wrong."""

@@ -36,5 +36,5 @@ def _forms(nouns: Iterable[tuple[Any, float]]) -> frozenset[str]:
 
 
 def _english(noun: Any) -> frozenset[str]:
-    """Singular and plural, in lower case and capitalised."""
+    """Singular and plural, in lower case and capitalized."""
     return frozenset({noun.english, noun.plural, noun.english.capitalize(), noun.plural.capitalize()})

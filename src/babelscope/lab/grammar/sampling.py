@@ -339,7 +339,7 @@ REASONS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "wait": (("have time", "need key"), ("come_late -", "be unpunctual")),
     "trust": (("need help",), ("be honest", "be careful")),
 }
-FAVOURS = ("help", "collect", "call", "visit", "call_back")
+FAVORS = ("help", "collect", "call", "visit", "call_back")
 ALONE = (
     "close", "open", "read", "turn_off", "look_forward", "repair", "sell", "rest", "sit_down", "throw_away",
 )  # fmt: skip
@@ -384,7 +384,7 @@ def pair_meaning(rng: random.Random) -> Meaning:
         main = Clause(verb, a, b, linked=Linked("because", inner))
     elif kind == "ask":
         a, b = occupation_pair(rng, "a")
-        inner = Clause(zipf(rng, FAVOURS), object=Entity(HE, "pron", refers="a"))
+        inner = Clause(zipf(rng, FAVORS), object=Entity(HE, "pron", refers="a"))
         main = Clause("ask", a, b, linked=Linked("to", replace(inner, place=_maybe_place(rng, 0.5))))
     elif kind in ("promise", "confess"):
         a, b = occupation_pair(rng, "a")

@@ -188,7 +188,7 @@ class SentencePair:
         return text(self.german)
 
 
-def realise(
+def realize(
     meaning: Meaning, rng: random.Random, english: Sequence[Word] | None = None, *, even: bool = False
 ) -> SentencePair:
     """A sentence pair; German is drawn by `rng`, English is fixed and may be given if already made.
@@ -219,7 +219,7 @@ def german_text(meaning: Meaning, choose: Chooser) -> str:
     return text(tokens(German(choose).sentence(meaning)))
 
 
-def realisations(
+def realizations(
     meaning: Meaning, limit: int = 100_000, vocabulary: frozenset[str] | None = None
 ) -> Iterator[str]:
     """At most `limit` German sentences for a meaning, some perhaps more than once.

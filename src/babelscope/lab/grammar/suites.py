@@ -28,7 +28,7 @@ from babelscope.lab.grammar.lexicon import (
 )
 from babelscope.lab.grammar.meaning import Clause, Entity, Meaning, Token, random_stream, text
 from babelscope.lab.grammar.sampling import pair_meaning, sense_meaning
-from babelscope.lab.grammar.sentences import NEGATED, SentencePair, english_text, realise
+from babelscope.lab.grammar.sentences import NEGATED, SentencePair, english_text, realize
 from babelscope.lab.grammar.worlds import EASY, World
 
 # --- Minimal pairs from gold trees: the eight error types of DistilLingEval ----------------------------------------
@@ -187,7 +187,7 @@ def held_out(
         source = english_text(meaning)
         if source not in seen and split_of(source) == split:
             seen.add(source)
-            yield realise(meaning, rng, even=world.even)
+            yield realize(meaning, rng, even=world.even)
 
 
 def with_cue(tree: Sequence[Token], position: int, cue: str) -> str:

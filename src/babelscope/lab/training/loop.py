@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from babelscope.core.results import Estimate
-from babelscope.core.tokenizers import chosen_tokeniser
+from babelscope.core.tokenizers import chosen_tokenizer
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.lab.training.checkpoints import Progress, save_checkpoint
@@ -106,7 +106,7 @@ def smoothed_cross_entropy(
     return _SmoothedCrossEntropy.apply(hidden, weight, labels, smoothing, narrow or hidden.dtype)  # type: ignore[no-any-return,no-untyped-call]
 
 
-# Coefficients of a polynomial of degree 5 that drives singular values towards 1, and how often it is applied. Five
+# Coefficients of a polynomial of degree 5 that drives singular values toward 1, and how often it is applied. Five
 # rounds are usual; with three a control learned about as well (one run each), and steps are faster.
 _A, _B, _C = 3.4445, -4.7750, 2.0315
 _ROUNDS = 3
@@ -124,7 +124,7 @@ def orthogonal(matrices: Tensor) -> Tensor:
 
 
 class Muon(torch.optim.Optimizer):
-    """Nesterov momentum with orthogonalised steps, scaled to the usual size of Adam's steps at the same rate.
+    """Nesterov momentum with orthogonalized steps, scaled to the usual size of Adam's steps at the same rate.
 
     As torch.optim.Muon with `adjust_lr_fn="match_rms_adamw"` and without decay; but that computes in bfloat16, one
     matrix after the other, which is slow on a processor.
@@ -221,10 +221,10 @@ class Selection:
 
 
 def development_metric(name: str, languages: str, references: Sequence[str]) -> Metric:
-    """The metric that selects, by the tokeniser of the target language; refuses what it cannot split into words."""
+    """The metric that selects, by the tokenizer of the target language; refuses what it cannot split into words."""
     found = find_metric(name)
-    if found.is_tokenised:
-        found = found.tokenised(chosen_tokeniser("", languages.partition("-")[2]))
+    if found.is_tokenized:
+        found = found.tokenized(chosen_tokenizer("", languages.partition("-")[2]))
     found.require_words(
         references, "name the languages (--set languages=en-zh), or take characters (--set select=chrf)"
     )

@@ -238,11 +238,11 @@ def new_plain(shape: Shape, sizes: tuple[int, int], *, dropout: float, longest: 
         longest=longest,
     )
     network = NETWORKS[shape.architecture](config, dropout)
-    initialise(network)
+    initialize(network)
     return network
 
 
-def initialise(network: nn.Module) -> None:
+def initialize(network: nn.Module) -> None:
     """Draw matrices as Glorot's, and embeddings so that scaled ones have unit variance; positions stay."""
     for name, weight in network.named_parameters():
         if weight.dim() < 2 or name.endswith(("_places", "positions")):

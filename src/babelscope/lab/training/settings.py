@@ -26,7 +26,7 @@ OptimizerName = Literal["adam", "muon"]
 
 Architecture = Literal["transformer", "recurrent", "convolutional", "llama"]
 Norm = Literal["post", "pre"]
-"""Whether layers are normalised after the residual sum or before each sublayer."""
+"""Whether layers are normalized after the residual sum or before each sublayer."""
 Positions = Literal["sinusoidal", "learned"]
 Vocabularies = Literal["joint", "separate"]
 

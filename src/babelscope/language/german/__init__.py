@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from babelscope.language.base import Language
-from babelscope.language.german.analysis import default_analyser, tokenise
+from babelscope.language.german.analysis import default_analyzer, tokenize
 from babelscope.language.german.gender import GermanGender
 
 
-def _lemmatiser() -> Callable[[list[str]], list[str]]:
+def _lemmatizer() -> Callable[[list[str]], list[str]]:
     from babelscope.language.german.dictionaries import HanTaTagger
 
     tagger = HanTaTagger()
@@ -21,8 +21,8 @@ LANGUAGE = Language(
     "German",
     packages=("HanTa", "german-nouns"),
     extra="german",
-    opener=default_analyser,
-    tokenise=tokenise,
+    opener=default_analyzer,
+    tokenize=tokenize,
     morphology=GermanGender,
-    lemmatiser=_lemmatiser,
+    lemmatizer=_lemmatizer,
 )

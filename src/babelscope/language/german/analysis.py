@@ -26,28 +26,28 @@ class Nominal(NamedTuple):
     case: Case
 
 
-Analysed = base.Analysed["German"]
+Analyzed = base.Analyzed["German"]
 
 
 @dataclass(frozen=True, slots=True)
 class German:
-    """The default analyser: our tokenizer, a tagger with our corrections, and a noun list."""
+    """The default analyzer: our tokenizer, a tagger with our corrections, and a noun list."""
 
     tagger: HanTaTagger
     nouns: NounList
 
-    def analyse(self, text: str) -> Analysed:
+    def analyze(self, text: str) -> Analyzed:
         """The text with its tokens."""
         from babelscope.language.german.clauses import correct_tags
 
-        spans = list(tokenise(text))
+        spans = list(tokenize(text))
         words = [text[start:end] for start, end in spans]
         found = correct_tags(words, self.tagger.tag(words), self.tagger, self.nouns)
         tokens = tuple(
             Token(word, start, end, tag, lemma)
             for word, (start, end), (tag, lemma) in zip(words, spans, found, strict=True)
         )
-        return base.Analysed(text, tokens, self)
+        return base.Analyzed(text, tokens, self)
 
 
 def word_set(text: str) -> frozenset[str]:
@@ -74,7 +74,7 @@ _NEXT_WORD = re.compile(r"\s+\w")
 _SOMETHING = re.compile(r"\S")
 
 
-def tokenise(text: str) -> list[tuple[int, int]]:
+def tokenize(text: str) -> list[tuple[int, int]]:
     """Character offsets (start, end) of words and punctuation marks."""
     spans = []
     for match in _WORD.finditer(text):
@@ -103,7 +103,7 @@ def _abbreviated(text: str, span: tuple[int, int], end: int) -> bool:
 
 
 @lru_cache(maxsize=1)
-def default_analyser() -> German:
+def default_analyzer() -> German:
     """HanTa for tags and lemmas, german-nouns for genders and paradigms; loaded once."""
     from babelscope.language.german.dictionaries import HanTaTagger, NounList
 

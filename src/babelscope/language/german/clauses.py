@@ -11,7 +11,7 @@ from babelscope.language.german.dictionaries import HanTaTagger, NounList
 # --- Corrects tags by capital letters, which mark nouns inside a German sentence -----------------------------------
 
 
-_NOMINALISED = tuple(word_set("ADJ VVINF VVIZU VVPP VVFIN VMFIN VVIMP PIS PIAT ADV FM XY CARD"))
+_NOMINALIZED = tuple(word_set("ADJ VVINF VVIZU VVPP VVFIN VMFIN VVIMP PIS PIAT ADV FM XY CARD"))
 _BEFORE_NOUN = ("ART", "ADJA", "PPOSAT", "APPRART", "PIAT", "PDAT", "CARD", "PIS", "PWAT")
 _INDEFINITE = tuple(word_set("ein kein mein dein sein unser euer ihr jede viele einige mehrere"))
 _QUOTES = "\"'„“”»«‚‘’`´()[]-–—…/"
@@ -44,7 +44,7 @@ def nouns_by_capital(
             continue
         before = tags[place - 1] if place else ""
         after = tags[place + 1] if place + 1 < len(words) else ""
-        if tag.startswith(_NOMINALISED) and not begins_sentence(words, tags, place):
+        if tag.startswith(_NOMINALIZED) and not begins_sentence(words, tags, place):
             # Names have capital adjectives: "der Europäische Rat", "die Berliner Mauer".
             part_of_name = tag in ("ADJA", "PIAT", "CARD") and after in ("NN", "NE", "ADJA", "KON")
             if not part_of_name:

@@ -1,4 +1,4 @@
-"""Tags and lemmas from HanTa (Wartena 2019), each word form analysed once."""
+"""Tags and lemmas from HanTa (Wartena 2019), each word form analyzed once."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import get_args
 from babelscope.language.german import LANGUAGE
 from babelscope.language.german.analysis import Case, Gender, Nominal, Number
 
-# --- Tags and lemmas from HanTa (Wartena 2019), each word form analysed once ---------------------------------------
+# --- Tags and lemmas from HanTa (Wartena 2019), each word form analyzed once ---------------------------------------
 
 
 # Word forms cached: enough for a news test set, and a bound on memory.
 REMEMBERED = 50_000
-# Characters of a word that are analysed: the time is quadratic in them, and German words are shorter.
+# Characters of a word that are analyzed: the time is quadratic in them, and German words are shorter.
 LONGEST = 100
 _PLAIN = {
     **dict.fromkeys("„“”»«‟", '"'),
@@ -67,7 +67,7 @@ class HanTaTagger:
 
 
 def _stts(tag: str) -> str:
-    """Turn a tag of HanTa into STTS: VV(FIN) is VVFIN, nominalised adjectives (NNA) and infinitives (NNI) are NN."""
+    """Turn a tag of HanTa into STTS: VV(FIN) is VVFIN, nominalized adjectives (NNA) and infinitives (NNI) are NN."""
     if tag in ("NNA", "NNI"):
         return "NN"
     return tag.replace("(", "").replace(")", "") if len(tag) > 2 else tag

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from babelscope.language.base import Token
-from babelscope.language.german.analysis import Analysed, Case, Gender, Nominal, Number, word_set
+from babelscope.language.german.analysis import Analyzed, Case, Gender, Nominal, Number, word_set
 
 _CASES: tuple[Case, ...] = ("nom", "gen", "dat", "acc")
 # Columns of the paradigm: masculine, feminine, neuter, plural; rows: nominative, genitive, dative, accusative.
@@ -66,7 +66,7 @@ _NOMINATIVE = word_set("ich du er wir man jemand niemand")
 _QUOTES = "\"'„“”»«‚‘’("
 
 
-def cases_at(sentence: Analysed, place: int, possible: set[Case]) -> set[Case]:
+def cases_at(sentence: Analyzed, place: int, possible: set[Case]) -> set[Case]:
     """Which of the `possible` cases a phrase that begins at `place` can have."""
     if len(possible) == 1:
         return possible

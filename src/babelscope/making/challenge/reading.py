@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.tokenizers import AT_SPACES, Tokeniser, chosen_tokeniser, require_split
+from babelscope.core.tokenizers import AT_SPACES, Tokenizer, chosen_tokenizer, require_split
 from babelscope.language.align import Links, align, longest_sentence, parse_links
 from babelscope.language.fitness import require_links, watch_language, watch_trees
 from babelscope.language.parsers import Parser, open_parser
@@ -75,10 +75,10 @@ class Corpus:
     language: str | None = None
     """Language that the parsed side must be in, as its parser or rules are for; None if it is not known."""
     source_language: str | None = None
-    """Stated in the items made of it; with no tokeniser named, words are split as the language needs it."""
+    """Stated in the items made of it; with no tokenizer named, words are split as the language needs it."""
     target_language: str | None = None
     source_tokenize: str = ""
-    """Name of the tokeniser of a side that is not parsed; empty: that of the language, or words and marks."""
+    """Name of the tokenizer of a side that is not parsed; empty: that of the language, or words and marks."""
     tokenize: str = ""
 
     def __post_init__(self) -> None:
@@ -96,17 +96,17 @@ class Corpus:
         """The side whose words come from parses; empty if none is parsed."""
         return "" if self.parses is None and self.parser is None else self.parsed_side
 
-    def tokeniser(self, side: str) -> Tokeniser | None:
-        """The tokeniser of a side; None where words are what stands between spaces and marks."""
+    def tokenizer(self, side: str) -> Tokenizer | None:
+        """The tokenizer of a side; None where words are what stands between spaces and marks."""
         if side == "source":
-            return chosen_tokeniser(self.source_tokenize, self.source_language)
-        return chosen_tokeniser(self.tokenize, self.target_language)
+            return chosen_tokenizer(self.source_tokenize, self.source_language)
+        return chosen_tokenizer(self.tokenize, self.target_language)
 
     @property
-    def tokenisers(self) -> list[str]:
-        """What words of source and target are split by, as in a signature; empty where no tokeniser is chosen."""
-        chosen = [None if side == self._side_of_trees else self.tokeniser(side) for side in SIDES]
-        return [tokeniser.signed if tokeniser else "" for tokeniser in chosen]
+    def tokenizers(self) -> list[str]:
+        """What words of source and target are split by, as in a signature; empty where no tokenizer is chosen."""
+        chosen = [None if side == self._side_of_trees else self.tokenizer(side) for side in SIDES]
+        return [tokenizer.signed if tokenizer else "" for tokenizer in chosen]
 
     @property
     def lines(self) -> int:
@@ -164,7 +164,7 @@ class Corpus:
         split: dict[str, Split] = {
             each: str.split
             if each == self._side_of_trees
-            else word_splitter(path, self.tokeniser(each), each)
+            else word_splitter(path, self.tokenizer(each), each)
             for each, path in texts_at.items()
         }
         first = self.ranges.get("source", WHOLE).number
@@ -305,23 +305,23 @@ def parse_in_batches(lines: Iterable[str], parser: Parser) -> Iterator[Tree | No
     yield from parser(some)
 
 
-def word_splitter(path: str | Path, tokeniser: Tokeniser | None = None, side: str = "target") -> Split:
-    """The function that splits lines of a file into words: by a tokeniser; else at spaces and, unless the file is
-    tokenised, at punctuation.
+def word_splitter(path: str | Path, tokenizer: Tokenizer | None = None, side: str = "target") -> Split:
+    """The function that splits lines of a file into words: by a tokenizer; else at spaces and, unless the file is
+    tokenized, at punctuation.
 
-    It counts as tokenised if, in its first 1,000 lines, marks stand alone at least as often as after a word. A script
+    It counts as tokenized if, in its first 1,000 lines, marks stand alone at least as often as after a word. A script
     that cannot be split in this way is refused by what these lines are.
     """
     looked_at = list(itertools.islice(stream_lines(path), _LOOKED_AT))
     option = "--source-tokenize" if side == "source" else "--tokenize"
     require_split(
-        tokeniser or AT_SPACES,
+        tokenizer or AT_SPACES,
         looked_at,
         what=f"the lines of {path}",
         todo=f"say {option} zh (Chinese), ja-mecab (Japanese), char or spm:FILE",
     )
-    if tokeniser is not None:
-        return tokeniser.split
+    if tokenizer is not None:
+        return tokenizer.split
     lone = sum(len(_LONE_MARK.findall(line)) for line in looked_at)
     ends = sum(len(_ENDS_IN_MARK.findall(line)) for line in looked_at)
     return str.split if lone >= ends else _MARKS.findall

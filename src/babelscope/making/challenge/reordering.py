@@ -11,17 +11,17 @@ from dataclasses import dataclass
 from babelscope.language.align import Links
 from babelscope.language.ud_rules import Instance
 
-DIFFERENCE, NORMALISED, CROSSING = "reordering", "reordering_normalised", "reordering_crossing"
-PHENOMENA = (DIFFERENCE, NORMALISED, CROSSING)
+DIFFERENCE, NORMALIZED, CROSSING = "reordering", "reordering_normalized", "reordering_crossing"
+PHENOMENA = (DIFFERENCE, NORMALIZED, CROSSING)
 LABELS = {
     DIFFERENCE: "words far out of order",
-    NORMALISED: "words out of order for the length",
+    NORMALIZED: "words out of order for the length",
     CROSSING: "words in crossing order",
 }
 """The measures in plain words, for a reader who has not read the papers."""
 UNITS = {
     DIFFERENCE: "positions apart",
-    NORMALISED: "words off the diagonal",
+    NORMALIZED: "words off the diagonal",
     CROSSING: "links crossed",
 }
 """What the distance of each measure counts."""
@@ -42,7 +42,7 @@ class Order:
 
     difference: LinkDistance | None
     """The link with the greatest |i - j|, the paper's measure, in words; unequal lengths alone make it large."""
-    normalised: LinkDistance | None
+    normalized: LinkDistance | None
     """The link farthest from the diagonal between the sentences' ends, in words of a sentence of mean length."""
     crossing: LinkDistance | None
     """The link that crosses most others, with their number."""
@@ -109,7 +109,7 @@ class Limits:
     """Thresholds from which a pair counts as reordered, for each measure."""
 
     words: int = 5
-    """Minimum in words of the difference (the paper's d) and of the normalised difference."""
+    """Minimum in words of the difference (the paper's d) and of the normalized difference."""
     tau: float = 0.8
     """Maximum tau; a ninth of newstest2013 is below, about the size of the paper's reordering set."""
 
@@ -121,8 +121,8 @@ class Limits:
         chosen = []
         if order.difference is not None and order.difference.measure >= self.words:
             chosen.append((DIFFERENCE, order.difference))
-        if order.normalised is not None and order.normalised.measure >= self.words:
-            chosen.append((NORMALISED, order.normalised))
+        if order.normalized is not None and order.normalized.measure >= self.words:
+            chosen.append((NORMALIZED, order.normalized))
         if order.crossing is not None and order.tau is not None and order.tau <= self.tau:
             chosen.append((CROSSING, order.crossing))
         return [

@@ -225,7 +225,7 @@ class Sample:
 # --- Searching a corpus: every sentence pair with the dependencies found in it, and all of them counted ------------
 
 
-SYMMETRISATION = "grow-diag-final-and"
+SYMMETRIZATION = "grow-diag-final-and"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ class Search:
         self.gone_on = False
         """Whether part of it was found by an earlier run that was stopped."""
         self.corpus, self.wanted = corpus, wanted or SearchSettings()
-        self._tokenisers = corpus.tokenisers  # one that is not there is told first
+        self._tokenizers = corpus.tokenizers  # one that is not there is told first
         self.skipped: dict[str, int] = {}
         self._skipped = self.skipped if skip_bad else None
         asked = list(self.wanted.phenomena)
@@ -289,7 +289,7 @@ class Search:
         )
         self.sample = Sample(self.wanted.show, [rule.name for rule in self.wanted.own or rules])
 
-    def items(self, symmetrisation: str = SYMMETRISATION) -> Iterator[ParallelSentence]:
+    def items(self, symmetrization: str = SYMMETRIZATION) -> Iterator[ParallelSentence]:
         """Yield every pair as a parallel sentence with its `dependencies`.
 
         If reordering is searched for and no alignments are given, our aligner makes them, with the corpus in memory.
@@ -298,7 +298,7 @@ class Search:
         if self.aligns_here:
             assert self.corpus.source is not None
             pairs = short_enough(pairs, self.corpus.source, self._skipped)
-            pairs = iter(with_alignment(pairs, symmetrisation))
+            pairs = iter(with_alignment(pairs, symmetrization))
         for pair in pairs:
             instances = self._wide_enough(pair.instances)
             parsed = pair.source if self.corpus.parsed_side == "source" else pair.reference
@@ -312,9 +312,9 @@ class Search:
             yield self._item(pair, instances, order)
         self._require_something(self.corpus.source)
 
-    def lines(self, symmetrisation: str = SYMMETRISATION, *, only_found: bool = False) -> Iterator[bytes]:
+    def lines(self, symmetrization: str = SYMMETRIZATION, *, only_found: bool = False) -> Iterator[bytes]:
         """Yield the items as lines of JSON; with `only_found`, only those with a dependency."""
-        for item in self.items(symmetrisation):
+        for item in self.items(symmetrization):
             if item.extra["dependencies"] or not only_found:
                 yield record_line(item.as_json())
 
@@ -322,7 +322,7 @@ class Search:
         """The corpus in parts of `size` sentences, for `of_part`."""
         if self.aligns_here:
             raise BabelscopeError(
-                "word alignment is learnt from the whole corpus, which cannot be split then; give alignments, or "
+                "word alignment is learned from the whole corpus, which cannot be split then; give alignments, or "
                 "look for phenomena other than reordering"
             )
         return self.corpus.split(size) or [self.corpus]
@@ -365,10 +365,10 @@ class Search:
         """Whether word alignments are needed and not given, so that our aligner makes them."""
         return bool(self.reorderings) and self.corpus.alignments is None
 
-    def count(self, symmetrisation: str = SYMMETRISATION) -> None:
+    def count(self, symmetrization: str = SYMMETRIZATION) -> None:
         """Count without making items; parses alone are enough."""
         if self.corpus.source is not None:
-            for _ in self.items(symmetrisation):
+            for _ in self.items(symmetrization):
                 pass
             return
         with self._progress("reading parses") as advance:
@@ -395,9 +395,9 @@ class Search:
 
         labels: dict[str, str | int] = {"language": wanted.language} if wanted.language else {}
         labels["rules"] = wanted.rules
-        for name, tokeniser in zip(("source_tokenize", "tokenize"), self._tokenisers, strict=True):
-            if tokeniser:
-                labels[name] = tokeniser
+        for name, tokenizer in zip(("source_tokenize", "tokenize"), self._tokenizers, strict=True):
+            if tokenizer:
+                labels[name] = tokenizer
         return self.tally.rows(
             distances, exact=exact, labels=labels, counts={"skipped": sum(self.skipped.values())}
         )
@@ -435,12 +435,12 @@ class Search:
     def _item(self, pair: Pair, instances: Sequence[Instance], order: Order | None) -> ParallelSentence:
         extra: dict[str, Any] = {"dependencies": [_dependency(each, pair) for each in instances]}
         extra["words"] = [len(pair.source_words), len(pair.reference_words)]
-        if any(self._tokenisers):
-            extra["tokenize"] = self._tokenisers
+        if any(self._tokenizers):
+            extra["tokenize"] = self._tokenizers
         if order is not None:
             extra["order"] = {
                 "difference": order.difference and order.difference.measure,
-                "normalised": order.normalised and order.normalised.measure,
+                "normalized": order.normalized and order.normalized.measure,
                 "tau": order.tau,
             }
         if pair.sent_id:

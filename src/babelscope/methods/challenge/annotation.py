@@ -18,7 +18,7 @@ from babelscope.stats.agreement import (
     TRANSLATED_RIGHT,
     TRANSLATED_WRONG,
     Annotator,
-    Judgement,
+    Judgment,
     compare,
 )
 from babelscope.stats.intervals import clustered_proportion
@@ -107,12 +107,12 @@ def entries(
     return found
 
 
-def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgement]:
+def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgment]:
     """The answers of one annotator by entry, from a queue filled in or what `babelscope annotate` wrote.
 
     Entries not answered yet are left out. Of several answers to one entry the last counts.
     """
-    found: dict[str, Judgement] = {}
+    found: dict[str, Judgment] = {}
     for place, row in rows:
         key, answer = row.get("id"), row.get("answer")
         label = answer.get("label") if isinstance(answer, dict) else answer
@@ -122,7 +122,7 @@ def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgemen
             told = ", ".join(CHOICES)
             raise BabelscopeError(f"{place}: {shorten(str(label))} is no answer; they are: {told}, or null")
         if label is not None:
-            found[key] = Judgement(key, str(label))
+            found[key] = Judgment(key, str(label))
     return found
 
 
@@ -145,18 +145,18 @@ def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) 
 
 
 def _groups(
-    said: Sequence[tuple[Case, Judgement]],
-) -> Iterable[tuple[dict[str, str | int], list[tuple[Case, Judgement]]]]:
+    said: Sequence[tuple[Case, Judgment]],
+) -> Iterable[tuple[dict[str, str | int], list[tuple[Case, Judgment]]]]:
     """(labels, members): each system as a whole, by phenomenon, and by phenomenon and exact distance."""
-    groups: dict[tuple[str, str, str, float], list[tuple[Case, Judgement]]] = {}
-    for case, judgement in said:
+    groups: dict[tuple[str, str, str, float], list[tuple[Case, Judgment]]] = {}
+    for case, judgment in said:
         found = case.instance
         for phenomenon, side, distance in (
             (ALL, "", -1.0),
             (found.phenomenon, found.side, -1.0),
             (found.phenomenon, found.side, found.distance),
         ):
-            groups.setdefault((case.system, phenomenon, side, distance), []).append((case, judgement))
+            groups.setdefault((case.system, phenomenon, side, distance), []).append((case, judgment))
     for (system, phenomenon, side, distance), some in sorted(groups.items()):
         labels: dict[str, str | int] = {"system": system, "phenomenon": phenomenon}
         if side:
@@ -166,14 +166,12 @@ def _groups(
         yield labels, some
 
 
-def _shares(some: Sequence[tuple[Case, Judgement]], labels: dict[str, str | int]) -> list[Row]:
+def _shares(some: Sequence[tuple[Case, Judgment]], labels: dict[str, str | int]) -> list[Row]:
     reductions = REDUCTIONS["challenge"]
-    unsure = sum(judgement.label == CANNOT_TELL for _, judgement in some)
+    unsure = sum(judgment.label == CANNOT_TELL for _, judgment in some)
     rows = []
     for name, how, no in (("real", "real", NOT_REAL), ("right", "binary", TRANSLATED_WRONG)):
-        told = [
-            (case, label) for case, judgement in some if (label := reductions[how](judgement)) is not None
-        ]
+        told = [(case, label) for case, judgment in some if (label := reductions[how](judgment)) is not None]
         yes = [float(label != no) for _, label in told]
         counts = {"yes": int(sum(yes)), "answered": len(some), "cannot_tell": unsure}
         share = clustered_proportion(yes, [case.entry["source"] for case, _ in told])

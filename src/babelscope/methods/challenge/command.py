@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from babelscope.core.options import Option, reads
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tables import Sized, Table, as_text, of_rows, with_sizes
-from babelscope.making.challenge.reordering import CROSSING, DIFFERENCE, NORMALISED, UNITS
+from babelscope.making.challenge.reordering import CROSSING, DIFFERENCE, NORMALIZED, UNITS
 from babelscope.methods.challenge.annotation import (
     agreement_rows,
     answer_rows,
@@ -190,7 +190,7 @@ def short_names(rows: Iterable[Row]) -> dict[str, str]:
     return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))
 
 
-_LEAST = {WORDS_BETWEEN: 1, UNITS[DIFFERENCE]: 5, UNITS[NORMALISED]: 5, UNITS[CROSSING]: 0}
+_LEAST = {WORDS_BETWEEN: 1, UNITS[DIFFERENCE]: 5, UNITS[NORMALIZED]: 5, UNITS[CROSSING]: 0}
 """Unit -> table 4's minimum distance. A set of crossing links is made by tau, not by their number: all of it."""
 
 
@@ -358,8 +358,8 @@ COMMAND = JudgingCommand(
     changed={
         "tests": {"help": "A test set of `babelscope make challenge`, or ldd:..."},
         "metrics": {"name": "metric", "help": "May be repeated; all if not given."},
-        "tokenize": {"metavar": "TOKENISER", "role": "read"},
-        "source-tokenize": {"metavar": "TOKENISER", "role": "read"},
+        "tokenize": {"metavar": "TOKENIZER", "role": "read"},
+        "source-tokenize": {"metavar": "TOKENIZER", "role": "read"},
         "distances": {
             "name": "distance",
             "metavar": "N",

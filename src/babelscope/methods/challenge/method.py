@@ -14,7 +14,7 @@ from scipy.stats import rankdata
 from babelscope.core.comparison import Group
 from babelscope.core.results import Comparable, Estimate, Record, Row
 from babelscope.core.system import Translates
-from babelscope.core.tokenizers import DEFAULT, find_tokeniser
+from babelscope.core.tokenizers import DEFAULT, find_tokenizer
 from babelscope.methods.base import Method
 from babelscope.methods.challenge.annotation import entries
 from babelscope.methods.challenge.sets import (
@@ -46,7 +46,7 @@ from babelscope.metrics.corpus import (
     grouped_estimate,
     source_groups,
     sums_without,
-    tokenisers_of,
+    tokenizers_of,
 )
 from babelscope.stats.correlation import correlation
 from babelscope.stats.intervals import (
@@ -531,9 +531,9 @@ def with_verdicts(records: list[Record], settings: ChallengeSettings) -> list[Re
 
 def _lengths(records: Sequence[Record], settings: ChallengeSettings) -> list[dict[str, int]]:
     """Words of each source, first reference and translation."""
-    sources = tokenisers_of(records, settings.source_tokenize, "source")
-    targets = tokenisers_of(records, settings.tokenize)
-    usual = find_tokeniser(DEFAULT)
+    sources = tokenizers_of(records, settings.source_tokenize, "source")
+    targets = tokenizers_of(records, settings.tokenize)
+    usual = find_tokenizer(DEFAULT)
     return [
         {
             "source": len((own or usual).split(record["source"])),
@@ -544,7 +544,7 @@ def _lengths(records: Sequence[Record], settings: ChallengeSettings) -> list[dic
     ]
 
 
-def summarise(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], settings: ChallengeSettings, seed: int) -> list[Row]:
     """Rows for all sentences and every phenomenon and distance: quality, controls, correlations."""
     own = system_scores(records, settings.partition(seed))
     counts = answer_counts(records)
@@ -591,7 +591,7 @@ def check_items(items: Sequence[ParallelSentence], settings: ChallengeSettings) 
     """Refuse items without dependencies, those of a plain parallel test set, and texts that cannot be split."""
     for item in items:
         read_instances(item.extra, f"item {item.id}")
-    # Lengths are in words of the same tokeniser, whatever the metric.
+    # Lengths are in words of the same tokenizer, whatever the metric.
     check_reference_words(items, dict.fromkeys(("bleu", *settings.metrics)), settings.tokenize)
     check_source_words(items, settings.source_tokenize)
 
@@ -604,7 +604,7 @@ METHOD = Method(
     ask=ask,
     judge=judge,
     check_items=check_items,
-    summarise=summarise,
+    summarize=summarize,
     asks=frozenset({"beam"}),
     whole_if=lambda settings: settings.target_parser is not None,
     identity=identity,

@@ -21,7 +21,7 @@ from babelscope.methods.base import Languages
 from babelscope.methods.measuring import (
     given_once,
     known_metrics,
-    known_tokeniser,
+    known_tokenizer,
     language_identity,
     metric_identity,
     named_identity,
@@ -256,7 +256,7 @@ class ChallengeSettings(Settings):
             longest_sentence()  # so is a missing aligner
         return spec
 
-    _known_tokeniser = field_validator("tokenize", "source_tokenize")(known_tokeniser)
+    _known_tokenizer = field_validator("tokenize", "source_tokenize")(known_tokenizer)
 
     _known_metrics = field_validator("metrics")(known_metrics)
     _once = field_validator("distances", "order_distances", "length_sizes")(given_once)
@@ -269,7 +269,7 @@ class ChallengeSettings(Settings):
 
 
 def identity(settings: ChallengeSettings) -> Mapping[str, Any]:
-    """What metrics, the parser and tokenisers are."""
+    """What metrics, the parser and tokenizers are."""
     named = metric_identity("metrics", settings.metrics)
     if settings.target_parser is not None:
         named["target_parser"] = parser_identity(settings.target_parser)
@@ -286,7 +286,7 @@ def parser_identity(spec: str) -> str:
 
 
 def identity_on(settings: ChallengeSettings, languages: Languages) -> Mapping[str, Any]:
-    """The tokenisers that languages choose; lengths are in words, whatever the metric."""
+    """The tokenizers that languages choose; lengths are in words, whatever the metric."""
     chosen = {
         "tokenize": language_identity(settings.tokenize, ["bleu"], [target for _, target in languages]),
         "source_tokenize": language_identity(

@@ -17,7 +17,7 @@ from babelscope.language.constructions import (
     finite_of,
     has,
     has_orphan,
-    lemmatiser_of,
+    lemmatizer_of,
     make_sentence,
     negations,
     particles_in,
@@ -336,7 +336,7 @@ FEWEST_PAIRS = 500
 """Sentence pairs from which the aligner must learn before anything is decided by it."""
 FEWEST_SEEN = 3
 """Sentences that a word must be in before a link of it is believed."""
-_SYMMETRISATION = "grow-diag-final-and"
+_SYMMETRIZATION = "grow-diag-final-and"
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _NEAR = 3
 """Words by which a position may differ between a parse and our count."""
@@ -358,9 +358,9 @@ def judge_dependencies(
     outputs = [_one_line(record["translation"]) for record in records]
     if language:
         check_language(references, language, what="the references", needed_by=f"the parser {parser_spec}")
-    lemmatiser = lemmatiser_of(language)
+    lemmatizer = lemmatizer_of(language)
     parsed, translated = (
-        [make_sentence(tree or _NO_TREE, lemmatiser) for tree in parser(texts)]
+        [make_sentence(tree or _NO_TREE, lemmatizer) for tree in parser(texts)]
         for texts in (references, outputs)
     )
     _require_verbs(parsed, parser_spec)
@@ -396,7 +396,7 @@ def _align(pairs: Sequence[tuple[Words, Sentence]]) -> list[Links | None]:
     found: list[Links | None] = [None] * len(pairs)
     if len(short) < 2 * FEWEST_PAIRS:
         return found
-    made = align([(pairs[n][0], pairs[n][1].lemmas) for n in short], _SYMMETRISATION)
+    made = align([(pairs[n][0], pairs[n][1].lemmas) for n in short], _SYMMETRIZATION)
     for number, links in zip(short, made, strict=True):
         found[number] = links
     return found

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from babelscope.core.results import Record, finite_or_none
 from babelscope.core.system import Note, Question, Scored, capabilities, properties, score_tokens
-from babelscope.core.tokenizers import DEFAULT, find_tokeniser, unsplit_script
+from babelscope.core.tokenizers import DEFAULT, find_tokenizer, unsplit_script
 from babelscope.methods.condition.figures import Conditioned, ConditionSettings
 from babelscope.methods.measuring import grouped
 from babelscope.systems.contract import (
@@ -45,7 +45,7 @@ def ask(
     if "item_scores" in capabilities(evaluator):
         return _records_of_stored_scores(system, evaluator, items, settings)
     translated = translations_or_reasons(system, items, settings)
-    # A system that evaluates itself scores the tokens that it generated, not its text tokenised again.
+    # A system that evaluates itself scores the tokens that it generated, not its text tokenized again.
     itself = system.fingerprint == evaluator.fingerprint
     pairs: list[tuple[Question, str | Scored]] = []
     owners: list[AmbiguousSource] = []
@@ -246,9 +246,9 @@ def only_cue_differs(right: str, wrong: str, plain: str) -> bool:
 def _words(*texts: str) -> list[Counter[str]]:
     """The words of texts (characters, where no spaces part words), marks and capitals aside."""
     lower = [text.casefold() for text in texts]
-    usual = find_tokeniser(DEFAULT)
-    tokeniser = find_tokeniser("char") if unsplit_script(usual, lower) else usual
-    return [Counter(word for word in tokeniser.split(text) if any(map(str.isalnum, word))) for text in lower]
+    usual = find_tokenizer(DEFAULT)
+    tokenizer = find_tokenizer("char") if unsplit_script(usual, lower) else usual
+    return [Counter(word for word in tokenizer.split(text) if any(map(str.isalnum, word))) for text in lower]
 
 
 @dataclass(frozen=True, slots=True)

@@ -175,7 +175,7 @@ def corrected_share(
     return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value), len(worth))
 
 
-def summarise(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
     """Accuracy by category, weighted and unweighted, corrected or with what is undecided; the evaluator's test."""
     if any("noise" not in record for record in records):
         records = complete(records, settings)
@@ -290,7 +290,7 @@ METHOD = Method(
     settings=ConditionSettings,
     ask=ask,
     judge=judge,
-    summarise=summarise,
+    summarize=summarize,
     sample=sample,
     ask_more=ask_known,
     asks=frozenset({"translations", "beam", "preflight"}),

@@ -28,7 +28,7 @@ LEAST_MOVED = 0.9
 MOVED = 1e-4
 """Nats: what batching and rounding move a score by in single precision is smaller."""
 LEAST_SURVIVING = 0.5
-"""Share of targets that must survive tokenisation. Sound evaluators change a quotation mark or a rare letter here and
+"""Share of targets that must survive tokenization. Sound evaluators change a quotation mark or a rare letter here and
 there; one that changes most targets judges other texts than it was given."""
 LARGE = 20
 """A category of so many items must have been tested itself; smaller ones are tested with all others."""
@@ -301,13 +301,13 @@ def _sensitivity(records: Sequence[Record]) -> Check:
 
 
 def _survival(records: Sequence[Record]) -> Check:
-    """Do targets survive its tokenisation?"""
+    """Do targets survive its tokenization?"""
     judged = [record for record in records if not record["skipped"]]
     kept = [float("changed" not in record["notes"]) for record in judged]
     estimate = _share(kept)
     counts = {"changed": len(kept) - int(sum(kept))}
     if kept and estimate.value < LEAST_SURVIVING:
-        why = f"{counts['changed']} of {len(kept)} translations do not survive its tokenisation"
+        why = f"{counts['changed']} of {len(kept)} translations do not survive its tokenization"
         return Check("survival", "no", estimate, why, counts=counts)
     return Check("survival", "yes" if kept else "unknown", estimate, needed=False, counts=counts)
 

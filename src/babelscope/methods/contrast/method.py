@@ -293,7 +293,7 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
             verdicts |= next(detected) if "best" in record else {}
         elif (
             settings.detect_in_output != "no" and "detected" in record
-        ):  # by an analyser that is not installed here
+        ):  # by an analyzer that is not installed here
             verdicts["detected"] = record["detected"]
         kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS + _LAST_FIELDS}
         last = {name: record[name] for name in _LAST_FIELDS if name in record}
@@ -533,7 +533,7 @@ def _mean_credit_by_source(records: Sequence[Record], ties: Ties) -> dict[str, f
     return {source: math.fsum(some) / len(some) for source, some in found.items()}
 
 
-def summarise(records: Sequence[Record], settings: ContrastSettings, _seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], settings: ContrastSettings, _seed: int) -> list[Row]:
     """Accuracy and discrepancy by phenomenon and reference, expected false positives, errors in own translations."""
     chosen: dict[str, Any] = {"ties": settings.ties, "controls": settings.controls}
     return [
@@ -590,7 +590,7 @@ METHOD = Method(
     settings=ContrastSettings,
     ask=ask,
     judge=judge,
-    summarise=summarise,
+    summarize=summarize,
     sample=sample,
     ask_more=ask_spread,
     asks=frozenset({"beam", "spread", "without_variants"}),

@@ -220,7 +220,7 @@ def _against_discrepancy(group: Group) -> list[Picture]:
 
 
 def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
-    """One dot an error type; the two with the lowest accuracy are labelled."""
+    """One dot an error type; the two with the lowest accuracy are labeled."""
     own = []
     for row in accuracy_rows(rows):
         told_apart = {label: row.labels[label] for label in ("phenomenon", "reference")}
@@ -304,7 +304,7 @@ def caveats(group: Group) -> list[Caveat]:
             rows,
             {
                 "truncated": "were too long and were cut",
-                "changed": "have a text that does not survive tokenisation",
+                "changed": "have a text that does not survive tokenization",
                 "unfinished": "have a translation that was not finished",
                 "infinite": "have a text that the system holds to be impossible",
             },
@@ -410,14 +410,14 @@ def _lines(record: Record) -> list[Line]:
     lines: list[Line] = []
     if record.get("correct", {}).get("tokens"):
         scores = [minus_inf_if_none(each) for each in record["scores"]["contrastive"]]
-        ours, theirs = colour_tokens(record, scores.index(max(scores)))
+        ours, theirs = color_tokens(record, scores.index(max(scores)))
         lines += [("right", ours), ("with the error", theirs)]
     if "best" in record:
         lines.append(("its own translation", record["best"]["text"]))
     return lines
 
 
-def colour_tokens(record: Record, variant: int) -> tuple[list[Token], list[Token]]:
+def color_tokens(record: Record, variant: int) -> tuple[list[Token], list[Token]]:
     """The tokens of both translations with what they add to the difference of log-probabilities, in nats.
 
     The tokens that differ have no partner, so each gets the sum over all of them. Of a long shared prefix only
@@ -443,7 +443,7 @@ def colour_tokens(record: Record, variant: int) -> tuple[list[Token], list[Token
 
 
 def _finite(number: float) -> float:
-    """Clamp to 100 nats: JSON has no infinity, and colours do not go beyond."""
+    """Clamp to 100 nats: JSON has no infinity, and colors do not go beyond."""
     return 0.0 if math.isnan(number) else max(-100.0, min(100.0, number))
 
 
@@ -474,7 +474,7 @@ def section(group: Group) -> Section:
         reading=_READING,
         measure=_MEASURE,
         group="error type",
-        colours="difference",
+        colors="difference",
         order=10,
         findings=findings(group, names(group)),
         caveats=caveats(group),

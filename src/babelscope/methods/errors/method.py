@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from babelscope.core.results import Record, Row
 from babelscope.core.settings import Settings
 from babelscope.core.system import Scored, told_counts
-from babelscope.language.base import Analysed, Language
+from babelscope.language.base import Analyzed, Language
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import (
     analysis_version,
@@ -43,12 +43,12 @@ from babelscope.util.seeds import stream
 class _Reader:
     """Analyses every text once."""
 
-    analysed: dict[tuple[str, str], Analysed[Any]] = field(default_factory=dict)
+    analyzed: dict[tuple[str, str], Analyzed[Any]] = field(default_factory=dict)
 
-    def read(self, code: str, text: str) -> Analysed[Any]:
-        if (code, text) not in self.analysed:
-            self.analysed[code, text] = language(code).analyser().analyse(text)
-        return self.analysed[code, text]
+    def read(self, code: str, text: str) -> Analyzed[Any]:
+        if (code, text) not in self.analyzed:
+            self.analyzed[code, text] = language(code).analyzer().analyze(text)
+        return self.analyzed[code, text]
 
     def detects(self, name: str, source: str, text: str) -> bool:
         return detectors()[name](source, self.read(error_type(name).language, text))
@@ -271,7 +271,7 @@ def judge(records: Sequence[Record], settings: ErrorsSettings) -> list[Record]:
     if not analysis_version():
         if not all("verdict" in record for record in records):
             raise missing_analysis_error()
-        return list(records)  # judged where the analyser is installed, which it is not here
+        return list(records)  # judged where the analyzer is installed, which it is not here
     pairs = [record for record in records if "phenomenon" in record]
     parallel = [record for record in records if "phenomenon" not in record]
     found = iter(detect_in_pairs(pairs))
@@ -299,7 +299,7 @@ def _alarms(record: Record, detected: Mapping[str, object]) -> dict[str, bool]:
     return {} if best is None else {record["phenomenon"]: bool(best)}
 
 
-def summarise(records: Sequence[Record], settings: ErrorsSettings, _seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], settings: ErrorsSettings, _seed: int) -> list[Row]:
     """`generated_errors` by error type, and by kind of reference where there are several."""
     notes = Counter(note for record in records for note in record["best"]["notes"])
     told = {
@@ -357,7 +357,7 @@ METHOD = Method(
     settings=ErrorsSettings,
     ask=ask,
     judge=judge,
-    summarise=summarise,
+    summarize=summarize,
     asks=frozenset({"beam"}),
     identity=identity,
     check_items=check,

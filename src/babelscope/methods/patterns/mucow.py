@@ -13,7 +13,7 @@ from pydantic import field_validator, model_validator
 
 from babelscope.core.results import Comparable, Record, Row
 from babelscope.core.tokenizers import is_unspaced, require_spaces
-from babelscope.language.registry import lemmatise
+from babelscope.language.registry import lemmatize
 from babelscope.methods.base import Method
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.measuring import grouped
@@ -45,7 +45,7 @@ class MucowSettings(PatternSettings):
 
     lemmas: Path | None = None
     """The lemmas of the translations, parallel to them."""
-    lemmatise: str = ""
+    lemmatize: str = ""
     """Make the lemmas here: de, ru or uk."""
     verdicts: Path | None = None
     """Verdicts stored earlier: their figures, or with translations how many agree."""
@@ -59,17 +59,17 @@ class MucowSettings(PatternSettings):
     protocol: Literal["default", "paper"] = "default"
     """paper: words matched as in the conditioning paper's baseline."""
 
-    @field_validator("lemmatise")
+    @field_validator("lemmatize")
     @classmethod
     def _is_known(cls, language: str) -> str:
         if language:
-            lemmatise([], language)  # told before any system is asked
+            lemmatize([], language)  # told before any system is asked
         return language
 
     @model_validator(mode="after")
     def _fit_together(self) -> Self:
-        if self.lemmas is not None and self.lemmatise:
-            raise ValueError("lemmas and lemmatise exclude each other")
+        if self.lemmas is not None and self.lemmatize:
+            raise ValueError("lemmas and lemmatize exclude each other")
         return self
 
 
@@ -104,7 +104,7 @@ COMMAND = JudgingCommand(
     MucowSettings,
     options=view.OPTIONS,
     changed={
-        "lemmatise": {"metavar": "LANGUAGE"},
+        "lemmatize": {"metavar": "LANGUAGE"},
         "compound-mark": {"metavar": "TEXT"},
     },
     check=_check,
@@ -172,10 +172,10 @@ def match_verdicts(
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a translation is split into tokens, and how words are normalised before they are compared."""
+    """How a translation is split into tokens, and how words are normalized before they are compared."""
 
     tokens: re.Pattern[str]
-    normalise: Callable[[str], str]
+    normalize: Callable[[str], str]
 
 
 def fold(word: str) -> str:
@@ -205,9 +205,9 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
     """The records with lemmas and a verdict: correct, wrong, or unknown (null)."""
     rules = RULES.get(rules_name(records, settings))
     lemmas: list[str | None] = [record["given_lemmas"] for record in records]
-    if settings.lemmatise and all(own is None for own in lemmas):
-        check_translations(records, settings.lemmatise, "the lemmatiser")
-        lemmas = [" ".join(own) for own in lemmatise([r["translation"] for r in records], settings.lemmatise)]
+    if settings.lemmatize and all(own is None for own in lemmas):
+        check_translations(records, settings.lemmatize, "the lemmatizer")
+        lemmas = [" ".join(own) for own in lemmatize([r["translation"] for r in records], settings.lemmatize)]
     if rules is not None:
         _require_words(records, lemmas)
     judged = []
@@ -218,7 +218,7 @@ def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
             correct, where = _verdict(record, (own or "").replace(settings.compound_mark, ""), rules)
         judged.append(
             {
-                **note_language(record, settings.lemmatise),
+                **note_language(record, settings.lemmatize),
                 "lemmas": own,
                 "correct": correct,
                 "found_in": where,
@@ -239,11 +239,11 @@ def _require_words(records: Sequence[Record], lemmas: Sequence[str | None]) -> N
 
 def _verdict(record: Record, lemmas: str, rules: Rules) -> tuple[bool | None, str | None]:
     """The verdict (None if no word is known), and whether tokens or lemmas decided it."""
-    right = {rules.normalise(word) for word in record["right_words"]}
-    wrong = {rules.normalise(word) for word in record["wrong_words"]}
+    right = {rules.normalize(word) for word in record["right_words"]}
+    wrong = {rules.normalize(word) for word in record["wrong_words"]}
     places = {"tokens": rules.tokens.findall(record["translation"]), "lemmas": lemmas.split(" ")}
     for where, words in places.items():
-        found = {rules.normalise(word) for word in words}
+        found = {rules.normalize(word) for word in words}
         if found & wrong:
             return False, where
         if found & right:
@@ -257,7 +257,7 @@ GROUPINGS = ("category", "domain")
 _VERDICTS: tuple[bool | None, ...] = (True, False, None)
 
 
-def summarise(records: Sequence[Record], settings: MucowSettings, _seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], settings: MucowSettings, _seed: int) -> list[Row]:
     """Coverage, precision, both recalls and F1s, over all and by group; agreement with earlier verdicts.
 
     Recall A is correct / (correct + unknown), which the suite's tables show; recall B is correct / all,
@@ -283,8 +283,8 @@ def summarise(records: Sequence[Record], settings: MucowSettings, _seed: int) ->
         same = sum(record["correct"] is record["stored"] for record in compared)
         estimate = proportion(same, len(compared))
         rows.append(Row("same_verdict", estimate, {"category": "all"}, {"same": same}))
-    labelled = [Row(row.name, row.estimate, {"rules": rules, **row.labels}, row.counts) for row in rows]
-    return count_other_languages(labelled, records)
+    labeled = [Row(row.name, row.estimate, {"rules": rules, **row.labels}, row.counts) for row in rows]
+    return count_other_languages(labeled, records)
 
 
 def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[Record]]]:
@@ -319,7 +319,7 @@ METHOD = Method(
     settings=MucowSettings,
     ask=ask,
     judge=judge,
-    summarise=summarise,
+    summarize=summarize,
     asks=frozenset({"translations", "beam", "lemmas", "verdicts"}),
     whole_if=lambda _settings: True,
     identity=identity,

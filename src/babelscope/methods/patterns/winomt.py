@@ -242,7 +242,7 @@ _DECIMALS = 3
 """One decimal of a percentage, as published."""
 
 
-def summarise(records: Sequence[Record], settings: WinomtSettings, _seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], settings: WinomtSettings, _seed: int) -> list[Row]:
     """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders."""
     table, rounding = _count_table(records), settings.intermediate_rounding
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
@@ -254,8 +254,8 @@ def summarise(records: Sequence[Record], settings: WinomtSettings, _seed: int) -
         "rules": settings.gender_rules,
         "rounding": settings.intermediate_rounding,
     }
-    labelled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
-    return count_other_languages(labelled, records)
+    labeled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
+    return count_other_languages(labeled, records)
 
 
 def _count_table(records: Sequence[Record]) -> Array:
@@ -400,7 +400,7 @@ METHOD = Method(
     settings=WinomtSettings,
     ask=ask,
     judge=judge,
-    summarise=summarise,
+    summarize=summarize,
     asks=frozenset({"translations", "beam", "alignments", "stereotypical", "anti_stereotypical"}),
     whole_if=lambda _settings: True,
     identity=identity,

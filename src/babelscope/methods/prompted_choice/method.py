@@ -379,7 +379,7 @@ CONTRAST = Method(
     settings=ContrastAnswersSettings,
     ask=ask_pairs,
     judge=judge_pairs,
-    summarise=lambda records, settings, _seed: figures(
+    summarize=lambda records, settings, _seed: figures(
         records, settings.undecided, ("phenomenon", "reference")
     ),
     asks=frozenset({"prompt"}),
@@ -404,7 +404,7 @@ CONDITION = Method(
     settings=ConditionAnswersSettings,
     ask=ask_senses,
     judge=judge_senses,
-    summarise=_of_senses,
+    summarize=_of_senses,
     sample=sample,
     ask_more=ask_known,
     asks=frozenset({"prompt", "translations", "beam", "preflight"}),

@@ -79,7 +79,7 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
         bias = one(column.cell.rows, "position_bias")
         if bias and _is_biased(bias.estimate):
             which = "first" if bias.estimate.value > 0 else "second"
-            said = f"Position bias of its answers (1 at most): it favours the {which} of two, whatever it is"
+            said = f"Position bias of its answers (1 at most): it favors the {which} of two, whatever it is"
             tone: Tone = "some" if bias.estimate.n >= FEWEST else "note"
             found.append(Finding(column.name, said, bias.estimate, "choices", tone, query=query, share=False))
     return found

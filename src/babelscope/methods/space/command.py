@@ -306,7 +306,7 @@ COMMAND = JudgingCommand(
     changed={
         "tests": {"help": "Sentences with references."},
         "beams": {"kind": str, "metavar": "SIZES", "minimum": None},
-        "tokenize": {"metavar": "TOKENISER", "role": "read"},
+        "tokenize": {"metavar": "TOKENIZER", "role": "read"},
         "metric": {
             "metavar": "METRIC",
             "role": "read",

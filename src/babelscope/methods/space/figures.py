@@ -26,7 +26,7 @@ from babelscope.methods.space.measures import (
     confidence_rows,
     gap_rows,
     length_rows,
-    normalisation_rows,
+    normalization_rows,
     sweep_quality_rows,
     sweep_rows,
 )
@@ -187,7 +187,7 @@ def _gain_range(record: Record, measure: str, settings: SpaceSettings) -> _Range
         return None if math.isnan(value) else (value, value)
     if measure == "krg":
         return min(krg(range(size), gains=settings.gains) for size in range(2, k + 1)), 1.0
-    if settings.normalise != "bound" or math.isinf(_worst(record)):
+    if settings.normalize != "bound" or math.isinf(_worst(record)):
         return -math.inf, math.inf
     qualities = [each["quality"] for each in proven(record)]
     best = best_quality(record)
@@ -254,7 +254,7 @@ def figures(records: Sequence[Record], settings: SpaceSettings, seed: int) -> li
         judged = [*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own), *sweep_quality_rows(own)]
         for row in (*judged, *treatment_rows(own, _judged_by_treatment)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
-    searched = [*_empty_mode_rows(cell), *_search_rows(cell), *sweep_rows(cell), *normalisation_rows(cell)]
+    searched = [*_empty_mode_rows(cell), *_search_rows(cell), *sweep_rows(cell), *normalization_rows(cell)]
     rest = [*treatment_rows(cell, _found_by_treatment), *length_rows(cell), *confidence_rows(cell, seed)]
     return [*rows, *searched, *rest]
 

@@ -202,7 +202,7 @@ def gap_rows(
 
 def penalty_label(records: Sequence[Record]) -> Labels:
     """The system's length penalty as a label, where it has one that can be set to 0."""
-    known = (record["normalisation"]["length_penalty"] for record in records if "normalisation" in record)
+    known = (record["normalization"]["length_penalty"] for record in records if "normalization" in record)
     first = next(known, None)
     return {} if first is None else {"length_penalty": f"{first:g}"}
 
@@ -226,7 +226,7 @@ def _of_size(record: Record, size: int) -> Record:
 Lists = list[list[Scored]]
 
 
-def ask_unnormalised(
+def ask_unnormalized(
     system: Any, asked: Sequence[Asked], best: Lists, wide: Lists, *, beam: int, k: int
 ) -> tuple[Lists, Lists]:
     """Beam search's 1-best and its list of `k` by log-probability alone; `best` and `wide` where they are that, or
@@ -239,7 +239,7 @@ def ask_unnormalised(
     return plain, ask_translate(system, asked, beam=max(beam, k), n_best=k, length_penalty=0.0)
 
 
-def normalisation(system: Any, own: Scored, plain: Scored, gaps: Mapping[str, float | None]) -> Record:
+def normalization(system: Any, own: Scored, plain: Scored, gaps: Mapping[str, float | None]) -> Record:
     """What the length penalty changes about a sentence, as it is stored; nothing where there is no penalty.
 
     `gaps` are the nats by which `own` is less probable than the mode, and than the best hypothesis known.
@@ -255,18 +255,18 @@ def normalisation(system: Any, own: Scored, plain: Scored, gaps: Mapping[str, fl
         "length": len(own.tokens) - len(plain.tokens) if finished else None,
         **gaps,
     }
-    return {"normalisation": found}
+    return {"normalization": found}
 
 
-def normalisation_rows(cell: SystemRecords) -> Iterator[Row]:
+def normalization_rows(cell: SystemRecords) -> Iterator[Row]:
     """How often the penalty changes the translation, by how many nats and tokens; how often it misses the mode."""
-    known: list[Mapping[str, Any]] = [record.get("normalisation") or {} for record in cell.records]
+    known: list[Mapping[str, Any]] = [record.get("normalization") or {} for record in cell.records]
     labels: Labels = penalty_label(cell.records)
     if not labels:
         return
     changed = [each.get("changed") for each in known]
-    yield cell.share("normalisation_changes", changed, labels, "changed")
-    for name, field in (("normalisation_costs", "costs"), ("normalisation_lengthens", "length")):
+    yield cell.share("normalization_changes", changed, labels, "changed")
+    for name, field in (("normalization_costs", "costs"), ("normalization_lengthens", "length")):
         yield cell.mean(name, [each.get(field) for each in known], labels)
     size = beam_label(cell.records, "beam")
     if size.get("beam") not in cell.settings.beams:  # else it is among those rows

@@ -31,9 +31,9 @@ from babelscope.methods.measuring import stated_languages
 from babelscope.methods.queue import Entry, entry
 from babelscope.methods.space.figures import figures, mbr_correlations
 from babelscope.methods.space.measures import (
-    ask_unnormalised,
+    ask_unnormalized,
     confidence_fields,
-    normalisation,
+    normalization,
     with_reference,
 )
 from babelscope.methods.space.regions import (
@@ -58,7 +58,7 @@ from babelscope.metrics.base import (
     sentence_qualities,
     warn_stored_quality,
 )
-from babelscope.metrics.corpus import record_statistics, score_by_tokeniser
+from babelscope.metrics.corpus import record_statistics, score_by_tokenizer
 from babelscope.metrics.mbr import mbr_decode
 from babelscope.metrics.ranking import quality_bound
 from babelscope.systems.contract import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
@@ -109,17 +109,17 @@ def _qualities(records: Sequence[Record], name: str, tokenize: str) -> list[list
         warn_stored_quality(name)
         return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
 
-    def by_tokeniser(metric: Metric, numbers: list[int]) -> list[list[float]]:
+    def by_tokenizer(metric: Metric, numbers: list[int]) -> list[list[float]]:
         segments = [segments_of(records[number]) for number in numbers]
         found = iter(sentence_qualities(metric, [each for own in segments for each in own]))
         return [[next(found) for _ in own] for own in segments]
 
-    return score_by_tokeniser(find_metric(name), records, tokenize, by_tokeniser)
+    return score_by_tokenizer(find_metric(name), records, tokenize, by_tokenizer)
 
 
 def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> float | None:
-    """The highest quality, by which kQRG is normalised; None if it is normalised by the ideal order."""
-    if settings.normalise != "bound":
+    """The highest quality, by which kQRG is normalized; None if it is normalized by the ideal order."""
+    if settings.normalize != "bound":
         return None
     if not is_allowed(name) and records and (known := records[0].get("metrics", {}).get(name)):
         return float(known)
@@ -226,7 +226,7 @@ def _answers(
             tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
     plain, plain_wide = best, wide
     if settings.k and all(best):
-        plain, plain_wide = ask_unnormalised(system, asked, best, wide, beam=settings.beam, k=settings.k)
+        plain, plain_wide = ask_unnormalized(system, asked, best, wide, beam=settings.beam, k=settings.k)
     open_ones = [question for question, top in zip(asked, tops, strict=True) if settings.k and not top.exact]
     scored = ask_score(system, [(question, "") for question in open_ones]) if open_ones else []
     empty = dict(zip(open_ones, scored, strict=True))
@@ -245,7 +245,7 @@ def _answers(
             "samples": _samples(drawn[number]),
             **({BEAM_SIZES: {"beam": settings.beam, "beam-list": width}} if best[number] else {}),
             **_misses(top, top.exact, plain[number], plain_wide[number]),
-            **_normalisation(system, top, best[number], plain[number]),
+            **_normalization(system, top, best[number], plain[number]),
             **({"beams": _sweep(top, wider)} if wider else {}),
             **(confidence_fields(best[number], drawn[number]) if settings.confidence else {}),
         }
@@ -362,12 +362,12 @@ def _misses(top: TopK, exact: bool, best: Sequence[Scored], wide: Sequence[Score
     return {"missed_by": _missed_by(_proven(top), best, wide), **known}
 
 
-def _normalisation(system: Any, top: TopK, best: Sequence[Scored], plain: Sequence[Scored]) -> Record:
+def _normalization(system: Any, top: TopK, best: Sequence[Scored], plain: Sequence[Scored]) -> Record:
     """What the system's length penalty changes, where it was searched."""
     if not (best and plain and top.found):
         return {}
     gaps = {"missed_by": _short_by(_proven(top), best), "below_known": _short_by(top.found, best)}
-    return normalisation(system, best[0], plain[0], gaps)
+    return normalization(system, best[0], plain[0], gaps)
 
 
 def _sweep(top: TopK, by_width: Mapping[int, Scored]) -> list[Record]:
@@ -493,7 +493,7 @@ METHOD = Method(
     settings=SpaceSettings,
     ask=ask,
     judge=judge,
-    summarise=figures,
+    summarize=figures,
     chunk=16,  # exact search, beams and samples of an item take seconds
     asks=frozenset(
         {"k", "samples", "temperature", "top_p", "epsilon", "beam", "beams", "confidence"}

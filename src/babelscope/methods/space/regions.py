@@ -16,14 +16,14 @@ from babelscope.core.system import Drawing
 from babelscope.methods.base import Languages
 from babelscope.methods.measuring import (
     check_reference_words,
-    known_tokeniser,
+    known_tokenizer,
     language_identity,
     metric_identity,
     named_identity,
     require_references,
 )
 from babelscope.metrics.base import find_metric
-from babelscope.metrics.ranking import Gains, Normalise, Ties, kqrg, krg, quality_bound, random_krg
+from babelscope.metrics.ranking import Gains, Normalize, Ties, kqrg, krg, quality_bound, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 
@@ -47,7 +47,7 @@ class SpaceSettings(Settings):
     tokenize: str = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
     item's target language needs it."""
-    normalise: Normalise = "bound"
+    normalize: Normalize = "bound"
     """What makes kQRG (how well the model ranks by quality) 1: k perfect translations (`bound`, eq. 19 of the paper),
     or the best order of the model's own hypotheses."""
     gains: Gains = "linear"
@@ -97,7 +97,7 @@ class SpaceSettings(Settings):
             raise ValueError("each size of the beam may be given once")
         return tuple(found)
 
-    _known_tokeniser = field_validator("tokenize")(known_tokeniser)
+    _known_tokenizer = field_validator("tokenize")(known_tokenizer)
 
     @field_validator("metric", mode="before")
     @classmethod
@@ -108,7 +108,7 @@ class SpaceSettings(Settings):
     def _are_known(self) -> Self:
         for name in self.metric:  # told before any system is asked
             metric = find_metric(name)
-            if self.normalise == "bound":
+            if self.normalize == "bound":
                 quality_bound(metric)
         if not self.k and not self.samples:
             raise ValueError("k and samples are both 0: there is nothing to look at")
@@ -125,12 +125,12 @@ def check_references(items: Sequence[ParallelSentence | SourceSentence], setting
 
 
 def identity(settings: SpaceSettings) -> Mapping[str, Any]:
-    """What metrics and the tokeniser are."""
+    """What metrics and the tokenizer are."""
     return {**metric_identity("metric", settings.metric), **named_identity(tokenize=settings.tokenize)}
 
 
 def identity_on(settings: SpaceSettings, languages: Languages) -> Mapping[str, Any]:
-    """The tokenisers that the target languages choose; BLEU stands beside every metric."""
+    """The tokenizers that the target languages choose; BLEU stands beside every metric."""
     chosen = language_identity(settings.tokenize, ["bleu"], [target for _, target in languages])
     return {"tokenize": chosen} if chosen else {}
 
@@ -359,7 +359,7 @@ def ranking_gains(
         krg=ranked,
         krg_random=chance,
         krg_above_random=ranked - chance,
-        kqrg=kqrg(qualities, logprobs, normalise=settings.normalise, bound=best_quality(record)),
+        kqrg=kqrg(qualities, logprobs, normalize=settings.normalize, bound=best_quality(record)),
         short=len(found) < size,
         tied=len(set(qualities)) < len(qualities),
         twins=twins,

@@ -9,7 +9,7 @@ from babelscope.stats.intervals import clustered_mean, proportion
 from babelscope_parrot.echo.settings import EchoSettings
 
 
-def summarise(records: Sequence[Record], _settings: EchoSettings, _seed: int) -> list[Row]:
+def summarize(records: Sequence[Record], _settings: EchoSettings, _seed: int) -> list[Row]:
     """The share of echoes as `all`, and the mean share of repeated words."""
     echoes = sum(record["verdict"] == "echo" for record in records)
     shares = [record["share"] for record in records]

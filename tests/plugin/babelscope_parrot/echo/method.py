@@ -5,7 +5,7 @@ from __future__ import annotations
 from babelscope.methods.base import Method
 from babelscope.testsets.items import ParallelSentence
 from babelscope_parrot.echo.ask import ask
-from babelscope_parrot.echo.figures import comparable, summarise
+from babelscope_parrot.echo.figures import comparable, summarize
 from babelscope_parrot.echo.judge import judge
 from babelscope_parrot.echo.queue import queue
 from babelscope_parrot.echo.settings import EchoSettings
@@ -17,7 +17,7 @@ METHOD = Method(
     settings=EchoSettings,
     ask=ask,
     judge=judge,
-    summarise=summarise,
+    summarize=summarize,
     asks=frozenset({"beam"}),
     comparable=comparable,
     view="babelscope_parrot.echo.view:VIEW",

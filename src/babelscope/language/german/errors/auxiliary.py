@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.shared import BY_CLAUSE, clause_around, noun_place_after
 from babelscope.language.german.morphology import AUXILIARIES, DEFINITE
 
@@ -44,7 +44,7 @@ _FIRST = word_set("ich")
 _PHRASES = word_set("NN NE PPER PIS PDS PRF")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
+def variants(sentence: Analyzed) -> list[Variant]:
     """One variant for each auxiliary of the perfect whose other auxiliary no reading allows."""
     found = []
     for place, token in enumerate(sentence.tokens):
@@ -64,7 +64,7 @@ def variants(sentence: Analysed) -> list[Variant]:
     return found
 
 
-def _participle(sentence: Analysed, place: int) -> str | None:
+def _participle(sentence: Analyzed, place: int) -> str | None:
     """The participle that ends the clause, or stands right before the auxiliary; after "worden" there is none."""
     tokens = sentence.tokens
     if place and tokens[place - 1].tag == "VVPP":
@@ -78,7 +78,7 @@ def _participle(sentence: Analysed, place: int) -> str | None:
     return last.text.lower() if last.tag == "VVPP" else None
 
 
-def _has_object(sentence: Analysed, clause: tuple[Token, ...], participle: str) -> bool:
+def _has_object(sentence: Analyzed, clause: tuple[Token, ...], participle: str) -> bool:
     """Whether a clause cannot be read as a passive of state: "Das hat sie geöffnet" can, with "ist"."""
     if _WITH_HAVE.fullmatch(participle):
         return True
@@ -88,7 +88,7 @@ def _has_object(sentence: Analysed, clause: tuple[Token, ...], participle: str) 
     return bool(words & _NOMINATIVES) and _free_phrases(clause) > 1
 
 
-def _is_accusative(sentence: Analysed, article: Token) -> bool:
+def _is_accusative(sentence: Analyzed, article: Token) -> bool:
     """Whether a "den" begins a singular, which is an object: in the plural it would be a dative."""
     if article.text.lower() != "den" or article.tag != "ART":
         return False
@@ -98,7 +98,7 @@ def _is_accusative(sentence: Analysed, article: Token) -> bool:
     noun = noun_place_after(sentence, place)
     if noun is None:
         return False
-    fitting = sentence.analyser.nouns.readings(sentence.tokens[noun].text) & DEFINITE["den"]
+    fitting = sentence.analyzer.nouns.readings(sentence.tokens[noun].text) & DEFINITE["den"]
     return bool(fitting) and all(reading.number == "sg" for reading in fitting)
 
 

@@ -7,7 +7,7 @@ from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
 from babelscope.language.base import ErrorType, Overlap, Variant
-from babelscope.language.german.analysis import ABBREVIATIONS, Analysed
+from babelscope.language.german.analysis import ABBREVIATIONS, Analyzed
 from babelscope.language.german.errors.shared import clause_around
 
 # A mark that ends a clause, with closing quotes and brackets, and the space before what follows.
@@ -17,11 +17,11 @@ _END = re.compile(
     # the space after a full stop is often forgotten
     r"""|(?<=[a-zäöüß]{2})\.["“”]?(?=[A-ZÄÖÜ][a-zäöüß ])|(?<=[a-zäöüß]{2})["“”]\.(?=[A-ZÄÖÜ][a-zäöüß ])"""
 )
-# Where a trained splitter also splits: before capitalised function words, and after quotes before a capital.
+# Where a trained splitter also splits: before capitalized function words, and after quotes before a capital.
 _STRAY_END = re.compile(
     r"""(?<=[\w)“"])\s+(?=(?:Sie|Er|Es|Die|Der|Das|Diese[rs]?|Ein|Eine)\s)|["'“”’`]\s+(?=[A-ZÄÖÜ„"])"""
 )
-# A semicolon, or a stop after a short capitalised word ("Sal." in a name), ends a clause only between finite verbs.
+# A semicolon, or a stop after a short capitalized word ("Sal." in a name), ends a clause only between finite verbs.
 # What begins a subordinate clause after a semicolon, or goes on with the one before it.
 _SUBORDINATE = ("KO", "PREL", "PW")
 _ENDS_DOUBTFULLY = re.compile(r";$|\b[A-ZÄÖÜ]\w{1,3}\.$")
@@ -35,7 +35,7 @@ _OPENING = "\"'„“”«»‚‘(["
 _SHORTEST_RATIO = 0.6
 
 
-def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+def variants(sentence: Analyzed, mode: str = "strict") -> list[Variant]:
     """Variants without the text before, or after, each clause boundary, and without each clause between two.
 
     "clean" cuts where punctuation ends a clause; "strict" also requires that what is cut and what is left are whole
@@ -64,7 +64,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     return found
 
 
-def _strict_boundaries(sentence: Analysed) -> list[int]:
+def _strict_boundaries(sentence: Analyzed) -> list[int]:
     """The boundaries without those in lists with semicolons, after "(...)" and after unlisted abbreviations."""
     text = sentence.text
     cuts = boundaries(text)
@@ -80,7 +80,7 @@ def _strict_boundaries(sentence: Analysed) -> list[int]:
         while end and text[end - 1].isspace():
             end -= 1
         doubtful = _ENDS_DOUBTFULLY.search(text, max(0, end - 5), end)
-        if doubtful and doubtful[0] != ";" and not sentence.analyser.nouns.listed(doubtful[0][:-1]):
+        if doubtful and doubtful[0] != ";" and not sentence.analyzer.nouns.listed(doubtful[0][:-1]):
             continue  # "Maj. Miller"
         if text[end - 1 : end] == ";" and opens.get(cut, "").startswith(_SUBORDINATE):
             continue
@@ -117,7 +117,7 @@ def _is_closed(part: str) -> bool:
     )
 
 
-def _finite_verbs(sentence: Analysed) -> list[int]:
+def _finite_verbs(sentence: Analyzed) -> list[int]:
     """Offsets of finite verbs that are not in a clause that a conjunction or relative pronoun begins."""
     tokens = sentence.tokens
     return [
@@ -172,13 +172,13 @@ def _keeps_stop(word: str) -> bool:
     return bool(re.fullmatch(r"\d{1,3}|[IVXLC]+|\w|(?:\w\.)+\w+", word)) or last in ABBREVIATIONS
 
 
-def detect(source: str, translation: Analysed) -> bool:
+def detect(source: str, translation: Analyzed) -> bool:
     """The translation has fewer clauses than the source, and is much shorter."""
     fewer = len(boundaries(translation.text)) < len(boundaries(source))
     return fewer and len(translation.text) < _SHORTEST_RATIO * len(source)
 
 
-def _omitted(source: str, translation: Analysed) -> list[int] | None:
+def _omitted(source: str, translation: Analyzed) -> list[int] | None:
     """An empty list if a clause is missing, which has no place; else None."""
     return [] if detect(source, translation) else None
 

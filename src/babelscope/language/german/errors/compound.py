@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 
 _SHORTEST = 4
 _LONG = 7
@@ -19,7 +19,7 @@ _PREFIXES = word_set(
 _LINKS = ("", "s", "es", "n", "en", "e", "er")
 
 
-def variants(sentence: Analysed, source: str = "") -> list[Variant]:
+def variants(sentence: Analyzed, source: str = "") -> list[Variant]:
     """One variant for each compound of two known nouns; what the source has too is a name or a loan word."""
     found = []
     for token in sentence.tokens:
@@ -30,11 +30,11 @@ def variants(sentence: Analysed, source: str = "") -> list[Variant]:
     return found
 
 
-def _boundary(sentence: Analysed, word: str) -> int:
+def _boundary(sentence: Analyzed, word: str) -> int:
     """Offset at which the second noun of a compound begins; 0 if the word is no compound of two nouns."""
-    nouns = sentence.analyser.nouns
+    nouns = sentence.analyzer.nouns
     listed_name = nouns.head(word) == word and not nouns.is_common(word)
-    if listed_name or (not nouns.listed(word) and sentence.analyser.tagger.can_be(word, "NE")):
+    if listed_name or (not nouns.listed(word) and sentence.analyzer.tagger.can_be(word, "NE")):
         return 0  # "Queensland"
     for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
         first, second = word[:cut], word[cut:].capitalize()
@@ -51,16 +51,16 @@ def _boundary(sentence: Analysed, word: str) -> int:
     return 0
 
 
-def _stands_alone(sentence: Analysed, noun: str) -> bool:
+def _stands_alone(sentence: Analyzed, noun: str) -> bool:
     """Whether a listed noun is no suffix and no rare word that ends many others by chance ("Ismus", "Stag")."""
     if _SUFFIXED.fullmatch(noun):
         return False
-    return len(noun) >= _LONG or sentence.analyser.tagger.knows(noun.lower())
+    return len(noun) >= _LONG or sentence.analyzer.tagger.knows(noun.lower())
 
 
-def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
+def detect(source: str, translation: Analyzed) -> bool:  # noqa: ARG001 - the translation alone shows it
     """Two nouns stand side by side that are one word in the noun list."""
-    nouns = translation.analyser.nouns
+    nouns = translation.analyzer.nouns
     for one, other in zip(translation.tokens, translation.tokens[1:], strict=False):
         if one.tag == other.tag == "NN" and nouns.listed(one.text + other.text.lower()):
             return True

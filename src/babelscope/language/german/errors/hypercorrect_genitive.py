@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant
-from babelscope.language.german.analysis import Analysed, Nominal
+from babelscope.language.german.analysis import Analyzed, Nominal
 from babelscope.language.german.dictionaries import NounList
 from babelscope.language.german.errors.shared import BY_PREPOSITION, noun_place_after, preposition_before
 
@@ -16,14 +16,14 @@ _ONLY_S = ("en", "el", "er", "em", "tum", "lein")
 _SIBILANTS = ("s", "ß", "x", "z")
 
 
-def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+def variants(sentence: Analyzed, mode: str = "strict") -> list[Variant]:
     """For each such phrase the genitive forms of its noun, the usual one first.
 
     "strict" makes the usual form only, and leaves out nouns that are not known in the number of their article, and
     those without a genitive form.
     """
     found = []
-    tokens, nouns = sentence.tokens, sentence.analyser.nouns
+    tokens, nouns = sentence.tokens, sentence.analyzer.nouns
     for place, article in enumerate(tokens[1:], 1):
         if (
             article.text not in _ARTICLES
@@ -119,7 +119,7 @@ def _has(readings: frozenset[Nominal], number: str, case: str) -> bool:
     return any(reading.number == number and reading.case == case for reading in readings)
 
 
-def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
+def detect(source: str, translation: Analyzed) -> bool:  # noqa: ARG001 - the translation alone shows it
     """A preposition of these stands before a genitive."""
     tokens = translation.tokens
     for place in range(1, len(tokens)):
@@ -130,7 +130,7 @@ def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the tr
             return True
         # "gegenüber der Stadt" is a feminine dative; only a plural shows the genitive.
         noun = noun_place_after(translation, place)
-        readings = translation.analyser.nouns.readings(tokens[noun].text) if noun is not None else frozenset()
+        readings = translation.analyzer.nouns.readings(tokens[noun].text) if noun is not None else frozenset()
         if readings and all(reading.number == "pl" for reading in readings):
             return True
     return False

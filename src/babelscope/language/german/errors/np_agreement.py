@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, Case, Gender, Nominal
+from babelscope.language.german.analysis import Analyzed, Case, Gender, Nominal
 from babelscope.language.german.errors.shared import BY_NOUN, is_noun, noun_place_after
 from babelscope.language.german.morphology import DEFINITE, cases_at, definite_article
 
@@ -17,7 +17,7 @@ _PLURALS = frozenset(Nominal("", "pl", case) for case in get_args(Case))
 _PLURAL_ENDINGS = ("s", "n", "e", "er", "el")
 
 
-def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+def variants(sentence: Analyzed, mode: str = "strict") -> list[Variant]:
     """For each singular definite article the articles of the other genders, where they look different.
 
     "strict" leaves out articles that agree with another gender of the noun, or with a plural of the same form.
@@ -51,7 +51,7 @@ def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
     return found
 
 
-def _agrees(sentence: Analysed, place: int, new: str, cases: set[Case]) -> bool:
+def _agrees(sentence: Analyzed, place: int, new: str, cases: set[Case]) -> bool:
     """Whether the phrase at `place` is also correct with the article `new`: der Virus, die Kranke, die Kandidaten."""
     noun_place = noun_place_after(sentence, place)
     if noun_place is None:  # "der erste" has a gender only by what it is about
@@ -59,26 +59,26 @@ def _agrees(sentence: Analysed, place: int, new: str, cases: set[Case]) -> bool:
     noun = sentence.tokens[noun_place].text
     if _is_adjectival(sentence, noun):
         return True
-    known = sentence.analyser.nouns.readings(noun)
+    known = sentence.analyzer.nouns.readings(noun)
     if not known:  # the gender of a name or abbreviation is not known
         return True
     weak = {token.text.endswith("en") for token in _adjectives(sentence, place, noun_place)}
-    if not sentence.analyser.nouns.head(noun) and noun.endswith(_PLURAL_ENDINGS):
+    if not sentence.analyzer.nouns.head(noun) and noun.endswith(_PLURAL_ENDINGS):
         known |= _PLURALS
     fitting = known & DEFINITE[new]
     return any(reading.case in cases and weak <= {_takes_en(reading)} for reading in fitting)
 
 
-def _is_adjectival(sentence: Analysed, noun: str) -> bool:
-    """Whether a noun is a nominalised adjective, whose gender only the article shows; it ends in -e or -en."""
-    nouns = sentence.analyser.nouns
+def _is_adjectival(sentence: Analyzed, noun: str) -> bool:
+    """Whether a noun is a nominalized adjective, whose gender only the article shows; it ends in -e or -en."""
+    nouns = sentence.analyzer.nouns
     if nouns.declines_as_adjective(noun):
         return True
     last = noun.rsplit("-", 1)[-1]
     return (
         last.endswith(("e", "en"))
         and not nouns.listed(last)
-        and sentence.analyser.tagger.can_be(last, "ADJA")
+        and sentence.analyzer.tagger.can_be(last, "ADJA")
     )
 
 
@@ -88,11 +88,11 @@ def _takes_en(reading: Nominal) -> bool:
     return reading.number == "pl" or not ends_in_e
 
 
-def _adjectives(sentence: Analysed, place: int, noun_place: int) -> list[Token]:
+def _adjectives(sentence: Analyzed, place: int, noun_place: int) -> list[Token]:
     return [token for token in sentence.tokens[place + 1 : noun_place] if token.tag == "ADJA"]
 
 
-def _before_noun(sentence: Analysed, place: int) -> bool:
+def _before_noun(sentence: Analyzed, place: int) -> bool:
     """Whether a word tagged as a pronoun is an article: right before a noun, and not after a comma."""
     if place + 1 == len(sentence.tokens) or (place > 0 and sentence.tokens[place - 1].text == ","):
         return False
@@ -101,7 +101,7 @@ def _before_noun(sentence: Analysed, place: int) -> bool:
     return extended or is_noun(sentence.tokens[place + 1])
 
 
-def _may_be_relative(sentence: Analysed, place: int) -> bool:
+def _may_be_relative(sentence: Analyzed, place: int) -> bool:
     """Whether a clause begins here, or with the preposition before it, and ends in its verb: ", die Angst haben"."""
     tokens = sentence.tokens
     opening = place - (place > 0 and tokens[place - 1].tag == "APPR")
@@ -117,7 +117,7 @@ def _is_written_plainly(word: str) -> bool:
     return word.islower() or word.istitle()
 
 
-def article_readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
+def article_readings(sentence: Analyzed, place: int) -> frozenset[Nominal]:
     """Possible readings of the singular noun phrase whose article is at `place`; none if it is a plural."""
     form = sentence.tokens[place].text.lower()
     noun_place = noun_place_after(sentence, place)
@@ -126,8 +126,8 @@ def article_readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
     adjectives = _adjectives(sentence, place, noun_place)
     if form == "die" and adjectives and adjectives[-1].text.endswith("en"):
         return frozenset()  # "die alten Häuser": in the singular it would be "die alte"
-    known = sentence.analyser.nouns.readings(sentence.tokens[noun_place].text)
-    # Where no known reading fits (new words, nominalised infinitives), the article alone decides.
+    known = sentence.analyzer.nouns.readings(sentence.tokens[noun_place].text)
+    # Where no known reading fits (new words, nominalized infinitives), the article alone decides.
     fitting = known & DEFINITE[form] or frozenset(r for r in DEFINITE[form] if r.number == "sg" or not known)
     fitting = _with_cases(fitting, cases_at(sentence, place, {reading.case for reading in fitting}))
     if not any(reading.number == "sg" for reading in fitting):
@@ -139,7 +139,7 @@ def article_readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
     return frozenset(reading for reading in fitting if reading.number == "sg")
 
 
-def _without_noun(sentence: Analysed, place: int) -> frozenset[Nominal]:
+def _without_noun(sentence: Analyzed, place: int) -> frozenset[Nominal]:
     """Readings of an article with an adjective but no noun, as in "der erste"; its ending shows the number."""
     form = sentence.tokens[place].text.lower()
     if place + 1 == len(sentence.tokens) or sentence.tokens[place + 1].tag not in ("ADJA", "PIS"):
@@ -160,7 +160,7 @@ def _with_cases(readings: Iterable[Nominal], cases: set[Case]) -> frozenset[Nomi
     return frozenset(reading for reading in readings if reading.case in cases)
 
 
-def _looks_plural(sentence: Analysed, place: int, noun_place: int, fitting: frozenset[Nominal]) -> bool:
+def _looks_plural(sentence: Analyzed, place: int, noun_place: int, fitting: frozenset[Nominal]) -> bool:
     """Whether an ambiguous phrase is a plural: die alten Häuser, den Kindern."""
     if sentence.tokens[place].text.lower() == "die" and _adjectives(sentence, place, noun_place):
         return False  # "die alte" is singular; "der alten" and "den alten" may be either
@@ -171,9 +171,9 @@ def _looks_plural(sentence: Analysed, place: int, noun_place: int, fitting: froz
     return noun.endswith("en") and not any(r.number == "sg" and r.gender != "f" for r in fitting)
 
 
-def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
+def detect(source: str, translation: Analyzed) -> bool:  # noqa: ARG001 - the translation alone shows it
     """An article before a known noun that no gender, number and case of the noun fits."""
-    nouns = translation.analyser.nouns
+    nouns = translation.analyzer.nouns
     for place, token in enumerate(translation.tokens[:-1]):
         form = token.text.lower()
         noun = translation.tokens[place + 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.polarity_affix_ins import NEGATABLE
 from babelscope.language.german.errors.shared import (
     NEGATION_DELETED,
@@ -46,7 +46,7 @@ _ENDINGS = ("", "e", "em", "en", "er", "es")
 _ENDING = re.compile(r"e[mnrs]?$")
 
 
-def variants(sentence: Analysed, mode: str = "strict", source: str = "") -> list[Variant]:
+def variants(sentence: Analyzed, mode: str = "strict", source: str = "") -> list[Variant]:
     """One variant for each adjective, adverb or noun that un- negates.
 
     "strict" leaves out words that are none without un- ("unverzüglich"), and those that mean something else.
@@ -70,14 +70,14 @@ def variants(sentence: Analysed, mode: str = "strict", source: str = "") -> list
     return found
 
 
-def _is_prefixed(sentence: Analysed, token: Token) -> bool:
+def _is_prefixed(sentence: Analyzed, token: Token) -> bool:
     """Whether un- is a prefix: the rest of a noun must be a noun or adjective, unlike that of names and loans."""
     rest = token.text[2:]
-    known = bool(sentence.analyser.nouns.readings(rest.capitalize()))
-    return token.tag != "NN" or known or sentence.analyser.tagger.can_be(rest, "ADJA")
+    known = bool(sentence.analyzer.nouns.readings(rest.capitalize()))
+    return token.tag != "NN" or known or sentence.analyzer.tagger.can_be(rest, "ADJA")
 
 
-def _has_opposite(sentence: Analysed, place: int) -> bool:
+def _has_opposite(sentence: Analyzed, place: int) -> bool:
     """Whether the word without un- is one, and fits: not "noch klar", "bleibt bemerkt", "lässt kommentiert"."""
     token = sentence.tokens[place]
     if place and sentence.tokens[place - 1].text == "noch":
@@ -86,25 +86,25 @@ def _has_opposite(sentence: Analysed, place: int) -> bool:
     if token.tag == "ADJD" and after in ("ADJA", "ADJD"):
         return False  # "ungewöhnlich warm"
     kept = any(each.lemma.lower() in ("bleiben", "lassen") for each in clause_around(sentence.tokens, place))
-    participle = sentence.analyser.tagger.can_be(token.text[2:].lower(), "VVPP")
+    participle = sentence.analyzer.tagger.can_be(token.text[2:].lower(), "VVPP")
     return not (kept and participle) and _is_word(sentence, token)
 
 
-def _is_word(sentence: Analysed, token: Token) -> bool:
+def _is_word(sentence: Analyzed, token: Token) -> bool:
     """Whether the rest is a word of its own: a listed noun, the participle of a verb, or a known adjective.
 
-    The tagger's guess is no evidence: it has learnt from "unverzüglich" that "verzüglich" is an adjective.
+    The tagger's guess is no evidence: it has learned from "unverzüglich" that "verzüglich" is an adjective.
     """
     rest = token.text[2:].lower()
     if token.tag == "NN":
         # Nouns made of adjectives ("die Unbekannten") are as good as these.
-        return bool(sentence.analyser.nouns.listed(rest.capitalize())) or _is_adjective(rest, sentence)
+        return bool(sentence.analyzer.nouns.listed(rest.capitalize())) or _is_adjective(rest, sentence)
     return _is_adjective(rest, sentence)
 
 
-def _is_adjective(form: str, sentence: Analysed) -> bool:
+def _is_adjective(form: str, sentence: Analyzed) -> bool:
     """Whether an inflected form belongs to a frequent adjective, or to one that is a verb's participle."""
-    tagger = sentence.analyser.tagger
+    tagger = sentence.analyzer.tagger
     for stem in dict.fromkeys((form, _ENDING.sub("", form))):
         if stem in _RARE or (NEGATABLE.match(stem) and not stem.endswith("bar")):
             return True
@@ -113,7 +113,7 @@ def _is_adjective(form: str, sentence: Analysed) -> bool:
     return False
 
 
-def detect(source: str, translation: Analysed) -> bool:
+def detect(source: str, translation: Analyzed) -> bool:
     """The source has a word negated by an affix, and nothing in the translation negates."""
     return source_has_affix(source) and translation_is_positive(translation)
 

@@ -6,7 +6,7 @@ import itertools
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.shared import clause_around, is_negated
 
 # Adjectives whose opposite has un-, in nearly all that they mean; nearly all of those in -bar have one.
@@ -38,7 +38,7 @@ COPULAS = word_set(
 )
 
 
-def variants(sentence: Analysed) -> list[Variant]:
+def variants(sentence: Analyzed) -> list[Variant]:
     """One variant for each adjective before its noun, or at the end of a clause with "sein", that un- can negate."""
     return [
         replace_word(sentence, token, "un" + token.text.lower())
@@ -66,7 +66,7 @@ def _is_free(token: Token, before: Token) -> bool:
     return (token.text.islower() or before.tag.startswith("$")) and not graded
 
 
-def _is_predicate(sentence: Analysed, place: int) -> bool:
+def _is_predicate(sentence: Analyzed, place: int) -> bool:
     """Whether an uninflected adjective is a predicate: an adverb ("deutlich gesunken") has another meaning."""
     tokens = sentence.tokens
     if place and tokens[place - 1].text in ("wie", "als"):  # "so schnell wie möglich"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from babelscope.language.base import ErrorType, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.shared import (
     KEIN_DELETED,
     can_lose_negation,
@@ -21,7 +21,7 @@ _OF_SEVERAL = word_set("der des dieser jener unserer seiner ihrer meiner eurer d
 _IDIOMS = word_set("Abbruch Deut Fall Falle Hehl Hinsicht Not Weise Wunder")
 
 
-def variants(sentence: Analysed, mode: str = "strict", source: str = "") -> list[Variant]:
+def variants(sentence: Analyzed, mode: str = "strict", source: str = "") -> list[Variant]:
     """One variant for each singular kein-; plurals have no counterpart in ein-.
 
     "strict" leaves out a kein- whose noun is missing, or can only be a plural ("Züge gab es keine mehr"), and one
@@ -41,7 +41,7 @@ def variants(sentence: Analysed, mode: str = "strict", source: str = "") -> list
     return found
 
 
-def _is_plural(sentence: Analysed, place: int) -> bool:
+def _is_plural(sentence: Analyzed, place: int) -> bool:
     """Whether the word at `place` is a plural "keine": its adjective or noun excludes a singular.
 
     The dative keinen and the genitive keiner are taken for singulars, as in the released sets.
@@ -53,24 +53,24 @@ def _is_plural(sentence: Analysed, place: int) -> bool:
     inside = sentence.tokens[place + 1 : noun]
     if any(token.tag == "ADJA" and token.text.endswith("en") for token in inside):
         return True
-    known = sentence.analyser.nouns.readings(sentence.tokens[noun].text)
+    known = sentence.analyzer.nouns.readings(sentence.tokens[noun].text)
     return bool(known) and all(reading.number == "pl" for reading in known & KEIN["keine"] or known)
 
 
-def _is_singular(sentence: Analysed, place: int) -> bool:
+def _is_singular(sentence: Analyzed, place: int) -> bool:
     """Whether a kein- has a noun that is counted and may be a singular, or is one of several."""
     noun = noun_place_after(sentence, place)
     if noun is None:
         after = sentence.tokens[place + 1 : place + 2]
         return bool(after) and after[0].text in _OF_SEVERAL
-    word, nouns = sentence.tokens[noun].text, sentence.analyser.nouns
+    word, nouns = sentence.tokens[noun].text, sentence.analyzer.nouns
     if word in _IDIOMS or not nouns.is_counted(word):
         return False
     fitting = nouns.readings(word) & KEIN[sentence.tokens[place].text.lower()]
     return any(reading.number == "sg" for reading in fitting)
 
 
-def detect(source: str, translation: Analysed) -> bool:
+def detect(source: str, translation: Analyzed) -> bool:
     """The source has "no" or "not a", and nothing in the translation negates."""
     return source_has_no(source) and translation_is_positive(translation)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.shared import (
     BY_KEIN,
     can_take_negation,
@@ -24,7 +24,7 @@ _DETERMINED = re.compile(r"paar|bisschen|wenig\w*|gewiss\w*|jede\w*|ander\w*|ein
 _WITHIN = ("APPR", "KO", "NN", "NE", "$(")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
+def variants(sentence: Analyzed) -> list[Variant]:
     """One variant for each indefinite article of a phrase of its own, in a clause that has no negation yet."""
     return [
         replace_word(sentence, token, "k" + token.text.lower())
@@ -36,7 +36,7 @@ def variants(sentence: Analysed) -> list[Variant]:
     ]
 
 
-def _can_be_negated(sentence: Analysed, place: int) -> bool:
+def _can_be_negated(sentence: Analyzed, place: int) -> bool:
     """Whether a phrase is an object, subject or predicate that is counted: not "in einem Haus", "ein paar Leute"."""
     tokens, noun = sentence.tokens, noun_place_after(sentence, place)
     if noun is None or tokens[noun].text in _QUANTITIES:
@@ -49,7 +49,7 @@ def _can_be_negated(sentence: Analysed, place: int) -> bool:
     return not any(token.tag in ("KON", "APPO") for token in tokens[noun + 1 : noun + 2])
 
 
-def detect(source: str, translation: Analysed) -> bool:
+def detect(source: str, translation: Analyzed) -> bool:
     """Nothing in the source negates, and the translation has kein-."""
     has_kein = any(token.text.lower().startswith("kein") for token in translation.tokens)
     return has_kein and source_is_positive(source)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Variant
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.analysis import Analyzed
 from babelscope.language.german.errors.shared import (
     NICHT_DELETED,
     can_lose_negation,
@@ -16,7 +16,7 @@ from babelscope.language.german.errors.shared import (
 _NICHT = re.compile(r"\bnicht\b")
 
 
-def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+def variants(sentence: Analyzed, mode: str = "strict") -> list[Variant]:
     """One variant for each lower-case "nicht"; deleting one at the start of a sentence would move its capital.
 
     "strict" leaves out those whose deletion does not turn the meaning round, or leaves no sentence: "gar nicht",
@@ -39,7 +39,7 @@ def _without(text: str, start: int) -> Variant:
     return Variant(joined, "nicht", "", start)
 
 
-def detect(source: str, translation: Analysed) -> bool:
+def detect(source: str, translation: Analyzed) -> bool:
     """The source has "not", and nothing in the translation negates."""
     return source_has_particle(source) and translation_is_positive(translation)
 

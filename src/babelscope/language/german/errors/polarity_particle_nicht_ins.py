@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from babelscope.language.base import ErrorType, Token, Variant
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.polarity_affix_ins import COPULAS
 from babelscope.language.german.errors.shared import (
     BY_CLAUSE,
@@ -26,7 +26,7 @@ _PHRASE = ("NN", "NE", "ADJA", "ART", "PPOSAT", "PDAT")
 _DEFINITE = ("der", "die", "das", "den", "dem", "des")
 
 
-def variants(sentence: Analysed) -> list[Variant]:
+def variants(sentence: Analyzed) -> list[Variant]:
     """One variant for each main clause that ends in a verb or a predicate, and has no negation yet."""
     found = []
     tokens = sentence.tokens
@@ -97,7 +97,7 @@ def _is_definite(part: tuple[Token, ...]) -> bool:
     return opening.tag in ("PPOSAT", "PDAT") or opening.text in _DEFINITE
 
 
-def detect(source: str, translation: Analysed) -> bool:
+def detect(source: str, translation: Analyzed) -> bool:
     """Nothing in the source negates, and the translation has nicht."""
     return any(token.text == "nicht" for token in translation.tokens) and source_is_positive(source)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from babelscope.language.base import Overlap, Token
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 
 # --- Noun phrases: finding the noun of a determiner ----------------------------------------------------------------
 
@@ -59,7 +59,7 @@ def has_free_noun(clause: tuple[Token, ...]) -> bool:
     return False
 
 
-def noun_place_after(sentence: Analysed, place: int) -> int | None:
+def noun_place_after(sentence: Analyzed, place: int) -> int | None:
     """Index of the noun of the phrase that begins at `place`; None if it has none."""
     tokens = sentence.tokens
     for here in range(place + 1, min(place + _REACH, len(tokens))):
@@ -92,12 +92,12 @@ def is_noun(token: Token) -> bool:
     return token.tag in ("NN", "NE")
 
 
-def _belongs_to_adjective(sentence: Analysed, here: int) -> bool:
+def _belongs_to_adjective(sentence: Analyzed, here: int) -> bool:
     """Whether a noun only modifies what follows it: "die Kiewer Führung", "der 3 Meter lange Tisch"."""
     tokens = sentence.tokens
     following = tokens[here + 1 : here + 3]
     word = tokens[here].text
-    if word.endswith("er") and (tokens[here].tag == "NE" or not sentence.analyser.nouns.listed(word)):
+    if word.endswith("er") and (tokens[here].tag == "NE" or not sentence.analyzer.nouns.listed(word)):
         return bool(following) and following[0].tag == "NN"
     measured = tokens[here - 1].tag == "CARD" or tokens[here - 1].text[0].isdigit()
     return measured and len(following) == 2 and following[0].tag == "ADJA" and is_noun(following[1])
@@ -167,7 +167,7 @@ _LIMITING = word_set(
 )
 
 
-def can_lose_negation(sentence: Analysed, place: int) -> bool:
+def can_lose_negation(sentence: Analyzed, place: int) -> bool:
     """Whether a clause without its negation at `place` is grammatical and says the opposite."""
     tokens = sentence.tokens
     clause = clause_around(tokens, place)
@@ -189,7 +189,7 @@ def can_lose_negation(sentence: Analysed, place: int) -> bool:
     )
 
 
-def _goes_on(sentence: Analysed, place: int) -> bool:
+def _goes_on(sentence: Analyzed, place: int) -> bool:
     """Whether another part of the sentence needs the negation: "kein Hund, auch bei ihr nicht", "..., wohl aber"."""
     tokens = sentence.tokens
     also = any(token.text.lower() == "auch" for token in clause_around(tokens, place))
@@ -209,13 +209,13 @@ def _goes_on(sentence: Analysed, place: int) -> bool:
     return False
 
 
-def is_negated(sentence: Analysed, place: int) -> bool:
+def is_negated(sentence: Analyzed, place: int) -> bool:
     """Whether another word of the clause at `place` negates."""
     clause = clause_around(sentence.tokens, place)
     return any(_NEGATION.fullmatch(token.text) for token in clause if token is not sentence.tokens[place])
 
 
-def can_take_negation(sentence: Analysed, place: int) -> bool:
+def can_take_negation(sentence: Analyzed, place: int) -> bool:
     """Whether a clause has a finite verb, no negation, and nothing that would limit one."""
     clause = clause_around(sentence.tokens, place)
     return (
@@ -226,7 +226,7 @@ def can_take_negation(sentence: Analysed, place: int) -> bool:
     )
 
 
-def is_asked(sentence: Analysed, place: int) -> bool:
+def is_asked(sentence: Analyzed, place: int) -> bool:
     """Whether the sentence at `place` is a question, which a negation does not turn round."""
     ends = (token.text for token in sentence.tokens[place:] if token.text in (".", "!", "?"))
     return next(ends, "") == "?"
@@ -247,7 +247,7 @@ def source_has_affix(source: str) -> bool:
     return bool(_AFFIXED.search(source))
 
 
-def source_negates(source: str, sentence: Analysed) -> bool:
+def source_negates(source: str, sentence: Analyzed) -> bool:
     """Whether an English sentence has a negation for each one of its translation, which may be free or mistaken."""
     n_source = len(_SOURCE.findall(source)) + len(_AFFIXED.findall(source))
     words = [token.text for token in sentence.tokens]
@@ -261,7 +261,7 @@ def source_is_positive(source: str) -> bool:
     return not (_SOURCE.search(source) or _AFFIXED.search(source))
 
 
-def translation_is_positive(translation: Analysed) -> bool:
+def translation_is_positive(translation: Analyzed) -> bool:
     """Whether a German sentence has no negation in a wide sense, so that paraphrases are not taken for errors."""
     return not _TARGET.search(translation.text)
 
@@ -275,31 +275,31 @@ _ENDS = ("$", "KOU", "KON")
 _NOMINAL = ("NN", "NE", "PPER", "PIS", "PDS", "PRELS")
 
 
-def _by_noun(sentence: Analysed, place: int, word: str) -> frozenset[str]:
+def _by_noun(sentence: Analyzed, place: int, word: str) -> frozenset[str]:
     return frozenset({f"{word} {_noun(sentence, place).text}"})
 
 
-def _by_noun_lemma(sentence: Analysed, place: int, word: str) -> frozenset[str]:
+def _by_noun_lemma(sentence: Analyzed, place: int, word: str) -> frozenset[str]:
     return frozenset({f"{word} {_noun(sentence, place).lemma}"})
 
 
-def _noun(sentence: Analysed, place: int) -> Token:
+def _noun(sentence: Analyzed, place: int) -> Token:
     at = noun_place_after(sentence, place)
     return sentence.tokens[at if at is not None else min(place + 1, len(sentence.tokens) - 1)]
 
 
-def _by_preposition(sentence: Analysed, place: int, word: str) -> frozenset[str]:  # noqa: ARG001
+def _by_preposition(sentence: Analyzed, place: int, word: str) -> frozenset[str]:  # noqa: ARG001
     case = "dative" if sentence.tokens[place].text.lower() in _DATIVES else "genitive"
     before = preposition_before(sentence.tokens, place, strict=False)
     preposition = sentence.tokens[max(0, place - 1) if before is None else before]
     return frozenset({f"{preposition.text.lower()} {case}"})
 
 
-def _by_clause(sentence: Analysed, place: int, word: str) -> frozenset[str]:
+def _by_clause(sentence: Analyzed, place: int, word: str) -> frozenset[str]:
     return frozenset(f"{word} {each}" for each in _content_words(sentence, place))
 
 
-def _by_subject(sentence: Analysed, place: int, word: str) -> frozenset[str]:
+def _by_subject(sentence: Analyzed, place: int, word: str) -> frozenset[str]:
     return frozenset(f"{word} {each}" for each in _subjects(sentence, place))
 
 
@@ -312,13 +312,13 @@ def _is_finite(token: Token) -> bool:
     return token.tag.endswith("FIN")
 
 
-def _negation_is_lost(sentence: Analysed, reference: Analysed, place: int) -> bool:
+def _negation_is_lost(sentence: Analyzed, reference: Analyzed, place: int) -> bool:
     """Whether a sentence has what the negation at `place` of the reference belongs to, but no negation."""
     known = _content_words(reference, place)
     return translation_is_positive(sentence) and any(t.lemma.lower() in known for t in sentence.tokens)
 
 
-def _content_words(sentence: Analysed, place: int) -> frozenset[str]:
+def _content_words(sentence: Analyzed, place: int) -> frozenset[str]:
     """Lemmas that a particle or auxiliary may belong to: verbs, predicate and next content word of its clause."""
     clause = clause_around(sentence.tokens, place, _ENDS)
     verbs = {token.lemma for token in clause if token.tag.startswith(("VV", "ADJD"))}
@@ -329,7 +329,7 @@ def _content_words(sentence: Analysed, place: int) -> frozenset[str]:
     return frozenset(word.lower() for word in (*verbs, following) if word)
 
 
-def _subjects(sentence: Analysed, place: int) -> Iterator[str]:
+def _subjects(sentence: Analyzed, place: int) -> Iterator[str]:
     """Possible subjects of the verb at `place`: nouns and pronouns of its clause that follow no preposition."""
     prepositional = False
     for token in clause_around(sentence.tokens, place, _ENDS):

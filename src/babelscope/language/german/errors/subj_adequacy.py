@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, Nominal, word_set
+from babelscope.language.german.analysis import Analyzed, Nominal, word_set
 from babelscope.language.german.errors.shared import BY_SUBJECT, clause_around, has_free_noun
 from babelscope.language.german.morphology import DEFINITE, number_of, other_number
 
@@ -24,7 +24,7 @@ _COPULAS = word_set("sein werden bleiben heißen")
 _SHE, _THEY = (re.compile(rf"\b{word}(?![\w-])", re.IGNORECASE) for word in ("she", "they"))
 
 
-def variants(sentence: Analysed, source: str = "") -> list[Variant]:
+def variants(sentence: Analyzed, source: str = "") -> list[Variant]:
     """One variant for each finite verb right beside its subject sie, if the source shows whom it is about.
 
     The source must have "she", or "they", and not the other one, for each sie of the sentence. No noun before may be
@@ -50,7 +50,7 @@ def variants(sentence: Analysed, source: str = "") -> list[Variant]:
     return found
 
 
-def _is_alone(sentence: Analysed, place: int) -> bool:
+def _is_alone(sentence: Analyzed, place: int) -> bool:
     """Whether nothing else shows the number of sie, so that the clause stays grammatical in the other one."""
     tokens = sentence.tokens
     clause = clause_around(tokens, place)
@@ -68,7 +68,7 @@ def _is_alone(sentence: Analysed, place: int) -> bool:
     return not has_free_noun(before) and not _goes_on(tokens, tokens.index(clause[-1]) + 1)
 
 
-def _has_other_subject(sentence: Analysed, place: int, number: str) -> bool:
+def _has_other_subject(sentence: Analyzed, place: int, number: str) -> bool:
     """Whether a noun of the clause may be the subject of the verb at `place`, and sie its object."""
     tokens = sentence.tokens
     clause = clause_around(tokens, place)
@@ -88,7 +88,7 @@ def _has_other_subject(sentence: Analysed, place: int, number: str) -> bool:
     return number == "pl" and joined and free > 1  # "Anna und Peter"
 
 
-def _means_noun_before(sentence: Analysed, place: int, number: str) -> bool:
+def _means_noun_before(sentence: Analyzed, place: int, number: str) -> bool:
     """Whether sie, with a verb of the other number, may mean a noun before it: a feminine one, or a plural."""
     readings = (
         reading
@@ -107,10 +107,10 @@ def _has_article(tokens: tuple[Token, ...], place: int) -> bool:
     return tokens[place].tag == "NE" and before >= 0 and tokens[before].tag == "ART"
 
 
-def _readings(sentence: Analysed, place: int) -> frozenset[Nominal]:
+def _readings(sentence: Analyzed, place: int) -> frozenset[Nominal]:
     """What a noun can be after its determiner; a name is a singular of any gender and case."""
     tokens = sentence.tokens
-    known = sentence.analyser.nouns.readings(tokens[place].text)
+    known = sentence.analyzer.nouns.readings(tokens[place].text)
     if tokens[place].tag == "NE" or not known:
         known = frozenset(reading for form in DEFINITE.values() for reading in form if reading.number == "sg")
     before = _determiner(tokens, place)
@@ -154,14 +154,14 @@ def _goes_on(tokens: tuple[Token, ...], last: int) -> bool:
     return False
 
 
-def _is_sie(sentence: Analysed, place: int) -> bool:
+def _is_sie(sentence: Analyzed, place: int) -> bool:
     word = sentence.tokens[place].text
     if place and sentence.tokens[place - 1].tag.startswith("APPR"):
         return False  # "für sie" is no subject
     return word == "sie" or (word == "Sie" and _at_sentence_start(sentence, place))
 
 
-def _at_sentence_start(sentence: Analysed, place: int) -> bool:
+def _at_sentence_start(sentence: Analyzed, place: int) -> bool:
     """Whether a token begins a sentence, so that its capital says nothing."""
     before = place - 1
     while before >= 0 and sentence.tokens[before].text in "\"'„“”»«‚‘’(-–—":

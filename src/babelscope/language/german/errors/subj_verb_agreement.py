@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from babelscope.language.base import ErrorType, Token, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.shared import BY_SUBJECT, has_free_noun
 from babelscope.language.german.morphology import DEFINITE, Person, number_of, other_number
 
@@ -25,7 +25,7 @@ _BEGIN_SUBJECT = word_set("PPER ART NN NE PPOSAT PIAT ADJA CARD")
 _NUMBER = {"ich": "sg", "er": "sg", "es": "sg", "wir": "pl"}
 
 
-def variants(sentence: Analysed, mode: str = "strict") -> list[Variant]:
+def variants(sentence: Analyzed, mode: str = "strict") -> list[Variant]:
     """One variant for each finite verb; "strict" leaves out those whose subject may allow both numbers."""
     found = []
     either = _doubtful(sentence.tokens) if mode == "strict" else frozenset()
@@ -70,11 +70,11 @@ def _doubtful(tokens: tuple[Token, ...]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _is_bare(sentence: Analysed, place: int) -> bool:
+def _is_bare(sentence: Analyzed, place: int) -> bool:
     """Whether a sentence begins with a noun of either number and the verb at `place`: "Helfer raten", a headline."""
     if place != 1 or sentence.tokens[0].tag != "NN":
         return False
-    known = sentence.analyser.nouns.readings(sentence.tokens[0].text)
+    known = sentence.analyzer.nouns.readings(sentence.tokens[0].text)
     return {reading.number for reading in known if reading.case == "nom"} == {"sg", "pl"}
 
 
@@ -106,7 +106,7 @@ def _clause_before(tokens: tuple[Token, ...], place: int) -> list[str]:
     return words
 
 
-def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the translation alone shows it
+def detect(source: str, translation: Analyzed) -> bool:  # noqa: ARG001 - the translation alone shows it
     """A subject of known number stands beside a finite verb of the other number."""
     tokens = translation.tokens
     for place, token in enumerate(tokens):
@@ -117,7 +117,7 @@ def detect(source: str, translation: Analysed) -> bool:  # noqa: ARG001 - the tr
     return _first_noun_disagrees(translation)
 
 
-def _first_noun_disagrees(translation: Analysed) -> bool:
+def _first_noun_disagrees(translation: Analyzed) -> bool:
     """Whether a sentence begins with article, noun and a verb that does not fit: "Der Hund bellen"."""
     if len(translation.tokens) < 4:
         return False
@@ -125,7 +125,7 @@ def _first_noun_disagrees(translation: Analysed) -> bool:
     # What follows the verb may be the subject: "Das Haus kauften Freunde".
     if not verb.tag.endswith("FIN") or after.tag in _BEGIN_SUBJECT:
         return False
-    fitting = translation.analyser.nouns.readings(noun.text) & DEFINITE.get(article.text.lower(), frozenset())
+    fitting = translation.analyzer.nouns.readings(noun.text) & DEFINITE.get(article.text.lower(), frozenset())
     numbers = {reading.number for reading in fitting}
     nominative = any(reading.case == "nom" for reading in fitting)
     return nominative and len(numbers) == 1 and number_of(verb) not in ("", *numbers)

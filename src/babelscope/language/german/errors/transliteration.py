@@ -1,18 +1,18 @@
-"""A misspelt name."""
+"""A misspelled name."""
 
 from __future__ import annotations
 
 import re
 
 from babelscope.language.base import ErrorType, Variant, replace_word
-from babelscope.language.german.analysis import Analysed
+from babelscope.language.german.analysis import Analyzed
 
 _SHORTEST = 5
 # Words of a source that do not begin a sentence, where a capital shows nothing.
 _INSIDE = re.compile(r"(?<=[^\W_])[,;]?\s(?:[\"'“‘(]*)([^\W\d_]+)")
 
 
-def variants(sentence: Analysed, source: str = "") -> list[Variant]:
+def variants(sentence: Analyzed, source: str = "") -> list[Variant]:
     """One variant for each name that is long enough: two different letters near its middle are swapped.
 
     A name is in the source, too, with its capital, and never without it.
@@ -23,7 +23,7 @@ def variants(sentence: Analysed, source: str = "") -> list[Variant]:
         name = token.text
         if token.tag != "NE" or len(name) < _SHORTEST or not name.isalpha() or not name[1:].islower():
             continue
-        if name not in names or name.lower() in source or sentence.analyser.nouns.is_common(name):
+        if name not in names or name.lower() in source or sentence.analyzer.nouns.is_common(name):
             continue
         middle = len(name) // 2
         place = next((p for p in range(middle, len(name) - 1) if name[p] != name[p + 1]), None)
@@ -36,7 +36,7 @@ def variants(sentence: Analysed, source: str = "") -> list[Variant]:
     return found
 
 
-def detect(source: str, translation: Analysed) -> bool:
+def detect(source: str, translation: Analyzed) -> bool:
     """A name of the translation is not in the source, but would be with two letters swapped."""
     words = set(source.replace(",", " ").replace(".", " ").split())
     for token in translation.tokens:

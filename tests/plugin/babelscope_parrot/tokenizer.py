@@ -1,8 +1,8 @@
-"""The tokeniser `pairs`: a word is two characters, in every script."""
+"""The tokenizer `pairs`: a word is two characters, in every script."""
 
 from __future__ import annotations
 
-from babelscope.core.tokenizers import EVERY_SCRIPT, Tokeniser
+from babelscope.core.tokenizers import EVERY_SCRIPT, Tokenizer
 
 
 def _pairs(text: str) -> list[str]:
@@ -10,4 +10,4 @@ def _pairs(text: str) -> list[str]:
     return [letters[start : start + 2] for start in range(0, len(letters), 2)]
 
 
-TOKENISER = Tokeniser("pairs", _pairs, EVERY_SCRIPT)
+TOKENIZER = Tokenizer("pairs", _pairs, EVERY_SCRIPT)
