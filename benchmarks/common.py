@@ -22,7 +22,7 @@ def arguments(description: str, *, devices: bool = False) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="minutes, not an hour")
     parser.add_argument(
-        "--json", action="store_true", help="one JSON object a line; the last one has the ratios"
+        "--json", action="store_true", help="one JSON object per line; the last one has the ratios"
     )
     if devices:
         parser.add_argument("--device", default="cpu", help="cpu, cuda or mps")

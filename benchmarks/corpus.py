@@ -40,10 +40,10 @@ def main() -> None:
     parser.add_argument("--ray", action="store_true", help="run each command over Ray, too")
     parser.add_argument("--command", choices=list(COMMANDS), action="append", help="only this one")
     parser.add_argument(
-        "--folder", type=Path, help="a folder for the files, 3 KB a pair; else a temporary one"
+        "--folder", type=Path, help="a folder for the files, 3 KB per pair; else a temporary one"
     )
     parser.add_argument(
-        "--json", action="store_true", help="one JSON object a line; the last one has the ratios"
+        "--json", action="store_true", help="one JSON object per line; the last one has the ratios"
     )
     options = parser.parse_args()
     n = 8000 if options.quick else options.n

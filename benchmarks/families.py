@@ -79,7 +79,7 @@ def batched(model: Any, sources: Sequence[Ids], groups: Sequence[Sequence[Ids]],
 def score_all(
     lean: OpenModel, sources: Sequence[Ids], groups: Sequence[Sequence[Ids]], budget: int
 ) -> dict[int, list[list[float]]]:
-    """Our own way, `budget` tokens a batch."""
+    """Our own way, `budget` tokens per batch."""
     return dict(score_targets(lean, sources, groups, budget=budget))
 
 

@@ -84,7 +84,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 
 def measure(sides: Mapping[str, Path], repeats: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Rows of seconds, one a command and side, and the ratios of the other side to ours."""
+    """Rows of seconds, one per command and side, and the ratios of the other side to ours."""
     rows: list[dict[str, Any]] = []
     ratios: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as place:
@@ -116,7 +116,9 @@ def measure(sides: Mapping[str, Path], repeats: int) -> tuple[list[dict[str, Any
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
-    parser.add_argument("--json", action="store_true", help="one JSON object a line; the last has the ratios")
+    parser.add_argument(
+        "--json", action="store_true", help="one JSON object per line; the last has the ratios"
+    )
     parser.add_argument("--against", type=Path, help="another checkout: its src takes turns with ours")
     parser.add_argument("--repeats", type=int, default=5, help="starts of each command, default 5")
     options = parser.parse_args()

@@ -122,7 +122,7 @@ def working(workers: int) -> tuple[Work, int]:
 
 JOBS = (
     Job("score", "sentences", (500, 1000, 2000, 4000), "pair", lambda n: scoring(n, 1)),
-    Job("score", "words a sentence", (8, 16, 32, 64, 128), "pair", lambda n: scoring(200, n)),
+    Job("score", "words per sentence", (8, 16, 32, 64, 128), "pair", lambda n: scoring(200, n)),
     Job("translate, beam 5", "sentences", (100, 200, 400, 800), "sentence", translating),
     Job("exact top k", "k", (1, 2, 5, 10, 20, 50), "sentence", searching),
     Job("expand", "vocabulary", (1000, 4000, 16000, 64000), "expansion", lambda n: expanding(vocabulary=n)),
@@ -232,7 +232,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="the three smallest sizes of each")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line; exponents last")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line; exponents last")
     parser.add_argument("--out", type=Path, help="a file for the tables")
     parser.add_argument("--point", nargs=2, type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

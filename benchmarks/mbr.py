@@ -15,7 +15,7 @@ from babelscope.systems.huggingface import HuggingFace
 from benchmarks.common import arguments, multi30k, ratio, rounds, show, sources_of
 
 SAMPLES = 200
-# All pairs one by one take seconds a sentence, so that few sentences are enough.
+# All pairs one by one take seconds per sentence, so that few sentences are enough.
 SLOW_SENTENCES = 2
 
 
@@ -55,11 +55,11 @@ def measure(lists: Sequence[Sequence[str]], *, repeats: int) -> tuple[list[dict[
         repeats=1,
     )
     rows = [
-        {"side": name, "ms a sentence": 1000 * statistics.median(own) / len(lists)}
+        {"side": name, "ms per sentence": 1000 * statistics.median(own) / len(lists)}
         for name, own in seconds.items()
     ]
     rows.append(
-        {"side": "all pairs one by one", "ms a sentence": 1000 * slow["one by one"][0] / SLOW_SENTENCES}
+        {"side": "all pairs one by one", "ms per sentence": 1000 * slow["one by one"][0] / SLOW_SENTENCES}
     )
     ratios: dict[str, Any] = {
         "times_as_fast_as_all_pairs_at_once": ratio(seconds["all pairs at once"], seconds["aggregated"]),

@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="folders whose name has this text")
     parser.add_argument("--quick", action="store_true", help=f"about {QUICK} pairs a folder, spread over it")
     parser.add_argument("--misses", type=int, default=0, help="show so many released variants we do not make")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
     options = parser.parse_args()
     for row in rows(options):
         print(json.dumps(row, ensure_ascii=False) if options.json else _as_text(row), flush=True)

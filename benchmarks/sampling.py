@@ -155,7 +155,7 @@ def measure(system: HuggingFace, sources: list[str], *, repeats: int) -> tuple[l
             "model": system.name,
             "side": side,
             "samples/CPU s": round(last[side][0] / seconds[side], 1),
-            "tokens a sample": round(last[side][1] / last[side][0], 2),
+            "tokens per sample": round(last[side][1] / last[side][0], 2),
             "unfinished": last[side][2],
         }
         for side in SIDES

@@ -59,7 +59,7 @@ def transformers_batched(system: HuggingFace, pairs: Pairs, size: int) -> list[l
 
 
 def babelscope(system: HuggingFace, pairs: Pairs, budget: int) -> list[list[float]]:
-    """Our own way, `budget` decoder tokens a batch."""
+    """Our own way, `budget` decoder tokens per batch."""
     system._budget = budget
     return [list(scored.logprobs) for scored in system.score(pairs)]
 
@@ -80,7 +80,7 @@ def _translators(folder: Path) -> dict[int, Any]:
 def ctranslate2_scores(
     system: HuggingFace, pairs: Pairs, size: int, *, own: bool = False
 ) -> list[list[float]]:
-    """CTranslate2 with our tokenizer, `size` tokens a batch; its own default is all cores on one batch."""
+    """CTranslate2 with our tokenizer, `size` tokens per batch; its own default is all cores on one batch."""
     translators = _translators(system.folder)
     tokens = system.tokens
     sources = [list(tokens.tokens(row)) for row in tokens.encode_sources([source for source, _ in pairs])]
@@ -160,7 +160,7 @@ def compare(
 def measure(
     system: HuggingFace, sources: list[str], targets: list[str], *, quick: bool
 ) -> tuple[list[Any], Any]:
-    """Rows of throughput and the ratios, for two and for ten targets a source."""
+    """Rows of throughput and the ratios, for two and for ten targets per source."""
     pairs = variants(sources, targets, 2)
     tens = variants(sources[: len(sources) // 3], targets[: len(targets) // 3], 10)
     with tempfile.TemporaryDirectory() as folder:
@@ -175,7 +175,7 @@ def measure(
     rows = [
         {
             "model": system.name,
-            "targets a source": n,
+            "targets per source": n,
             "side": side,
             "targets/s": round(len(asked) / statistics.median(seconds[side]), 1),
         }

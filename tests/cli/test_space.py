@@ -1,4 +1,4 @@
-"""`babelscope space`: one JSON object a row, a run folder that goes on, and judging again without asking."""
+"""`babelscope space`: one JSON object per row, a run folder that goes on, and judging again without asking."""
 
 from __future__ import annotations
 

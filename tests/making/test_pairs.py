@@ -262,7 +262,7 @@ def test_a_detector_is_measured_on_references_of_its_language() -> None:
     assert (counts.references, counts.variants) == (2, 2)
 
 
-# Least recall, most variants a sentence or (where it says so) a position. A subsample varies by about 1 %.
+# Least recall, most variants per sentence or (where it says so) a position. A subsample varies by about 1 %.
 BARS = {
     "clause_omission": (0.98, "variants_per_sentence", 3.3),
     "hypercorrect_genitive": (0.97, "variants_per_sentence", 1.8),

@@ -1,4 +1,4 @@
-"""Tables side by side: a column a system, or a line each where there are many."""
+"""Tables side by side: one column per system, or a line each where there are many."""
 
 from __future__ import annotations
 

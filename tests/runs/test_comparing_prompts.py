@@ -1,4 +1,4 @@
-"""Figures over prompts: one system a prompt, the spread between them, in commands, studies, reports and compare."""
+"""Figures over prompts: one system per prompt, the spread between them, in commands, studies, reports and compare."""
 
 from __future__ import annotations
 

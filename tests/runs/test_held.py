@@ -105,12 +105,12 @@ def test_in_chunks_and_shards_every_item_has_its_own_line(tmp_path: Path, evalua
         (
             '"file:whole.txt"',
             "toy:2",
-            "file:whole.txt has a line an item and no sources, .* both one and two",
+            "file:whole.txt has one line per item and no sources, .* both one and two",
         ),
         (
             '"items:translations"',
             "scores:columns.tsv",
-            "columns.tsv has a line an item and no sources, .* both one and two",
+            "columns.tsv has one line per item and no sources, .* both one and two",
         ),
     ],
 )

@@ -6,7 +6,7 @@ from babelscope.language.ud import Tree, parse_tree
 
 
 def tree(text: str) -> Tree:
-    """A tree of words `form lemma upos feats head relation`, one a line."""
+    """A tree of words `form lemma upos feats head relation`, one per line."""
     rows = []
     for number, line in enumerate(text.strip().split("\n"), 1):
         form, lemma, upos, feats, head, relation = line.split()

@@ -378,7 +378,7 @@ def test_chat_translates_with_the_prompt_at_temperature_0(serve):
     assert set(bodies) == {prompt + "das ist", prompt + "{target} sehr gut"}
     assert {(b["model"], b["temperature"], b["max_tokens"]) for b in bodies.values()} == {("org/toy", 0, 2)}
     assert capabilities(system) == {"translate", "sample", "reply"}
-    with pytest.raises(BabelscopeError, match="one translation a source, but n_best=3"):
+    with pytest.raises(BabelscopeError, match="one translation per source, but n_best=3"):
         system.translate(["a"], n_best=3)
     with pytest.raises(BabelscopeError, match="gives no log-probabilities; say logprobs="):
         system.score([("a", "b")])

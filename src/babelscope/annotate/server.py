@@ -292,7 +292,7 @@ def _key(task: Task) -> str:
 
 
 def _merge_pieces(pieces: Pieces) -> Pieces:
-    """Join neighboring pieces with the same mark: a long text may have one a word."""
+    """Join neighboring pieces with the same mark: a long text may have one per word."""
     return [
         ("".join(text for text, _ in own), mark)
         for mark, own in itertools.groupby(pieces, lambda each: each[1])

@@ -42,7 +42,7 @@ def annotate(
         Path,
         typer.Argument(
             metavar="FILE|RUN|TESTS",
-            help="What is to be judged, a JSON object a line; a finished run folder; or a challenge set, whose "
+            help="What is to be judged, one JSON object per line; a finished run folder; or a challenge set, whose "
             "dependencies are judged with no system: are they real?",
         ),
     ],

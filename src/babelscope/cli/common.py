@@ -225,7 +225,7 @@ def places_of(folder: Path | None, *, report: bool = False) -> list[str]:
 
 
 def print_json(row: Mapping[str, Any]) -> None:
-    """One JSON object a line, on stdout."""
+    """One JSON object per line, on stdout."""
     write_data(as_line(row), is_json=True)
 
 

@@ -50,7 +50,7 @@ def compare(
         list[Path] | None,
         typer.Option(
             metavar="FILE.tsv|RUN",
-            help="Regress a figure of the systems on columns of this table, a line a system (column `system`), or on "
+            help="Regress a figure of the systems on columns of this table, one line per system (column `system`), or on "
             "figures of a run of `quality`; may be repeated.",
         ),
     ] = None,
@@ -71,7 +71,7 @@ def compare(
         ),
     ] = "minimum",
     svg: Annotated[
-        Path | None, file_option("Draw the figure against the first covariate there, a point a system.")
+        Path | None, file_option("Draw the figure against the first covariate there, one point per system.")
     ] = None,
     lines: Annotated[
         str,
@@ -295,7 +295,7 @@ def _picture(
 
 
 def _side_by_side_table(group: Group, *, even: bool) -> Table:
-    """Figures of one method and test set, a column a system."""
+    """Figures of one method and test set, one column per system."""
     from babelscope.core.comparison import rows_by_figure
     from babelscope.core.results import even_decimals
     from babelscope.core.tables import Table, in_a_cell

@@ -294,7 +294,7 @@ def _telling_damage(stored: Path | None) -> contextlib.AbstractContextManager[No
 
 
 def _write_queue(command: JudgingCommand, result: Result, given: Given) -> None:
-    """The queue that --annotate asks for, a JSON object a line; then, on stderr, what it was drawn from."""
+    """The queue that --annotate asks for, one JSON object per line; then, on stderr, what it was drawn from."""
     from babelscope.methods.base import find_method
     from babelscope.methods.queue import draw_queue
 

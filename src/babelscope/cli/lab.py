@@ -116,7 +116,7 @@ Device = Annotated[str, typer.Option(help="cpu or cuda.")]
 
 def augment(
     out: Annotated[Path, folder_option("A folder of its own for the text.")],
-    source: Annotated[Path | None, file_option("Real sources, one a line.")] = None,
+    source: Annotated[Path | None, file_option("Real sources, one per line.")] = None,
     target: Annotated[Path | None, file_option("Their translations.")] = None,
     forward: Annotated[Path | None, folder_option("A model that translates the sources.")] = None,
     backward: Annotated[Path | None, folder_option("A model that translates the targets back.")] = None,
@@ -277,7 +277,7 @@ Minutes = Annotated[
 Seeds = Annotated[
     int, typer.Option(min=1, help="Train with so many seeds, from --seed up, a folder each; mean and sd.")
 ]
-Source = Annotated[Path, file_option("Source sentences, one a line.")]
+Source = Annotated[Path, file_option("Source sentences, one per line.")]
 DevSource = Annotated[Path | None, file_option("Development sources; else held out.")]
 
 Shape = Annotated[
@@ -342,7 +342,7 @@ def corpus(
 @app.command("train")
 def train(
     source: Source,
-    target: Annotated[Path, file_option("Their translations, one a line.")],
+    target: Annotated[Path, file_option("Their translations, one per line.")],
     out: OutFolder,
     dev_source: DevSource = None,
     dev_target: Annotated[Path | None, file_option("Their translations.")] = None,

@@ -19,8 +19,8 @@ Skip = StrEnum("Skip", ["length", "ratio", "duplicate", "language", "alignment"]
 
 
 def prepare(
-    source: Annotated[Path, file_option("Source sentences, one a line; may be .gz.")],
-    target: Annotated[Path, file_option("Their translations, one a line.")],
+    source: Annotated[Path, file_option("Source sentences, one per line; may be .gz.")],
+    target: Annotated[Path, file_option("Their translations, one per line.")],
     out: Annotated[Path, folder_option("A new folder for text and counts.")],
     languages: Annotated[str, typer.Option(metavar="CODES", help="Of both sides, such as en-de.")],
     ratio: Annotated[
@@ -28,7 +28,7 @@ def prepare(
     ] = 1.5,
     longest: Annotated[int, typer.Option(min=1, help="Most words on a side.")] = 250,
     alignment: Annotated[
-        float, typer.Option(max=0, help="Least mean alignment score, in nats a target word.")
+        float, typer.Option(max=0, help="Least mean alignment score, in nats per target word.")
     ] = -6.0,
     align_pairs: Annotated[
         int, typer.Option(min=1, help="Pairs that alignments are learned from.")

@@ -66,7 +66,7 @@ def machine_references(
     context: typer.Context,
     tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],
     system: Systems,
-    to: Annotated[Path, file_option("Write the pairs that were made there, as JSON, one a line.")],
+    to: Annotated[Path, file_option("Write the pairs that were made there, as JSON, one per line.")],
     share: Annotated[
         list[float] | None,
         typer.Option(
@@ -208,7 +208,7 @@ def cues(
     save_candidates: Annotated[Path | None, file_option("Write the candidates there.")] = None,
     to: ToFile = None,
 ) -> None:
-    """Find disambiguation cues with a masked language model; items with them as JSON, one a line."""
+    """Find disambiguation cues with a masked language model; items with them as JSON, one per line."""
     from babelscope.language.cues import read_candidates, write_cues
     from babelscope.making.cue_search import MaskedModel, make_cues, write_candidates
     from babelscope.testsets.loading import load
@@ -289,8 +289,8 @@ Types = Annotated[
         help="An error type, see `babelscope make types`, or all; may be repeated.",
     ),
 ]
-Sources = Annotated[Path, file_option("Sources, one a line; pairs without one are skipped.")]
-References = Annotated[Path, file_option("References in the type's language, one a line.")]
+Sources = Annotated[Path, file_option("Sources, one per line; pairs without one are skipped.")]
+References = Annotated[Path, file_option("References in the type's language, one per line.")]
 
 
 @app.command("types")
@@ -331,7 +331,7 @@ def pairs(
     to: ToFile = None,
     ray: Ray = None,
 ) -> None:
-    """Make minimal pairs: each reference with a variant that has one error; as JSON, one a line.
+    """Make minimal pairs: each reference with a variant that has one error; as JSON, one per line.
 
     A reference is analyzed once for all types. How many pairs each type gave goes to stderr.
     """

@@ -39,8 +39,8 @@ _ENOUGH_TREES = 100
 
 def challenge(
     context: typer.Context,
-    source: Annotated[Path | None, file_option("Sources, one a line.")] = None,
-    reference: Annotated[Path | None, file_option("Their references, one a line.")] = None,
+    source: Annotated[Path | None, file_option("Sources, one per line.")] = None,
+    reference: Annotated[Path | None, file_option("Their references, one per line.")] = None,
     parses: Annotated[Path | None, file_option("CoNLL-U, one sentence for each line.")] = None,
     parser: Annotated[
         str | None,
@@ -126,7 +126,9 @@ def challenge(
     ] = False,
     count: Annotated[bool, typer.Option("--count", help="Only count; --parses is enough for that.")] = False,
     as_json: AsJson = False,
-    to: Annotated[Path | None, file_option("Write the challenge set there, a JSON object a line.")] = None,
+    to: Annotated[
+        Path | None, file_option("Write the challenge set there, one JSON object per line.")
+    ] = None,
     ray: Ray = None,
 ) -> None:
     """Find long-distance dependencies in parallel text: by parses, and by word alignment."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from babelscope.making.counts import GenderCounts
     from babelscope.testsets.items import AmbiguousSource
 
-Source = Annotated[Path, file_option("Sources of the training text, one a line.")]
+Source = Annotated[Path, file_option("Sources of the training text, one per line.")]
 Target = Annotated[Path, file_option("Their translations in the training text.")]
 Tests = Annotated[
     str,
@@ -136,7 +136,7 @@ def _senses_told(rows: list[Row], pairs: int, how: str) -> str:
 
 def occupations(
     context: typer.Context,
-    source: Annotated[Path | None, file_option("Sources of the training text, one a line.")] = None,
+    source: Annotated[Path | None, file_option("Sources of the training text, one per line.")] = None,
     target: Annotated[Path | None, file_option("Their translations in the training text.")] = None,
     words: Annotated[
         str,

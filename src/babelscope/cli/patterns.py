@@ -38,7 +38,7 @@ _COLORS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 
 def flow(
     context: typer.Context,
-    source: Annotated[Path | None, file_option("Sources, one a line.")] = None,
+    source: Annotated[Path | None, file_option("Sources, one per line.")] = None,
     data: Annotated[Path | None, file_option("Their translations in the training data.")] = None,
     words: Annotated[
         str,
@@ -49,7 +49,7 @@ def flow(
         ),
     ] = "",
     distilled: Annotated[
-        list[Path] | None, file_option("A teacher's translations; may be repeated, one a seed.")
+        list[Path] | None, file_option("A teacher's translations; may be repeated, one per seed.")
     ] = None,
     student: Annotated[
         list[Path] | None, file_option("Its student's translations, as many and in the same order.")

@@ -37,7 +37,7 @@ _HEADING = "mean\ttotal\ttokens\ttarget"
 
 def score(
     system: Systems,
-    source: Annotated[Path, file_option("Sources, one a line.")],
+    source: Annotated[Path, file_option("Sources, one per line.")],
     target: Annotated[Path, file_option("Their translations; a line may be empty.")],
     as_json: AsJson = False,
     to: ToFile = None,
@@ -95,7 +95,7 @@ def _summarize(
     answers: dict[str, list[tuple[str, Scored]]],
     skipped: Mapping[str, int],
 ) -> Result:
-    """For each system the log-probability a token over all pairs, and the perplexity it makes."""
+    """For each system the log-probability per token over all pairs, and the perplexity it makes."""
     from babelscope.core.results import Result, Row
     from babelscope.core.system import properties
     from babelscope.methods.base import set_up

@@ -47,7 +47,7 @@ _CERTIFICATE = ("proven", "bound", "mass", "expansions", "seconds")
 
 def top_k(
     system: Systems,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.")] = Path(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one per line; - is stdin.")] = Path(
         "-"
     ),
     k: Annotated[int, typer.Option("--k", min=1, help="Hypotheses a source.")] = 10,
@@ -192,7 +192,7 @@ def _heading(opened: Mapping[str, Any], penalty: float) -> list[str]:
 
 
 def _cells(answer: TopK | str, rule: LengthRule) -> Iterator[list[str]]:
-    """A line a hypothesis; one with dashes where there is none."""
+    """One line per hypothesis; one with dashes where there is none."""
     absent = ["-"] * (2 if rule.penalty else 1)
     if isinstance(answer, str):
         yield ["-", *absent, "-", *("-" for _ in _CERTIFICATE), ""]

@@ -54,7 +54,7 @@ _OF_RISK = ("metric", "tokenize", "samples", "epsilon", "aggregate", "seed", "ye
 def translate(
     context: typer.Context,
     system: Systems,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one a line; - is stdin.")] = Path(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one per line; - is stdin.")] = Path(
         "-"
     ),
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
@@ -203,7 +203,7 @@ MaxLength = Annotated[int, typer.Option(help="Tokens at most; 0: the system's ow
 
 def sample(
     system: Systems,
-    source: Annotated[Path, file_option("Sources, one a line; - is stdin.")],
+    source: Annotated[Path, file_option("Sources, one per line; - is stdin.")],
     n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, separated by tabs.")] = 200,
     seed: Seed = 0,
     temperature: Temperature = 1,
@@ -303,7 +303,7 @@ def _sources(file: Path | None, tests: str, metrics: Sequence[Metric]) -> Source
 
 def mbr(
     system: Systems,
-    source: Annotated[Path | None, file_option("Sources, one a line; - is stdin.")] = None,
+    source: Annotated[Path | None, file_option("Sources, one per line; - is stdin.")] = None,
     tests: Annotated[
         str, typer.Option(metavar="TESTS", help="A test set, whose sources are taken instead.")
     ] = "",
@@ -331,7 +331,7 @@ def mbr(
 ) -> None:
     """Choose the translation of least Bayes risk. Among samples, or among a list made elsewhere (lists:, file:).
 
-    A line a source: the expected utility on the metric's own scale (negated where lower is better), candidates,
+    One line per source: the expected utility on the metric's own scale (negated where lower is better), candidates,
     different ones, the translation. It begins with the system and the metric where there are several.
     """
     from babelscope.core.system import Drawing

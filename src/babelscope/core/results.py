@@ -141,7 +141,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came out: rows of figures, a record an item, and the configuration they depend on."""
+    """What came out: rows of figures, one record per item, and the configuration they depend on."""
 
     config: Config
     rows: Sequence[Row]

@@ -419,7 +419,7 @@ class Regions:
 @runtime_checkable
 class HasRegions(Protocol):
     def regions(self, ids: Sequence[str], *, k: int) -> list[Regions]:
-        """For each item of a test set, by its id and place, at most `k` hypotheses a region."""
+        """For each item of a test set, by its id and place, at most `k` hypotheses per region."""
 
 
 Capability = Literal[

@@ -201,7 +201,7 @@ class Memory:
         return keys, values
 
     def rows(self, layer: int, slots: Tensor) -> Tensor:
-        """What `put` stored at `slots` as one row a node [rows, size], for states that are no keys and values."""
+        """What `put` stored at `slots` as one row per node [rows, size], for states that are no keys and values."""
         return self._stores[layer].flatten(1).index_select(0, slots)
 
     @property

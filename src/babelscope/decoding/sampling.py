@@ -421,7 +421,7 @@ def estimated_mean(
     *,
     normalized: bool = False,
 ) -> float:
-    """Expectation of `values`, one a sample, under the model: unbiased, or (normalized) with less variance."""
+    """Expectation of `values`, one per sample, under the model: unbiased, or (normalized) with less variance."""
     weights = importance_weights(totals, threshold)
     total = float(weights @ np.asarray(values, dtype=np.float64))
     return total / float(weights.sum()) if normalized else total

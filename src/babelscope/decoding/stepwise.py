@@ -181,7 +181,7 @@ def _check_vocabulary(vocabulary: Vocabulary) -> None:
 
 
 def _checked_encoding(found: Any, n: int) -> tuple[Encoded, States]:
-    """What `encode` returned, if it is two tuples of tensors with a row a source."""
+    """What `encode` returned, if it is two tuples of tensors with one row per source."""
     pair = isinstance(found, tuple) and len(found) == 2
     if not pair or not all(isinstance(side, tuple) for side in found):
         raise BabelscopeError(

@@ -123,7 +123,7 @@ def mark_gender(sentence: str, index: int, gender: str, occupation: str, mode: M
 
 
 def read_cues(path: str | Path) -> list[Cues]:
-    """Read a released cue file: a line a sentence, with `src_word`, correct and incorrect insertions."""
+    """Read a released cue file: one line per sentence, with `src_word`, correct and incorrect insertions."""
     return [_cues(record, place) for place, record in read_json_lines(path)]
 
 

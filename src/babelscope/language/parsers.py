@@ -236,7 +236,7 @@ def _single_tree(sentences: Sequence[str], text: str, name: str) -> Tree | None:
 
 
 def words_file(model: Path) -> Path:
-    """Where the words that a UDPipe model was trained on are listed, if anybody did; one a line, in lower case."""
+    """Where the words that a UDPipe model was trained on are listed, if anybody did; one per line, in lower case."""
     return model.with_name(f"{model.name}.words")
 
 

@@ -366,7 +366,7 @@ def _likelihoods(
 ) -> dict[Sense, dict[str, float]]:
     """For each sense and cue ("" for none) the mean likelihood of the sense's references.
 
-    For `reference` as probability a token. For `difference` in nats a token, where cues that make everything
+    For `reference` as probability per token. For `difference` in nats per token, where cues that make everything
     unlikely still differ.
     """
     asked: list[tuple[Sense, str, str, str]] = []

@@ -336,7 +336,7 @@ def _human_pairs(pairs: Sequence[MinimalPair], mode: str | None) -> list[Minimal
 
 
 def _check_languages(pairs: Sequence[MinimalPair], texts: Sequence[str], what: str) -> None:
-    """Refuse texts, one a pair, that are as a set in another language than the error types of the pairs."""
+    """Refuse texts, one per pair, that are as a set in another language than the error types of the pairs."""
     found: dict[str, list[str]] = {}
     for pair, text in zip(pairs, texts, strict=True):
         found.setdefault(error_type(pair.phenomenon).language, []).append(text)

@@ -170,7 +170,7 @@ def sample_for_audit(
     seed: int = 0,
     mode: str | None = None,
 ) -> list[dict[str, Any]]:
-    """A random sample of `n` pairs, at most one a sentence, as rows to be judged; the texts are streamed."""
+    """A random sample of `n` pairs, at most one per sentence, as rows to be judged; the texts are streamed."""
     random = stream(seed, f"audit/{type}")
     drawn = (
         (float(random.random()), number, pair)

@@ -1,4 +1,4 @@
-"""How answers are judged: one package a method, and one line here."""
+"""How answers are judged: one package per method, and one line here."""
 
 # One line of help for each command. Nothing is imported here: `babelscope --help` must be fast.
 BUILT_IN = {

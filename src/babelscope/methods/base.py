@@ -46,7 +46,7 @@ class Method:
     """The items it judges."""
     settings: type[Settings]
     ask: Callable[[Mapping[str, Any], Sequence[Any], Any, int], list[Record]]
-    """(systems by role, items, settings, seed) -> a record an item, in order: what the systems answered, and all
+    """(systems by role, items, settings, seed) -> one record per item, in order: what the systems answered, and all
     of the item that `judge` needs."""
     summarize: Callable[[Sequence[Record], Any, int], list[Row]]
     """(judged records of all items in order, settings, seed) -> rows."""

@@ -92,7 +92,7 @@ def judge_records(method: Method, records: Sequence[Record], settings: Any) -> l
 def _judge_all_answered(
     judge: Callable[[Sequence[Any]], list[Record]], items: Sequence[Item]
 ) -> list[Record]:
-    """One record an item; an item that a system did not answer gets the reason as `unanswered`.
+    """One record per item; an item that a system did not answer gets the reason as `unanswered`.
 
     After such a failure the other items are judged again. Answers of servers are kept, so none is asked for twice.
     """
@@ -240,7 +240,7 @@ def _refuse_shared(cells: Sequence[Cell]) -> None:
                     else f"name a method with a label and its tests = [...] for each {role}"
                 )
                 raise BabelscopeError(
-                    f"{getattr(system, 'name', role)} has a line an item and no sources, so that it cannot be for "
+                    f"{getattr(system, 'name', role)} has one line per item and no sources, so that it cannot be for "
                     f"both {known}; {todo}"
                 )
 

@@ -51,9 +51,9 @@ KEPT = (
         repeat=True,
     ),
     Option("all", "Print every figure, not only a summary.", bool),
-    Option("json", "Print one JSON object a line, and nothing else.", bool),
+    Option("json", "Print one JSON object per line, and nothing else.", bool),
     Option("out", "A run folder, to keep and resume a run.", Path, metavar="FOLDER"),
-    writes("records", "Write a JSON object an item there."),
+    writes("records", "Write one JSON object per item there."),
     writes("annotate", "Write a blind queue for annotators there, see `babelscope annotate`."),
     Option(
         "annotate-n",

@@ -1,4 +1,4 @@
-"""Likelihood of references under a system: log-probability a token, and perplexity."""
+"""Likelihood of references under a system: log-probability per token, and perplexity."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class LikelihoodSettings(Settings):
     """Score every reference of an item, or its first only."""
 
 
-# --- Likelihood of references under a system: log-probability a token, and perplexity ------------------------------
+# --- Likelihood of references under a system: log-probability per token, and perplexity ------------------------------
 
 
 def ask(
     systems: Mapping[str, Scores], items: Sequence[ParallelSentence], settings: LikelihoodSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: its source, and each reference with its tokens and their log-probabilities."""
+    """One record per item: its source, and each reference with its tokens and their log-probabilities."""
     chosen = [item.references[: 1 if settings.references == "first" else None] for item in items]
     pairs = [
         (item.question, text) for item, references in zip(items, chosen, strict=True) for text in references
@@ -66,7 +66,7 @@ def ask(
 
 
 def judge(records: Sequence[Record], _settings: LikelihoodSettings) -> list[Record]:
-    """Each record with `logprob`, nats a token over its references; null if one has an impossible token."""
+    """Each record with `logprob`, nats per token over its references; null if one has an impossible token."""
     judged = []
     for record in records:
         logs = [each for reference in record["references"] for each in reference["logprobs"]]
@@ -75,7 +75,7 @@ def judge(records: Sequence[Record], _settings: LikelihoodSettings) -> list[Reco
 
 
 def summarize(records: Sequence[Record], _settings: LikelihoodSettings, _seed: int) -> list[Row]:
-    """Log-probability a token over all references, in nats with EOS counted, and the perplexity it makes.
+    """Log-probability per token over all references, in nats with EOS counted, and the perplexity it makes.
 
     A reference with an impossible token (probability 0) has no finite score: it is left out and counted
     as `infinite`, since with it every mean would be minus infinity.
@@ -150,7 +150,7 @@ def _sums_of_both(ours: Record, theirs: Record) -> tuple[float, float, float, fl
 
 METHOD = Method(
     name="likelihood",
-    summary="log-probability a token, and perplexity, of the references",
+    summary="log-probability per token, and perplexity, of the references",
     kind=ParallelSentence,
     settings=LikelihoodSettings,
     ask=ask,
@@ -223,7 +223,7 @@ def _lines(record: Record) -> list[Line]:
 
 _READING = (
     "The system is given the reference word by word and says how likely each next token (a word or a piece of "
-    "one) is. Log-probability is the mean of the natural logarithms, in nats a token, end of sentence included. "
+    "one) is. Log-probability is the mean of the natural logarithms, in nats per token, end of sentence included. "
     "Perplexity is the same told as a number of equally good choices.",
     "Figures of systems with different vocabularies cannot be compared: their tokens differ.",
 )
@@ -235,14 +235,14 @@ def section(group: Group) -> Section:
         title="Likelihood: how surprising references are",
         question="How likely does the system find translations that a person wrote?",
         reading=_READING,
-        measure="log-probability a token of the references",
+        measure="log-probability per token of the references",
         colors="surprise",
         order=50,
         findings=findings(group),
         caveats=caveats(group),
         pictures=pictures(group),
         tables=every_figure(group),
-        measures={"logprob": Measure("log-probability a token of the references", "nats a token")},
+        measures={"logprob": Measure("log-probability per token of the references", "nats per token")},
     )
 
 

@@ -229,7 +229,7 @@ NOTES = ("truncated", "unfinished")
 def translated_records(
     system: Any, items: Sequence[ParallelSentence | SourceSentence], beam: int
 ) -> list[Record]:
-    """A record a sentence: its source, its references, and the system's 1-best translation."""
+    """One record per sentence: its source, its references, and the system's 1-best translation."""
     answers = ask_translate(system, [item.question for item in items], beam=beam)
     return [
         {

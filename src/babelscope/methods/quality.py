@@ -97,7 +97,7 @@ def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: Qu
 
 
 def summarize(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
-    """A row a metric: the corpus score on the metric's own scale."""
+    """One row per metric: the corpus score on the metric's own scale."""
     counts = {**answer_counts(records), "references": sum(len(record["references"]) for record in records)}
     rows = []
     for name in settings.metric:
@@ -160,7 +160,7 @@ def ask(
     settings: QualitySettings,
     _seed: int,
 ) -> list[Record]:
-    """A record a sentence, with its translation."""
+    """One record per sentence, with its translation."""
     return translated_records(systems["system"], items, settings.beam)
 
 
@@ -235,7 +235,7 @@ def caveats(group: Group) -> list[Caveat]:
 
 
 def pictures(group: Group) -> list[Picture]:
-    """A forest plot for each metric, a line a system."""
+    """A forest plot for each metric, one line per system."""
     found = grouped(
         (row.name, (column.name, row))
         for column in group.columns

@@ -201,7 +201,7 @@ def keys(group: Group) -> list[Key]:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """A column a system: its heading, which rows are of it, and how these are shown."""
+    """One column per system: its heading, which rows are of it, and how these are shown."""
 
     heading: str
     fits: Callable[[Row], bool]
@@ -278,7 +278,7 @@ def in_short(estimate: Estimate) -> str:
 
 
 def every_figure(group: Group) -> list[Table]:
-    """A line a figure, for methods whose figures we do not know."""
+    """One line per figure, for methods whose figures we do not know."""
     found = rows_by_figure(group)
     labels = list(dict.fromkeys(name for (_, labeled), _ in found for name, _ in labeled))
     lines = [

@@ -1,4 +1,4 @@
-"""Draw one figure of systems against another as SVG, a point a system (figure 5 of the conditioning paper)."""
+"""Draw one figure of systems against another as SVG, one point per system (figure 5 of the conditioning paper)."""
 
 from __future__ import annotations
 

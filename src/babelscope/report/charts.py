@@ -267,7 +267,7 @@ def _entries(keys: Sequence[Key], series: Series) -> list[Entry]:
 
 
 def forest(chart: Forest, title: str, series: Series) -> Markup:
-    """A forest plot: one row a group; names stand on the left, or above the row if they are long."""
+    """A forest plot: one row per group; names stand on the left, or above the row if they are long."""
     form = FORMATS[chart.unit]
     longest = max((len(name) for name, _ in chart.groups), default=0)
     above = longest > _SHORT

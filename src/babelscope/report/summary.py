@@ -199,7 +199,7 @@ def _cut_table(figures: Sequence[_Figure], which: str, width: int, room: int) ->
 
 
 def _table(figures: Sequence[_Figure], width: int) -> list[str]:
-    """A line a figure; test set and method only where there are several."""
+    """One line per figure; test set and method only where there are several."""
     if not figures:
         return []
     cells = [(each.shown.group, each.headline) for each in figures]

@@ -414,5 +414,5 @@ def quality(systems: Systems, tests: Tests, **settings: Any) -> Result:
 
 
 def likelihood(systems: Systems, tests: Tests, **settings: Any) -> Result:
-    """Log-probability a token, and perplexity, of a test set's references under each system."""
+    """Log-probability per token, and perplexity, of a test set's references under each system."""
     return run_method("likelihood", systems, tests, **settings)

@@ -23,7 +23,7 @@ _DIRECTION = {"better"}
 
 @dataclass(frozen=True, slots=True)
 class SystemTable:
-    """A line a system, from one or several tables and runs."""
+    """One line per system, from one or several tables and runs."""
 
     cells: Mapping[str, Mapping[str, str]]
     """System -> column -> what stands there."""

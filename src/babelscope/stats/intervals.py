@@ -276,7 +276,7 @@ def perplexity(nats_a_token: Estimate) -> Estimate:
     def convert(mean: float) -> float:
         try:
             return math.exp(-mean)
-        except OverflowError:  # below -709 nats a token it is infinite for any purpose
+        except OverflowError:  # below -709 nats per token it is infinite for any purpose
             return math.inf
 
     return nats_a_token.converted(convert)

@@ -48,7 +48,7 @@ class Regression:
 
 
 def regress(outcome: Sequence[float], variables: Mapping[str, Sequence[float]]) -> Regression:
-    """Ordinary least squares of `outcome` on `variables`, one value a system each, with 95 % intervals.
+    """Ordinary least squares of `outcome` on `variables`, one value per system each, with 95 % intervals.
 
     Table 3: outcome the minimum accuracy, variables BLEU and a 0/1 variable for distilled students.
     """

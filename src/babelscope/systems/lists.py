@@ -198,7 +198,7 @@ def _jsonl(file: ListFile, _scores: str) -> Iterator[Entry]:
 
 
 def _vllm(file: ListFile, _scores: str) -> Iterator[Entry]:
-    """vLLM's RequestOutput as JSON, one a sentence in the order of the test set."""
+    """vLLM's RequestOutput as JSON, one per sentence in the order of the test set."""
     for number, (place, record) in enumerate(_objects(file)):
         for output in _list(record, "outputs", place):
             if not isinstance(output, dict):
@@ -213,7 +213,7 @@ def _vllm(file: ListFile, _scores: str) -> Iterator[Entry]:
 
 
 def _ctranslate2(file: ListFile, scores: str) -> Iterator[Entry]:
-    """CTranslate2's TranslationResult as JSON, one a sentence in the order of the test set."""
+    """CTranslate2's TranslationResult as JSON, one per sentence in the order of the test set."""
     if scores != "total":
         raise BabelscopeError(
             f"{file.place}: CTranslate2 divides its scores by the length unless it is told length_penalty=0; say "

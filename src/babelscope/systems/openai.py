@@ -344,11 +344,11 @@ class OpenAIServer:
         beam: int = 5,  # noqa: ARG002 (the protocol's; these servers decode greedily at temperature 0)
         n_best: int = 1,
     ) -> list[list[Scored]]:
-        """One translation a source, at temperature 0."""
+        """One translation per source, at temperature 0."""
         sources = sources_of(questions)
         check_texts(sources, what="source")
         if n_best != 1:
-            raise BabelscopeError(f"openai: gives one translation a source, but n_best={n_best} was asked")
+            raise BabelscopeError(f"openai: gives one translation per source, but n_best={n_best} was asked")
         bodies = [self._chat(self._messages(source)) for source in sources]
         answers = self._ask("chat/completions", bodies, self._message)
         asked = [((as_question(each), None), answer) for each, answer in zip(questions, answers, strict=True)]

@@ -85,7 +85,7 @@ _BUILT_IN = (
     Scheme(
         "file",
         "babelscope.systems.files:open_file",
-        "translations in a file, a line a source (n-best: tab-separated)",
+        "translations in a file, one line per source (n-best: tab-separated)",
         "file:output.de?source=input.en",
         frozenset({"translate"}),
         stored=True,

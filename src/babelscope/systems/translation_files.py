@@ -62,7 +62,7 @@ def _pairs(lines: Sequence[str], path: str | Path) -> list[Given]:
 
 
 def read_log(path: str | Path) -> list[Given]:
-    """A log of pattern matching: a JSON object a line, by its own names or ours."""
+    """A log of pattern matching: one JSON object per line, by its own names or ours."""
     rows = read_json_lines(path)
     return [_from_log(record, place) for place, record in rows if "unanswered" not in record]
 
@@ -121,7 +121,7 @@ def find_lines(
 def alternatives(lines: Sequence[str], form: str, where: str) -> list[list[str]]:
     """The translations of each source, best first.
 
-    plain: a line a source. tsv: the same, alternatives separated by tabs. moses: see `moses_lists`; its scores are
+    plain: one line per source. tsv: the same, alternatives separated by tabs. moses: see `moses_lists`; its scores are
     weighted features, not log-probabilities of tokens, and are left out.
     """
     if form == "tsv":

@@ -91,7 +91,7 @@ _BUILT_IN = (
     Format(
         "sentences",
         f"{_READERS}:read_sentence_pairs",
-        "pairs of sentences in one language, as BLiMP has them: sentence_good, sentence_bad, as JSON, one a line",
+        "pairs of sentences in one language, as BLiMP has them: sentence_good, sentence_bad, as JSON, one per line",
         "sentences:adjunct_island.jsonl?continued=yes",
         ("continued",),
     ),

@@ -63,7 +63,7 @@ def read_mucow(prefix: str | Path, *, all: bool = False, paper_cues: bool = Fals
 
 
 def read_keys(path: str | Path) -> list[Key]:
-    """Read the keys of a suite, one a line."""
+    """Read the keys of a suite, one per line."""
     keys = []
     for number, line in enumerate(read_lines(path, keep_separators=True), 1):
         columns = line.split("\t")

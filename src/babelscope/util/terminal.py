@@ -198,7 +198,7 @@ def _folded(cells: _Cells, sizes: Sequence[int], right: Container[int], width: i
         if pieces is not None:
             columns = [[*kept, *(first + place for place in piece)] for piece in pieces]
             found.append(_stacked(cells, moved, columns, right, width))
-    # A column that is too wide by itself is text: a line a cell, wrapped.
+    # A column that is too wide by itself is text: one line per cell, wrapped.
     return min(found, key=len) if found else _listed(cells, sizes, right, width)
 
 

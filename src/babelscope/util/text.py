@@ -445,7 +445,7 @@ def parallel_rows(
         yield number, row
 
 
-# --- Strict JSON from files, bounded in size: one object a line or a whole document --------------------------------
+# --- Strict JSON from files, bounded in size: one object per line or a whole document --------------------------------
 
 
 # Integers of more digits overflow a float.
@@ -456,7 +456,7 @@ LocatedRecord = tuple[str, Mapping[str, Any]]
 
 
 def read_json_lines(path: str | Path, *, most: int | None = None) -> Iterator[LocatedRecord]:
-    """Yield the JSON objects of a file, one a line; `most` as for `bounded_lines`."""
+    """Yield the JSON objects of a file, one per line; `most` as for `bounded_lines`."""
     with open_to_read(path) as file:
         yield from json_lines(file, path, most=most)
 

@@ -1,4 +1,4 @@
-"""The test-set format `parrot:FILE`: a line a sentence, with its domain, source and reference between tabs."""
+"""The test-set format `parrot:FILE`: one line per sentence, with its domain, source and reference between tabs."""
 
 from __future__ import annotations
 

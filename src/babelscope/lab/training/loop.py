@@ -378,7 +378,7 @@ class TrainingRun:
         self.history: list[list[float]] = []
         """(step, training loss, development loss, and the metric that selects, if any) at each measurement."""
         self.dev_loss = math.nan
-        """Development loss of the finished network, in nats a token without label smoothing."""
+        """Development loss of the finished network, in nats per token without label smoothing."""
         self.dev_score: Estimate | None = None
         """The metric of the finished network that selected it, if it was not the loss."""
 
@@ -461,7 +461,7 @@ class TrainingRun:
             self.epoch, self.position = self.epoch + 1, 0
 
     def _learn(self, batches: Sequence[Batch]) -> float:
-        """Take one step on all tokens of some batches; return the loss before it, in nats a token."""
+        """Take one step on all tokens of some batches; return the loss before it, in nats per token."""
         self.step += 1
         self.network.train()
         self.network.zero_grad()
@@ -531,7 +531,7 @@ class TrainingRun:
 
     @torch.no_grad()
     def measure_loss(self) -> float:
-        """Cross-entropy on the development text in nats a token, without label smoothing, in float32."""
+        """Cross-entropy on the development text in nats per token, without label smoothing, in float32."""
         self.network.eval()
         total, count = 0.0, 0
         for numbers in self.dev.batches(self.settings.batch_tokens):

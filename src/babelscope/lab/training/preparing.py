@@ -83,7 +83,7 @@ def _as_ranges(numbers: Sequence[int]) -> str:
 
 
 def usual_ratio(pairs: Sequence[tuple[str, str]], counts: Sequence[tuple[int, int]]) -> float:
-    """Target words a source word, in the median of some pairs; 1 where both sides have spaces between words.
+    """Target words per source word, in the median of some pairs; 1 where both sides have spaces between words.
 
     Characters of one language are no words of another, so that their numbers are not alike in any good pair.
     """
@@ -118,7 +118,7 @@ class Preparation:
     longest: int = 250
     """Most words on a side."""
     alignment: float = -6.0
-    """Least mean log-probability of a pair's best alignment, in nats a target word."""
+    """Least mean log-probability of a pair's best alignment, in nats per target word."""
     align_pairs: int = 100_000
     """Pairs that alignments are learned from, drawn evenly from those that passed the filters before."""
     duplicates: Key = "pair"
@@ -226,7 +226,7 @@ class Tally:
         self._removed = removed
         self._draw = random.Random(plan.seed)
         self.usual = 1.0
-        """Target words a source word that are usual."""
+        """Target words per source word that are usual."""
 
     def remove(self, name: Filter, pair: Pair, why: str) -> None:
         count = self.counts[name]

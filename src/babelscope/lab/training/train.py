@@ -193,7 +193,7 @@ def write_card(card: dict[str, Any], folder: Path) -> None:
         ("target tokens seen", f"{card['tokens']:,} in {card['epochs']} epochs"),
         (
             "dev loss",
-            f"{card['dev_loss']:.4f} nats a token on {card['dev_pairs']:,} pairs, "
+            f"{card['dev_loss']:.4f} nats per token on {card['dev_pairs']:,} pairs, "
             f"{card['dev_pairs_in_training']:,} of them in the training text, too",
         ),
         ("time", f"{clock(card['seconds'])} with {card['threads']} threads"),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from babelscope.testsets.items import TestSet
 
 
-# --- The tables of `babelscope challenge`: one table a metric, one line a subset and system ------------------------
+# --- The tables of `babelscope challenge`: one table per metric, one line a subset and system ------------------------
 
 
 NAMES = {
@@ -211,7 +211,7 @@ def _names(rows: Iterable[Row], label: str) -> list[str]:
 
 
 def _by_corpus(own: Sequence[Row], metric: str) -> Table:
-    """Table 4, of RIBES table 6: a line a phenomenon, a column a system and corpus."""
+    """Table 4, of RIBES table 6: one line per phenomenon, one column per system and corpus."""
     shown, tests = short_names(own), _names(own, "tests")
     columns = [(system, each) for system in shown for each in tests or [""]]
     cells = []
@@ -242,7 +242,7 @@ def _cell(row: Row | None, metric: str) -> Sized:
 
 
 def _by_distance(own: Sequence[Row], rows: Sequence[Row], metric: str) -> Table:
-    """Table 5: a line a system, corpus and phenomenon, a column a minimum number of words between."""
+    """Table 5: one line per system, corpus and phenomenon, a column a minimum number of words between."""
     shown, several = short_names(own), len(_names(own, "tests")) > 1
     lexical = [row for row in own if row.labels.get("unit") == WORDS_BETWEEN]
     distances = sorted({int(row.labels["min_distance"]) for row in lexical})

@@ -211,7 +211,7 @@ class ChallengeSettings(Settings):
     }
 
     protocol: Literal["checked", "paper"] = "checked"
-    """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences a set, controls drawn from all
+    """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences per set, controls drawn from all
     sentences, unless said otherwise."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bleu", "chrf", "ribes")
     """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased; or any other metric."""

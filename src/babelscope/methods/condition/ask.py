@@ -40,7 +40,7 @@ _TEXT_NAMES = {"source": "source with a cue", "target": "translation"}
 def ask(
     systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: ConditionSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: its translation, and how the evaluator scores it under every source with a cue."""
+    """One record per item: its translation, and how the evaluator scores it under every source with a cue."""
     system, evaluator = systems["system"], systems["evaluator"]
     if "item_scores" in capabilities(evaluator):
         return _records_of_stored_scores(system, evaluator, items, settings)

@@ -385,14 +385,14 @@ COMMAND = JudgingCommand(
         dataclasses.replace(
             reads(
                 "translations",
-                "Translations instead of a system: a line an item, plain or `source ||| translation`.",
+                "Translations instead of a system: one line per item, plain or `source ||| translation`.",
             ),
             not_with=("rejudge",),
         ),
         dataclasses.replace(
             reads(
                 "scores",
-                "Instead of an evaluator: best correct and best incorrect log score, a line an item.",
+                "Instead of an evaluator: best correct and best incorrect log score, one line per item.",
             ),
             not_with=("rejudge",),
         ),

@@ -149,7 +149,7 @@ COMMAND = JudgingCommand(
         ),
         Option(
             "table",
-            "Print a table for papers, as Markdown: a line a phenomenon, a column a system.",
+            "Print a table for papers, as Markdown: one line per phenomenon, one column per system.",
             bool,
             not_with=("all",),
         ),
@@ -174,7 +174,7 @@ COMMAND = JudgingCommand(
 )
 
 
-# --- The layout of the paper's table 1: a line a phenomenon and reference kind -------------------------------------
+# --- The layout of the paper's table 1: one line per phenomenon and reference kind -------------------------------------
 
 
 _MEASURES = {"discrepancy": "discrepancy", "accuracy": "accuracy %", "generated_errors": "generated errors %"}
@@ -206,7 +206,7 @@ def _told(headings: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def layout(rows: Sequence[Row], seed_groups: Sequence[str] = ()) -> Table:
-    """A column a measure and system: value [95 % interval], or mean ± sd over a group's seeds."""
+    """One column per measure and system: value [95 % interval], or mean ± sd over a group's seeds."""
     systems = list(dict.fromkeys(str(row.labels["system"]) for row in rows if measure_of(row)))
     alone = [name for name in systems if not any(fnmatchcase(name, group) for group in seed_groups)]
     lines = sorted(

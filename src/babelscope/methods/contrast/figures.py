@@ -143,7 +143,7 @@ _HEADINGS = ("n", "forced %", "own output %", "excess %")
 
 
 def overview(group: Group, *, lead: bool = True) -> Table:
-    """A line an error type: forced choice, own translations, excess errors, and how to read them together."""
+    """One line per error type: forced choice, own translations, excess errors, and how to read them together."""
     several = len(group.columns) > 1
     found = [
         (column.name, each)

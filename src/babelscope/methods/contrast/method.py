@@ -332,7 +332,7 @@ NO_VARIANT = (
 def ask(
     systems: Mapping[str, Any], items: Sequence[MinimalPair], settings: ContrastSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: token log-probabilities of every variant, and of the 1-best where it is needed."""
+    """One record per item: token log-probabilities of every variant, and of the 1-best where it is needed."""
     system = systems["system"]
     if "item_scores" in capabilities(system):
         return _records_of_stored_scores(system, items, settings)

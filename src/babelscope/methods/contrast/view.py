@@ -211,7 +211,7 @@ def _against_discrepancy(group: Group) -> list[Picture]:
     return [
         Picture(
             "Accuracy against discrepancy",
-            Scatter(dots, "discrepancy, nats a token", "accuracy in forced choice", legend, y_most=1.0),
+            Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", legend, y_most=1.0),
             "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
             "system would write itself, and the less its accuracy says about free translation. "
             f"Shapes tell whose references the pairs were made from: {', '.join(kinds)}.",

@@ -94,7 +94,7 @@ def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: st
     """Run the detectors `names` of the language `code` on each record with `references` and `best`.
 
     The fields are those of pairs by error type, for every detector that applies to the source. What a detector
-    finds is measured on variants of the references with the error put in, one a reference (`variants`).
+    finds is measured on variants of the references with the error put in, one per reference (`variants`).
     """
     reader = _Reader()
     found: list[Record] = []
@@ -242,7 +242,7 @@ def ask(
     settings: ErrorsSettings,
     _seed: int,
 ) -> list[Record]:
-    """A record an item: its texts, and what the system writes itself (`best`)."""
+    """One record per item: its texts, and what the system writes itself (`best`)."""
     system = systems["system"]
     with relocate_errors(lambda what, number: f"item {items[number - 1].id}: {what}"):
         answers = ask_translate(system, [item.question for item in items], beam=settings.beam)

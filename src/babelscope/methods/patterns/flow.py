@@ -45,7 +45,7 @@ def read_queries(spec: str) -> dict[str, Forms]:
         return QUERIES.find(name)(rest)
     found = parse_json(read_bytes(spec), spec)
     if not isinstance(found, dict) or not all(isinstance(each, dict) for each in found.values()):
-        raise BabelscopeError(f"{spec} must be an object of queries, one a word")
+        raise BabelscopeError(f"{spec} must be an object of queries, one per word")
     queries = {}
     for word, record in found.items():
         try:

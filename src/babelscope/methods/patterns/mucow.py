@@ -119,7 +119,7 @@ COMMAND = JudgingCommand(
 def ask(
     systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: MucowSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: its translation, its lemmas and its earlier verdict where files have them."""
+    """One record per item: its translation, its lemmas and its earlier verdict where files have them."""
     for item in items:
         if not all(isinstance(item.extra.get(name), list) for name in ("lemmas", "wrong_lemmas")):
             raise BabelscopeError(

@@ -124,7 +124,7 @@ COMMAND = JudgingCommand(
 def ask(
     systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: WinomtSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: its translation, the alignment links to source words, and its stereotype."""
+    """One record per item: its translation, the alignment links to source words, and its stereotype."""
     for item in items:
         index, occupation = item.extra.get("index"), item.extra.get("occupation")
         if not isinstance(index, int) or not isinstance(occupation, str) or item.gold not in GENDERS[:3]:

@@ -289,7 +289,7 @@ def _judged(number: int, record: Record, known: Mapping[str, Any]) -> Truth:
 def ask_pairs(
     systems: Mapping[str, Any], items: Sequence[MinimalPair], settings: ContrastAnswersSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: what the system answered about the right translation beside each variant, in both orders."""
+    """One record per item: what the system answered about the right translation beside each variant, in both orders."""
     asked = [item for item in items if item.can_be_asked]
     choices = [({"source": each.source}, each.correct, other) for each in asked for other in each.contrastive]
     answers = iter(ask_both_orders(systems["system"], settings.prompt, choices))
@@ -323,7 +323,7 @@ def ask_senses(
     settings: ConditionAnswersSettings,
     _seed: int,
 ) -> list[Record]:
-    """A record an item: its translation, and which sources with a cue the evaluator says that it renders."""
+    """One record per item: its translation, and which sources with a cue the evaluator says that it renders."""
     translated = translations_or_reasons(systems["system"], items, settings)
     reasons = [_reason_for_none(item, each) for item, each in zip(items, translated, strict=True)]
     texts = ["" if isinstance(each, str) else each.text for each in translated]

@@ -99,7 +99,7 @@ def scales(settings: Iterable[Any]) -> Table:
 def _table(
     title: str, label: str, groups: Mapping[str, Sequence[Row]], columns: Mapping[str, _Column]
 ) -> Table:
-    """A line a group, with n beside figures and the searches that were not resolved."""
+    """One line per group, with n beside figures and the searches that were not resolved."""
     lines = []
     for name, rows in groups.items():
         found = [_largest(rows, column) for column in columns.values()]
@@ -145,7 +145,7 @@ def seconds_table(timed: Mapping[tuple[str, str], tuple[float, int]], rows: Sequ
         spent = expansions.get(system) if what.startswith("exact") else None
         expanded = "–" if spent is None else _estimate(spent, 1, 1)
         lines.append([system, what, str(asked), f"{seconds / asked:.4g}", expanded])
-    headings = ["system", "what", "n", "seconds a sentence", "expansions a sentence"]
+    headings = ["system", "what", "n", "seconds per sentence", "expansions per sentence"]
     return [Table("Cost, timed once in this command", headings, lines, 2)] if lines else []
 
 
@@ -289,7 +289,7 @@ COMMAND = JudgingCommand(
             metavar="REGION=FILE",
             repeat=True,
         ),
-        reads("reference", "References for --nbest, a line a sentence."),
+        reads("reference", "References for --nbest, one line per sentence."),
         reads("source", "Their sources, if they are known."),
         Option(
             "cases",

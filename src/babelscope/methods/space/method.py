@@ -178,7 +178,7 @@ _NOT_SEARCHED = TopK((), exact=False, bound=0.0, mass=0.0, expansions=0, minimum
 def ask(
     systems: Mapping[str, Any], items: Sequence[ParallelSentence], settings: SpaceSettings, seed: int
 ) -> list[Record]:
-    """A record an item: the regions of its hypothesis space, each hypothesis with its log-probability."""
+    """One record per item: the regions of its hypothesis space, each hypothesis with its log-probability."""
     system = systems["system"]
     if "regions" in capabilities(system):
         return _ask_lists(system, items, settings)

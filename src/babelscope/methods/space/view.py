@@ -215,7 +215,7 @@ def _sweep(group: Group) -> list[Picture]:
             "sentences",
             "percent",
         ),
-        "beam_logprob": ("Log-probability over the size of the beam", "nats a sentence", "plain"),
+        "beam_logprob": ("Log-probability over the size of the beam", "nats per sentence", "plain"),
         "beam_length_ratio": ("Length ratio over the size of the beam", "length ratio", "plain"),
     }
     found = []
@@ -429,7 +429,7 @@ def over(rows: Sequence[Row]) -> list[Headline]:
     more = headlines(
         ("most probable is empty", one(rows, "empty_mode", view="tokens"), "percent"),
         ("kQRG, beam minus top", one(rows, "beam_minus_exact", measure="kqrg"), "plain"),
-        ("entropy, nats a token", one(rows, "entropy", of="token"), "plain"),
+        ("entropy, nats per token", one(rows, "entropy", of="token"), "plain"),
         ("overconfidence in tokens", one(rows, "overconfidence"), "plain"),
     )
     return [*gains, *more]
@@ -553,7 +553,7 @@ def _sureness(group: Group) -> tuple[Figures, ...]:
 
     return (
         Figures(
-            "entropy, nats a token", lambda row: (row.name, row.labels.get("of")) == ("entropy", "token")
+            "entropy, nats per token", lambda row: (row.name, row.labels.get("of")) == ("entropy", "token")
         ),
         Figures(
             "nats a translation", lambda row: (row.name, row.labels.get("of")) == ("entropy", "translation")

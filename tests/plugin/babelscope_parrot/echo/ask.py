@@ -14,7 +14,7 @@ from babelscope_parrot.echo.settings import EchoSettings
 def ask(
     systems: Mapping[str, Any], items: Sequence[ParallelSentence], settings: EchoSettings, _seed: int
 ) -> list[Record]:
-    """A record an item: its source, and the translation. A field such as `domain` is carried by itself."""
+    """One record per item: its source, and the translation. A field such as `domain` is carried by itself."""
     answers = ask_translate(systems["system"], [item.question for item in items], beam=settings.beam)
     return [
         {"source": item.source, "translation": best.text}
