@@ -50,8 +50,8 @@ def compare(
         list[Path] | None,
         typer.Option(
             metavar="FILE.tsv|RUN",
-            help="Regress a figure of the systems on columns of this table, one line per system (column `system`), or on "
-            "figures of a run of `quality`; may be repeated.",
+            help="Regress a figure of the systems on columns of this table, one line per system (column `system`), "
+            "or on figures of a run of `quality`; may be repeated.",
         ),
     ] = None,
     covariate: Annotated[

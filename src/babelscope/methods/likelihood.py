@@ -44,7 +44,7 @@ class LikelihoodSettings(Settings):
     """Score every reference of an item, or its first only."""
 
 
-# --- Likelihood of references under a system: log-probability per token, and perplexity ------------------------------
+# --- Likelihood of references under a system: log-probability per token, and perplexity ----------------------------
 
 
 def ask(

@@ -129,7 +129,7 @@ def _by_evaluator(group: Group) -> Iterator[tuple[str, dict[str, Column]]]:
 def seeds_table(
     group: Group, headlines: Callable[[Column], Sequence[Headline]], patterns: Sequence[str] = ()
 ) -> Table | None:
-    """Mean and sd over seeds of the figures that matter most, one line per figure and group; None without such groups."""
+    """Mean and sd over seeds of the main figures, one line per figure and group; None without groups."""
     found: dict[str, list[list[str]]] = {}
     several = len({column.cell.evaluator for column in group.columns}) > 1
     for evaluator, columns in _by_evaluator(group):

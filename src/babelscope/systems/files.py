@@ -337,7 +337,7 @@ DIRECTIONS: tuple[Direction, ...] = ("higher", "lower")
 Layout = Literal["auto", "blocks", "interleaved", "columns"]
 LAYOUTS: tuple[Layout, ...] = ("auto", "blocks", "interleaved", "columns")
 """blocks: scores of all correct targets, then those of all others (DistilLingEval). interleaved: item by item, the
-correct one first (MuCoW). columns: one line per item, tabs between the correct one, the others and, if it is known, the
+correct one first (MuCoW). columns: one line per item, tabs between the correct one, the others and, if known, the
 1-best; or the item's id, the correct one and the other. auto: columns if there are tabs, else what `lines` says."""
 
 

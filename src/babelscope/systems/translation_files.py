@@ -121,7 +121,7 @@ def find_lines(
 def alternatives(lines: Sequence[str], form: str, where: str) -> list[list[str]]:
     """The translations of each source, best first.
 
-    plain: one line per source. tsv: the same, alternatives separated by tabs. moses: see `moses_lists`; its scores are
+    plain: one line per source. tsv: the same, alternatives separated by tabs. moses: see `moses_lists`; scores are
     weighted features, not log-probabilities of tokens, and are left out.
     """
     if form == "tsv":

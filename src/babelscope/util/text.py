@@ -445,7 +445,7 @@ def parallel_rows(
         yield number, row
 
 
-# --- Strict JSON from files, bounded in size: one object per line or a whole document --------------------------------
+# --- Strict JSON from files, bounded in size: one object per line or a whole document ------------------------------
 
 
 # Integers of more digits overflow a float.

@@ -174,7 +174,7 @@ COMMAND = JudgingCommand(
 )
 
 
-# --- The layout of the paper's table 1: one line per phenomenon and reference kind -------------------------------------
+# --- The layout of the paper's table 1: one line per phenomenon and reference kind --------------------------------
 
 
 _MEASURES = {"discrepancy": "discrepancy", "accuracy": "accuracy %", "generated_errors": "generated errors %"}

@@ -289,7 +289,7 @@ def _judged(number: int, record: Record, known: Mapping[str, Any]) -> Truth:
 def ask_pairs(
     systems: Mapping[str, Any], items: Sequence[MinimalPair], settings: ContrastAnswersSettings, _seed: int
 ) -> list[Record]:
-    """One record per item: what the system answered about the right translation beside each variant, in both orders."""
+    """One record per item: how the system chose between the right translation and each variant, in both orders."""
     asked = [item for item in items if item.can_be_asked]
     choices = [({"source": each.source}, each.correct, other) for each in asked for other in each.contrastive]
     answers = iter(ask_both_orders(systems["system"], settings.prompt, choices))
