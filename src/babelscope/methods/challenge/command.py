@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from babelscope.testsets.items import TestSet
 
 
-# --- The tables of `babelscope challenge`: one per metric, one line per subset and system ----------------------------
+# --- The tables of `babelscope challenge`: one per metric, one line per subset and system --------------------------
 
 
 NAMES = {
