@@ -24,7 +24,7 @@ from babelscope.language import parsers
 from babelscope.language.parsers import MODELS, find_model, open_parser, parser_language
 from babelscope.testsets import load, registry
 from babelscope.testsets.registry import SETS
-from babelscope.util import published as downloading
+from babelscope.util import download as downloading
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.published import (
     NamedSet,
