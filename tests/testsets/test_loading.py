@@ -21,7 +21,8 @@ from typing import Any
 import pytest
 
 from babelscope.language import parsers
-from babelscope.language.parsers import MODELS, find_model, open_parser, parser_language
+from babelscope.language.parsers import open_parser, parser_language
+from babelscope.language.published_models import MODELS, find_model
 from babelscope.testsets import load, registry
 from babelscope.testsets.registry import SETS
 from babelscope.util import download as downloading
