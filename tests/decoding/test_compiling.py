@@ -16,12 +16,12 @@ import pathlib, sys, warnings
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
 warnings.simplefilter("always")
-from babelscope.decoding import compiling, kernels
+from babelscope.decoding import kernels
 import numpy as np
 kernels.compact(np.zeros(2), np.zeros(2, np.int64), np.zeros(2, np.int64), -1.0)
-compiling.numba.core.config.reload_config()
+kernels.numba.core.config.reload_config()
 read = [name for name in opened if name.endswith((".nbi", ".nbc", ".yaml"))]
-print(compiling.numba.config.CACHE_DIR, kernels.compact.stats.cache_path, *read, sep="\\n")
+print(kernels.numba.config.CACHE_DIR, kernels.compact.stats.cache_path, *read, sep="\\n")
 """
 
 

@@ -371,7 +371,3 @@ def test_a_changed_description_is_refused(tmp_path: Path, change: dict[str, Any]
     path.write_text(json.dumps({**told, **change}), encoding="utf-8")
     with pytest.raises(BabelscopeError, match="no network of `lab locality`"):
         bs.open_system(f"lab:{tmp_path / 'kept'}")
-
-
-def test_a_plan_of_the_lab_s_own_text_is_stored_as_before() -> None:
-    assert not {"text", "pieces", "dev"} & Plan().as_json().keys()

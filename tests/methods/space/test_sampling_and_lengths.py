@@ -119,7 +119,7 @@ def test_samples_are_drawn_as_is_said() -> None:
     assert "samples are drawn with temperature 0.5, top-p 0.9, epsilon 0.02" in said
     plain = space(toy, ITEMS, k=2, samples=4)
     assert toy.how == [None]
-    assert "temperature" not in plain.signature
+    assert "|temperature:1.0|" in plain.signature
     with pytest.raises(BabelscopeError, match="space: top_p"):
         set_up("space", {"top_p": 0})
 
@@ -356,7 +356,7 @@ def test_it_is_drawn_and_asked_for_only_if_wanted(monkeypatch: pytest.MonkeyPatc
     items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(30)]
     plain = space(toy, items, k=3, samples=4)
     assert not {"entropy", "top_mass", "calibration_error"} & {row.name for row in plain.rows}
-    assert "confidence" not in plain.signature
+    assert "|confidence:false|" in plain.signature
     result = space(toy, items, k=3, samples=4, confidence=True)
     (group,) = result.groups
     titles = [picture.title for picture in pictures(group)]
