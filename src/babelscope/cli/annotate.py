@@ -21,6 +21,7 @@ from babelscope.util.text import shorten
 
 if TYPE_CHECKING:
     from babelscope.annotate.answers import AnswerFile
+    from babelscope.annotate.server import Desk
     from babelscope.methods.queue import Drawn
 
 
@@ -139,18 +140,7 @@ def annotate(
             tokens = {name: secrets.token_urlsafe(24) for name in names}
             at = listener.getsockname()[1]
             urls = {name: f"http://{LOOPBACK}:{at}/{token}/" for name, token in tokens.items()}
-            for name, url in urls.items():
-                path, judged, of = desk.files[name].path, desk.judged(name), len(desk.tasks[name])
-                if as_json:
-                    start = {"url": url, "answers": str(path), "annotator": name}
-                    print_json({**start, "judged": judged, "items": of})
-                    sys.stdout.flush()
-                else:
-                    print(f"{name} has judged {judged} of {of}: {path}\nGo on at {url}")
-            if not as_json:
-                if len(names) > 1:
-                    print("Who has an address judges under its name: give each person theirs only.")
-                print("Ctrl-C ends; every answer is saved at once.", flush=True)
+            _announce(desk, urls, as_json=as_json)
             if open_page and len(names) == 1 and _has_desktop():
                 import webbrowser
 
@@ -205,6 +195,22 @@ def _kept(path: Path, of: Path, draw: Callable[..., Drawn], **chosen: Any) -> Pa
             f"judge the file itself (babelscope annotate {path}), or name another with --queue"
         )
     return path
+
+
+def _announce(desk: Desk, urls: Mapping[str, str], *, as_json: bool) -> None:
+    """Print where each annotator goes on, and how much they have judged."""
+    for name, url in urls.items():
+        path, judged, of = desk.files[name].path, desk.judged(name), len(desk.tasks[name])
+        if as_json:
+            start = {"url": url, "answers": str(path), "annotator": name}
+            print_json({**start, "judged": judged, "items": of})
+            sys.stdout.flush()
+        else:
+            print(f"{name} has judged {judged} of {of}: {path}\nGo on at {url}")
+    if not as_json:
+        if len(urls) > 1:
+            print("Who has an address judges under its name: give each person theirs only.")
+        print("Ctrl-C ends; every answer is saved at once.", flush=True)
 
 
 def _warn(answers: AnswerFile, file: Path) -> None:

@@ -57,24 +57,14 @@ def distill(
         _check_settings(out, settings)  # another process may have used the folder before we had the lock
         data = translations if translations and not (out / DATA).exists() else out / DATA
         made = translate(source, data)
-        unusable = sum(made["origins"]["forward"]["left_out"].values())
-        if made["pairs"] < LEAST_PAIRS:
-            raise BabelscopeError(
-                f"{unusable:,} of {made['pairs'] + unusable:,} translations by {teacher} are unfinished, empty or "
-                f"have special tokens, and a student needs {LEAST_PAIRS}; has the teacher learned enough?"
-            )
+        unusable = _count_unusable(made, teacher)
         dev = (dev_source, dev_target) if dev_source and dev_target else None
         if dev_source and not dev:
             translate(dev_source, data / "dev")
             dev = (data / "dev" / SOURCE, data / "dev" / TARGET)
-        distilled = {
-            "teacher": str(teacher),
-            "teacher_fingerprint": made["models"]["forward"],
-            "source": str(source),
-            "source_sha256": digest,
-            "beam": beam,
-            "unusable": unusable,
-        }
+        known = made["models"]["forward"]
+        distilled = {"teacher": str(teacher), "teacher_fingerprint": known, "source": str(source)}
+        distilled |= {"source_sha256": digest, "beam": beam, "unusable": unusable}
         return train(
             data / SOURCE,
             data / TARGET,
@@ -90,6 +80,17 @@ def distill(
             locked=True,
             origin={"command": command, "distilled": distilled},
         )
+
+
+def _count_unusable(made: Mapping[str, Any], teacher: Path) -> int:
+    """Translations that no student is trained on; refused if too few others are left."""
+    unusable = sum(made["origins"]["forward"]["left_out"].values())
+    if made["pairs"] < LEAST_PAIRS:
+        raise BabelscopeError(
+            f"{unusable:,} of {made['pairs'] + unusable:,} translations by {teacher} are unfinished, empty or "
+            f"have special tokens, and a student needs {LEAST_PAIRS}; has the teacher learned enough?"
+        )
+    return int(unusable)
 
 
 def _command(files: Mapping[str, Path | None], words: Sequence[str], threads: int, device: str) -> str:

@@ -236,8 +236,8 @@ def train(
 
     After a kill, the same call resumes from the last checkpoint and ends with the same weights as a run that was
     never killed (on the same machine with as many threads). Without `dev`, some pairs are held out; with
-    `tokenizer`, the vocabulary of that model folder is used. `origin` goes on the card of a distilled model. One
-    process at a time works in a folder; pass `locked` if the caller holds its lock.
+    `tokenizer`, the vocabulary of that model folder is used. `origin` goes on the card of a distilled model. Pass
+    `locked` if the caller holds the folder's lock.
     """
     where = find_device(device)
     text = read_parallel(source, target)
@@ -247,8 +247,8 @@ def train(
     if shared:
         settings = dataclasses.replace(settings, vocabulary=shared.pad)
         _check_vocabularies(settings, shared, tokenizer, find_tags(text.source))
-    decoder_only = settings.shape.architecture == "llama"
-    prompts = Prompts(settings.languages, settings.prompts) if decoder_only else None
+    is_llama = settings.shape.architecture == "llama"
+    prompts = Prompts(settings.languages, settings.prompts) if is_llama else None
     configuration = {
         "settings": settings.as_json(),
         "data": _digests(text),
@@ -270,8 +270,9 @@ def train(
             _save_pieces(run, tokenizer, out)
             stopped = run.train(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
             save_network(run.finish(), out, half=settings.half)
-            made: dict[str, Any] = {"stopped": stopped, "tokenizer": tokenizer, "origin": origin}
-            card = make_card(run, configuration, text, held, **made)
+            card = make_card(
+                run, configuration, text, held, stopped=stopped, tokenizer=tokenizer, origin=origin
+            )
             write_card(card, out)
         if stopped != "time":  # a run that ran out of time can be resumed with more
             (out / CHECKPOINT).unlink(missing_ok=True)
