@@ -263,25 +263,6 @@ def test_the_published_labels_given_as_answers_have_the_published_kappas(
     assert [(round(row.estimate.value, 6), row.estimate.n) for row in kappas] == [raw, decided]
 
 
-def test_records_edited_by_hand_end_in_a_sentence(queue: Path, babelscope: Babelscope) -> None:
-    answer(queue, {"anna": [RIGHT] * 6})
-    records = queue.with_name("records.jsonl")
-    strange: dict[str, Any]
-    for strange in (
-        {"weight": 10**400},
-        {"verdict": ["correct"]},
-        {"verdict": {}},
-        {"correct": "x"},
-        {"id": [1]},
-    ):
-        rows = [{"id": f"SECRET-{n}", "verdict": "correct", **strange} for n in range(6)]
-        write_items(records, rows)
-        ran = babelscope("agreement", str(queue), "--verdicts", str(records))
-        assert ran.code in (0, 2)
-        assert ran.err.count("\n") == (1 if ran.code else 0)
-        assert "Traceback" not in ran.err
-
-
 def test_many_annotators_are_refused_before_every_two_are_compared(tmp_path: Path) -> None:
     items = write_items(tmp_path / "q.jsonl", [item("assessment", 1)])
     (task,) = read_tasks(items)

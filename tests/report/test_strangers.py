@@ -160,13 +160,6 @@ def test_what_would_steer_or_hide_text_is_nowhere_in_the_page(tmp_path: Path) ->
     assert json.loads(embedded({"a": "\ud800\u202e\U000e0041<"})) == {"a": "\ud800\u202e\U000e0041<"}
 
 
-def test_a_lone_surrogate_is_shown(tmp_path: Path) -> None:
-    folder = contrast_run(tmp_path / "run", 4, systems=["one"])
-    change(folder, "records.jsonl", lambda records: [{**each, "source": "a \udc00 b"} for each in records])
-    text = write_report([folder], tmp_path / "page.html").read_text("utf-8")
-    assert json.loads(Page(text).texts["application/json"][0])["items"][0]["s"] == "a \udc00 b"
-
-
 def test_it_is_shown_in_a_browser(tmp_path: Path, new_page: NewPage) -> None:
     texts = [TRICKY, "שלום, abc 12!", "می\u200cخواهم"]
     folder = contrast_run(

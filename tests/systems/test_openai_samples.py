@@ -24,8 +24,12 @@ from tests.support.toy_fixtures import Babelscope, Ran
 Serve = Callable[[App], Server]
 
 
+def spec(server: Server, more: str = "") -> str:
+    return f"openai:{server.url}/v1#toy?prompt={{text}}&retries=0{more}"
+
+
 def opened(server: Server, more: str = "") -> Any:
-    return open_system(f"openai:{server.url}/v1#toy?prompt={{text}}&backoff=0.01&retries=0{more}")
+    return open_system(spec(server, more))
 
 
 def test_samples_have_the_model_s_frequencies_and_log_probabilities(serve: Serve) -> None:
@@ -208,21 +212,6 @@ def test_spaces_at_the_end_that_a_server_strips_are_not_its_end(serve: Serve) ->
     assert all("without_eos" in each.notes for each in drawn)
 
 
-def test_one_sentence_that_fails_leaves_the_others(serve: Serve) -> None:
-    from babelscope.core.system import Unanswered
-
-    model = ChatModel()
-
-    def app(request: Any) -> Any:
-        if "bad" in json.dumps(request.body["messages"]):
-            return 422, {}, b"no"
-        return model(request)
-
-    with pytest.raises(Unanswered) as raised:
-        ask_sample(opened(serve(app)), ["good", "bad"], n=2, seed=1)
-    assert [question.source for question, _ in raised.value.reasons] == ["bad"]
-
-
 PAIRS = [
     MinimalPair("1", "the house", "das Haus", ("das Boot",), "noun", "human"),
     MinimalPair("2", "a boat", "ein Boot", ("ein Haus", "das Boot"), "noun", "human"),
@@ -244,10 +233,6 @@ def written(path: Path, items: Sequence[Any]) -> str:
     return str(path)
 
 
-def spec(server: Server, more: str = "") -> str:
-    return f"openai:{server.url}/v1#toy?prompt={{text}}&retries=0{more}"
-
-
 def rows(ran: Ran) -> list[dict[str, Any]]:
     assert ran.code == 0, ran.err
     return [json.loads(line) for line in ran.out.splitlines()]
@@ -255,17 +240,6 @@ def rows(ran: Ran) -> list[dict[str, Any]]:
 
 def by_boat(prompt: str) -> str:
     return "B" if "Translation B: das Boot" in prompt or "Text B: the animal" in prompt else "A"
-
-
-def test_contrast_by_prompt_log_probabilities(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
-    tests = written(tmp_path / "pairs.jsonl", PAIRS)
-    system = spec(serve(ChatModel()), "&logprobs=vllm")
-    first = rows(babelscope("contrast", "--system", system, "--tests", tests, "--json"))[0]
-    assert (first["name"], first["method"], first["n"]) == ("all", "contrast", 3)
-    assert (first["end_unscored"], first["unfinished"]) == (3, 0), "no end of sentence is told"
-    told = " ".join(babelscope("contrast", "--system", system, "--tests", tests).out.split())
-    assert "3 items have scores without the end of the sentence" in told
-    assert "eos=</s>" in told
 
 
 def test_contrast_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
@@ -308,19 +282,6 @@ def test_a_model_that_always_gives_one_letter_has_no_error_rate(
     assert "50.0 %" not in told
     assert "12 items without a decision" in told
     assert "Position bias" in told
-
-
-def test_condition_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
-    system, tests = spec(serve(ChatModel(choose=by_boat))), written(tmp_path / "bats.jsonl", BATS)
-    asked = ("condition", "--system", system, "--evaluator", system, "--tests", tests)
-    refused = babelscope(*asked)
-    assert refused.code == 2
-    assert "it can be asked in words: --by-answer" in refused.err
-    Path("question").write_text("{translation}? A or B?\nText A: {first}\nText B: {second}")
-    first = rows(babelscope(*asked, "--by-answer", "--question", "question", "--ties", "wrong", "--json"))[0]
-    assert (first["method"], first["name"], first["n"]) == ("condition_answers", "answer_accuracy", 2)
-    assert (first["correct"], first["wrong"]) == (1, 1)
-    assert "undecided:wrong" in first["signature"]
 
 
 def test_figures_by_answer_and_by_likelihood_are_never_compared(
@@ -405,17 +366,11 @@ def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_pa
     assert "has no log-probabilities to weigh candidates by" in refused.err
 
 
-SPOILT_SAMPLES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "positive": (lambda choice: choice["logprobs"]["content"][0].update(logprob=0.5), "at most 0"),
-    "truncated": (lambda choice: choice.update(finish_reason="content_filter"), "not drawn to its end"),
-}
-
-
-@pytest.mark.parametrize("name", SPOILT_SAMPLES)
+@pytest.mark.parametrize("name", ["positive", "no content"])
 def test_bad_samples_leave_their_sentence_out(
     serve: Serve, babelscope: Babelscope, tmp_path: Path, name: str
 ) -> None:
-    spoil, told = SPOILT_SAMPLES[name]
+    spoil, told = SPOILT[name]
     good, bad = ChatModel(), ChatModel(spoil=spoil)
     server = serve(lambda request: (bad if "house" in json.dumps(request.body) else good)(request))
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)

@@ -12,9 +12,8 @@ import torch
 
 import babelscope as bs
 from babelscope.core.system import Budget, Reply
-from babelscope.methods.prompted_choice.method import BETTER, fill, letter_of
 from babelscope.systems.registry import open_system
-from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence, TestSet
+from babelscope.testsets.items import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import CHAT, SOURCES, TARGETS, build_causal
 from tests.support.toy_fixtures import Babelscope
@@ -140,19 +139,6 @@ def test_the_mode_is_more_probable_than_beam_and_samples(folder: Path) -> None:
         assert answer.found[0].total >= max(ended, default=-math.inf) - 1e-4
 
 
-def test_every_method_works_on_it(folder: Path) -> None:
-    system = opened(folder)
-    parallel = [ParallelSentence(str(n), source, ("die Katze",)) for n, source in enumerate(CATS)]
-    found = bs.space(system, parallel, k=2, samples=3, mbr_samples=3, budget_expansions=30)
-    assert {"empty_mode", "krg", "kqrg"} <= {row.name for row in found.rows}
-    pairs = [MinimalPair("1", "the cat", "die Katze", ("das Katze",), "np_agreement", "human")]
-    assert bs.contrast(system, pairs, detect_in_output="no").records[0]["verdict"] in ("correct", "wrong")
-    cued = AmbiguousSource("1", "the cat", ("the young cat",), ("the old cat",), "c", translation="die Katze")
-    result = bs.condition(None, system, [cued])
-    assert result.records[0]["under_correct"][0]["total"] < 0
-    assert bs.likelihood(system, parallel).rows[0].estimate.value < 0
-
-
 QUESTIONS = ["which?", "A or B?\n\nSay it."]
 
 
@@ -206,10 +192,3 @@ def test_condition_by_answer_counts_what_is_no_answer(babelscope: Babelscope, tm
     given = next(row for row in rows if row["name"] == "answer_given")
     assert given["value"] == 0
     assert given["neither"] + given["cut"] + given["refused"] == 8
-
-
-def test_lab_llm_answers_nothing_usable() -> None:
-    replies = open_system("lab:llm").reply(
-        [fill(BETTER, {"source": "A dog.", "first": "Hund", "second": "Ein"})]
-    )
-    assert all(letter_of({"text": each.text, "ended": each.ended}) is None for each in replies)

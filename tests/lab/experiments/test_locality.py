@@ -294,10 +294,6 @@ def test_a_length_that_is_rare_is_refused_with_the_commonest(tmp_path: Path) -> 
 
 
 def test_the_best_epoch_is_kept_and_not_the_last() -> None:
-    import torch
-
-    from babelscope.lab.experiments.locality_training import Recurrent
-
     network = Recurrent((5, 5), width=4, dropout=0.0)
     scores = iter([10.0, 30.0, 30.0, 20.0])
     best = Best(lambda: next(scores), network)
@@ -371,7 +367,3 @@ def test_a_changed_description_is_refused(tmp_path: Path, change: dict[str, Any]
     path.write_text(json.dumps({**told, **change}), encoding="utf-8")
     with pytest.raises(BabelscopeError, match="no network of `lab locality`"):
         bs.open_system(f"lab:{tmp_path / 'kept'}")
-
-
-def test_a_plan_of_the_lab_s_own_text_is_stored_as_before() -> None:
-    assert not {"text", "pieces", "dev"} & Plan().as_json().keys()

@@ -80,30 +80,6 @@ def test_the_grammar_judges_longer_sentences_too() -> None:
         assert verdict.right, (pair.target, verdict)
 
 
-def test_a_corpus_that_was_killed_ends_in_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from babelscope.lab.grammar import corpus
-
-    monkeypatch.setattr(corpus, "_CHUNK", 100)
-    make_corpus(tmp_path / "whole", 300, 4, world=HARD)
-    made = corpus._make_part
-    calls = iter(range(9))
-
-    def killed(*given: object, **more: object) -> object:
-        if next(calls) == 2:
-            raise KeyboardInterrupt
-        return made(*given, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(corpus, "_make_part", killed)
-    with pytest.raises(KeyboardInterrupt):
-        make_corpus(tmp_path / "cut", 300, 4, world=HARD)
-    monkeypatch.setattr(corpus, "_make_part", made)
-    make_corpus(tmp_path / "cut", 300, 4, world=HARD)
-    for path in sorted((tmp_path / "whole").iterdir()):
-        assert path.read_bytes() == (tmp_path / "cut" / path.name).read_bytes()
-
-
 @pytest.mark.parametrize("name", ["parallel", "challenge", "pairs", "gender", "senses"])
 def test_every_kind_of_test_set_is_there_and_longer(name: str) -> None:
     easy, hard = (

@@ -199,14 +199,6 @@ def test_development_pairs_of_the_training_text_are_counted(tmp_path: Path) -> N
     assert "7 of them in the training text, too" in (tmp_path / "model" / "README.md").read_text()
 
 
-def test_a_metric_that_does_not_rise_stops_early(tmp_path: Path) -> None:
-    # So high a rate that nothing is learned: chrF stays where it is.
-    given = {"steps": 400, "dev_every": 3, "patience": 2, "select": "chrf", "dev_beam": 1}
-    card = learn(tmp_path, tmp_path / "model", quick(**given, learning_rate=5.0, warmup=0))
-    assert card["stopped_by"] == "patience"
-    assert card["steps"] == card["best_step"] + 6
-
-
 @pytest.mark.parametrize(
     "shape", [{"architecture": "recurrent"}, {"norm": "pre"}, {"vocabularies": "separate"}]
 )
