@@ -61,20 +61,8 @@ def relabeled(folder: Path, labels: list[str], count: int = 8) -> Path:
     return folder
 
 
-LABELS = [
-    "対照",
-    "صحيح",
-    "Ä",
-    "a b",
-    "a_b",
-    "A-b",
-    "summary",
-    "items-a-b",
-    "a-b-title",
-    "__proto__",
-    "constructor",
-    "!",
-]
+LABELS = ["対照", "صحيح", "Ä", "a b", "a_b", "A-b", "!", "summary", "items-a-b", "a-b-title"]
+LABELS += ["__proto__", "constructor"]
 
 
 def test_every_id_is_there_once_and_links_lead_to_their_own(tmp_path: Path) -> None:

@@ -22,10 +22,14 @@ PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
 
 @pytest.fixture(scope="module", params=["llama", "llama-chat", "gpt2"])
-def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     kind, _, chat = request.param.partition("-")
-    folder = build_causal(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
-    return open_system(f"llm:{folder}?source=English&target=German&max_length=60")
+    return build_causal(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
+
+
+@pytest.fixture(scope="module")
+def system(built: Path) -> Any:
+    return open_system(f"llm:{built}?source=English&target=German&max_length=60")
 
 
 def test_only_the_target_is_scored(system: Any) -> None:
@@ -142,11 +146,9 @@ def test_the_mode_is_more_probable_than_beam_and_samples(folder: Path) -> None:
 QUESTIONS = ["which?", "A or B?\n\nSay it."]
 
 
-@pytest.fixture(scope="module", params=["llama", "llama-chat", "gpt2"])
-def replying(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    kind, _, chat = request.param.partition("-")
-    folder = build_causal(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
-    return open_system(f"llm:{folder}?source=English&target=German&max_length=9")
+@pytest.fixture(scope="module")
+def replying(built: Path) -> Any:
+    return open_system(f"llm:{built}?source=English&target=German&max_length=9")
 
 
 def greedy(replying: Any, text: str) -> tuple[list[int], bool]:

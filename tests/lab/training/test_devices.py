@@ -17,12 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from babelscope.lab.training.loop import (
-    TrainingRun,
     find_device,
 )
-from babelscope.lab.training.text import ParallelText, train_pieces
 from babelscope.util.errors import BabelscopeError
-from tests.lab.training.test_training import PAIRS, learn, quick
+from tests.lab.training.test_loop import new_run
+from tests.lab.training.test_training import learn, quick
 from tests.support.devices import PretendedDevice
 
 _COPIES = (torch.ops.aten.copy_.default, torch.ops.aten._to_copy.default)
@@ -50,20 +49,15 @@ class StandIn(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def new_run(device: str, **given: Any) -> TrainingRun:
-    """A run on the toy pairs, not begun."""
-    text, few = (
-        ParallelText([one for one, _ in some], [two for _, two in some], {}) for some in (PAIRS, PAIRS[::9])
-    )
-    pieces = train_pieces(iter([*text.source, *text.target]), 90)
-    recipe = quick(dropout=0.1, label_smoothing=0.1, **given)
-    return TrainingRun(recipe, pieces, text, few, device=torch.device(device))
+DROPPED = {"dropout": 0.1, "label_smoothing": 0.1}
 
 
 def test_no_tensor_is_made_without_a_device() -> None:
     """Translation for training makes no tensor of its own; tests/decoding has that of searches."""
     mixed = {"precision": "bfloat16", "accumulate": 2, "average": 2, "optimizer": "muon"}
-    run = new_run("cpu", steps=4, dev_every=2, **mixed)  # networks are made on the processor, then moved
+    run = new_run(
+        "cpu", steps=4, dev_every=2, **mixed, **DROPPED
+    )  # networks are made on the processor, then moved
     with PretendedDevice():
         groups = run._groups()
         for _ in range(2):
@@ -81,7 +75,7 @@ def test_mixed_devices_are_found() -> None:
 @pytest.mark.parametrize("architecture", ["transformer", "convolutional"])  # an LSTM packs by values
 def test_a_step_elsewhere_than_on_the_processor_mixes_no_devices(architecture: str) -> None:
     with StandIn():
-        run = new_run("meta", architecture=architecture, accumulate=2, optimizer="muon")
+        run = new_run("meta", architecture=architecture, accumulate=2, optimizer="muon", **DROPPED)
         # The fused Adam knows no stand-in; another Adam reads and writes the same tensors.
         rest = [weight for group in run.optimizers[0].param_groups for weight in group["params"]]
         run.optimizers[0] = torch.optim.Adam(rest)

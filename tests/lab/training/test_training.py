@@ -229,10 +229,8 @@ _KILLED = quick(steps=120, dropout=0.1, label_smoothing=0.1, optimizer="muon")
 def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path: Path) -> None:
     learn(tmp_path, tmp_path / "never killed", _KILLED)
     out, moment, reached = tmp_path / "killed", random.Random(7), [0]
-    preload = [
-        "transformers.models.marian.modeling_marian",
-        "torch._dynamo",
-    ]  # else each child imports them anew
+    # Else each child imports them anew.
+    preload = ["transformers.models.marian.modeling_marian", "torch._dynamo"]
     with Killer(
         "tests.lab.training.test_training:killable", [str(Path(__file__).parents[3])], preload=preload
     ) as killer:
@@ -267,11 +265,8 @@ def test_models_with_one_tokenizer_are_packed_with_one(
     folder, _ = memorized
     learn(tmp_path, tmp_path / "second", settings_for("tiny", steps=3), tokenizer=folder)
     pack_models({"teacher": folder, "teacher-2": tmp_path / "second"}, tmp_path / "packed")
-    assert sorted(path.name for path in (tmp_path / "packed").iterdir()) == [
-        "teacher",
-        "teacher-2",
-        "tokenizer",
-    ]
+    packed = sorted(path.name for path in (tmp_path / "packed").iterdir())
+    assert packed == ["teacher", "teacher-2", "tokenizer"]
     assert not list((tmp_path / "packed").glob("teacher*/*.spm"))
     learn(tmp_path, tmp_path / "third", quick(vocabulary=45, steps=3))
     with pytest.raises(BabelscopeError, match="do not share one tokenizer"):
