@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -201,8 +200,7 @@ def test_scores_of_systems_are_correlated_as_in_table_4(tmp_path: Path, babelsco
     write_items(run / "records.jsonl", records)
     ran = babelscope("agreement", str(items), "--verdicts", str(run), "--json")
     assert (ran.code, ran.err) == (0, "")
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
-    found = {(row["annotators"], row["level"], row["name"]): row for row in rows if "verdicts" in row}
+    found = {(row["annotators"], row["level"], row["name"]): row for row in ran.rows if "verdicts" in row}
     mean = np.mean(list(overall.values()), axis=0)
     sentence = found["all", "sentence", "pearson"]
     assert sentence["value"] == pytest.approx(np.corrcoef(mean, np.arange(12))[0, 1])

@@ -19,7 +19,7 @@ from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.chat_servers import EOS, ChatModel, answers
 from tests.support.serving import App, Server
-from tests.support.toy_fixtures import Babelscope, Ran
+from tests.support.toy_fixtures import Babelscope
 
 Serve = Callable[[App], Server]
 
@@ -233,11 +233,6 @@ def written(path: Path, items: Sequence[Any]) -> str:
     return str(path)
 
 
-def rows(ran: Ran) -> list[dict[str, Any]]:
-    assert ran.code == 0, ran.err
-    return [json.loads(line) for line in ran.out.splitlines()]
-
-
 def by_boat(prompt: str) -> str:
     return "B" if "Translation B: das Boot" in prompt or "Text B: the animal" in prompt else "A"
 
@@ -270,7 +265,7 @@ def test_a_model_that_always_gives_one_letter_has_no_error_rate(
     pairs = [MinimalPair(f"{n}", f"text {n}", "das Haus", ("das Boot",), "noun", "human") for n in range(12)]
     system, tests = spec(serve(ChatModel(choose=lambda _: letter))), written(tmp_path / "pairs.jsonl", pairs)
     asked = ("contrast", "--by-answer", "--system", system, "--tests", tests)
-    found = {row["name"]: row for row in rows(babelscope(*asked, "--json")) if "phenomenon" not in row}
+    found = {row["name"]: row for row in babelscope(*asked, "--json").rows if "phenomenon" not in row}
     for name in ("answer_accuracy", "answer_accuracy_decided"):
         assert (found[name]["value"], found[name]["n"], found[name]["undecided"]) == (None, 0, 12), name
     assert (found["answer_undecided"]["value"], found["position_bias"]["value"]) == (
@@ -324,7 +319,7 @@ def test_sampled_space(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> 
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     system, known = spec(serve(ChatModel())), answers()
     asked = ("space", "--system", system, "--tests", tests, "--k", "0", "--samples", "30", "--json")
-    found = {row["name"]: row for row in rows(babelscope(*asked, "--records", "records.jsonl"))}
+    found = {row["name"]: row for row in babelscope(*asked, "--records", "records.jsonl").rows}
     assert found["krg"]["n"] == found["kqrg"]["n"] == 3
     for line in Path("records.jsonl").read_text().splitlines():
         for each in json.loads(line)["samples"]["hypotheses"]:
@@ -343,7 +338,7 @@ def test_space_of_samples_without_whole_log_probabilities_ranks_none(
 ) -> None:
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     asked = ("space", "--system", spec(serve(model)), "--tests", tests, "--k", "0", "--samples", "30", *more)
-    found = rows(babelscope(*asked, "--json"))
+    found = babelscope(*asked, "--json").rows
     for row in found:
         if row["name"] in ("krg", "kqrg", "krg_above_random"):
             assert (row["n"], row["undefined"], row["without_logprob"]) == (0, 3, 3)
@@ -358,7 +353,7 @@ def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_pa
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     system = spec(serve(ChatModel(tells_eos=False)))
     ran = babelscope("mbr", "--system", system, "--tests", tests, "--n", "30", "--json")
-    chosen = [row["translation"]["text"] for row in rows(ran) if "translation" in row]
+    chosen = [row["translation"]["text"] for row in ran.rows if "translation" in row]
     assert len(chosen) == 3
     assert set(chosen) <= answers().keys()
     refused = babelscope("mbr", "--system", system, "--tests", tests, "--n", "9", "--weights", "probability")
@@ -375,7 +370,7 @@ def test_bad_samples_leave_their_sentence_out(
     server = serve(lambda request: (bad if "house" in json.dumps(request.body) else good)(request))
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     asked = ("space", "--system", spec(server), "--tests", tests, "--k", "0", "--samples", "30", "--json")
-    found = [row for row in rows(babelscope(*asked, "--records", "records.jsonl")) if row["name"] == "krg"]
+    found = [row for row in babelscope(*asked, "--records", "records.jsonl").rows if row["name"] == "krg"]
     assert {(row["n"], row["skipped"]) for row in found} == {(2, 1)}
     first = json.loads(Path("records.jsonl").read_text().splitlines()[-1])
     assert told in first["unanswered"]
@@ -394,5 +389,5 @@ def test_answers_cut_off_or_withheld_are_no_choice(
 
     tests = written(tmp_path / "pairs.jsonl", PAIRS[:1])
     ran = babelscope("contrast", "--system", spec(serve(app)), "--tests", tests, "--by-answer", "--json")
-    given = next(row for row in rows(ran) if row["name"] == "answer_given")
+    given = next(row for row in ran.rows if row["name"] == "answer_given")
     assert (given["value"], given["cut"], given["refused"], given["neither"]) == (0.0, 1, 1, 0)
