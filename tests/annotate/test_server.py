@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -303,3 +305,18 @@ def test_every_annotator_gets_an_address_of_their_own(items: Path) -> None:
         server.kill()
         if again:
             again.kill()
+
+
+def test_what_is_cut_off_is_said(items: Path) -> None:
+    path = items.with_name("queue.answers.anna.jsonl")
+    path.write_bytes(b'{"id": "1", "item": "12')
+    command = [sys.executable, "-m", "babelscope", "annotate", str(items), "--annotator", "anna", "--no-open"]
+    with subprocess.Popen(
+        [*command, "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.kill()
+        assert "killed before it was saved; it is cut off" in process.stderr.read()
+    assert path.read_bytes() == b""
