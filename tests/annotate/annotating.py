@@ -68,11 +68,7 @@ ITEMS: dict[str, dict[str, Any]] = {
 }
 # What must stay on the server.
 HIDDEN = {
-    "system": "SECRET",
-    "model": "SECRET",
-    "verdict": "SECRET",
-    "predicted": "SECRET",
-    "score": "SECRET",
+    **dict.fromkeys(["system", "model", "verdict", "predicted", "score"], "SECRET"),
     "label": ["SECRET"],
 }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -113,32 +112,6 @@ def test_twenty_items_by_keyboard_through_a_reload_and_a_kill(
     assert len(stored) == COUNT + 1  # one answer each, and the one that was changed
     assert len(told) == COUNT
     assert {sources[line["id"]]: line["answer"]["label"] for line in stored} == told
-
-
-def test_two_annotators_at_once(tmp_path: Path, new_page: NewPage, serve: Serve) -> None:
-    records = [item("winomt", n, source=f"The baker number {n} was late.") for n in range(3)]
-    items = write_items(tmp_path / "queue.jsonl", records)
-    anna = serve(items, "anna", "--annotator", "bert")
-    assert anna.process.stdout is not None
-    bert = json.loads(anna.process.stdout.readline())
-    # One more on the same server, and one with a server of his own.
-    pages = [new_page(), new_page(), new_page()]
-    names = ["anna", "bert", "carl"]
-    pages[0].goto(anna.url)
-    pages[1].goto(bert["url"])
-    pages[2].goto(serve(items, "carl").url)
-    for page, name in zip(pages, names, strict=True):
-        page.wait_for_selector(".choice")
-        assert page.inner_text("#annotator") == name
-    for count in range(1, 4):
-        for key, page in enumerate(pages, 1):
-            press(page, str(key), count)
-    for key, name in enumerate(names):
-        stored = lines(items.with_name(f"queue.answers.{name}.jsonl"))
-        assert sorted(line["id"] for line in stored) == [f"SECRET-{n}" for n in range(3)]
-        assert {line["answer"]["label"] for line in stored} == {
-            ["Male", "Female", "Both / Neutral / Ambiguous"][key]
-        }
 
 
 def test_every_task_by_keyboard_hostile_text_and_accessibility(

@@ -307,17 +307,6 @@ def test_every_annotator_gets_an_address_of_their_own(items: Path) -> None:
             again.kill()
 
 
-def test_two_processes_cannot_write_for_one_annotator(items: Path, babelscope: Babelscope) -> None:
-    server = Server(items, "anna", "--annotator", "bert")
-    try:
-        ran = babelscope("annotate", str(items), "--annotator", "carl", "--annotator", "bert", "--no-open")
-        assert ran.code == 2
-        assert "bert is already judging these items on another page" in ran.err
-        assert not items.with_name("queue.answers.carl.jsonl").exists()
-    finally:
-        server.kill()
-
-
 def test_what_is_cut_off_is_said(items: Path) -> None:
     path = items.with_name("queue.answers.anna.jsonl")
     path.write_bytes(b'{"id": "1", "item": "12')

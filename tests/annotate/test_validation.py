@@ -14,6 +14,7 @@ from babelscope.annotate.answers import AnswerFile, check_answer
 from babelscope.annotate.items import Task, read_tasks
 from babelscope.lab.experiments.truth import Case, cases, with_mistakes
 from babelscope.lab.grammar.lexicon import NOUNS
+from tests.annotate.annotating import lines
 from tests.support.toy_fixtures import Babelscope
 
 N = 90
@@ -34,14 +35,8 @@ EVALUATED = [
 ]
 
 
-def rows_of(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.split("\n")[:-1]]
-
-
 def ran(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
-    done = babelscope(*command, "--json")
-    assert done.code == 0, done.err
-    return rows_of(done.out)
+    return babelscope(*command, "--json").rows
 
 
 def known_words(noun: str) -> list[str]:
@@ -122,7 +117,7 @@ def value_of(rows: list[dict[str, Any]], name: str, **labels: str) -> dict[str, 
 def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) -> None:
     made = study(babelscope)
     texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
-    matched = {each["id"]: each for each in rows_of(Path("matched/records.jsonl").read_text("utf-8"))}
+    matched = {each["id"]: each for each in lines(Path("matched/records.jsonl"))}
     undecided = {name for name, each in matched.items() if each["correct"] is None}
     assert 8 < len(undecided) < N - 10
     (told,) = ran(babelscope, "annotate", "sample", "matched", "--n", "8", "--to", "queue.jsonl")
@@ -153,7 +148,7 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
     found = value_of(rows, "agreement", verdicts="patterns_mucow", annotators="all", undecided_as="wrong")
     assert found["value"] == pytest.approx(sum(agreed) / len(agreed))
 
-    records = {each["id"]: each for each in rows_of(Path("conditioned/records.jsonl").read_text("utf-8"))}
+    records = {each["id"]: each for each in lines(Path("conditioned/records.jsonl"))}
     weights = weights_of(records)
     same = {name: records[name]["correct_logprob"] >= records[name]["incorrect_logprob"] for name in records}
     for weighting in ("none", "category"):
@@ -173,9 +168,7 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
     texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
     drawn = "annotate sample conditioned --patterns matched --protocol paper --to q.jsonl"
     ran(babelscope, *drawn.split())
-    matched = {
-        each["id"]: each["correct"] for each in rows_of(Path("matched/records.jsonl").read_text("utf-8"))
-    }
+    matched = {each["id"]: each["correct"] for each in lines(Path("matched/records.jsonl"))}
     open_ = {name for name, correct in matched.items() if correct is None}
     anna = by_oracle(made, texts)
     tasks = answered("q.jsonl", "anna", anna)
@@ -185,7 +178,7 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
     row = value_of(rows, "agreement", verdicts="patterns_mucow", undecided_as="wrong")
     # All undecided were judged, so each decided translation counts as one judgment.
     assert (row["value"], row["covered"]) == (pytest.approx((wrong + N - len(open_)) / N), N - len(open_))
-    records = rows_of(Path("conditioned/records.jsonl").read_text("utf-8"))
+    records = lines(Path("conditioned/records.jsonl"))
     verdicts = {each["id"]: each["correct_logprob"] >= each["incorrect_logprob"] for each in records}
     taken = {name: RIGHT[anna[name]] if correct is None else correct for name, correct in matched.items()}
     row = value_of(rows, "agreement", verdicts="condition", weighting="none")
@@ -219,8 +212,8 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
         "--n", "30",
     )  # fmt: skip
     assert (told["drawn"], told["of"]) == (30, {"unjudged": N})
-    whole = Counter(each["category"] for each in rows_of(Path("tests.jsonl").read_text()))
-    named = {each["id"]: each["category"] for each in rows_of(Path("tests.jsonl").read_text())}
+    whole = Counter(each["category"] for each in lines(Path("tests.jsonl")))
+    named = {each["id"]: each["category"] for each in lines(Path("tests.jsonl"))}
     drawn = Counter(named[task.id] for task in read_tasks("q.jsonl"))
     assert all(abs(drawn[each] - 30 * whole[each] / N) < 1 for each in whole), "each category has its share"
 
@@ -229,7 +222,7 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
     made = study(babelscope)
     ran(babelscope, "annotate", "sample", "matched", "--n", "5", "--to", "queue.jsonl")
     answered("queue.jsonl", "anna", dict.fromkeys((case.item.id for case in made), "Correct Sense"))
-    records = rows_of(Path("conditioned/records.jsonl").read_text("utf-8"))
+    records = lines(Path("conditioned/records.jsonl"))
     changes: dict[str, dict[str, Any]] = {
         "others": {"translation": "etwas anderes"},
         "elsewhere": {"id": "nobody"},
@@ -242,9 +235,7 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
         done = babelscope("agreement", "queue.jsonl", "--verdicts", f"{name}.jsonl")
         assert done.code == 2
         assert words in " ".join(done.err.split())
-    matched = [
-        {**each, "translation": "x"} for each in rows_of(Path("matched/records.jsonl").read_text("utf-8"))
-    ]
+    matched = [{**each, "translation": "x"} for each in lines(Path("matched/records.jsonl"))]
     Path("changed.jsonl").write_text("".join(json.dumps(each) + "\n" for each in matched))
     done = babelscope("agreement", "queue.jsonl", "--patterns", "changed.jsonl")
     assert "people judged" in done.err

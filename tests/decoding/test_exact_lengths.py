@@ -13,12 +13,9 @@ from hypothesis import strategies as st
 from babelscope.core.system import Budget, LengthRule
 from babelscope.decoding import exact
 from babelscope.decoding.exact import ExactResult, exact_search
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
-from babelscope.decoding.generic import Generic
-from babelscope.decoding.model import Vocabulary
 from babelscope.util.errors import BabelscopeError
 from tests.decoding.test_exact import START, Table, Target, enumerate_table, kinds
-from tests.support.models import toy_network
+from tests.support.open_toys import toy
 
 cases: Any = {
     "seed": st.integers(0, 2**31),
@@ -139,15 +136,10 @@ def test_certificates_are_true(
 )
 def test_networks_too(family: str, seed: int, rule: LengthRule) -> None:
     """The best of a toy network, against all sequences that its vocabulary can make, scored by teacher forcing."""
-    network, start, eos, pad = toy_network(family, seed)
-    vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 5)
-    model = (
-        EncoderDecoder(weights_of(network), vocabulary)
-        if family == "marian"
-        else Generic(network, vocabulary)
-    )
-    [found] = exact_search(model, [[2, eos]], k=4, lengths=rule)
-    [everything] = exact_search(model, [[2, eos]], k=100_000)
+    model = toy(family, seed, limit=5)
+    source = [2, model.vocabulary.eos]
+    [found] = exact_search(model, [source], k=4, lengths=rule)
+    [everything] = exact_search(model, [source], k=100_000)
     longest = rule.at_most or 5
     ranks = {
         tuple(ids): math.fsum(row) / len(ids) ** rule.penalty
@@ -159,27 +151,6 @@ def test_networks_too(family: str, seed: int, rule: LengthRule) -> None:
     assert found.exact
     expected = [rank for _, rank in best(ranks, 4)]
     assert [rank for _, rank in ranked(found, rule)] == pytest.approx(expected, abs=1e-5)
-
-
-def test_no_penalty_is_the_plain_search() -> None:
-    model = Table(5, "random", words=2, limit=6)
-    plain, ruled = (exact_search(model, [(1,), (2,)], k=3, lengths=each) for each in (None, LengthRule()))
-    for one, other in zip(plain, ruled, strict=True):
-        assert (one.ids, one.logprobs, one.bound, one.mass, one.expansions) == (
-            other.ids, other.logprobs, other.bound, other.mass, other.expansions
-        )  # fmt: skip
-
-
-def test_the_best_of_all_lengths_is_the_best_of_the_best_of_each() -> None:
-    model = Table(8, "random", words=2, limit=6)
-    for penalty in (0.0, 0.7, 1.0):
-        [overall] = exact_search(model, [(1,)], k=1, lengths=LengthRule(penalty=penalty))
-        each = [
-            ranked(found, LengthRule(penalty=penalty))[0]
-            for length in range(1, 7)
-            for found in exact_search(model, [(1,)], k=1, lengths=LengthRule(exactly=length))
-        ]
-        assert ranked(overall, LengthRule(penalty=penalty))[0] == max(each, key=lambda item: item[1])
 
 
 def test_lengths_that_cannot_be_searched() -> None:

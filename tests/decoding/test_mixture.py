@@ -30,11 +30,8 @@ def member(family: str, seed: int, *, size: int = 5, language: int | None = None
     network, start, end, pad = toy_network(family.removesuffix("-generic"), seed)
     prefix = (start,) if language is None else (start, language)
     vocabulary = Vocabulary(size, prefix, end if eos < 0 else eos, (pad,), 32, LIMIT)
-    return (
-        EncoderDecoder(weights_of(network), vocabulary)
-        if family == "marian"
-        else Generic(network, vocabulary)
-    )
+    lean = family == "marian"
+    return EncoderDecoder(weights_of(network), vocabulary) if lean else Generic(network, vocabulary)
 
 
 def averaged(

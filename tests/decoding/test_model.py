@@ -10,23 +10,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.decoding.families.encoder_decoder import EncoderDecoder, weights_of
-from babelscope.decoding.generic import Generic
-from babelscope.decoding.model import OpenModel, Vocabulary, score_targets, target_tree
+from babelscope.decoding.model import OpenModel, score_targets, target_tree
 from tests.support.models import toy_network
+from tests.support.open_toys import toy
 
 FAMILIES = ("marian", "fsmt", "m2m100", "mbart50", "t5", "mt5")
 LENGTH = 5
-
-
-def toy(family: str, seed: int, lean: bool = True) -> OpenModel:
-    network, start, eos, pad = toy_network(family, seed)
-    vocabulary = Vocabulary(5, (start,), eos, (pad,), 32, 32)
-    return (
-        EncoderDecoder(weights_of(network), vocabulary)
-        if family == "marian" and lean
-        else Generic(network, vocabulary)
-    )
 
 
 def free_tokens(model: OpenModel) -> list[int]:
@@ -129,7 +118,7 @@ def test_marian_masks_pad_before_the_softmax() -> None:
 @pytest.mark.parametrize("lean", [True, False])
 def test_several_cores_give_the_same_scores(lean: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Batches spread over threads: the same scores, the number of threads as it was, and faults are told."""
-    model = toy("marian", 2, lean)
+    model = toy("marian", 2, lean=lean)
     eos, free = model.vocabulary.eos, free_tokens(model)
     sources = [[free[n % 2]] * (1 + n % 4) + [eos] for n in range(30)]
     targets = [[[free[1]] * n + [eos], [free[0], eos]] for n in range(1, 31)]

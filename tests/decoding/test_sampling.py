@@ -142,11 +142,6 @@ def test_settings_without_sense_are_refused(wrong: dict[str, float]) -> None:
         Drawing(**wrong)  # type: ignore[arg-type]
 
 
-def test_no_samples_are_refused() -> None:
-    with pytest.raises(BabelscopeError, match="at least one sample"):
-        draw_samples(toy(), [[2, 0]], n=0, seed=1, limit=4)
-
-
 class Shaky(OpenModel):
     """A model whose logits depend on the company a prefix is in, as rounding does, only much more."""
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gzip
 import json
-from collections.abc import Callable, Sized
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -65,17 +66,18 @@ def whole(tests: TestSet) -> int:
     return len(tests) + sum(tests.skipped.values())
 
 
-def _counted(name: str, read: Callable[[Path], Sized], *seeds: bytes) -> Target:
+def _counted(
+    name: str, read: Callable[[Path], Any], *seeds: bytes, values: Callable[[Any], int] = len
+) -> Target:
     """A reader that gives as many values as its one file has lines."""
     return Target(
-        name, lambda folder: (count(folder / "a"), len(read(folder / "a"))), [{"a": seed} for seed in seeds]
+        name,
+        lambda folder: (count(folder / "a"), values(read(folder / "a"))),
+        [{"a": seed} for seed in seeds],
     )
 
 
-def _test_set(name: str, read: Callable[[Path], TestSet], *seeds: bytes) -> Target:
-    return Target(
-        name, lambda folder: (count(folder / "a"), whole(read(folder / "a"))), [{"a": seed} for seed in seeds]
-    )
+_test_set = functools.partial(_counted, values=whole)
 
 
 # -- test sets -----------------------------------------------------------------------------------------

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from babelscope.core.comparison import rows_by_figure
-from babelscope.core.registry import split_spec
 from babelscope.core.system import Target as Answer
 from babelscope.report.flows import flow_pictures
 from babelscope.runs.compare import group_runs
-from babelscope.runs.folder import RunFolder
+from babelscope.runs.folder import FORMAT, RunFolder
 from babelscope.runs.manifest import Manifest
 from babelscope.runs.reading import Run, cells_of_run, read_run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cache import cached
+from babelscope.systems.registry import open_system
+from babelscope.util.errors import SystemFailure
 from tests.fuzz.fuzzing import Files, Target
 from tests.fuzz.targets import CUED, PAIR, SENTENCE, lines
 from tests.support.toys import ToySystem
 
+_OPENAI = "openai:http://localhost/v1#m?source=English&target=German"
 _PAIRS: list[tuple[str, Answer]] = [(f"a{number}", "abc") for number in range(3)]
 _FOUND = {"phenomenon": "particle", "side": "source", "head": 1, "dependent": 2, "distance": 0}
 _METHODS: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
@@ -58,7 +59,7 @@ def _finished(settings: dict[str, Any], item: dict[str, Any], shard: str | None 
 
 
 _CELL = {"method": "m", "system": "s", "tests": "t"}
-_MANIFEST = {"config": {"chunk": 2}, "cells": [{**_CELL, "items": 5}]}
+_MANIFEST = {"format": FORMAT, "config": {"chunk": 2}, "cells": [{**_CELL, "items": 5}]}
 
 
 def _resume(folder: Path) -> None:
@@ -106,50 +107,38 @@ def _cache_file() -> Files:
         return {"cache": path.read_bytes()}
 
 
-class _Server:
-    """Stands for the network: every request is answered with the same file."""
+def _answering(folder: Path, spec: str) -> Any:
+    """A system whose server answers every request with the same file."""
 
-    token = ""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def _post(self, _url: str, _body: object, _stop: threading.Event) -> dict[str, Any]:
-        from babelscope.util.errors import SystemFailure
-
+    def post(*_: object) -> dict[str, Any]:
         try:  # as the client does
-            answer = json.loads(self._path.read_bytes())
+            answer = json.loads((folder / "answer").read_bytes())
         except (ValueError, RecursionError):
             raise SystemFailure("not JSON") from None
         if not isinstance(answer, dict):
             raise SystemFailure("not an object")
         return answer
 
-    def open(self, kind: str, spec: str) -> Any:
-        from babelscope.systems import endpoint, openai
-
-        system = getattr(endpoint if kind == "http" else openai, f"open_{kind}")(*split_spec(spec, spec))
-        system._client._post = self._post
-        return system
+    system = open_system(spec)
+    system._client._post = post
+    return system
 
 
 def _http(folder: Path) -> None:
     sources = ["one", "two"]
-    assert len(_Server(folder / "answer").open("http", "//localhost/x").translate(sources)) == len(sources)
+    assert len(_answering(folder, "http://localhost/x").translate(sources)) == len(sources)
 
 
 def _openai(folder: Path) -> None:
     how = (folder / "how").read_bytes().decode("utf-8", "replace")
-    spec = f"http://localhost/v1#m?source=English&target=German&logprobs={how}"
-    system = _Server(folder / "answer").open("openai", spec)
+    system = _answering(folder, f"{_OPENAI}&logprobs={how}")
     assert len(system.translate(["one"])) == 1
     if how in ("echo", "vllm"):
         assert len(system.score([("one", "eins")])) == 1
 
 
 def _samples(folder: Path) -> None:
-    spec = "http://localhost/v1#m?source=English&target=German"
-    system = _Server(folder / "answer").open("openai", spec)
+    system = _answering(folder, _OPENAI)
     ((drawn,),) = system.sample(["one"], n=1, seed=1)
     assert drawn.text is not None
     assert len(system.reply(["A or B?"])) == 1

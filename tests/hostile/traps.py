@@ -23,35 +23,18 @@ libcuda.so libcuda.so.1 libgomp.so.1 libiomp5.so libmkl_rt.so libnvrtc.so libtbb
 """
 _PICKLES = ("morphmodel_ger.pgz", "morphmodel_en.pgz", "model.pkl", "cache.pkl", "state.pt", "training.pt")
 # Folders called as models, languages and data are.
-_FOLDERS = (
-    *("lab", "teacher", "student", "control", "unsmoothed", "de", "en", "ru", "models", "data", "nltk_data"),
-    *(
-        "stanza_resources",
-        "sentencepiece",
-        ".sacrebleu",
-        ".cache",
-        ".huggingface",
-        ".ray",
-        "hub",
-        "snapshots",
-    ),
-)
+_FOLDERS = """
+lab teacher student control unsmoothed de en ru models data nltk_data
+stanza_resources sentencepiece .sacrebleu .cache .huggingface .ray hub snapshots
+"""
 
 
 def lay(folder: Path, mark: Path) -> set[str]:
     """Fill a folder, and say what is in it; whatever of it is run adds its name to the file `mark`."""
     folder.mkdir(parents=True)
     modules = {*sys.stdlib_module_names, *importlib.metadata.packages_distributions()}
-    modules |= {
-        "sitecustomize",
-        "usercustomize",
-        "conftest",
-        "babelscope",
-        "toys",
-        "lab",
-        "teacher",
-        "stanza",
-    }
+    own = {"babelscope", "toys", "lab", "teacher"}
+    modules |= {"sitecustomize", "usercustomize", "conftest", "stanza", *own}
     for name in sorted(modules):
         if name.isidentifier():
             (folder / f"{name}.py").write_text(_program(mark, f"{name}.py"))
@@ -62,7 +45,7 @@ def lay(folder: Path, mark: Path) -> set[str]:
     for name in _PICKLES:
         data = pickle.dumps(_Payload(_program(mark, name)))
         (folder / name).write_bytes(gzip.compress(data) if name.endswith("pgz") else data)
-    for name in _FOLDERS:
+    for name in _FOLDERS.split():
         (folder / name).mkdir()
         (folder / name / "__init__.py").write_text(_program(mark, f"{name}/__init__.py"))
         (folder / name / "config.json").write_text('{"auto_map": {"AutoConfig": "evil.Config"}}')

@@ -18,11 +18,8 @@ from babelscope.lab.shipped import model_names, read_card
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
 from babelscope.lab.training.text import FILES
-from babelscope.language.parsers import UDPIPE_MODELS
-from babelscope.methods.patterns.flow import QUERIES, read_queries
-from babelscope.systems.registry import SCHEMES
+from babelscope.methods.patterns.flow import read_queries
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
-from babelscope.testsets.loading import FORMATS
 from babelscope.util.errors import BabelscopeError
 
 
@@ -106,14 +103,6 @@ def test_what_is_declared_is_there_and_installed(group: str, name: str, place: s
     assert resolve(place) is not None
     (installed,) = metadata.entry_points(group=group, name=name)
     assert installed.value == place
-
-
-def test_every_registry_finds_what_the_lab_offers() -> None:
-    assert SCHEMES.find("lab").opener == "babelscope.lab.shipped:open_lab"
-    assert FORMATS.find("lab").reader == "babelscope.lab.shipped:read_lab"
-    assert callable(QUERIES.find("lab"))
-    assert {"lab-de", "lab-en"} <= set(UDPIPE_MODELS.names())
-    assert all(UDPIPE_MODELS.find(name).is_file() for name in ("lab-de", "lab-en"))
 
 
 def test_nothing_below_the_command_line_names_the_lab() -> None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from babelscope.core.comparison import Column, Factors, Group, JudgedCell
+from babelscope.core.comparison import Column, Group, JudgedCell
 from babelscope.core.page import Finding, Section
-from babelscope.core.results import Comparable, Record, Row
+from babelscope.core.results import Record
 from babelscope.methods.base import Settings, find_method, method_names
 from babelscope.methods.view import find_view, section_of
 from babelscope.report.page import collect, count_shown, items_of
@@ -21,23 +20,6 @@ from babelscope.runs.reading import read_run
 from tests.report.synthetic import contrast_run
 
 WORDS = ("ein", "Haus", "steht", "", "nicht", "hier")
-
-
-@dataclass(frozen=True)
-class RandomCell:
-    """A judged cell without a run folder."""
-
-    kind: str
-    rows: Sequence[Row]
-    records: Sequence[Record]
-    settings: Mapping[str, Any]
-    comparable: Sequence[Comparable]
-    parts: Sequence[Row] = ()
-    factors: Factors = field(default_factory=dict)
-    roles: Mapping[str, Any] = field(default_factory=dict)
-    fingerprint: Mapping[str, Any] = field(default_factory=dict)
-    run: Any = field(default_factory=lambda: SimpleNamespace(sections=()))
-    method: str = ""
 
 
 def item_of(number: int) -> random.Random:
@@ -195,12 +177,18 @@ def random_group(name: str, given: Mapping[str, Any], seed: int) -> Group:
         ]
         judged = asked if name in ("contrast", "errors") else method.judge(asked, settings)
         records = method.complete(judged, settings)
-        cell = RandomCell(
-            name,
-            method.summarize(records, settings, 0),
-            records,
-            settings.model_dump(mode="json"),
-            method.comparable(settings),
+        cell = SimpleNamespace(
+            kind=name,
+            rows=method.summarize(records, settings, 0),
+            records=records,
+            settings=settings.model_dump(mode="json"),
+            comparable=method.comparable(settings),
+            parts=(),
+            factors={},
+            roles={},
+            fingerprint={},
+            method="",
+            run=SimpleNamespace(sections=()),
         )
         columns.append(Column(system, cast(JudgedCell, cell)))
     return Group(name, "tests", tuple(columns))

@@ -15,7 +15,7 @@ from babelscope.methods.view import find_view, sections_of
 from babelscope.report import page, sections
 from babelscope.report.charts import draw
 from babelscope.report.page import Report, collect, render
-from babelscope.runs.compare import NotComparable, group_runs
+from babelscope.runs.compare import group_runs
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import contrast_run
@@ -171,12 +171,3 @@ def test_a_finding_about_a_system_that_was_not_asked_ends_in_a_sentence(tmp_path
     stored[0]["section"]["findings"][0]["system"] = "nobody"
     with pytest.raises(BabelscopeError, match="nobody"):
         collect([dataclasses.replace(run, sections=stored)])
-
-
-def test_runs_that_cannot_be_compared_carry_the_reason_apart_from_the_hint(tmp_path: Path) -> None:
-    runs = [read_run(contrast_run(tmp_path / name, n)) for name, n in (("a", 8), ("b", 9))]
-    with pytest.raises(NotComparable) as caught:
-        group_runs(runs)
-    assert caught.value.reason.endswith("pairs has 8 items there, 9 here")
-    hint = "; with --summary only their figures are shown side by side"
-    assert str(caught.value) == caught.value.reason + hint

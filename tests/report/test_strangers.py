@@ -61,20 +61,8 @@ def relabeled(folder: Path, labels: list[str], count: int = 8) -> Path:
     return folder
 
 
-LABELS = [
-    "対照",
-    "صحيح",
-    "Ä",
-    "a b",
-    "a_b",
-    "A-b",
-    "summary",
-    "items-a-b",
-    "a-b-title",
-    "__proto__",
-    "constructor",
-    "!",
-]
+LABELS = ["対照", "صحيح", "Ä", "a b", "a_b", "A-b", "!", "summary", "items-a-b", "a-b-title"]
+LABELS += ["__proto__", "constructor"]
 
 
 def test_every_id_is_there_once_and_links_lead_to_their_own(tmp_path: Path) -> None:
@@ -158,13 +146,6 @@ def test_what_would_steer_or_hide_text_is_nowhere_in_the_page(tmp_path: Path) ->
     data = json.loads(page.texts["application/json"][0])
     assert data["items"][0]["s"] == f"{TRICKY} 0", "items are data: the script shows them"
     assert json.loads(embedded({"a": "\ud800\u202e\U000e0041<"})) == {"a": "\ud800\u202e\U000e0041<"}
-
-
-def test_a_lone_surrogate_is_shown(tmp_path: Path) -> None:
-    folder = contrast_run(tmp_path / "run", 4, systems=["one"])
-    change(folder, "records.jsonl", lambda records: [{**each, "source": "a \udc00 b"} for each in records])
-    text = write_report([folder], tmp_path / "page.html").read_text("utf-8")
-    assert json.loads(Page(text).texts["application/json"][0])["items"][0]["s"] == "a \udc00 b"
 
 
 def test_it_is_shown_in_a_browser(tmp_path: Path, new_page: NewPage) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from babelscope.core.comparison import Group
 from babelscope.core.results import Result, number
 from babelscope.methods.contrast.figures import with_interval
 from babelscope.methods.view import complement
@@ -118,11 +117,6 @@ def test_skipped_items_are_told(result: Result) -> None:
     assert "left out: 1 items, the first being 7" in told.replace("\n  ", " ")
 
 
-def test_names_cannot_steer_the_terminal() -> None:
-    result = run_method("contrast", ToySystem("toy:\x1b[31m\u202e"), PAIRS)
-    assert not {"\x1b", "\u202e"} & set(summarize(result, width=80) + everything(result, [], width=80))
-
-
 def test_a_method_without_a_view_is_summarized_by_its_figures(
     monkeypatch: pytest.MonkeyPatch, result: Result
 ) -> None:
@@ -131,9 +125,3 @@ def test_a_method_without_a_view_is_summarized_by_its_figures(
     assert "all" in text
     assert "discrepancy" in text
     assert "method contrast" in text
-
-
-def test_groups_are_those_of_the_result(result: Result) -> None:
-    (group,) = result.groups
-    assert isinstance(group, Group)
-    assert [column.name for column in group.columns] == ["toy:1", "toy:2"]

@@ -86,12 +86,6 @@ def _is_here(url: str) -> bool:
     return parts.scheme in ("file", "data", "blob", "about") or parts.hostname in ("127.0.0.1", "localhost")
 
 
-@pytest.fixture
-def page(new_page: NewPage) -> Page:
-    """One page."""
-    return new_page()
-
-
 def accessibility_faults(page: Page) -> list[str]:
     """What axe-core finds serious or critical on the page as it is now."""
     script = (files("axe_playwright_python") / "axe.min.js").read_text("utf-8")

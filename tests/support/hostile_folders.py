@@ -93,15 +93,10 @@ def header_of_gigabytes(folder: Path) -> None:
         file.truncate(4_000_000_000)
 
 
-def _safetensors(folder: Path, header: dict[str, Any], data: bytes) -> None:
-    text = json.dumps(header).encode()
-    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data)
-
-
 @case("hf", "no good safetensors file")
 def tensors_beyond_the_file(folder: Path) -> None:
-    part = {"dtype": "F32", "shape": [2**40], "data_offsets": [0, 2**42]}
-    _safetensors(folder, {"a": part}, b"\0" * 16)
+    header = b'{"a": {"dtype": "F32", "shape": [1099511627776], "data_offsets": [0, 4398046511104]}}'
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 16)
 
 
 def _pickled(folder: Path, state: object) -> None:
@@ -121,8 +116,7 @@ class Payload:
 
 @case("hf", "no good file of weights")
 def pickled_program(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    _pickled(folder, {"model.shared.weight": Payload(outside / "canary")})
+    _pickled(folder, {"model.shared.weight": Payload(folder.parent / OUTSIDE / "canary")})
 
 
 @case("hf", "larger than what is stored")
@@ -150,8 +144,7 @@ def _index(folder: Path, shard: object) -> None:
 
 @case("hf", "outside of its folder")
 def shard_above(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    _index(folder, f"../{outside.name}/model.safetensors")
+    _index(folder, f"../{OUTSIDE}/model.safetensors")
 
 
 @case("hf", "is missing")
@@ -172,8 +165,7 @@ def _link(path: Path, to: Path | str) -> None:
 
 @case("hf", "leads out of its folder")
 def linked_weights(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    _link(folder / "model.safetensors", outside / "model.safetensors")
+    _link(folder / "model.safetensors", folder.parent / OUTSIDE / "model.safetensors")
 
 
 @case("hf", "leads out of its folder")
@@ -196,14 +188,10 @@ def tokenizer_of_gigabytes(folder: Path) -> None:
     os.truncate(folder / "tokenizer.json", 3_000_000_000)
 
 
-def _charsmap(folder: Path, table: str) -> None:
-    normalizer = {"type": "Precompiled", "precompiled_charsmap": table}
-    change(folder / "tokenizer.json", normalizer=normalizer)
-
-
 @case("llm", "its tokenizer fails: index out of bounds")
 def table_that_makes_rust_panic(folder: Path) -> None:
-    _charsmap(folder, "BAAAAP////8A")
+    normalizer = {"type": "Precompiled", "precompiled_charsmap": "BAAAAP////8A"}
+    change(folder / "tokenizer.json", normalizer=normalizer)
 
 
 @case("llm", "tokenizer cannot be loaded")
@@ -245,23 +233,21 @@ def sentencepiece_of_noise(folder: Path) -> None:
 
 @case("hf", "")
 def tokenizer_files_elsewhere(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    path = str(outside / "pipe")
+    path = str(folder.parent / OUTSIDE / "pipe")
     away = {"vocab_file": path, "tokenizer_file": path, "sp_model_kwargs": {"model_file": path}}
     change(folder / "tokenizer_config.json", **away)
 
 
 @case("hf", "")
 def special_tokens_elsewhere(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    path = str(outside / "pipe")
+    path = str(folder.parent / OUTSIDE / "pipe")
     change(folder / "special_tokens_map.json", vocab=path, source_spm=path, target_vocab_file=path)
 
 
 @case("hf", "adapter")
 def adapter_of_another_model(folder: Path) -> None:
-    outside = folder.parent / OUTSIDE
-    change(folder / "adapter_config.json", base_model_name_or_path=str(outside), peft_type="LORA")
+    base = str(folder.parent / OUTSIDE)
+    change(folder / "adapter_config.json", base_model_name_or_path=base, peft_type="LORA")
 
 
 def _own_code(folder: Path) -> None:

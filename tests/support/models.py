@@ -160,16 +160,8 @@ def _tokenizer(family: str, folder: Path) -> tuple[dict[str, int], int]:
         sizes = {}
         for side, lines in (("src", SOURCES), ("tgt", TARGETS)):
             letters = sorted(set("".join(lines)) - {" "})
-            names = [
-                "<s>",
-                "<pad>",
-                "</s>",
-                "<unk>",
-                *letters,
-                *(f"{letter}</w>" for letter in letters),
-                "th",
-                "de",
-            ]
+            last = [f"{letter}</w>" for letter in letters]
+            names = ["<s>", "<pad>", "</s>", "<unk>", *letters, *last, "th", "de"]
             # Target ids are in another order, so that a mix-up of the two vocabularies shows.
             names = names if side == "src" else [*names[:4], *reversed(names[4:])]
             (folder / f"vocab-{side}.json").write_text(

@@ -17,14 +17,14 @@ from babelscope.decoding.model import Array, Memory, OpenModel, TargetTree, Voca
 from tests.support.models import toy_network
 
 
-def toy(family: str = "marian", seed: int = 3, *, language: bool = False) -> OpenModel:
+def toy(
+    family: str = "marian", seed: int = 3, *, language: bool = False, limit: int = 32, lean: bool = True
+) -> OpenModel:
     network, start, eos, pad = toy_network(family, seed)
-    vocabulary = Vocabulary(5, (start, 3) if language else (start,), eos, (pad,), 32, 32)
-    return (
-        EncoderDecoder(weights_of(network), vocabulary)
-        if family == "marian"
-        else Generic(network, vocabulary)
-    )
+    vocabulary = Vocabulary(5, (start, 3) if language else (start,), eos, (pad,), 32, limit)
+    if family == "marian" and lean:
+        return EncoderDecoder(weights_of(network), vocabulary)
+    return Generic(network, vocabulary)
 
 
 def warped(logs: torch.Tensor, drawing: Drawing) -> torch.Tensor:

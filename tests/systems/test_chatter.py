@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.system import Fingerprint, Question, Scored
+from babelscope.core.system import Question, Scored
 from babelscope.systems.chatter import Chatter, watched
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal
 from tests.support.serving import Server
+from tests.support.toys import Canned
 
 SOURCE = "Two dogs run through the snow."
 PLAIN = "Zwei Hunde laufen durch den Schnee."
@@ -145,21 +146,8 @@ def test_no_answer_takes_long(unit: str) -> None:
     assert time.process_time() - start < 3
 
 
-class Fixed:
-    """A black box that answers the same to everything."""
-
-    name = "fixed"
-    fingerprint = Fingerprint("fixed")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def translate(self, questions: Any, *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self.text)] for _ in questions]
-
-
 def test_any_black_box_is_watched_if_asked() -> None:
-    box = Fixed(f'"{PLAIN}"')
+    box = Canned({SOURCE: f'"{PLAIN}"'})
     assert watched(box, Chatter()) is box
     counted, cleaned = (watched(box, Chatter(how, "German")) for how in ("count", "yes"))
     assert counted.translate([SOURCE]) == [[Scored(f'"{PLAIN}"', notes=("quoted",))]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -25,14 +26,11 @@ PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
 @pytest.fixture(scope="module")
 def converted(checkpoint: Build, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    folders: dict[str, Path] = {}
-
+    @functools.cache
     def convert(family: str) -> Path:
-        if family not in folders:
-            to = tmp_path_factory.mktemp("ct2") / family
-            ctranslate2.converters.TransformersConverter(str(checkpoint(family))).convert(str(to))
-            folders[family] = to
-        return folders[family]
+        to = tmp_path_factory.mktemp("ct2") / family
+        ctranslate2.converters.TransformersConverter(str(checkpoint(family))).convert(str(to))
+        return to
 
     return convert
 
@@ -103,20 +101,13 @@ Both = Callable[[str], tuple[Any, Any]]
 
 
 @pytest.fixture(scope="module")
-def both(checkpoint: Build, tmp_path_factory: pytest.TempPathFactory) -> Both:
-    """The same checkpoint as `hf:` and as `ct2:`, of samples of at most six tokens."""
-    known: dict[str, tuple[Any, Any]] = {}
+def both(checkpoint: Build, converted: Callable[[str], Path]) -> Both:
+    """The same checkpoint as `hf:`, which can be told later not to mask pad, and as `ct2:`."""
 
+    @functools.cache
     def opened(family: str) -> tuple[Any, Any]:
-        if family not in known:
-            folder, to = checkpoint(family), tmp_path_factory.mktemp("ct2") / family
-            ctranslate2.converters.TransformersConverter(str(folder)).convert(str(to))
-            hf = spec(family, folder)
-            known[family] = (
-                open_system(f"{hf}&forward=transformers"),  # which can be told later not to mask pad
-                open_system(f"ct2:{to}?tokenizer={folder}&{hf.partition('?')[2]}"),
-            )
-        return known[family]
+        hf, ct2 = names(family, checkpoint, converted)
+        return open_system(f"{hf}&forward=transformers"), open_system(ct2)
 
     return opened
 

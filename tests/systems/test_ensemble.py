@@ -8,12 +8,13 @@ import pickle
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.system import Budget, Drawing, capabilities
+from babelscope.core.system import Budget, Drawing, Scored, capabilities
 from babelscope.systems.ensemble import Ensemble, log_mean
 from babelscope.systems.open_model import in_parts
 from babelscope.systems.registry import open_system
@@ -23,18 +24,20 @@ from tests.support.models import SOURCES, TARGETS, build_causal, spec
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
 
+def means_of(one: Scored, other: Scored) -> Any:
+    """The logs of the mean probabilities of a hypothesis' tokens."""
+    logs = zip(one.logprobs, other.logprobs, strict=True)
+    return pytest.approx([math.log((math.exp(a) + math.exp(b)) / 2) for a, b in logs], abs=1e-4)
+
+
 def test_probabilities_are_averaged(checkpoint: Callable[..., Path]) -> None:
     one, two = checkpoint("marian"), checkpoint("marian", seed=2)
     both = open_system(f"ensemble:hf:{one}?max_length=40,hf:{two}?max_length=40")
     assert [member.vocabulary.target_limit for member in both.members] == [40, 40]
     singles = [open_system(f"hf:{folder}").score(PAIRS) for folder in (one, two)]
     for merged, first, second in zip(both.score(PAIRS), *singles, strict=True):
-        expected = [
-            math.log((math.exp(a) + math.exp(b)) / 2)
-            for a, b in zip(first.logprobs, second.logprobs, strict=True)
-        ]
         assert merged.tokens == first.tokens
-        assert merged.logprobs == pytest.approx(expected, abs=1e-4)
+        assert merged.logprobs == means_of(first, second)
 
 
 def test_the_order_of_members_does_not_matter(checkpoint: Callable[..., Path]) -> None:
@@ -108,11 +111,7 @@ def test_families_with_one_vocabulary_decode_together(family: str, checkpoint: C
     for question, group, top in zip(asked, beams, both.top_k(asked, k=3), strict=True):
         assert top.exact
         singles = [open_system(each).score([(question, top.found[0])])[0] for each in (one, two)]
-        expected = [
-            math.log((math.exp(a) + math.exp(b)) / 2)
-            for a, b in zip(singles[0].logprobs, singles[1].logprobs, strict=True)
-        ]
-        assert top.found[0].logprobs == pytest.approx(expected, abs=1e-4)
+        assert top.found[0].logprobs == means_of(*singles)
         finished = [each.total for each in group if "unfinished" not in each.notes]
         assert all(total <= top.found[0].total + 1e-4 for total in finished)
     drawn = both.sample(asked, n=3, seed=1)
@@ -131,11 +130,7 @@ def test_language_models_with_one_vocabulary_decode_together(chat: bool, tmp_pat
         assert top.exact
         singles = [open_system(each).score([(question, top.found[0])])[0] for each in members]
         assert singles[0].logprobs != pytest.approx(singles[1].logprobs, abs=1e-3)
-        expected = [
-            math.log((math.exp(a) + math.exp(b)) / 2)
-            for a, b in zip(singles[0].logprobs, singles[1].logprobs, strict=True)
-        ]
-        assert top.found[0].logprobs == pytest.approx(expected, abs=1e-4)
+        assert top.found[0].logprobs == means_of(*singles)
     translated = both.translate(asked, beam=2)
     assert all(len(group[0].tokens) <= 3 for group in translated)
     assert len(both.sample(asked[:1], n=4, seed=1)[0]) == 4

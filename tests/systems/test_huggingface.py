@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,14 +31,7 @@ PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
 @pytest.fixture(scope="module")
 def opened(checkpoint: Build) -> Callable[[str], HuggingFace]:
-    systems: dict[str, HuggingFace] = {}
-
-    def open_family(family: str) -> HuggingFace:
-        if family not in systems:
-            systems[family] = open_system(spec(family, checkpoint(family)))
-        return systems[family]
-
-    return open_family
+    return functools.cache(lambda family: open_system(spec(family, checkpoint(family))))
 
 
 def plain(system: HuggingFace, source: str, target_ids: list[int]) -> list[float]:
@@ -246,15 +241,9 @@ def test_a_beam_gives_no_more_than_it_holds(opened: Callable[[str], HuggingFace]
 
 
 class TestFingerprint:
-    def copy(self, folder: Path, to: Path) -> Path:
-        to.mkdir()
-        for path in folder.iterdir():
-            (to / path.name).write_bytes(path.read_bytes())
-        return to
-
     @pytest.mark.parametrize("name", ["config.json", "generation_config.json", "vocab.json", "source.spm"])
     def test_configuration_and_tokenizer_matter(self, name: str, checkpoint: Build, tmp_path: Path) -> None:
-        folder = self.copy(checkpoint("marian"), tmp_path / "copy")
+        folder = shutil.copytree(checkpoint("marian"), tmp_path / "copy")
         path = folder / name
         # A sentencepiece file ends in a field that its reader does not know.
         path.write_bytes(path.read_bytes() + (b"\x98\x06\x00" if path.suffix == ".spm" else b" "))
@@ -283,11 +272,10 @@ class TestBadFolders:
             open_system(f"hf:{tmp_path}/x")
 
     def test_no_weights(self, checkpoint: Build, tmp_path: Path) -> None:
-        for path in checkpoint("marian").iterdir():
-            if path.suffix != ".safetensors":
-                (tmp_path / path.name).write_bytes(path.read_bytes())
+        folder = shutil.copytree(checkpoint("marian"), tmp_path / "copy")
+        (folder / "model.safetensors").unlink()
         with pytest.raises(BabelscopeError, match="has no weights"):
-            open_system(f"hf:{tmp_path}")
+            open_system(f"hf:{folder}")
 
 
 @pytest.mark.parametrize("family", ["marian", "nllb", "t5"])

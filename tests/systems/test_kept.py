@@ -303,8 +303,7 @@ def test_commands_go_on_around_a_line_that_is_not_answered(serve, babelscope, tm
     ran = babelscope("translate", "--system", llm(server), "one")
     assert (ran.code, ran.out) == (1, "\n")
     assert "none of 1 lines was answered" in ran.err
-    ran = babelscope("translate", "--system", llm(server), "in", "--json")
-    rows = [json.loads(line) for line in ran.out.splitlines()]
+    rows = babelscope("translate", "--system", llm(server), "in", "--json").rows
     assert [len(row["translations"]) for row in rows] == [1] * 7 + [0, 1]
     assert "content_filter" in rows[7]["unanswered"]
     (tmp_path / "bad").write_text("".join("Ã¼\n" if n == 4 else f"t {n}\n" for n in range(9)))

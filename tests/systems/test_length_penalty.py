@@ -28,9 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The lab's teacher with its tokenizer beside it: unlike random toys, it ends its sentences."""
     to = tmp_path_factory.mktemp("teacher") / "model"
     shutil.copytree(MODELS / "teacher", to)
-    for path in (MODELS / "tokenizer").iterdir():
-        shutil.copy(path, to / path.name)
-    return to
+    return shutil.copytree(MODELS / "tokenizer", to, dirs_exist_ok=True)
 
 
 @pytest.fixture(scope="module")

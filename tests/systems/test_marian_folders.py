@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,11 +30,7 @@ LAB = Path(__file__).parents[2] / "src" / "babelscope" / "lab" / "models"
 @pytest.fixture
 def folder(checkpoint: Build, tmp_path: Path) -> Path:
     """A small Marian folder of one's own."""
-    made = tmp_path / "model"
-    made.mkdir()
-    for path in checkpoint("marian").iterdir():
-        (made / path.name).write_bytes(path.read_bytes())
-    return made
+    return shutil.copytree(checkpoint("marian"), tmp_path / "model")
 
 
 def change(folder: Path, name: str, **values: Any) -> None:
@@ -41,12 +38,6 @@ def change(folder: Path, name: str, **values: Any) -> None:
     found = {**json.loads((folder / name).read_text(encoding="utf-8")), **values}
     kept = {key: value for key, value in found.items() if value is not None or key not in values}
     (folder / name).write_text(json.dumps(kept), encoding="utf-8")
-
-
-def add_tokenizer(folder: Path) -> None:
-    """Put the lab's tokenizer in place of the folder's own."""
-    for path in (LAB / "tokenizer").iterdir():
-        (folder / path.name).write_bytes(path.read_bytes())
 
 
 def assert_same(folder: Path) -> None:
@@ -183,7 +174,7 @@ def test_tokenizers_agree(text: str) -> None:
     ids=str,
 )
 def test_an_unusual_tokenizer_is_left_to_transformers(values: dict[str, Any], folder: Path) -> None:
-    add_tokenizer(folder)
+    shutil.copytree(LAB / "tokenizer", folder, dirs_exist_ok=True)
     assert read_marian_pieces(TokenizerFolder(folder)) is not None
     change(folder, "tokenizer_config.json", **values)
     assert read_marian_pieces(TokenizerFolder(folder)) is None

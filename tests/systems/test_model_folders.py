@@ -135,11 +135,7 @@ def replace(path: Path) -> None:
     os.replace(new, path)
 
 
-def remove(path: Path) -> None:
-    path.unlink()
-
-
-@pytest.mark.parametrize("harm", [overwrite, replace, remove])
+@pytest.mark.parametrize("harm", [overwrite, replace, Path.unlink])
 def test_weights_that_change_during_a_run_are_noticed(
     harm: Callable[[Path], None], checkpoint: Build, tmp_path: Path
 ) -> None:

@@ -19,13 +19,17 @@ from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.chat_servers import EOS, ChatModel, answers
 from tests.support.serving import App, Server
-from tests.support.toy_fixtures import Babelscope, Ran
+from tests.support.toy_fixtures import Babelscope
 
 Serve = Callable[[App], Server]
 
 
+def spec(server: Server, more: str = "") -> str:
+    return f"openai:{server.url}/v1#toy?prompt={{text}}&retries=0{more}"
+
+
 def opened(server: Server, more: str = "") -> Any:
-    return open_system(f"openai:{server.url}/v1#toy?prompt={{text}}&backoff=0.01&retries=0{more}")
+    return open_system(spec(server, more))
 
 
 def test_samples_have_the_model_s_frequencies_and_log_probabilities(serve: Serve) -> None:
@@ -208,21 +212,6 @@ def test_spaces_at_the_end_that_a_server_strips_are_not_its_end(serve: Serve) ->
     assert all("without_eos" in each.notes for each in drawn)
 
 
-def test_one_sentence_that_fails_leaves_the_others(serve: Serve) -> None:
-    from babelscope.core.system import Unanswered
-
-    model = ChatModel()
-
-    def app(request: Any) -> Any:
-        if "bad" in json.dumps(request.body["messages"]):
-            return 422, {}, b"no"
-        return model(request)
-
-    with pytest.raises(Unanswered) as raised:
-        ask_sample(opened(serve(app)), ["good", "bad"], n=2, seed=1)
-    assert [question.source for question, _ in raised.value.reasons] == ["bad"]
-
-
 PAIRS = [
     MinimalPair("1", "the house", "das Haus", ("das Boot",), "noun", "human"),
     MinimalPair("2", "a boat", "ein Boot", ("ein Haus", "das Boot"), "noun", "human"),
@@ -244,28 +233,8 @@ def written(path: Path, items: Sequence[Any]) -> str:
     return str(path)
 
 
-def spec(server: Server, more: str = "") -> str:
-    return f"openai:{server.url}/v1#toy?prompt={{text}}&retries=0{more}"
-
-
-def rows(ran: Ran) -> list[dict[str, Any]]:
-    assert ran.code == 0, ran.err
-    return [json.loads(line) for line in ran.out.splitlines()]
-
-
 def by_boat(prompt: str) -> str:
     return "B" if "Translation B: das Boot" in prompt or "Text B: the animal" in prompt else "A"
-
-
-def test_contrast_by_prompt_log_probabilities(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
-    tests = written(tmp_path / "pairs.jsonl", PAIRS)
-    system = spec(serve(ChatModel()), "&logprobs=vllm")
-    first = rows(babelscope("contrast", "--system", system, "--tests", tests, "--json"))[0]
-    assert (first["name"], first["method"], first["n"]) == ("all", "contrast", 3)
-    assert (first["end_unscored"], first["unfinished"]) == (3, 0), "no end of sentence is told"
-    told = " ".join(babelscope("contrast", "--system", system, "--tests", tests).out.split())
-    assert "3 items have scores without the end of the sentence" in told
-    assert "eos=</s>" in told
 
 
 def test_contrast_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
@@ -296,7 +265,7 @@ def test_a_model_that_always_gives_one_letter_has_no_error_rate(
     pairs = [MinimalPair(f"{n}", f"text {n}", "das Haus", ("das Boot",), "noun", "human") for n in range(12)]
     system, tests = spec(serve(ChatModel(choose=lambda _: letter))), written(tmp_path / "pairs.jsonl", pairs)
     asked = ("contrast", "--by-answer", "--system", system, "--tests", tests)
-    found = {row["name"]: row for row in rows(babelscope(*asked, "--json")) if "phenomenon" not in row}
+    found = {row["name"]: row for row in babelscope(*asked, "--json").rows if "phenomenon" not in row}
     for name in ("answer_accuracy", "answer_accuracy_decided"):
         assert (found[name]["value"], found[name]["n"], found[name]["undecided"]) == (None, 0, 12), name
     assert (found["answer_undecided"]["value"], found["position_bias"]["value"]) == (
@@ -308,19 +277,6 @@ def test_a_model_that_always_gives_one_letter_has_no_error_rate(
     assert "50.0 %" not in told
     assert "12 items without a decision" in told
     assert "Position bias" in told
-
-
-def test_condition_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
-    system, tests = spec(serve(ChatModel(choose=by_boat))), written(tmp_path / "bats.jsonl", BATS)
-    asked = ("condition", "--system", system, "--evaluator", system, "--tests", tests)
-    refused = babelscope(*asked)
-    assert refused.code == 2
-    assert "it can be asked in words: --by-answer" in refused.err
-    Path("question").write_text("{translation}? A or B?\nText A: {first}\nText B: {second}")
-    first = rows(babelscope(*asked, "--by-answer", "--question", "question", "--ties", "wrong", "--json"))[0]
-    assert (first["method"], first["name"], first["n"]) == ("condition_answers", "answer_accuracy", 2)
-    assert (first["correct"], first["wrong"]) == (1, 1)
-    assert "undecided:wrong" in first["signature"]
 
 
 def test_figures_by_answer_and_by_likelihood_are_never_compared(
@@ -363,7 +319,7 @@ def test_sampled_space(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> 
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     system, known = spec(serve(ChatModel())), answers()
     asked = ("space", "--system", system, "--tests", tests, "--k", "0", "--samples", "30", "--json")
-    found = {row["name"]: row for row in rows(babelscope(*asked, "--records", "records.jsonl"))}
+    found = {row["name"]: row for row in babelscope(*asked, "--records", "records.jsonl").rows}
     assert found["krg"]["n"] == found["kqrg"]["n"] == 3
     for line in Path("records.jsonl").read_text().splitlines():
         for each in json.loads(line)["samples"]["hypotheses"]:
@@ -382,7 +338,7 @@ def test_space_of_samples_without_whole_log_probabilities_ranks_none(
 ) -> None:
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     asked = ("space", "--system", spec(serve(model)), "--tests", tests, "--k", "0", "--samples", "30", *more)
-    found = rows(babelscope(*asked, "--json"))
+    found = babelscope(*asked, "--json").rows
     for row in found:
         if row["name"] in ("krg", "kqrg", "krg_above_random"):
             assert (row["n"], row["undefined"], row["without_logprob"]) == (0, 3, 3)
@@ -397,7 +353,7 @@ def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_pa
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     system = spec(serve(ChatModel(tells_eos=False)))
     ran = babelscope("mbr", "--system", system, "--tests", tests, "--n", "30", "--json")
-    chosen = [row["translation"]["text"] for row in rows(ran) if "translation" in row]
+    chosen = [row["translation"]["text"] for row in ran.rows if "translation" in row]
     assert len(chosen) == 3
     assert set(chosen) <= answers().keys()
     refused = babelscope("mbr", "--system", system, "--tests", tests, "--n", "9", "--weights", "probability")
@@ -405,22 +361,16 @@ def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_pa
     assert "has no log-probabilities to weigh candidates by" in refused.err
 
 
-SPOILT_SAMPLES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
-    "positive": (lambda choice: choice["logprobs"]["content"][0].update(logprob=0.5), "at most 0"),
-    "truncated": (lambda choice: choice.update(finish_reason="content_filter"), "not drawn to its end"),
-}
-
-
-@pytest.mark.parametrize("name", SPOILT_SAMPLES)
+@pytest.mark.parametrize("name", ["positive", "no content"])
 def test_bad_samples_leave_their_sentence_out(
     serve: Serve, babelscope: Babelscope, tmp_path: Path, name: str
 ) -> None:
-    spoil, told = SPOILT_SAMPLES[name]
+    spoil, told = SPOILT[name]
     good, bad = ChatModel(), ChatModel(spoil=spoil)
     server = serve(lambda request: (bad if "house" in json.dumps(request.body) else good)(request))
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     asked = ("space", "--system", spec(server), "--tests", tests, "--k", "0", "--samples", "30", "--json")
-    found = [row for row in rows(babelscope(*asked, "--records", "records.jsonl")) if row["name"] == "krg"]
+    found = [row for row in babelscope(*asked, "--records", "records.jsonl").rows if row["name"] == "krg"]
     assert {(row["n"], row["skipped"]) for row in found} == {(2, 1)}
     first = json.loads(Path("records.jsonl").read_text().splitlines()[-1])
     assert told in first["unanswered"]
@@ -439,5 +389,5 @@ def test_answers_cut_off_or_withheld_are_no_choice(
 
     tests = written(tmp_path / "pairs.jsonl", PAIRS[:1])
     ran = babelscope("contrast", "--system", spec(serve(app)), "--tests", tests, "--by-answer", "--json")
-    given = next(row for row in rows(ran) if row["name"] == "answer_given")
+    given = next(row for row in ran.rows if row["name"] == "answer_given")
     assert (given["value"], given["cut"], given["refused"], given["neither"]) == (0.0, 1, 1, 0)

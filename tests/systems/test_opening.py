@@ -32,15 +32,11 @@ def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("torn")
-def test_a_broken_plug_in_stops_no_other_system(tmp_path: Path) -> None:
+def test_a_broken_plug_in_stops_no_other_system_and_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "out.de").write_text("eins\n")
     assert open_system(f"file:{tmp_path / 'out.de'}").name
     with pytest.raises(BabelscopeError, match=r"'tron:x' names no system.*did you mean torn:"):
         open_system("tron:x")
-
-
-@pytest.mark.usefixtures("torn")
-def test_a_broken_plug_in_is_told_when_it_is_asked_for() -> None:
     with pytest.raises(BabelscopeError, match=FAULT):
         open_system("torn:x")
 

@@ -103,16 +103,16 @@ def test_a_step_that_breaks_its_contract_is_refused(page: dict[str, Any], name: 
         opened(page, changed_network(page, step=step))
 
 
-def test_an_encoder_that_reads_padding_is_refused(page: dict[str, Any]) -> None:
-    network = changed_network(page, encode=lambda own, source, real: own(source, torch.ones_like(real)))
-    with pytest.raises(BabelscopeError, match=r"padding .* must change nothing"):
-        opened(page, network)
-
-
-def test_an_encoder_without_states_is_refused(page: dict[str, Any]) -> None:
-    network = changed_network(page, encode=lambda own, *given: own(*given)[0])
-    with pytest.raises(BabelscopeError, match="must return two tuples of tensors"):
-        opened(page, network)
+@pytest.mark.parametrize(
+    ("encode", "told"),
+    [
+        (lambda own, source, real: own(source, torch.ones_like(real)), r"padding .* must change nothing"),
+        (lambda own, *given: own(*given)[0], "must return two tuples of tensors"),
+    ],
+)
+def test_an_encoder_that_breaks_its_contract_is_refused(page: dict[str, Any], encode: Any, told: str) -> None:
+    with pytest.raises(BabelscopeError, match=told):
+        opened(page, changed_network(page, encode=encode))
 
 
 def test_nan_is_refused_where_targets_are_scored(page: dict[str, Any]) -> None:

@@ -12,9 +12,8 @@ import torch
 
 import babelscope as bs
 from babelscope.core.system import Budget, Reply
-from babelscope.methods.prompted_choice.method import BETTER, fill, letter_of
 from babelscope.systems.registry import open_system
-from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence, TestSet
+from babelscope.testsets.items import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import CHAT, SOURCES, TARGETS, build_causal
 from tests.support.toy_fixtures import Babelscope
@@ -23,10 +22,14 @@ PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
 
 @pytest.fixture(scope="module", params=["llama", "llama-chat", "gpt2"])
-def system(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     kind, _, chat = request.param.partition("-")
-    folder = build_causal(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
-    return open_system(f"llm:{folder}?source=English&target=German&max_length=60")
+    return build_causal(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
+
+
+@pytest.fixture(scope="module")
+def system(built: Path) -> Any:
+    return open_system(f"llm:{built}?source=English&target=German&max_length=60")
 
 
 def test_only_the_target_is_scored(system: Any) -> None:
@@ -140,27 +143,12 @@ def test_the_mode_is_more_probable_than_beam_and_samples(folder: Path) -> None:
         assert answer.found[0].total >= max(ended, default=-math.inf) - 1e-4
 
 
-def test_every_method_works_on_it(folder: Path) -> None:
-    system = opened(folder)
-    parallel = [ParallelSentence(str(n), source, ("die Katze",)) for n, source in enumerate(CATS)]
-    found = bs.space(system, parallel, k=2, samples=3, mbr_samples=3, budget_expansions=30)
-    assert {"empty_mode", "krg", "kqrg"} <= {row.name for row in found.rows}
-    pairs = [MinimalPair("1", "the cat", "die Katze", ("das Katze",), "np_agreement", "human")]
-    assert bs.contrast(system, pairs, detect_in_output="no").records[0]["verdict"] in ("correct", "wrong")
-    cued = AmbiguousSource("1", "the cat", ("the young cat",), ("the old cat",), "c", translation="die Katze")
-    result = bs.condition(None, system, [cued])
-    assert result.records[0]["under_correct"][0]["total"] < 0
-    assert bs.likelihood(system, parallel).rows[0].estimate.value < 0
-
-
 QUESTIONS = ["which?", "A or B?\n\nSay it."]
 
 
-@pytest.fixture(scope="module", params=["llama", "llama-chat", "gpt2"])
-def replying(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    kind, _, chat = request.param.partition("-")
-    folder = build_causal(tmp_path_factory.mktemp(request.param), chat=bool(chat), kind=kind)
-    return open_system(f"llm:{folder}?source=English&target=German&max_length=9")
+@pytest.fixture(scope="module")
+def replying(built: Path) -> Any:
+    return open_system(f"llm:{built}?source=English&target=German&max_length=9")
 
 
 def greedy(replying: Any, text: str) -> tuple[list[int], bool]:
@@ -206,10 +194,3 @@ def test_condition_by_answer_counts_what_is_no_answer(babelscope: Babelscope, tm
     given = next(row for row in rows if row["name"] == "answer_given")
     assert given["value"] == 0
     assert given["neither"] + given["cut"] + given["refused"] == 8
-
-
-def test_lab_llm_answers_nothing_usable() -> None:
-    replies = open_system("lab:llm").reply(
-        [fill(BETTER, {"source": "A dog.", "first": "Hund", "second": "Ein"})]
-    )
-    assert all(letter_of({"text": each.text, "ended": each.ended}) is None for each in replies)

@@ -76,14 +76,6 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-def test_a_device_stays_one(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("/dev/null")
-    write(tmp_path / "link")
-    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
-    with pytest.raises(SystemFailure, match="/dev/full cannot be written: No space left on device"):
-        write(Path("/dev/full"))
-
-
 @pytest.mark.parametrize("how", ["/dev/fd/{}", "/proc/self/fd/{}", "link"])
 def test_an_open_file_is_written_on_not_replaced(tmp_path: Path, how: str) -> None:
     (tmp_path / "log").write_text("first\n")

@@ -93,21 +93,6 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
         assert keep.part("part 1", lambda: 2) == 2
 
 
-@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
-def test_only_a_regular_file_is_written(tmp_path: Path, kind: str) -> None:
-    path, victim = tmp_path / "out.partial", tmp_path / "victim"
-    victim.write_text("precious")
-    if kind == "link":
-        path.symlink_to(victim)
-    elif kind == "pipe":
-        os.mkfifo(path)
-    else:
-        path.mkdir()
-    with pytest.raises(BabelscopeError):
-        Journal(path, ASKED)
-    assert victim.read_text() == "precious"
-
-
 def test_nothing_is_written_beside_a_device_or_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     os.mkfifo(tmp_path / "pipe")
@@ -196,9 +181,10 @@ def test_what_was_changed_is_refused(tmp_path: Path, how: str) -> None:
     assert not out.exists() or out.read_bytes() == WHOLE
 
 
-def test_a_link_in_the_place_of_data_is_not_followed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["out.partial", "out.partial.data"])
+def test_a_link_is_not_followed(tmp_path: Path, name: str) -> None:
     (tmp_path / "victim").write_text("precious")
-    (tmp_path / "out.partial.data").symlink_to(tmp_path / "victim")
+    (tmp_path / name).symlink_to(tmp_path / "victim")
     with pytest.raises(BabelscopeError, match="is a symbolic link, which is not followed"):
         grow(tmp_path / "out", [])
     assert (tmp_path / "victim").read_text() == "precious"

@@ -14,11 +14,7 @@ import pytest
 from babelscope.util import progress as bars
 from babelscope.util.progress import progress, working
 from tests.support.toy_fixtures import Babelscope
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
+from tests.util.test_consent import Terminal
 
 
 def on_terminal(monkeypatch: pytest.MonkeyPatch, patience: float = 0.01) -> Terminal:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.progress import hub_bar, progress
+from babelscope.util.progress import hub_bar
 from babelscope.util.terminal import HIDDEN, PATTERN, Filtered, mark_hidden, visible, visible_json
 from babelscope.util.text import shorten
 from tests.support.toy_fixtures import Babelscope
@@ -204,25 +204,6 @@ def test_loggers_and_warnings(babelscope: Babelscope, monkeypatch: pytest.Monkey
     assert f"babelscope: warning: beware\\nbabelscope: error: {SHOWN}\n" in ran.err
 
 
-def test_what_transformers_itself_logs(tmp_path: Path) -> None:
-    code = (
-        "import babelscope.systems.registry as opening\n"
-        "def log():\n"
-        "    from transformers.utils import logging\n"
-        "    import huggingface_hub.utils.logging as hub\n"
-        f"    logging.get_logger('transformers').warning({HOSTILE!r})\n"
-        f"    hub.get_logger('huggingface_hub').warning({HOSTILE!r})\n"
-        f"    logging.get_logger('transformers').warning_advice({HOSTILE!r})\n"
-        "    return {}, []\n"
-        "opening.load_schemes = log\n"
-        "import sys; sys.argv = ['babelscope', 'systems']\n"
-    )
-    ran = subprocess.run([sys.executable, "-c", code + MAIN], capture_output=True, cwd=tmp_path, check=True)
-    err = ran.stderr.decode()
-    assert not steered(err)
-    assert err.count(SHOWN) == 3
-
-
 def test_a_traceback_of_ours_too(tmp_path: Path) -> None:
     code = (
         "import babelscope.runs.study, sys\n"
@@ -333,29 +314,6 @@ def test_a_bar_is_drawn_and_takes_nothing_from_stdout(toy_folders: list[str], tm
     assert "\x1b]0;owned" not in shown
     assert "\u202e" not in shown
     assert shown.count(SHOWN) == 2
-
-
-def test_prints_go_through_the_filter_while_a_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    import time
-
-    import babelscope.util.progress
-
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(babelscope.util.progress, "PATIENCE_SECONDS", 0.01)
-    monkeypatch.setattr(sys, "stdout", Filtered(out := Terminal()))
-    monkeypatch.setattr(sys, "stderr", Filtered(err := Terminal()))
-    with progress(f"going {HOSTILE}", 2) as advance:
-        time.sleep(0.3)
-        print(HOSTILE)
-        print(HOSTILE, file=sys.stderr)
-        advance(2)
-    shown = err.shown() + out.shown()
-    assert shown.count(f"\n{SHOWN}") + shown.count(f"K{SHOWN}") >= 2
-    assert f"going {SHOWN}" in shown
-    for hidden in ("\x1b]0", "\x07", "\u202e", "\x9b"):
-        assert hidden not in shown
-    assert isinstance(sys.stdout, Filtered)
-    assert sys.stdout.unfiltered is out
 
 
 def test_the_hub_s_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:

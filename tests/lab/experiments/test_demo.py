@@ -135,8 +135,7 @@ def test_the_flows_are_of_the_text_that_models_read(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_demo_command(babelscope: Babelscope) -> None:
-    done = babelscope("demo", "--n", "10", "--out", "run", "--json")
-    rows = [json.loads(line) for line in done.out.split("\n")[:-1]]
+    rows = babelscope("demo", "--n", "10", "--out", "run", "--json").rows
     assert {row.get("system") for row in rows} >= {"teacher", "student"}
     assert all({"name", "value", "low", "high", "n"} <= row.keys() for row in rows)
     again = babelscope("demo", "--n", "10", "--out", "run")

@@ -42,6 +42,7 @@ from babelscope.lab.experiments.locality_training import (
 from babelscope.lab.training.networks import sinusoids
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import BabelscopeError
+from tests.lab.training.test_training import write_pairs
 from tests.support.toy_fixtures import Babelscope
 
 ORDER = [3, 0, 4, 1, 2]
@@ -269,12 +270,8 @@ def sentences() -> list[tuple[str, str]]:
 
 
 def write(folder: Path) -> tuple[Path, Path]:
-    files = folder / "a.en", folder / "a.de"
     mixed = sentences()
-    mixed = [mixed[number * 77 % len(mixed)] for number in range(len(mixed))]
-    for side, path in enumerate(files):
-        path.write_text("".join(f"{pair[side]}\n" for pair in mixed), encoding="utf-8")
-    return files
+    return write_pairs(folder, [mixed[number * 77 % len(mixed)] for number in range(len(mixed))])
 
 
 def test_pairs_of_the_length_are_found_and_held_out(tmp_path: Path) -> None:
@@ -294,10 +291,6 @@ def test_a_length_that_is_rare_is_refused_with_the_commonest(tmp_path: Path) -> 
 
 
 def test_the_best_epoch_is_kept_and_not_the_last() -> None:
-    import torch
-
-    from babelscope.lab.experiments.locality_training import Recurrent
-
     network = Recurrent((5, 5), width=4, dropout=0.0)
     scores = iter([10.0, 30.0, 30.0, 20.0])
     best = Best(lambda: next(scores), network)

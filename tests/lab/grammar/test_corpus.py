@@ -97,12 +97,6 @@ def test_cue_adjectives_occur_with_their_noun() -> None:
     assert text.count(" female ") > 15
 
 
-def test_lengths() -> None:
-    lengths = sorted(len(pair.german) for pair in sample())
-    assert 6 <= lengths[len(lengths) // 2] <= 16
-    assert lengths[-60] <= 30
-
-
 def test_splits_are_apart() -> None:
     sources = {split: {p.source for p in generate(100, 3, split)} for split in ("train", "dev", "test")}
     for split, some in sources.items():

@@ -93,22 +93,11 @@ def test_endings(kind: str, case: str, gender: str, plural: bool, expected: str)
 
 
 def test_verbs() -> None:
-    off = VERBS["turn_off"].german[0][0]
+    off, be = VERBS["turn_off"].german[0][0], VERBS["be"].german[0][0]
     assert off.lemma == "ausschalten"
     assert off.zu_infinitive == ("auszuschalten",)
-    assert [off.finite(t, p) for t in ("pres", "past") for p in (False, True)] == [
-        "schaltet",
-        "schalten",
-        "schaltete",
-        "schalteten",
-    ]
-    be = VERBS["be"].german[0][0]
-    assert [be.finite(t, p) for t in ("pres", "past") for p in (False, True)] == [
-        "ist",
-        "sind",
-        "war",
-        "waren",
-    ]
+    for verb, forms in ((off, "schaltet schalten schaltete schalteten"), (be, "ist sind war waren")):
+        assert [verb.finite(t, p) for t in ("pres", "past") for p in (False, True)] == forms.split()
     assert VERBS["see"].german[0][0].finite("past", True) == "sahen"
 
 

@@ -207,18 +207,11 @@ MUTATIONS: dict[str, tuple[Callable[[SentencePair, random.Random], Iterator[str]
 PAIRS = list(generate(150, 77, "test", HARD))
 
 
-def without_word(pair: SentencePair, position: int) -> str:
-    """The German sentence without the word at a position, from 1."""
-    spans = [found.span() for found in re.finditer(r"\w+|[^\w\s]", pair.target)]
-    start, end = spans[position - 1]
-    return pair.target[:start].rstrip() + pair.target[end:]
-
-
-def with_other_number(pair: SentencePair, position: int) -> str:
-    """The German sentence with the finite verb at a position in the other number."""
+def with_word(pair: SentencePair, position: int, form: str) -> str:
+    """The German sentence with another form, or none, of the word at a position, from 1."""
     start, end = [found.span() for found in re.finditer(r"\w+|[^\w\s]", pair.target)][position - 1]
-    form = pair.target[start:end]
-    return pair.target[:start] + other_number()[form] + pair.target[end:]
+    before = pair.target[:start]
+    return (before if form else before.rstrip()) + form + pair.target[end:]
 
 
 def words(sentence: str, found: Broken) -> list[str]:
@@ -238,7 +231,7 @@ def test_a_verb_in_the_other_number_is_found_with_its_distance() -> None:
             verb, subject = pair.german[one.head - 1].form, pair.german[one.dependent - 1]
             if subject.upos != "NOUN" or verb not in other_number():
                 continue
-            sentence = with_other_number(pair, one.head)
+            sentence = with_word(pair, one.head, other_number()[verb])
             found = broken_dependencies(pair, sentence)
             # Punctuation stands between subject and verb, too, where a clause does.
             right += any(
@@ -255,7 +248,7 @@ def test_a_missing_particle_is_found_with_the_words_up_to_where_it_stood() -> No
     for pair in PAIRS:
         for one in pair.labels.phenomena:
             if one.name == "particle" and one.side == "de" and one.distance > 1:
-                sentence = without_word(pair, one.dependent)
+                sentence = with_word(pair, one.dependent, "")
                 found = [each for each in broken_dependencies(pair, sentence) if each.kind == "particle"]
                 verb = pair.german[one.head - 1].form
                 right += [words(sentence, each) for each in found] == [[verb]]

@@ -17,15 +17,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from babelscope.lab.training.loop import (
-    TrainingRun,
     find_device,
-    random_states,
-    restore_random_states,
-    smoothed_cross_entropy,
 )
-from babelscope.lab.training.text import ParallelText, train_pieces
 from babelscope.util.errors import BabelscopeError
-from tests.lab.training.test_training import PAIRS, learn, quick
+from tests.lab.training.test_loop import new_run
+from tests.lab.training.test_training import learn, quick
 from tests.support.devices import PretendedDevice
 
 _COPIES = (torch.ops.aten.copy_.default, torch.ops.aten._to_copy.default)
@@ -53,20 +49,15 @@ class StandIn(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-def new_run(device: str, **given: Any) -> TrainingRun:
-    """A run on the toy pairs, not begun."""
-    text, few = (
-        ParallelText([one for one, _ in some], [two for _, two in some], {}) for some in (PAIRS, PAIRS[::9])
-    )
-    pieces = train_pieces(iter([*text.source, *text.target]), 90)
-    recipe = quick(dropout=0.1, label_smoothing=0.1, **given)
-    return TrainingRun(recipe, pieces, text, few, device=torch.device(device))
+DROPPED = {"dropout": 0.1, "label_smoothing": 0.1}
 
 
 def test_no_tensor_is_made_without_a_device() -> None:
     """Translation for training makes no tensor of its own; tests/decoding has that of searches."""
     mixed = {"precision": "bfloat16", "accumulate": 2, "average": 2, "optimizer": "muon"}
-    run = new_run("cpu", steps=4, dev_every=2, **mixed)  # networks are made on the processor, then moved
+    run = new_run(
+        "cpu", steps=4, dev_every=2, **mixed, **DROPPED
+    )  # networks are made on the processor, then moved
     with PretendedDevice():
         groups = run._groups()
         for _ in range(2):
@@ -84,7 +75,7 @@ def test_mixed_devices_are_found() -> None:
 @pytest.mark.parametrize("architecture", ["transformer", "convolutional"])  # an LSTM packs by values
 def test_a_step_elsewhere_than_on_the_processor_mixes_no_devices(architecture: str) -> None:
     with StandIn():
-        run = new_run("meta", architecture=architecture, accumulate=2, optimizer="muon")
+        run = new_run("meta", architecture=architecture, accumulate=2, optimizer="muon", **DROPPED)
         # The fused Adam knows no stand-in; another Adam reads and writes the same tensors.
         rest = [weight for group in run.optimizers[0].param_groups for weight in group["params"]]
         run.optimizers[0] = torch.optim.Adam(rest)
@@ -96,15 +87,6 @@ def test_a_step_elsewhere_than_on_the_processor_mixes_no_devices(architecture: s
     moved = [weight.grad for weight in run.weights if weight.grad is not None]
     assert len(moved) >= len(run.weights) - 2
     assert {gradient.device.type for gradient in moved} == {"meta"}
-
-
-def test_the_loss_on_a_stand_in() -> None:
-    hidden, weight = (torch.zeros(rows, 4, device="meta", requires_grad=True) for rows in (5000, 9))
-    labels = torch.zeros(5000, dtype=torch.long, device="meta")
-    with StandIn():
-        smoothed_cross_entropy(hidden, weight, labels, 0.1, torch.bfloat16).backward()
-    assert weight.grad is not None
-    assert weight.grad.device.type == "meta"
 
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:x", "cpu:1", "mps", ""])
@@ -121,14 +103,6 @@ def test_a_gpu_that_is_not_here_is_refused_before_anything_is_made(tmp_path: Pat
     ):
         learn(tmp_path, tmp_path / "model", quick(steps=2), device="cuda")
     assert not (tmp_path / "model").exists()
-
-
-def test_random_states_go_on() -> None:
-    device = find_device("cpu")
-    saved = random_states(device)
-    first = torch.rand(3)
-    restore_random_states(device, saved)
-    assert torch.equal(torch.rand(3), first)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here")

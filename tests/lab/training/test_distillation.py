@@ -54,18 +54,8 @@ def test_a_student_learns_what_its_teacher_says(teacher: Path, tmp_path: Path) -
     from babelscope.cli.lab import app
 
     source, _ = write_pairs(tmp_path / "text")
-    words = [
-        "distill",
-        "--teacher",
-        str(teacher),
-        "--source",
-        str(source),
-        "--shape",
-        "tiny",
-        "--steps",
-        "20",
-    ]
-    words += ["--dev-source", str(source), "--seed", "3", "--threads", "1", "--quiet"]
+    words = ["distill", "--teacher", str(teacher), "--source", str(source), "--shape", "tiny"]
+    words += ["--steps", "20", "--dev-source", str(source), "--seed", "3", "--threads", "1", "--quiet"]
     out = tmp_path / "student"
     result = CliRunner().invoke(app, [*words, "--json", "--out", str(out)])
     assert result.exit_code == 0, result.exception

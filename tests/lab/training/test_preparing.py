@@ -19,17 +19,11 @@ from hypothesis import strategies as st
 from babelscope.lab.training.preparing import FILTERS, Preparation, Seen, choose, prepare, split_words
 from babelscope.lab.training.text import load_pieces
 from babelscope.util.errors import BabelscopeError
+from tests.lab.training.test_training import write_pairs as write
 from tests.support.toy_fixtures import Babelscope
 
 ENGLISH = [f"The old man reads the letter number {n} in the garden of the house" for n in range(40)]
 GERMAN = [f"Der alte Mann liest den Brief Nummer {n} in dem Garten des Hauses" for n in range(40)]
-
-
-def write(folder: Path, pairs: list[tuple[str, str]]) -> tuple[Path, Path]:
-    source, target = folder / "a.en", folder / "a.de"
-    source.write_text("".join(f"{one}\n" for one, _ in pairs), encoding="utf-8")
-    target.write_text("".join(f"{other}\n" for _, other in pairs), encoding="utf-8")
-    return source, target
 
 
 def removed(folder: Path) -> dict[int, str]:
@@ -241,12 +235,8 @@ def test_a_vocabulary_that_cannot_be_made_leaves_the_finished_text(tmp_path: Pat
     plan = Preparation(languages="en-de", skip=("alignment",), vocabulary=12)
     with pytest.raises(BabelscopeError, match="the text is finished in"):
         prepare(*files, tmp_path / "out", plan)
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "counts.json",
-        "removed.jsonl",
-        "train.de",
-        "train.en",
-    ]
+    left = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert left == ["counts.json", "removed.jsonl", "train.de", "train.en"]
 
 
 SENTENCES = st.one_of(

@@ -22,6 +22,7 @@ from babelscope.lab.training.settings import read_settings, settings_for
 from babelscope.lab.training.text import load_pieces, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.util.errors import BabelscopeError
+from tests.lab.training.test_training import write_pairs
 
 SHAPES = {
     "deep": ["encoder_layers=3", "heads=4", "encoder_ffn=48"],
@@ -43,16 +44,10 @@ TARGETS = [
 ]
 
 
-def write_text(folder: Path) -> tuple[Path, Path]:
-    files = folder / "a.en", folder / "a.de"
-    for path, lines in zip(files, (SOURCES, TARGETS), strict=True):
-        path.write_text("".join(f"{line}\n" for line in lines * 30), encoding="utf-8")
-    return files
-
-
 def trained(folder: Path, options: list[str], steps: int = 3) -> Path:
     settings = settings_for("tiny", vocabulary=40, steps=steps, **read_settings(options))
-    train(*write_text(folder), folder / "model", settings, quiet=True, threads=1)
+    files = write_pairs(folder, list(zip(SOURCES, TARGETS, strict=True)) * 30)
+    train(*files, folder / "model", settings, quiet=True, threads=1)
     return folder / "model"
 
 

@@ -1,4 +1,4 @@
-"""Training: the loss by hand, a model that memorizes its text, kills, and input that cannot be trained on."""
+"""Training: the loss, a model that memorizes its text, kills, and input that cannot be trained on."""
 
 from __future__ import annotations
 
@@ -154,21 +154,6 @@ def test_the_card_says_how_to_make_the_model_again(tmp_path: Path, monkeypatch: 
     assert (again / "model.safetensors").read_bytes() == (folder / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_loss_by_hand(smoothing: float) -> None:
-    hidden = torch.tensor([[1.0, 2.0], [0.5, -1.0]], requires_grad=True)
-    weight = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], requires_grad=True)
-    labels = [2, 0]
-    expected = 0.0
-    for row, label in zip(hidden.tolist(), labels, strict=True):
-        logits = [row[0] * w[0] + row[1] * w[1] for w in weight.tolist()]
-        norm = np.log(sum(np.exp(logit) for logit in logits))
-        truth = [smoothing / 3 + (1 - smoothing) * (i == label) for i in range(3)]
-        expected -= sum(q * (logit - norm) for q, logit in zip(truth, logits, strict=True)) / 2
-    loss = smoothed_cross_entropy(hidden, weight, torch.tensor(labels), smoothing)
-    assert loss.item() == pytest.approx(expected, abs=1e-6)
-
-
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 @pytest.mark.parametrize("tokens", [1, 511, 1300])
 def test_gradient_is_that_of_autograd(tokens: int, smoothing: float) -> None:
@@ -231,14 +216,6 @@ def test_learning_rate(schedule: Any, later: float) -> None:
     assert recipe.rate(100) > 0
 
 
-def test_a_seed_decides_everything(tmp_path: Path) -> None:
-    made = {}
-    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        learn(tmp_path, tmp_path / name, quick(steps=12, seed=seed, dropout=0.1))
-        made[name] = (tmp_path / name / "model.safetensors").read_bytes()
-    assert made["a"] == made["b"] != made["c"]
-
-
 def killable(folder: str, out: str) -> None:
     """What the kill test runs in a child process."""
     torch.set_num_threads(1)
@@ -252,10 +229,8 @@ _KILLED = quick(steps=120, dropout=0.1, label_smoothing=0.1, optimizer="muon")
 def test_killed_at_any_moment_it_ends_with_the_same_weights(tmp_path: Path) -> None:
     learn(tmp_path, tmp_path / "never killed", _KILLED)
     out, moment, reached = tmp_path / "killed", random.Random(7), [0]
-    preload = [
-        "transformers.models.marian.modeling_marian",
-        "torch._dynamo",
-    ]  # else each child imports them anew
+    # Else each child imports them anew.
+    preload = ["transformers.models.marian.modeling_marian", "torch._dynamo"]
     with Killer(
         "tests.lab.training.test_training:killable", [str(Path(__file__).parents[3])], preload=preload
     ) as killer:
@@ -290,11 +265,8 @@ def test_models_with_one_tokenizer_are_packed_with_one(
     folder, _ = memorized
     learn(tmp_path, tmp_path / "second", settings_for("tiny", steps=3), tokenizer=folder)
     pack_models({"teacher": folder, "teacher-2": tmp_path / "second"}, tmp_path / "packed")
-    assert sorted(path.name for path in (tmp_path / "packed").iterdir()) == [
-        "teacher",
-        "teacher-2",
-        "tokenizer",
-    ]
+    packed = sorted(path.name for path in (tmp_path / "packed").iterdir())
+    assert packed == ["teacher", "teacher-2", "tokenizer"]
     assert not list((tmp_path / "packed").glob("teacher*/*.spm"))
     learn(tmp_path, tmp_path / "third", quick(vocabulary=45, steps=3))
     with pytest.raises(BabelscopeError, match="do not share one tokenizer"):
