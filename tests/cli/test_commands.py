@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
@@ -117,8 +116,7 @@ def test_options_fill_settings(babelscope: Babelscope, tmp_path: Path) -> None:
 def test_likelihood_says_what_the_library_says(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tab\nb\tba\n")
     asked = ("likelihood", "--system", "toy:1", "--tests", "tsv:t.tsv")
-    ran = babelscope(*asked, "--json")
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    rows = babelscope(*asked, "--json").rows
     right = likelihood(ToySystem("toy:1", salt="1"), load("tsv:t.tsv"))
     assert rows[0].pop("signature") == right.signature
     assert rows == [row.as_json() for row in right.rows]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 PAIRS = [
     ("a b", "ab", "ba", "clause_omission", "human"),
@@ -26,10 +25,6 @@ def files(tmp_path: Path) -> None:
     names = ("source", "correct", "contrastive", "phenomenon", "reference")
     lines = [{"id": str(n), **dict(zip(names, pair, strict=True))} for n, pair in enumerate(PAIRS)]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-
-
-def rows_of(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.split("\n")[:-1]]
 
 
 def test_the_papers_table(babelscope: Babelscope) -> None:
@@ -55,13 +50,13 @@ def test_stored_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) ->
         *("--scores", "scores", "--layout", "interleaved", "--direction", "lower", "--ties", "wrong"),
         *("--json", "--records", "items.jsonl"),
     )
-    whole = rows_of(ran.out)[0]
+    whole = ran.rows[0]
     assert (whole["name"], whole["correct"], whole["ties"], whole["n"]) == ("all", 3, 1, 5)
     assert (whole["value"], whole["system"]) == (0.6, "scores")
-    records = rows_of((tmp_path / "items.jsonl").read_text())
+    records = read_rows(tmp_path / "items.jsonl")
     assert [record["verdict"] for record in records] == ["correct", "correct", "tie", "wrong", "correct"]
     ran = babelscope("contrast", *TESTS, "--scores", "scores", "--layout", "blocks", "--json")
-    assert rows_of(ran.out)[0]["n"] == 5
+    assert ran.rows[0]["n"] == 5
 
 
 def test_stored_scores_are_kept_resumed_judged_again_and_reported(
@@ -70,10 +65,9 @@ def test_stored_scores_are_kept_resumed_judged_again_and_reported(
     (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
     how = ("--layout", "interleaved", "--direction", "lower")
     asked = ("contrast", *TESTS, "--scores", "scores", *how, "--json")
-    plain, kept = rows_of(babelscope(*asked).out), babelscope(*asked, "--out", "run")
-    assert kept.code == 0, kept.err
+    plain, kept = babelscope(*asked).rows, babelscope(*asked, "--out", "run")
     names = {"tests", "signature"}
-    assert [{k: row[k] for k in row.keys() - names} for row in rows_of(kept.out)] == [
+    assert [{k: row[k] for k in row.keys() - names} for row in kept.rows] == [
         {k: row[k] for k in row.keys() - names} for row in plain
     ]
     records = (tmp_path / "run" / "records.jsonl").read_bytes()
@@ -82,7 +76,7 @@ def test_stored_scores_are_kept_resumed_judged_again_and_reported(
     assert babelscope(*asked, "--out", "run").out == kept.out
     assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
     again = babelscope("contrast --rejudge run --ties correct --json")
-    assert (rows_of(again.out)[0]["correct"], rows_of(kept.out)[0]["correct"]) == (4, 3)
+    assert (again.rows[0]["correct"], kept.rows[0]["correct"]) == (4, 3)
     assert babelscope("report run -o page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert all(text in page for text in ("with the error", "placeholder"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -70,7 +69,7 @@ def test_every_kind_of_output(command: str, babelscope: Babelscope) -> None:
         assert done.code == 0, done.err
         assert "answer" in done.out
     assert len(Path("records.jsonl").read_text("utf-8").splitlines()) == 7
-    rows = [json.loads(line) for line in babelscope(command, "--rejudge", "run", "--json").out.splitlines()]
+    rows = babelscope(command, "--rejudge", "run", "--json").rows
     assert {row["method"] for row in rows} == {COMMANDS[command]}
 
 

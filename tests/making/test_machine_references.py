@@ -25,7 +25,7 @@ from babelscope.making.machine_tests import bias_rows
 from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 AFFIX, NICHT, KEIN = "polarity_affix_del", "polarity_particle_nicht_del", "polarity_particle_kein_del"
 NP, VERB, GENITIVE = "np_agreement", "subj_verb_agreement", "hypercorrect_genitive"
@@ -291,7 +291,7 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
     ran = babelscope("make", "machine-references", *files, "--queue", "queue.jsonl", "--json")
     assert ran.code == 0
     assert "3 sentences, too few to tell reliably" in ran.err
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    rows = ran.rows
     assert {"name", "value", "low", "high", "n", "phenomenon"} <= rows[0].keys()
     totals = {row["name"]: row["value"] for row in rows if row["phenomenon"] == "all" and "reason" not in row}
     assert (totals["kept"], totals["queued"], totals["dropped"]) == pytest.approx((1 / 3, 1 / 3, 1 / 3))
@@ -301,7 +301,7 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
         "Heute kommt er nicht.",
         ("Heute kommt er.",),
     )
-    (line,) = [json.loads(line) for line in (tmp_path / "queue.jsonl").read_text().splitlines()]
+    (line,) = read_rows(tmp_path / "queue.jsonl")
     line["answer"] = "Wrong"
     (tmp_path / "queue.jsonl").write_text(json.dumps(line) + "\n")
     # Answers are not written over.
@@ -360,19 +360,8 @@ def counts_by_reason(babelscope: Babelscope, system: str) -> Counter[str]:
         )
         assert ran.code == 0, ran.err
     Path("out.jsonl").unlink(missing_ok=True)
-    ran = babelscope(
-        "make",
-        "machine-references",
-        "--tests",
-        "pairs.jsonl",
-        "--system",
-        system,
-        "--to",
-        "out.jsonl",
-        "--json",
-    )
-    assert ran.code == 0, ran.err
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    asked = "make machine-references --tests pairs.jsonl --to out.jsonl --json"
+    rows = babelscope(asked, "--system", system).rows
     found = [row for row in rows if row["name"] in ("kept", "dropped") and row["phenomenon"] == "all"]
     counts = Counter({row["reason"]: row["pairs"] for row in found if "reason" in row})
     counts["kept"] = next(row["pairs"] for row in found if row["name"] == "kept" and "reason" not in row)

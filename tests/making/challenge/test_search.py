@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import time
 from collections import Counter
@@ -314,10 +313,10 @@ def test_the_command_prints_it_if_asked(small_corpus: Corpus, babelscope: Babels
         "--count",
         "--json",
     ]
-    rows = [json.loads(line) for line in babelscope(*asked, "--cost").out.splitlines()]
+    rows = babelscope(*asked, "--cost").rows
     assert [row["name"] for row in rows[-2:]] == ["seconds", "memory_mb"]
     assert all(row["cost"] == "extraction" and row["no_interval"] == "one run" for row in rows[-2:])
-    assert [json.loads(line) for line in babelscope(*asked).out.splitlines()] == rows[:-2]
+    assert babelscope(*asked).rows == rows[:-2]
     assert "without --ray" in babelscope(*asked, "--cost", "--ray").err
 
 

@@ -164,9 +164,7 @@ ASKED = ("condition", "--tests", "t.jsonl", "--scores", "s.tsv", "--json")
 
 def figures(babelscope: Babelscope, *more: str) -> tuple[float, float, list[dict[str, Any]]]:
     """Accuracy, weighted accuracy, and the records."""
-    ran = babelscope(*ASKED, "--records", "r.jsonl", *more)
-    assert ran.code == 0, ran.err
-    rows = {row["name"]: row["value"] for row in map(json.loads, ran.out.splitlines())}
+    rows = {row["name"]: row["value"] for row in babelscope(*ASKED, "--records", "r.jsonl", *more).rows}
     return rows["all"], rows["weighted"], [json.loads(x) for x in Path("r.jsonl").read_text().splitlines()]
 
 
@@ -193,7 +191,7 @@ def test_what_is_said_beside_it_stays(babelscope: Babelscope) -> None:
 def test_a_finished_run_is_judged_again_by_it(babelscope: Babelscope) -> None:
     assert babelscope(*ASKED, "--out", "run").code == 0
     again = babelscope("condition", "--rejudge", "run", "--protocol", "paper", "--json")
-    rows = {row["name"]: row for row in map(json.loads, again.out.splitlines())}
+    rows = {row["name"]: row for row in again.rows}
     assert rows["all"]["value"] == 0.25
     # A run keeps the test of its evaluator, which the protocol leaves out.
     direct = babelscope(*ASKED, "--protocol", "paper", "--preflight", "100")

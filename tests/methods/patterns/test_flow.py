@@ -166,8 +166,7 @@ def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
         (tmp_path / name).write_text(lines)
     usual = ("patterns", "flow", "--source", "en", "--data", "de", "--words", "q.json", "--json")
     ran = babelscope(*usual, "--distilled", "t", "--student", "s", "--flows", "f.json", "--svg", "f.svg")
-    assert ran.code == 0, ran.err
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    rows = ran.rows
     share = {(row["stage"], row["class"]): row["value"] for row in rows if row["name"] == "share"}
     assert share == {
         ("data", "female"): 0.5, ("data", "male"): 0.5, ("data", "other"): 0,
@@ -183,15 +182,13 @@ def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
     # A class of that name is one of identified forms, and drawn as such beside those that are not identified.
     (tmp_path / "q.json").write_text(json.dumps({"cook": {**query, "tgt_forms_neutral": ["Kochkraft"]}}))
     (tmp_path / "s").write_text("Die Kochkraft schlief.\nEine Person!\nNichts.\n")
-    ran = babelscope(*usual, "--distilled", "t", "--student", "s")
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    rows = babelscope(*usual, "--distilled", "t", "--student", "s").rows
     last = {
         row["class"]: row["value"] for row in rows if row.get("stage") == "student" and row["name"] == "share"
     }
     assert last == {"female": 0, "male": 0, "neutral": 0.5, "other": 0.5}
     (tmp_path / "q.json").write_text(json.dumps({"cook": query}))
-    alone = babelscope(*usual)
-    assert {json.loads(line)["stage"] for line in alone.out.split("\n")[:-1]} == {"data"}
+    assert {row["stage"] for row in babelscope(*usual).rows} == {"data"}
     for more, told in (
         (
             ("--student", "s"),
@@ -317,8 +314,7 @@ def test_the_command_draws_words_and_reads_its_own_flows(babelscope: Babelscope,
 
 def test_figure_4(shared: Path, babelscope: Babelscope) -> None:
     counts = str(shared / "data" / "occupations" / "counts_en-de.json")
-    done = babelscope("patterns", "flow", "--counts", counts, "--word", "figure-4", "--json")
-    rows = [json.loads(line) for line in done.out.split("\n")[:-1]]
+    rows = babelscope("patterns", "flow", "--counts", counts, "--word", "figure-4", "--json").rows
     shares = {(row["stage"], row["class"]): row for row in rows if row["name"] == "share"}
     assert shares["original", "male"]["n"] == 868663
     found = [round(100 * shares["original", each]["value"], 1) for each in ("male", "female", "other")]
