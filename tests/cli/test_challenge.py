@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.testsets import load
 from tests.support.toy_fixtures import Babelscope, read_rows
 
 SENTENCES = [
@@ -88,40 +87,8 @@ def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> 
     assert "queue.jsonl exists, and may have answers" in again.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ("--system", "file:short.en"),
-            "short.en has translations of 1 sources, but the test set tests has 6",
-        ),
-        (("--system", "file:nowhere.en"), "nowhere.en: no such file"),
-        (
-            ("--system", "file:good.en", "--annotate-distance", "1"),
-            "--annotate-distance has no effect without --annotate",
-        ),
-        (("--system", "file:good.en", "--answers", "tests.jsonl"), ""),
-    ],
-)
-def test_bad_input_is_told_in_a_sentence(
-    babelscope: Babelscope, arguments: tuple[str, ...], said: str
-) -> None:
-    Path("short.en").write_text("x\n")
-    ran = babelscope(*RUN, *arguments)
-    if said:
-        assert ran.code == 2
-        assert said in ran.err
-        assert ran.err.count("\n") == 1
-    else:  # no answers in it
-        assert ran.code == 0
-
-
-def test_a_set_without_dependencies_is_refused(babelscope: Babelscope) -> None:
-    Path("a.en").write_text("a\n")
-    ran = babelscope("challenge", "--tests", "parallel:a.en,a.en", "--system", "file:a.en")
-    assert ran.code == 2
-    assert "item 1 has no field 'dependencies'" in ran.err
-    assert load("tests.jsonl").items[0].extra["dependencies"]
+def test_a_file_without_answers_is_no_fault(babelscope: Babelscope) -> None:
+    assert babelscope(*RUN, "--system", "file:good.en", "--answers", "tests.jsonl").code == 0
 
 
 def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:

@@ -85,11 +85,6 @@ def test_a_package_that_fails_is_told_in_a_sentence(babelscope: Babelscope) -> N
         assert (ran.code, ran.out, told in ran.err, ran.err.count("\n")) == (2, "", True, 1)
 
 
-def test_a_name_close_to_a_command_is_proposed(babelscope: Babelscope) -> None:
-    ran = babelscope("contrst")
-    assert (ran.code, "Did you mean 'contrast'?" in ran.err) == (2, True)
-
-
 def test_options_fill_settings(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("a\tab\n")
     command = JudgingCommand(

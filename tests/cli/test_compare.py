@@ -113,7 +113,6 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
     [
         ((), "compare needs run folders, or a --table"),
         (("one", "--json", "--latex"), "exclude each other"),
-        (("one", "."), ". is no run folder"),
         (("one", "other"), "other test sets: only"),
         (("one", "--group", "x*"), "the group 'x*' needs at least two systems"),
         (("one", "--table", "no.tsv"), "no.tsv: no such file"),

@@ -75,17 +75,6 @@ def test_records_say_what_agreement_needs(babelscope: Babelscope, tmp_path: Path
     assert (second["correct"], second["skipped"], second["weight"]) == (None, "no cue", None)
 
 
-def test_the_base_of_the_released_code_changes_scores_only(babelscope: Babelscope, tmp_path: Path) -> None:
-    arguments = ("condition", "--tests", "t.jsonl", *GIVEN, "--json", "--records", "r.jsonl")
-    plain, binary = (rows_of(babelscope(*arguments, "--score-base", base).out) for base in ("e", "2"))
-    for rows in (plain, binary):
-        for name in ("minimum", "all"):
-            rows[name].pop("signature")
-    assert plain == binary
-    record = json.loads((tmp_path / "r.jsonl").read_text().split("\n")[0])
-    assert record["score"] == pytest.approx(2 ** math.log(0.9) / (2 ** math.log(0.9) + 2 ** math.log(0.1)))
-
-
 def test_given_translations_with_an_evaluator(babelscope: Babelscope, tmp_path: Path) -> None:
     arguments = ("condition", "--tests", "t.jsonl", "--translations", "given.txt", "--evaluator", "toy:2")
     rows = rows_of(babelscope(*arguments, "--json").out)

@@ -42,48 +42,19 @@ def test_the_papers_table(babelscope: Babelscope) -> None:
     assert lines[-2].startswith("contrast|")
 
 
-def test_stored_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) -> None:
-    (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
-    ran = babelscope(
-        "contrast",
-        *TESTS,
-        *("--scores", "scores", "--layout", "interleaved", "--direction", "lower", "--ties", "wrong"),
-        *("--json", "--records", "items.jsonl"),
-    )
-    whole = ran.rows[0]
-    assert (whole["name"], whole["correct"], whole["ties"], whole["n"]) == ("all", 3, 1, 5)
-    assert (whole["value"], whole["system"]) == (0.6, "scores")
-    records = read_rows(tmp_path / "items.jsonl")
-    assert [record["verdict"] for record in records] == ["correct", "correct", "tie", "wrong", "correct"]
-    ran = babelscope("contrast", *TESTS, "--scores", "scores", "--layout", "blocks", "--json")
-    assert ran.rows[0]["n"] == 5
-
-
-def test_stored_scores_are_kept_resumed_judged_again_and_reported(
+def test_a_run_of_stored_scores_is_reported_and_belongs_to_these_scores(
     babelscope: Babelscope, tmp_path: Path
 ) -> None:
     (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
-    how = ("--layout", "interleaved", "--direction", "lower")
-    asked = ("contrast", *TESTS, "--scores", "scores", *how, "--json")
-    plain, kept = babelscope(*asked).rows, babelscope(*asked, "--out", "run")
-    names = {"tests", "signature"}
-    assert [{k: row[k] for k in row.keys() - names} for row in kept.rows] == [
-        {k: row[k] for k in row.keys() - names} for row in plain
-    ]
-    records = (tmp_path / "run" / "records.jsonl").read_bytes()
-    (tmp_path / "run" / "records.jsonl").write_bytes(records[:-9])  # as if killed
-    (tmp_path / "run" / "summary.json").unlink()
-    assert babelscope(*asked, "--out", "run").out == kept.out
-    assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
-    again = babelscope("contrast --rejudge run --ties correct --json")
-    assert (again.rows[0]["correct"], kept.rows[0]["correct"]) == (4, 3)
+    asked = ("contrast", *TESTS, "--scores", "scores", *LAYOUT, "--direction", "lower", "--out", "run")
+    assert babelscope(*asked).code == 0
     assert babelscope("report run -o page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert all(text in page for text in ("with the error", "placeholder"))
-    scores = json.loads(records.split(b"\n")[1])
+    scores = read_rows("run/records.jsonl")[1]
     assert scores["texts"] == {"correct": "bc", "contrastive": ["cb", "cc"]}
     (tmp_path / "scores").write_text("1\n" * 11)
-    other = babelscope(*asked, "--out", "run")
+    other = babelscope(*asked)
     assert (other.code, "another" in other.err) == (2, True)
 
 

@@ -86,16 +86,16 @@ patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --to out @ J
     "nothing": """
 patterns flow --source a.en --data a.de --words words.json --to out @ methods.patterns.flow:find_occurrences
 compare one two --to out @ runs.reading:read_run
-report one --to out @ report.building:collect
+report one --to out @ report.page:collect
 annotate pairs.jsonl --no-open @ annotate.items:read_tasks
 annotate far.jsonl --no-open @ annotate.extraction:queue_of_set
 annotate sample --tests winomt:wino.tsv --translations wino.txt --to out @ annotate.sampling:draw_sample
 agreement scores.jsonl --task winomt --to out @ annotate.answers:find_answers
 correlate scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
 make pairs --type placeholder_ding --source a.en --reference a.de @ making.pairs:PairsOfFiles.lines
-make audit --type placeholder_ding --source a.en --reference a.de --to out @ making.audit:sample_for_audit
-make senses --source a.en --target a.de --lexicon tests.tsv --to out @ making.senses:count_senses
-make occupations --source a.en --target a.de --words words.json --to out @ making.occupations:count_genders
+make audit --type placeholder_ding --source a.en --reference a.de --to out @ making.pairs:sample_for_audit
+make senses --source a.en --target a.de --lexicon tests.tsv --to out @ making.counts:count_senses
+make occupations --source a.en --target a.de --words words.json --to out @ making.counts:count_genders
 lab corpus --n 50 --stats @ lab.grammar.corpus:generate
 lab prepare --source a.en --target a.de --languages en-de --out run @ lab.training.preparing:filter_pairs
 """,
@@ -124,7 +124,7 @@ lab locality --out run --quick @ lab.experiments.locality:locality
 """,
     "study": "run study.toml --no-report @ JUDGE",
     "download": "data get distil-lingeval/np_agreement @ util.published:fetch",
-    "metric": "data metric comet --yes @ metrics.preparing:find_metric",
+    "metric": "data metric comet --yes @ metrics.corpus:find_metric",
 }
 PLACES = {"JUDGE": "methods.cells:Cell.judge", "SEARCH": "making.challenge.search:run_search"}
 COMMANDS = [(kept, *line.split(" @ ")) for kept, lines in CASES.items() for line in lines.strip().split("\n")]

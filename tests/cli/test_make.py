@@ -42,13 +42,6 @@ def test_pairs_go_to_stdout_or_a_file(babelscope: Babelscope, tmp_path: Path) ->
     assert row["really_wrong"] is None
 
 
-def test_controls_are_not_plausible() -> None:
-    from babelscope.language.registry import error_types
-
-    controls = {name for name, made in error_types("de").items() if not made.plausible}
-    assert controls == {"hypercorrect_genitive", "placeholder_ding"}
-
-
 @pytest.mark.usefixtures("corpus")
 def test_counting_in_parses_alone(babelscope: Babelscope, tmp_path: Path) -> None:
     asked = "make challenge --parses c.de.conllu --language de --count"

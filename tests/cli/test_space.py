@@ -77,25 +77,6 @@ def test_several_sizes_and_several_metrics(babelscope: Babelscope, asked: list[s
     assert babelscope("report", "run", "--to", "page.html").code == 0
 
 
-def test_a_run_is_judged_again_without_asking(
-    babelscope: Babelscope, asked: list[str], tmp_path: Path
-) -> None:
-    log, run = tmp_path / "log", tmp_path / "run"
-    first = babelscope(*asked, "--system", f"{SYSTEM}&log={log}", "--out", str(run), "--json").rows
-    questions = log.read_text()
-    same = babelscope("space", "--rejudge", str(run), "--json").rows
-    assert same == first
-    by_bleu = babelscope("space", "--rejudge", str(run), "--metric", "bleu", "--curves", "--json").rows
-    whole = babelscope(*asked, "--system", SYSTEM, "--metric", "bleu", "--curves", "--json").rows
-    without = {"system", "tests", "signature"}  # a study calls them by their specs
-    assert [{k: v for k, v in row.items() if k not in without} for row in by_bleu] == [
-        {k: v for k, v in row.items() if k not in without} for row in whole
-    ]
-    assert log.read_text() == questions
-    refused = babelscope("space", "--rejudge", str(run), "--beam", "2")
-    assert (refused.code, "beam cannot be changed after a run" in refused.err) == (2, True)
-
-
 def test_segments_are_scored_elsewhere_and_come_back(
     babelscope: Babelscope, asked: list[str], tmp_path: Path
 ) -> None:

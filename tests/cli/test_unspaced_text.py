@@ -140,23 +140,6 @@ def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: 
     assert f"|tokenize:{shown}" in rows[0]["signature"]
 
 
-def test_japanese_without_its_dictionary_is_told_what_to_do(
-    babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sacrebleu.tokenizers import tokenizer_ja_mecab
-
-    from babelscope.core import tokenizers
-
-    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
-    tokenizers._registered.cache_clear()
-    asked = ("quality", "--system", "file:said.ja", "--tests", "stated.ja.jsonl", "--metric", "bleu")
-    ran = babelscope(*asked)
-    assert (ran.code, ran.out) == (2, "")
-    assert "ja-mecab needs a dictionary: pip install -e '.[japanese]'" in ran.err
-    assert "--tokenize char" in ran.err
-    assert babelscope(*asked, "--tokenize", "char").code == 0
-
-
 def test_sources_without_spaces_have_lengths_in_their_own_words(
     babelscope: Babelscope, tmp_path: Path
 ) -> None:

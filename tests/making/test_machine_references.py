@@ -10,7 +10,7 @@ pytest.importorskip("german_nouns.config")
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.system import Asked, Scored, sources_of
 from babelscope.language.german.analysis import tokenize
 from babelscope.making.machine_references import Outcome, assign_systems, changed_words, machine_references
 from babelscope.making.machine_tests import bias_rows
@@ -26,20 +25,10 @@ from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope, read_rows
+from tests.support.toys import Canned
 
 AFFIX, NICHT, KEIN = "polarity_affix_del", "polarity_particle_nicht_del", "polarity_particle_kein_del"
 NP, VERB, GENITIVE = "np_agreement", "subj_verb_agreement", "hypercorrect_genitive"
-
-
-class Scripted:
-    """Translates each source as it is told."""
-
-    def __init__(self, translations: Mapping[str, str], name: str = "scripted") -> None:
-        self.name = name
-        self.translations = translations
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self.translations[source])] for source in sources_of(questions)]
 
 
 def pair(phenomenon: str, source: str, correct: str, contrastive: str, name: str = "1") -> MinimalPair:
@@ -47,7 +36,7 @@ def pair(phenomenon: str, source: str, correct: str, contrastive: str, name: str
 
 
 def outcome(human: MinimalPair, translation: str, **options: Any) -> Outcome:
-    (found,) = machine_references([human], [Scripted({human.source: translation})], **options)
+    (found,) = machine_references([human], [Canned({human.source: translation})], **options)
     return found
 
 
@@ -123,7 +112,7 @@ def lab() -> list[MinimalPair]:
 def test_the_human_reference_as_a_translation_is_kept_wherever_our_rules_make_its_variant(
     lab: list[MinimalPair],
 ) -> None:
-    outcomes = list(machine_references(lab, [Scripted({item.source: item.correct for item in lab})]))
+    outcomes = list(machine_references(lab, [Canned({item.source: item.correct for item in lab})]))
     # Some sources have two references, of which one is the translation here.
     own = [each for each in outcomes if each.translation == each.human.correct]
     reasons = Counter((each.human.phenomenon, each.reason) for each in own if each.verdict != "kept")
@@ -185,7 +174,7 @@ def test_a_person_decides_what_is_queued() -> None:
 
 def test_two_human_pairs_do_not_make_one_machine_pair_twice() -> None:
     twice = [ROAD, pair(AFFIX, ROAD.source, ROAD.correct, ROAD.contrastive[0], "2")]
-    outcomes = list(machine_references(twice, [Scripted({ROAD.source: "Der Weg ist unsicher."})]))
+    outcomes = list(machine_references(twice, [Canned({ROAD.source: "Der Weg ist unsicher."})]))
     assert [each.reason for each in outcomes] == ["as in the human reference", "duplicate"]
 
 
@@ -203,7 +192,7 @@ def test_each_system_gets_its_share_of_the_sources(count: int, parts: list[int],
 
 
 def test_bad_input_is_told_before_any_work() -> None:
-    silent = Scripted({})
+    silent = Canned({})
     for shares, told in (((0.5,), "as many shares"), ((0.9, 0.2), "at most 1"), ((0.5, 0.0), "above 0")):
         with pytest.raises(BabelscopeError, match=told):
             next(machine_references([ROAD], [silent, silent], shares=shares))

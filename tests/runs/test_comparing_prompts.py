@@ -86,15 +86,6 @@ def test_the_summary_of_a_method_with_a_table_of_its_own_shows_the_spread(
     assert len(ran.out.splitlines()) <= 40
 
 
-def test_the_summary_shows_the_spread(babelscope: Babelscope, folder: Path, tests: str) -> None:
-    prompts = ("--prompt", "lines", "--prompt", "question")
-    ran = babelscope("likelihood", "--tests", tests, "--system", spec(folder), *prompts)
-    assert ran.code == 0, ran.err
-    assert "Over 2 prompts (chosen, not drawn: no interval):" in ran.out
-    assert all(len(line) <= 80 for line in ran.out.splitlines())
-    assert len(ran.out.splitlines()) <= 40
-
-
 def test_a_study_asks_by_each_prompt_and_its_report_shows_the_spread(
     babelscope: Babelscope, folder: Path, tests: str, tmp_path: Path
 ) -> None:

@@ -300,14 +300,6 @@ def test_a_reader_names_and_counts_them(tmp_path: Path) -> None:
     }
 
 
-def test_they_are_left_out_unless_they_count_as_right(babelscope: Babelscope) -> None:
-    skipped = first(babelscope(f"{SCORES} --json").out)
-    assert (skipped["value"], skipped["n"], skipped["skipped"]) == (0.5, 2, 7)
-    counted = first(babelscope(f"{SCORES} --json", "--without-variants", "correct").out)
-    assert (counted["value"], counted["n"], counted["without_variants"]) == (pytest.approx(8 / 9), 9, 7)
-    assert skipped["signature"] != counted["signature"]
-
-
 def test_nobody_failed_to_answer_about_them(babelscope: Babelscope) -> None:
     ran = babelscope(SCORES)
     assert (ran.code, "did not answer" in ran.out) == (0, False), ran.err
