@@ -205,9 +205,3 @@ def test_studies_and_python_have_it_too() -> None:
     assert MucowSettings(protocol="paper").word_matching == "conditioning"
     for settings in (released, ConditionSettings(protocol="paper", ties="half")):
         assert ConditionSettings.model_validate(settings.model_dump()) == settings
-
-
-def test_make_cues_has_it(babelscope: Babelscope) -> None:
-    asked = ("make", "cues", "--tests", "t.jsonl", "--evaluator", "toy:1", "--candidates", "t.jsonl")
-    ran = babelscope(*asked, "--protocol", "paper", "--mode", "words")
-    assert (ran.code, "--protocol paper is --mode paper" in ran.err) == (2, True)
