@@ -14,9 +14,9 @@ from babelscope.annotate import server
 from babelscope.annotate.answers import AnswerFile, check_answer
 from babelscope.annotate.items import Task, read_tasks
 from babelscope.testsets import AmbiguousSource
-from tests.support import toys
-from tests.support.enumerated import Enumerated
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
+
+pytestmark = pytest.mark.usefixtures("exact_toys")
 
 ONE, TWO = (f"toy:{salt}?alphabet=ab&limit=4" for salt in "12")
 SYSTEMS = ("--system", ONE, "--system", TWO)
@@ -64,22 +64,14 @@ MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de", "--translations", "mucow
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
-    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
     monkeypatch.setattr(server, "serve", lambda _app, _listener: None)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
 
 
-def rows_of(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.split("\n")[:-1]]
-
-
 def ran(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
     """The rows that a command prints; it must end well."""
-    done = babelscope(*command, "--json")
-    assert done.code == 0, done.err
-    return rows_of(done.out)
+    return babelscope(*command, "--json").rows
 
 
 def answered(queue: str, annotator: str, answer: Callable[[Task], dict[str, Any]]) -> list[Task]:
@@ -93,7 +85,7 @@ def answered(queue: str, annotator: str, answer: Callable[[Task], dict[str, Any]
 
 
 def records_of(run: str) -> dict[tuple[str, str], dict[str, Any]]:
-    return {(each["system"], each["id"]): each for each in rows_of(Path(run, "records.jsonl").read_text())}
+    return {(each["system"], each["id"]): each for each in read_rows(f"{run}/records.jsonl")}
 
 
 def agreed(rows: list[dict[str, Any]], **labels: str) -> tuple[int, int]:
@@ -237,7 +229,7 @@ def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) 
     # Items of the other test set have the same ids, and other verdicts.
     verdicts = [
         each["verdict"]
-        for each in rows_of(Path("run", "records.jsonl").read_text())
+        for each in read_rows("run/records.jsonl")
         if (each["method"], each["tests"]) == ("contrast", "other")
     ]
     decided = [verdict for verdict in verdicts if verdict != "tie"]
@@ -283,7 +275,7 @@ def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babel
 def test_a_damaged_run_is_told_in_a_sentence(babelscope: Babelscope) -> None:
     ran(babelscope, *CONTRAST, "--out", "run")
     path = Path("run", "records.jsonl")
-    path.write_text("".join(json.dumps({**each, "correct": 3}) + "\n" for each in rows_of(path.read_text())))
+    path.write_text("".join(json.dumps({**each, "correct": 3}) + "\n" for each in read_rows(path)))
     done = babelscope("annotate", "run", "--no-open")
     assert (done.code, "changed or damaged" in done.err) == (2, True), done.err
     assert not Path("run.queue.jsonl").exists()

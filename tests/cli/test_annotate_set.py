@@ -54,9 +54,7 @@ def answered(tasks: list[Task], annotator: str, answer: Answer, queue: str = "se
 
 
 def rows_of(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
-    done = babelscope(*command, "--json")
-    assert done.code == 0, done.err
-    return [json.loads(line) for line in done.out.split("\n")[:-1]]
+    return babelscope(*command, "--json").rows
 
 
 def test_equally_many_of_each_phenomenon_and_distance_are_drawn(babelscope: Babelscope) -> None:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from babelscope.testsets import load
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 SENTENCES = [
     ("Er gab es gestern auf .", "He gave it up yesterday .", [("particle", 2), ("particle", 0)]),
@@ -46,10 +44,6 @@ def files(tmp_path: Path) -> None:
     (tmp_path / "bad.en").write_text("".join(f"He {source}\n" for source, _, _ in SENTENCES))
 
 
-def rows_of(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.split("\n")[:-1]]
-
-
 def test_latex_has_all_tables_and_nothing_else(babelscope: Babelscope) -> None:
     both = ("--system", "file:good.en", "--system", "file:bad.en", "--metric", "bleu")
     ran = babelscope(*RUN, *both, "--latex")
@@ -77,12 +71,12 @@ def test_the_table_has_one_line_a_set_that_differs(
 def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> None:
     systems = ("--system", "file:good.en", "--system", "file:bad.en")
     assert babelscope(*RUN, *systems, "--annotate", "queue.jsonl", "--per-phenomenon", "2").code == 0
-    entries = rows_of(Path("queue.jsonl").read_text())
+    entries = read_rows("queue.jsonl")
     assert len(entries) == 6, "two particles and a reflexive, by two systems"
     for entry in entries:
         entry["answer"] = "Translated wrong" if "gab" in entry["translation"] else "Translated right"
     Path("me.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    rows = rows_of(babelscope(*RUN, *systems, "--answers", "me.jsonl", "--json").out)
+    rows = babelscope(*RUN, *systems, "--answers", "me.jsonl", "--json").rows
     good = [
         r for r in rows if r["name"] == "right" and r["system"] == "file:good.en" and r["phenomenon"] == "all"
     ]
@@ -93,40 +87,8 @@ def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> 
     assert "queue.jsonl exists, and may have answers" in again.err
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (
-            ("--system", "file:short.en"),
-            "short.en has translations of 1 sources, but the test set tests has 6",
-        ),
-        (("--system", "file:nowhere.en"), "nowhere.en: no such file"),
-        (
-            ("--system", "file:good.en", "--annotate-distance", "1"),
-            "--annotate-distance has no effect without --annotate",
-        ),
-        (("--system", "file:good.en", "--answers", "tests.jsonl"), ""),
-    ],
-)
-def test_bad_input_is_told_in_a_sentence(
-    babelscope: Babelscope, arguments: tuple[str, ...], said: str
-) -> None:
-    Path("short.en").write_text("x\n")
-    ran = babelscope(*RUN, *arguments)
-    if said:
-        assert ran.code == 2
-        assert said in ran.err
-        assert ran.err.count("\n") == 1
-    else:  # no answers in it
-        assert ran.code == 0
-
-
-def test_a_set_without_dependencies_is_refused(babelscope: Babelscope) -> None:
-    Path("a.en").write_text("a\n")
-    ran = babelscope("challenge", "--tests", "parallel:a.en,a.en", "--system", "file:a.en")
-    assert ran.code == 2
-    assert "item 1 has no field 'dependencies'" in ran.err
-    assert load("tests.jsonl").items[0].extra["dependencies"]
+def test_a_file_without_answers_is_no_fault(babelscope: Babelscope) -> None:
+    assert babelscope(*RUN, "--system", "file:good.en", "--answers", "tests.jsonl").code == 0
 
 
 def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:
@@ -137,7 +99,7 @@ def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:
     given = ("--parses", "corpus.en.conllu", "--alignments", "corpus.align")
     assert babelscope("make", "challenge", *made, *given).code == 0
     run = ("challenge", "--tests", "made.jsonl", "--system", "file:corpus.de")
-    rows = [row for row in rows_of(babelscope(*run, "--json").out) if row["name"] == "bleu"]
+    rows = [row for row in babelscope(*run, "--json").rows if row["name"] == "bleu"]
     assert [row["value"] for row in rows] == [pytest.approx(100)] * len(rows)
     assert {"all", "particle", "reordering"} <= {row["phenomenon"] for row in rows}
     assert rows[0]["n"] == 40

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 PAIRS = [
     ("a b", "ab", "ba", "clause_omission", "human"),
@@ -28,10 +27,6 @@ def files(tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
-def rows_of(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.split("\n")[:-1]]
-
-
 def test_the_papers_table(babelscope: Babelscope) -> None:
     asked = ("contrast", "--system", "toy:1", "--system", "toy:2", *TESTS, "--seed-group", "toy:*")
     ran = babelscope(*asked, "--table", "--detect-in-output", "no")
@@ -47,49 +42,19 @@ def test_the_papers_table(babelscope: Babelscope) -> None:
     assert lines[-2].startswith("contrast|")
 
 
-def test_stored_scores_need_no_system(babelscope: Babelscope, tmp_path: Path) -> None:
-    (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
-    ran = babelscope(
-        "contrast",
-        *TESTS,
-        *("--scores", "scores", "--layout", "interleaved", "--direction", "lower", "--ties", "wrong"),
-        *("--json", "--records", "items.jsonl"),
-    )
-    whole = rows_of(ran.out)[0]
-    assert (whole["name"], whole["correct"], whole["ties"], whole["n"]) == ("all", 3, 1, 5)
-    assert (whole["value"], whole["system"]) == (0.6, "scores")
-    records = rows_of((tmp_path / "items.jsonl").read_text())
-    assert [record["verdict"] for record in records] == ["correct", "correct", "tie", "wrong", "correct"]
-    ran = babelscope("contrast", *TESTS, "--scores", "scores", "--layout", "blocks", "--json")
-    assert rows_of(ran.out)[0]["n"] == 5
-
-
-def test_stored_scores_are_kept_resumed_judged_again_and_reported(
+def test_a_run_of_stored_scores_is_reported_and_belongs_to_these_scores(
     babelscope: Babelscope, tmp_path: Path
 ) -> None:
     (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
-    how = ("--layout", "interleaved", "--direction", "lower")
-    asked = ("contrast", *TESTS, "--scores", "scores", *how, "--json")
-    plain, kept = rows_of(babelscope(*asked).out), babelscope(*asked, "--out", "run")
-    assert kept.code == 0, kept.err
-    names = {"tests", "signature"}
-    assert [{k: row[k] for k in row.keys() - names} for row in rows_of(kept.out)] == [
-        {k: row[k] for k in row.keys() - names} for row in plain
-    ]
-    records = (tmp_path / "run" / "records.jsonl").read_bytes()
-    (tmp_path / "run" / "records.jsonl").write_bytes(records[:-9])  # as if killed
-    (tmp_path / "run" / "summary.json").unlink()
-    assert babelscope(*asked, "--out", "run").out == kept.out
-    assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
-    again = babelscope("contrast --rejudge run --ties correct --json")
-    assert (rows_of(again.out)[0]["correct"], rows_of(kept.out)[0]["correct"]) == (4, 3)
+    asked = ("contrast", *TESTS, "--scores", "scores", *LAYOUT, "--direction", "lower", "--out", "run")
+    assert babelscope(*asked).code == 0
     assert babelscope("report run -o page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert all(text in page for text in ("with the error", "placeholder"))
-    scores = json.loads(records.split(b"\n")[1])
+    scores = read_rows("run/records.jsonl")[1]
     assert scores["texts"] == {"correct": "bc", "contrastive": ["cb", "cc"]}
     (tmp_path / "scores").write_text("1\n" * 11)
-    other = babelscope(*asked, "--out", "run")
+    other = babelscope(*asked)
     assert (other.code, "another" in other.err) == (2, True)
 
 

@@ -37,8 +37,7 @@ def test_translations_are_scored_by_each_metric_higher_is_better(
         ],
     )
     metrics = ("--metric", "ter", "--metric", "chrf")
-    ran = babelscope("correlate", records, "--human", human, *metrics, "--json")
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    rows = babelscope("correlate", records, "--human", human, *metrics, "--json").rows
     values = {
         row["metric"]: row["value"] for row in rows if (row["name"], row["level"]) == ("pearson", "sentence")
     }

@@ -19,7 +19,6 @@ from typer.main import get_command
 from babelscope.cli import app
 from babelscope.testsets import AmbiguousSource, MinimalPair
 from tests.support import toys
-from tests.support.enumerated import Enumerated
 from tests.support.toy_fixtures import Babelscope
 
 GO_ON = "run the same command again to go on"
@@ -165,6 +164,7 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, place: str) -> list[str]:
     return came
 
 
+@pytest.mark.usefixtures("exact_toys")
 @pytest.mark.parametrize(("kept", "command", "place"), COMMANDS)
 def test_ctrl_c_says_what_is_kept(
     babelscope: Babelscope,
@@ -175,19 +175,14 @@ def test_ctrl_c_says_what_is_kept(
     place: str,
 ) -> None:
     told, left = TOLD[kept]
-    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
-    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path / "data"))
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     if "one" in command.split():
         for number, name in enumerate(("one", "two"), 1):
-            made = babelscope(
-                "run study.toml --no-report --out",
-                name,
-                *(("--shard", f"{number}/2") if command.startswith("merge") else ()),
-            )
+            shard = ("--shard", f"{number}/2") if command.startswith("merge") else ()
+            made = babelscope("run study.toml --no-report --out", name, *shard)
             assert made.code == 0, made.err
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with monkeypatch.context() as patch:

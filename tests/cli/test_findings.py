@@ -53,7 +53,7 @@ def test_too_few_controls_are_no_evidence_of_absence(
     command = write_scores(
         tmp_path, {"np_agreement": (wrong, n), "placeholder_ding": (controls // 100, controls)}
     )
-    rows = [json.loads(line) for line in babelscope(*command, "--json").out.splitlines()]
+    rows = babelscope(*command, "--json").rows
     (excess,) = [row for row in rows if row["name"] == "excess_errors"]
     ran = babelscope(*command)
     assert (ran.code, ran.err) == (0, "")
@@ -96,7 +96,7 @@ def write_pairs(folder: Path, pairs: list[dict[str, str]]) -> None:
     (folder / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
 
 
-NOUNS = (
+NOUNS = [
     "Hund",
     "Koch",
     "Mann",
@@ -109,7 +109,7 @@ NOUNS = (
     "Junge",
     "König",
     "Pilot",
-)
+]
 
 
 @pytest.mark.parametrize("share", ["below 0", "over 100 %"])
@@ -136,8 +136,7 @@ def test_a_corrected_share_is_a_share(babelscope: Babelscope, tmp_path: Path, sh
         pairs.append({**item, "phenomenon": "placeholder_ding", "reference": "human"})
     write_pairs(tmp_path, pairs)
     (tmp_path / "out.de").write_text("".join(f"{line}\n" for line in written))
-    ran = babelscope("errors --system file:out.de --tests pairs.jsonl --json")
-    (row,) = [json.loads(line) for line in ran.out.splitlines()]
+    (row,) = babelscope("errors --system file:out.de --tests pairs.jsonl --json").rows
     assert share in row["note"]
     assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
     shown = babelscope("errors --system file:out.de --tests pairs.jsonl").out

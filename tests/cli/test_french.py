@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 OWN = """
 [reflexive]
@@ -39,14 +39,14 @@ def test_french_from_raw_text_to_a_report(captions: Path, shared: Path, babelsco
     assert made.code == 0, made.err
     # The model's license is named, and nothing is wrong with its counts.
     assert [line for line in made.err.split("\n") if "warning" in line and "license" not in line] == []
-    rows = [json.loads(line) for line in made.out.splitlines()]
+    rows = made.rows
     # The last row of a phenomenon that is put in is that of all its sentences.
     found = {row["phenomenon"]: row["sentences"] for row in reversed(rows) if row["name"] == "share"}
     texts = (captions / "a.fr").read_text(encoding="utf-8").lower().split("\n")
     with_se = sum(" se " in text or " s'" in text for text in texts)
     assert 0.8 * with_se <= found["reflexive"] <= 1.2 * with_se
     assert found["reordering"] > 0
-    items = [json.loads(line) for line in (captions / "set.jsonl").read_text(encoding="utf-8").splitlines()]
+    items = read_rows(captions / "set.jsonl")
     assert len(items) == 300
     for item in items:
         for each in item["dependencies"]:

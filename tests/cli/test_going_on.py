@@ -91,20 +91,7 @@ COMMANDS = {
         *("--to", "{out}", "--save-candidates", "{out}.candidates"),
     ],
     "evaluate": ["lab", "evaluate", "--system", TOY, "--n", "10", "--json"],
-    "truth": [
-        "lab",
-        "truth",
-        "--evaluator",
-        TOY,
-        "--tests",
-        "gender",
-        "--tests",
-        "senses",
-        "--n",
-        "24",
-        "--records",
-        "{out}",
-    ],
+    "truth": f"lab truth --evaluator {TOY} --tests gender --tests senses --n 24 --records {{out}}".split(),
 }
 
 

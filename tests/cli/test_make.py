@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from babelscope import load
 from babelscope.lab.grammar.corpus import make_corpus
 from babelscope.making.challenge import Corpus, Search, SearchSettings
 from babelscope.methods.challenge.sets import read_instances
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 N = 60
 OWN = '[verb_and_adverb]\ndependent = { relation = "advmod" }\nhead = { upos = "VERB" }\n'
@@ -43,18 +42,11 @@ def test_pairs_go_to_stdout_or_a_file(babelscope: Babelscope, tmp_path: Path) ->
     assert row["really_wrong"] is None
 
 
-def test_controls_are_not_plausible() -> None:
-    from babelscope.language.registry import error_types
-
-    controls = {name for name, made in error_types("de").items() if not made.plausible}
-    assert controls == {"hypercorrect_genitive", "placeholder_ding"}
-
-
 @pytest.mark.usefixtures("corpus")
 def test_counting_in_parses_alone(babelscope: Babelscope, tmp_path: Path) -> None:
     asked = "make challenge --parses c.de.conllu --language de --count"
     (row,) = babelscope(f"{asked} --phenomenon particle --min-distance 1 --json").rows
-    labels = [json.loads(line) for line in (tmp_path / "c.labels.jsonl").read_text().splitlines()]
+    labels = read_rows(tmp_path / "c.labels.jsonl")
     wide = [
         [
             one

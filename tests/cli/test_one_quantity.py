@@ -14,12 +14,7 @@ from babelscope.core.system import Asked, Reply, Scored, sources_of
 from babelscope.runs import study
 from babelscope.testsets import AmbiguousSource, MinimalPair, TestSet
 from tests.support import toys
-from tests.support.enumerated import Enumerated
 from tests.support.toy_fixtures import Babelscope
-
-
-def rows_of(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.splitlines()]
 
 
 @pytest.mark.parametrize("tests", ["t.jsonl", "tsv:t.tsv", "parallel:a.en,a.de"])
@@ -32,7 +27,7 @@ def test_the_name_of_a_test_set_does_not_depend_on_out(
     (tmp_path / "a.de").write_text("b\n")
     (tmp_path / "mine.txt").write_text("b\n")
     asked = ("quality", "--tests", tests, "--system", "file:mine.txt", "--json")
-    plain, stored = rows_of(babelscope(*asked).out), rows_of(babelscope(*asked, "--out", "run").out)
+    plain, stored = babelscope(*asked).rows, babelscope(*asked, "--out", "run").rows
     assert plain
     assert plain == stored
 
@@ -47,18 +42,8 @@ def test_a_summary_by_a_field_says_that_it_counts_errors(babelscope: Babelscope,
     TestSet("t", tuple(pairs)).write(tmp_path / "t.jsonl")
     # Right in a quarter of the pairs of each domain.
     (tmp_path / "scores").write_text("".join(f"1\t{2 - 2 * (n // 2 % 3 == 0)}\n" for n in range(12)))
-    asked = (
-        "contrast",
-        "--tests",
-        "t.jsonl",
-        "--scores",
-        "scores",
-        "--direction",
-        "higher",
-        "--by",
-        "domain",
-    )
-    rows = [row for row in rows_of(babelscope(*asked, "--json").out) if row["name"] == "swap"]
+    asked = ("contrast --tests t.jsonl --scores scores --direction higher --by domain",)
+    rows = [row for row in babelscope(*asked, "--json").rows if row["name"] == "swap"]
     accuracies = {row["domain"]: row["value"] for row in rows if "domain" in row}
     told = babelscope(*asked).out
     assert accuracies == {"chat": pytest.approx(1 / 3), "news": pytest.approx(1 / 3)}
@@ -70,30 +55,10 @@ def test_a_summary_by_a_field_says_that_it_counts_errors(babelscope: Babelscope,
 
 # -- a difference is that of the two figures it names ---------------------------------------------------
 
-_NOT_OF_THE_FIGURE = {
-    "name",
-    "method",
-    "tests",
-    "system",
-    "against",
-    "run",
-    "table",
-    "evaluator",
-    "better",
-    "lowest",
-}
-_OF_THE_SYSTEM = {
-    "weighting",
-    "rules",
-    "alignment",
-    "k",
-    "view",
-    "control",
-    "metric",
-    "note",
-    "target",
-    "rounding",
-}
+_SIDES = {"system", "against", "run", "evaluator"}
+_NOT_OF_THE_FIGURE = _SIDES | {"name", "method", "tests", "table", "better", "lowest"}
+_CHOSEN = {"weighting", "rules", "alignment", "rounding", "metric", "k", "view"}
+_OF_THE_SYSTEM = _CHOSEN | {"control", "note", "target"}
 
 
 def labels_of(row: dict[str, Any]) -> dict[str, Any]:
@@ -135,12 +100,8 @@ def check_differences(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def compared(babelscope: Babelscope, *asked: str) -> list[dict[str, Any]]:
     """The differences of a command with two systems, which are also those that `compare` and the run folder have."""
-    ran = babelscope(*asked, "--out", "run", "--json")
-    assert ran.code == 0, ran.err
-    own = check_differences(rows_of(ran.out))
-    again = babelscope("compare run --json")
-    assert again.code == 0, again.err
-    theirs = check_differences(rows_of(again.out))
+    own = check_differences(babelscope(*asked, "--out", "run", "--json").rows)
+    theirs = check_differences(babelscope("compare run --json").rows)
     told = [
         {name: value for name, value in row.items() if name not in ("table", "signature")}
         for row in (*own, *theirs)
@@ -197,9 +158,8 @@ def test_condition(protocol: str, babelscope: Babelscope, tmp_path: Path) -> Non
     assert {row["of"] for row in compared(babelscope, *asked)} >= {"minimum", "all"}
 
 
-def test_space(babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
-    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
+@pytest.mark.usefixtures("exact_toys")
+def test_space(babelscope: Babelscope, tmp_path: Path) -> None:
     lines = [
         {"id": str(n), "source": f"s {n}", "reference": text}
         for n, text in enumerate(["ab", "ba", "b", "aab"])
@@ -278,7 +238,7 @@ def test_pattern_matching(babelscope: Babelscope, tmp_path: Path) -> None:
         mucow = ("patterns mucow --tests mucow:en-de --translations", f"{name}.de")
         assert babelscope(*mucow, "--out", f"mucow-{name}").code == 0
     for method in ("winomt", "mucow"):
-        check_differences(rows_of(babelscope("compare", f"{method}-one", f"{method}-two", "--json").out))
+        check_differences(babelscope("compare", f"{method}-one", f"{method}-two", "--json").rows)
 
 
 class Talker(toys.ToySystem):
@@ -305,15 +265,5 @@ def test_by_answer(
     )
     TestSet("t", tuple(items)).write(tmp_path / "t.jsonl")
     evaluator = ["--evaluator", "judge"] if command == "condition" else []
-    compared(
-        babelscope,
-        command,
-        "--by-answer",
-        "--system",
-        "one",
-        "--system",
-        "two",
-        *evaluator,
-        "--tests",
-        "t.jsonl",
-    )
+    systems = ("--system", "one", "--system", "two")
+    compared(babelscope, command, "--by-answer", *systems, *evaluator, "--tests", "t.jsonl")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from babelscope.testsets import AmbiguousSource
-from tests.support import toys
-from tests.support.enumerated import Enumerated
 from tests.support.toy_fixtures import Babelscope
+
+pytestmark = pytest.mark.usefixtures("exact_toys")
 
 TOY = "toy:1?alphabet=ab&limit=4&log=log"
 PAIR = {"source": "a", "correct": "ab", "contrastive": ["ba"], "phenomenon": "p", "reference": "human"}
@@ -102,9 +102,7 @@ FIGURES = [
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
-    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
+def here(tmp_path: Path) -> Path:
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "folder").mkdir()

@@ -2,31 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from babelscope.core.system import Reply
 from babelscope.runs import study
-from babelscope.testsets import AmbiguousSource, MinimalPair
 from babelscope.testsets.items import TestSet
+from tests.methods.answers.test_answers import STORED, Talker
 from tests.support.same_runs import assert_same
 from tests.support.toy_fixtures import Babelscope
-from tests.support.toys import ToySystem
 
 COMMANDS = {"contrast": "contrast_answers", "condition": "condition_answers"}
-
-
-class Talker(ToySystem):
-    """A toy that answers prompts: A, B or nothing, by a hash of the prompt."""
-
-    def reply(self, prompts: Sequence[str]) -> list[Reply]:
-        return [
-            Reply(("A", "B", "neither")[hashlib.sha256(each.encode()).digest()[0] % 3]) for each in prompts
-        ]
 
 
 @pytest.fixture(params=sorted(COMMANDS))
@@ -37,15 +23,7 @@ def command(
     name = str(request.param)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(study, "open_system", lambda spec, **_: Talker(spec))
-    items: list[MinimalPair] | list[AmbiguousSource] = (
-        [MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab", "ca"), "cut", "human") for n in range(7)]
-        if name == "contrast"
-        else [
-            AmbiguousSource(f"a{n}", f"a {n}", (f"r {n}", f"s {n}"), (f"w {n}",), "x" if n % 2 else "y")
-            for n in range(7)
-        ]
-    )
-    TestSet("items", tuple(items)).write(tmp_path / "items.jsonl")
+    TestSet("items", tuple(STORED[COMMANDS[name]])).write(tmp_path / "items.jsonl")
     asked = [name, "--by-answer", "--system", "toy", "--tests", "items.jsonl"]
     asked += ["--evaluator", "judge"] if name == "condition" else []
     for folder, more in (("run", []), ("other", ["--ties", "wrong"])):
@@ -70,7 +48,7 @@ def test_every_kind_of_output(command: str, babelscope: Babelscope) -> None:
         assert done.code == 0, done.err
         assert "answer" in done.out
     assert len(Path("records.jsonl").read_text("utf-8").splitlines()) == 7
-    rows = [json.loads(line) for line in babelscope(command, "--rejudge", "run", "--json").out.splitlines()]
+    rows = babelscope(command, "--rejudge", "run", "--json").rows
     assert {row["method"] for row in rows} == {COMMANDS[command]}
 
 

@@ -109,12 +109,6 @@ def test_wrong_usage_ends_with_two(babelscope: Babelscope, arguments: tuple[str,
     assert "Traceback" not in ran.err
 
 
-def test_bad_input_is_one_sentence(babelscope: Babelscope) -> None:
-    ran = babelscope("translate --system toyy:1 missing.txt")
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "babelscope: error: missing.txt: no such file\n"
-
-
 @pytest.fixture
 def study(tmp_path: Path) -> None:
     """A study file that can be read."""

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.support import toys
-from tests.support.enumerated import Enumerated
 from tests.support.sealing import seal
-from tests.support.toy_fixtures import Babelscope, Ran
+from tests.support.toy_fixtures import Babelscope, read_rows
+
+pytestmark = pytest.mark.usefixtures("exact_toys")
 
 TESTS = [
     {"id": str(n), "source": f"s {n}", "reference": text} for n, text in enumerate(["ab", "ba", "b", "aab"])
@@ -20,18 +19,11 @@ SYSTEM = "toy:1?alphabet=ab&limit=5"
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Arguments for a test set and a toy that can search exactly."""
-    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
-    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
+def asked(tmp_path: Path) -> list[str]:
+    """Arguments for a test set."""
     tests = tmp_path / "tests.jsonl"
     tests.write_text("".join(json.dumps(each) + "\n" for each in TESTS))
     return ["space", "--tests", str(tests), "--k", "3", "--samples", "8"]
-
-
-def rows_of(ran: Ran) -> list[dict[str, Any]]:
-    assert ran.code == 0, ran.err
-    return [json.loads(line) for line in ran.out.split("\n")[:-1]]
 
 
 def test_a_case_by_its_id_is_shown_or_refused_before_anybody_is_asked(
@@ -48,7 +40,7 @@ def test_a_summary_of_samples_alone_has_their_figures(babelscope: Babelscope, as
     samples = [*asked[:3], "--k", "0", "--samples", "8", "--system", SYSTEM]
     [quality] = [
         row
-        for row in rows_of(babelscope(*samples, "--json"))
+        for row in babelscope(*samples, "--json").rows
         if (row["name"], row.get("decoding")) == ("quality", "samples")
     ]
     shown = babelscope(*samples).out
@@ -59,7 +51,7 @@ def test_a_summary_of_samples_alone_has_their_figures(babelscope: Babelscope, as
 def test_several_sizes_and_several_metrics(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
     """Qualities are by each metric, what needs none is there once, and the summary has the first one's figures."""
     options = (*asked, "--system", SYSTEM, "--beams", "1,4", "--metric", "chrf", "--metric", "bleu")
-    rows = rows_of(babelscope(*options, "--json", "--out", "run"))
+    rows = babelscope(*options, "--json", "--out", "run").rows
     swept = [row for row in rows if row["name"].startswith("beam_") and "beam" in row]
     named = [(row["name"], row["beam"], row.get("metric")) for row in swept]
     assert len(set(named)) == len(named)
@@ -85,40 +77,18 @@ def test_several_sizes_and_several_metrics(babelscope: Babelscope, asked: list[s
     assert babelscope("report", "run", "--to", "page.html").code == 0
 
 
-def test_a_run_is_judged_again_without_asking(
-    babelscope: Babelscope, asked: list[str], tmp_path: Path
-) -> None:
-    log, run = tmp_path / "log", tmp_path / "run"
-    first = rows_of(babelscope(*asked, "--system", f"{SYSTEM}&log={log}", "--out", str(run), "--json"))
-    questions = log.read_text()
-    same = rows_of(babelscope("space", "--rejudge", str(run), "--json"))
-    assert same == first
-    by_bleu = rows_of(babelscope("space", "--rejudge", str(run), "--metric", "bleu", "--curves", "--json"))
-    whole = rows_of(babelscope(*asked, "--system", SYSTEM, "--metric", "bleu", "--curves", "--json"))
-    without = {"system", "tests", "signature"}  # a study calls them by their specs
-    assert [{k: v for k, v in row.items() if k not in without} for row in by_bleu] == [
-        {k: v for k, v in row.items() if k not in without} for row in whole
-    ]
-    assert log.read_text() == questions
-    refused = babelscope("space", "--rejudge", str(run), "--beam", "2")
-    assert (refused.code, "beam cannot be changed after a run" in refused.err) == (2, True)
-
-
 def test_segments_are_scored_elsewhere_and_come_back(
     babelscope: Babelscope, asked: list[str], tmp_path: Path
 ) -> None:
     run, segments, numbers = (tmp_path / name for name in ("run", "segments.jsonl", "numbers"))
     assert babelscope(*asked, "--system", SYSTEM, "--out", str(run), "--segments", str(segments)).code == 0
-    lines = [json.loads(line) for line in segments.read_text().split("\n")[:-1]]
+    lines = read_rows(segments)
     assert {"source", "hypothesis", "reference"} == set(lines[0])
     assert len({json.dumps(line) for line in lines}) == len(lines)
     numbers.write_text("".join(f"{len(line['hypothesis']) / 10}\n" for line in lines))
-    rows = rows_of(
-        babelscope(
-            "space", "--rejudge", str(run), "--metric", f"file:{numbers}?source={segments}&bound=10", "--json"
-        )
-    )
-    records = [json.loads(line) for line in (run / "records.jsonl").read_text().split("\n")[:-1]]
+    metric = f"file:{numbers}?source={segments}&bound=10"
+    rows = babelscope("space", "--rejudge", str(run), "--metric", metric, "--json").rows
+    records = read_rows(run / "records.jsonl")
     lengths = [len(record["best"]["text"]) / 10 for record in records]
     (found,) = [row for row in rows if row["name"] == "quality" and row["decoding"] == "beam"]
     assert found["value"] == pytest.approx(sum(lengths) / len(lengths))
@@ -184,11 +154,11 @@ def test_qualities_from_outside_are_used_again_without_the_program(
     judge.write_text(f"#!/bin/sh\necho asked >> {log}\nawk '{{ print length($0) }}'\n")
     judge.chmod(0o755)
     quality = ("--metric", f"cmd:{judge}?bound=100")
-    first = rows_of(babelscope(*asked, "--system", SYSTEM, *quality, "--out", str(run), "--json"))
+    first = babelscope(*asked, "--system", SYSTEM, *quality, "--out", str(run), "--json").rows
     before = log.read_text()
-    assert rows_of(babelscope("space", "--rejudge", str(run), "--json")) == first
+    assert babelscope("space", "--rejudge", str(run), "--json").rows == first
     assert log.read_text() == before
-    assert rows_of(babelscope("space", "--rejudge", str(run), *quality, "--json")) == first
+    assert babelscope("space", "--rejudge", str(run), *quality, "--json").rows == first
     assert log.read_text() != before
 
 
@@ -196,7 +166,7 @@ def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_pa
     records, human = tmp_path / "records.jsonl", tmp_path / "human.jsonl"
     systems = [argument for salt in "123" for argument in ("--system", f"toy:{salt}?alphabet=ab&limit=5")]
     assert babelscope(*asked, *systems, "--records", str(records)).code == 0
-    lines = [json.loads(line) for line in records.read_text().split("\n")[:-1]]
+    lines = read_rows(records)
     assert len(lines) == 3 * len(TESTS)
     human.write_text(
         "".join(
@@ -204,9 +174,7 @@ def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_pa
             for each in lines
         )
     )
-    rows = rows_of(
-        babelscope("correlate", str(records), "--human", str(human), "--field", "top_kqrg", "--json")
-    )
+    rows = babelscope("correlate", str(records), "--human", str(human), "--field", "top_kqrg", "--json").rows
     assert [(row["name"], row["level"], row["value"]) for row in rows] == [
         ("pearson", "sentence", pytest.approx(1)),
         ("pearson", "system", pytest.approx(1)),

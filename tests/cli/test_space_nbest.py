@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 
 from babelscope.metrics.ranking import kqrg, krg, random_krg
-from tests.support.toy_fixtures import Babelscope, Ran
+from tests.support.toy_fixtures import Babelscope
 
 REFERENCES = ["ein Hund", "eine Katze", "es regnet"]
 TOP = {
@@ -40,11 +39,6 @@ def asked(tmp_path: Path) -> list[str]:
     return ["space", *lists, "--reference", str(reference)]
 
 
-def rows_of(ran: Ran) -> list[dict[str, Any]]:
-    assert ran.code == 0, ran.err
-    return [json.loads(line) for line in ran.out.split("\n")[:-1]]
-
-
 def row(rows: list[dict[str, Any]], name: str, **labels: str) -> dict[str, Any]:
     whole = [each for each in rows if "by" not in each]
     (found,) = [each for each in whole if each["name"] == name and labels.items() <= each.items()]
@@ -64,7 +58,7 @@ def mean(values: list[float]) -> float:
 
 
 def test_figures_are_those_of_the_lists(babelscope: Babelscope, asked: list[str]) -> None:
-    rows = rows_of(babelscope(*asked, "--json"))
+    rows = babelscope(*asked, "--json").rows
     for region, lists in (("top", TOP), ("beam", BEAM)):
         own = [qualities(number, lists) for number in lists]
         for name, measure in (("krg", krg), ("kqrg", kqrg)):
@@ -86,7 +80,7 @@ def test_figures_are_those_of_the_lists(babelscope: Babelscope, asked: list[str]
 
 
 def test_the_empty_hypothesis_apart(babelscope: Babelscope, asked: list[str]) -> None:
-    rows = rows_of(babelscope(*asked, "--json"))
+    rows = babelscope(*asked, "--json").rows
     (first, scores), second = qualities(0, TOP), qualities(1, TOP)
     without = [krg(first[1:], scores[1:]), krg(*second)]
     assert row(rows, "krg", region="top", view="without-empty")["value"] == pytest.approx(mean(without))
@@ -100,9 +94,9 @@ def test_the_empty_hypothesis_apart(babelscope: Babelscope, asked: list[str]) ->
 
 def test_what_is_not_stated_exact_is_not_counted_as_such(babelscope: Babelscope, asked: list[str]) -> None:
     asked[2] += "?exact=no"
-    left_out = rows_of(babelscope(*asked, "--json", "--unresolved", "leave-out"))
+    left_out = babelscope(*asked, "--json", "--unresolved", "leave-out").rows
     assert row(left_out, "kqrg", region="top", view="tokens")["n"] == 0
-    kept = row(rows_of(babelscope(*asked, "--json")), "kqrg", region="top", view="tokens")
+    kept = row(babelscope(*asked, "--json").rows, "kqrg", region="top", view="tokens")
     assert (kept["n"], kept["unresolved"]) == (2, 2)
     assert "who is left out matters" in " ".join(babelscope(*asked).out.split())
 
@@ -116,10 +110,10 @@ def test_a_run_is_kept_judged_again_and_reported(
     source.write_text("a dog\na cat\nit is raining\n")
     asked += ["--source", str(source)]
     run = str(tmp_path / "run")
-    first = rows_of(babelscope(*asked, "--out", run, "--json", "--by", "length"))
+    first = babelscope(*asked, "--out", run, "--json", "--by", "length").rows
     assert any("by" in each for each in first)
-    assert rows_of(babelscope(*asked, "--out", run, "--json", "--by", "length")) == first
-    again = rows_of(babelscope("space --rejudge", run, "--metric", "bleu", "--json"))
+    assert babelscope(*asked, "--out", run, "--json", "--by", "length").rows == first
+    again = babelscope("space --rejudge", run, "--metric", "bleu", "--json").rows
     assert row(again, "kqrg", region="top", view="tokens")["n"] == 2
     assert babelscope("report", run).code == 0
 
@@ -180,7 +174,7 @@ def test_table_8_of_the_paper(
         for region, name in names.items()
         for word in ("--nbest", f"{region}={released / name}.zip?per_file={per_file}&detokenize=de")
     ]
-    rows = rows_of(babelscope("space", *lists, "--reference", str(released / "newstest2014.de"), "--json"))
+    rows = babelscope("space", *lists, "--reference", str(released / "newstest2014.de"), "--json").rows
     found = [
         row(rows, "empty_mode", region="top", view="tokens"),
         row(rows, "kqrg", region="top", view="tokens"),
@@ -198,7 +192,7 @@ def test_lists_in_a_study(babelscope: Babelscope, asked: list[str], tmp_path: Pa
         '[[systems]]\nspec = "lists:?top=top&beam=beam&format=moses"\nname = "theirs"\n'
         '[[tests]]\nspec = "references:test.de"\n[[methods]]\nname = "space"\nk = 3\nsamples = 0\n'
     )
-    found = rows_of(babelscope("run", str(tmp_path / "study.toml"), "--json"))
-    typed = rows_of(babelscope(*asked, "--json"))
+    found = babelscope("run", str(tmp_path / "study.toml"), "--json").rows
+    typed = babelscope(*asked, "--json").rows
     values = [[(each["name"], each["value"]) for each in rows if "value" in each] for rows in (found, typed)]
     assert values[0] == values[1]

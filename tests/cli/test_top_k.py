@@ -16,6 +16,8 @@ from tests.support import toys
 from tests.support.enumerated import Enumerated
 from tests.support.toy_fixtures import Babelscope
 
+pytestmark = pytest.mark.usefixtures("exact_toys")
+
 SOURCES = ["a b", "b c", "ca"]
 LAB = ["the old man sleeps .", "a woman sees the dog ."]
 TOY = "toy:1?alphabet=ab&limit=4"
@@ -23,12 +25,9 @@ HEADING = ["source", "rank", "logprob", "tokens", "proven", "bound", "mass", "ex
 
 
 @pytest.fixture(autouse=True)
-def sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files of sources, and toys that search by looking at their whole space."""
+def sources(tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("".join(f"{source}\n" for source in SOURCES))
     (tmp_path / "lab.en").write_text("".join(f"{source}\n" for source in LAB))
-    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
-    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
 
 
 def space(source: str) -> list[Any]:
@@ -207,11 +206,7 @@ def test_what_cannot_be_searched_is_refused(babelscope: Babelscope, options: lis
     assert said in ran.err
 
 
-def test_systems_that_cannot_are_named(babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_systems_that_cannot_are_named(babelscope: Babelscope) -> None:
     ran = babelscope("top-k --system", TOY, "in.txt", "--length", "2")
     assert ran.code == 2
     assert "searches all lengths by log-probability alone" in ran.err
-    monkeypatch.delattr(toys.ToySystem, "top_k")
-    ran = babelscope("top-k --system", TOY, "in.txt")
-    assert ran.code == 2
-    assert "top-k needs a system that searches exactly" in ran.err

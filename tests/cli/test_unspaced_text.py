@@ -13,7 +13,7 @@ import sacrebleu
 from babelscope.core.tokenizers import find_tokenizer
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ribes import sentence_ribes
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 from tests.support.unspaced import (
     BY_LANGUAGE,
     CHINESE,
@@ -98,7 +98,7 @@ def test_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokenizer:
     assert value(rows, "chrf", **whole) == pytest.approx(chrf(lines), abs=1e-9)
     ribes = [sentence_ribes(said, [right]) for said, right in words(lines, tokenizer)]
     assert value(rows, "ribes", **whole) == pytest.approx(sum(ribes) / len(ribes), abs=1e-9)
-    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    records = read_rows(tmp_path / "records.jsonl")
     for record, (said, right) in zip(records, words(lines, tokenizer), strict=True):
         assert (record["lengths"]["translation"], record["lengths"]["reference"]) == (len(said), len(right))
         assert record["lengths"]["source"] == len(find_tokenizer("13a").split(record["source"]))
@@ -112,7 +112,7 @@ def test_space(babelscope: Babelscope, tmp_path: Path, code: str, tokenizer: str
     rows, lines = ran.rows, BY_LANGUAGE[code]
     assert value(rows, "bleu", decoding="beam") == pytest.approx(bleu(lines, tokenizer), abs=1e-9)
     assert value(rows, "chrf", decoding="beam") == pytest.approx(chrf(lines), abs=1e-9)
-    records = [json.loads(line) for line in (tmp_path / "records.jsonl").read_text().splitlines()]
+    records = read_rows(tmp_path / "records.jsonl")
     for record, (said, right) in zip(records, words(lines, tokenizer), strict=True):
         best = record["best"]
         one = sacrebleu.sentence_bleu(" ".join(said), [" ".join(right)], tokenize="none").score
@@ -138,23 +138,6 @@ def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: 
         "" if code == "ja" else f"{tokenizer}|"
     )  # a dictionary by its version, which is too long to be shown
     assert f"|tokenize:{shown}" in rows[0]["signature"]
-
-
-def test_japanese_without_its_dictionary_is_told_what_to_do(
-    babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from sacrebleu.tokenizers import tokenizer_ja_mecab
-
-    from babelscope.core import tokenizers
-
-    monkeypatch.setattr(tokenizer_ja_mecab, "MeCab", None)
-    tokenizers._registered.cache_clear()
-    asked = ("quality", "--system", "file:said.ja", "--tests", "stated.ja.jsonl", "--metric", "bleu")
-    ran = babelscope(*asked)
-    assert (ran.code, ran.out) == (2, "")
-    assert "ja-mecab needs a dictionary: pip install -e '.[japanese]'" in ran.err
-    assert "--tokenize char" in ran.err
-    assert babelscope(*asked, "--tokenize", "char").code == 0
 
 
 def test_sources_without_spaces_have_lengths_in_their_own_words(
@@ -239,7 +222,7 @@ def test_make_challenge(babelscope: Babelscope, tmp_path: Path, code: str, token
         *asked, "--tokenize", tokenizer, "--target-language", code, "--to", "set.jsonl", "--json"
     )
     assert all(row["tokenize"] == find_tokenizer(tokenizer).signed for row in ran.rows)
-    items = [json.loads(line) for line in (tmp_path / "set.jsonl").read_text().splitlines()]
+    items = read_rows(tmp_path / "set.jsonl")
     for item, (_, right) in zip(items, words(BY_LANGUAGE[code], tokenizer), strict=True):
         assert item["words"] == [
             len(item["source"].replace(".", " .").replace(",", " ,").split()),
@@ -258,7 +241,7 @@ def test_make_challenge_measures_order_by_the_given_words(babelscope: Babelscope
     write_lines(tmp_path / "links", turned)
     asked = ("make challenge --source source.zh --reference reference.zh --alignments links",)
     assert babelscope(*asked, "--target-language", "zh", "--to", "set.jsonl").code == 0
-    items = [json.loads(line) for line in (tmp_path / "set.jsonl").read_text().splitlines()]
+    items = read_rows(tmp_path / "set.jsonl")
     for item, own in zip(items, split, strict=True):
         assert item["order"]["difference"] == len(own) - 1
         assert item["order"]["tau"] == -1

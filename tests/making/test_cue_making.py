@@ -406,8 +406,7 @@ def test_the_command(masked: Path, tests: TestSet, babelscope: Babelscope, tmp_p
     cues = read_cues("cues.jsonl")
     assert len(cues) == len(tests)
     assert sum(bool(each.correct) for each in cues) == len(made)
-    again = babelscope(*usual, "--candidates", "candidates.json")
-    assert [json.loads(line) for line in again.out.split("\n")[:-1]] == [item.as_json() for item in made]
+    assert babelscope(*usual, "--candidates", "candidates.json").rows == [item.as_json() for item in made]
     assert write_candidates(read_candidates("candidates.json")) + "\n" == Path("candidates.json").read_text()
     judged = babelscope("condition", "--tests", "cued.jsonl", "--system", "lab:student",
                         "--evaluator", "lab:teacher", "--json")  # fmt: skip

@@ -10,7 +10,7 @@ pytest.importorskip("german_nouns.config")
 import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +18,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.system import Asked, Scored, sources_of
 from babelscope.language.german.analysis import tokenize
 from babelscope.making.machine_references import Outcome, assign_systems, changed_words, machine_references
 from babelscope.making.machine_tests import bias_rows
 from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.testsets import MinimalPair, load
 from babelscope.util.errors import BabelscopeError
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
+from tests.support.toys import Canned
 
 AFFIX, NICHT, KEIN = "polarity_affix_del", "polarity_particle_nicht_del", "polarity_particle_kein_del"
 NP, VERB, GENITIVE = "np_agreement", "subj_verb_agreement", "hypercorrect_genitive"
-
-
-class Scripted:
-    """Translates each source as it is told."""
-
-    def __init__(self, translations: Mapping[str, str], name: str = "scripted") -> None:
-        self.name = name
-        self.translations = translations
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self.translations[source])] for source in sources_of(questions)]
 
 
 def pair(phenomenon: str, source: str, correct: str, contrastive: str, name: str = "1") -> MinimalPair:
@@ -47,7 +36,7 @@ def pair(phenomenon: str, source: str, correct: str, contrastive: str, name: str
 
 
 def outcome(human: MinimalPair, translation: str, **options: Any) -> Outcome:
-    (found,) = machine_references([human], [Scripted({human.source: translation})], **options)
+    (found,) = machine_references([human], [Canned({human.source: translation})], **options)
     return found
 
 
@@ -123,7 +112,7 @@ def lab() -> list[MinimalPair]:
 def test_the_human_reference_as_a_translation_is_kept_wherever_our_rules_make_its_variant(
     lab: list[MinimalPair],
 ) -> None:
-    outcomes = list(machine_references(lab, [Scripted({item.source: item.correct for item in lab})]))
+    outcomes = list(machine_references(lab, [Canned({item.source: item.correct for item in lab})]))
     # Some sources have two references, of which one is the translation here.
     own = [each for each in outcomes if each.translation == each.human.correct]
     reasons = Counter((each.human.phenomenon, each.reason) for each in own if each.verdict != "kept")
@@ -185,7 +174,7 @@ def test_a_person_decides_what_is_queued() -> None:
 
 def test_two_human_pairs_do_not_make_one_machine_pair_twice() -> None:
     twice = [ROAD, pair(AFFIX, ROAD.source, ROAD.correct, ROAD.contrastive[0], "2")]
-    outcomes = list(machine_references(twice, [Scripted({ROAD.source: "Der Weg ist unsicher."})]))
+    outcomes = list(machine_references(twice, [Canned({ROAD.source: "Der Weg ist unsicher."})]))
     assert [each.reason for each in outcomes] == ["as in the human reference", "duplicate"]
 
 
@@ -203,7 +192,7 @@ def test_each_system_gets_its_share_of_the_sources(count: int, parts: list[int],
 
 
 def test_bad_input_is_told_before_any_work() -> None:
-    silent = Scripted({})
+    silent = Canned({})
     for shares, told in (((0.5,), "as many shares"), ((0.9, 0.2), "at most 1"), ((0.5, 0.0), "above 0")):
         with pytest.raises(BabelscopeError, match=told):
             next(machine_references([ROAD], [silent, silent], shares=shares))
@@ -291,7 +280,7 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
     ran = babelscope("make", "machine-references", *files, "--queue", "queue.jsonl", "--json")
     assert ran.code == 0
     assert "3 sentences, too few to tell reliably" in ran.err
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    rows = ran.rows
     assert {"name", "value", "low", "high", "n", "phenomenon"} <= rows[0].keys()
     totals = {row["name"]: row["value"] for row in rows if row["phenomenon"] == "all" and "reason" not in row}
     assert (totals["kept"], totals["queued"], totals["dropped"]) == pytest.approx((1 / 3, 1 / 3, 1 / 3))
@@ -301,7 +290,7 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
         "Heute kommt er nicht.",
         ("Heute kommt er.",),
     )
-    (line,) = [json.loads(line) for line in (tmp_path / "queue.jsonl").read_text().splitlines()]
+    (line,) = read_rows(tmp_path / "queue.jsonl")
     line["answer"] = "Wrong"
     (tmp_path / "queue.jsonl").write_text(json.dumps(line) + "\n")
     # Answers are not written over.
@@ -360,19 +349,8 @@ def counts_by_reason(babelscope: Babelscope, system: str) -> Counter[str]:
         )
         assert ran.code == 0, ran.err
     Path("out.jsonl").unlink(missing_ok=True)
-    ran = babelscope(
-        "make",
-        "machine-references",
-        "--tests",
-        "pairs.jsonl",
-        "--system",
-        system,
-        "--to",
-        "out.jsonl",
-        "--json",
-    )
-    assert ran.code == 0, ran.err
-    rows = [json.loads(line) for line in ran.out.split("\n")[:-1]]
+    asked = "make machine-references --tests pairs.jsonl --to out.jsonl --json"
+    rows = babelscope(asked, "--system", system).rows
     found = [row for row in rows if row["name"] in ("kept", "dropped") and row["phenomenon"] == "all"]
     counts = Counter({row["reason"]: row["pairs"] for row in found if "reason" in row})
     counts["kept"] = next(row["pairs"] for row in found if row["name"] == "kept" and "reason" not in row)

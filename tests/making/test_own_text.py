@@ -19,7 +19,7 @@ from babelscope.making.counts import (
 )
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 LEXICON = "pen\tstift füller\npen\tgehege\ncup\ttasse\ncup\tpokal\n"
 ENGLISH = "My pen .\nA pen , a cup .\nThe pen of the pigs .\nOpen it .\nOne cup .\nNo Cup !\n"
@@ -37,10 +37,6 @@ WORK = [
     ("The nurse sang", "Die Pflegerin sang", "Die Pflegerin sang"),
     ("The judge sang", "Der Richter sang", "Der Richter sang"),
 ]
-
-
-def rows_of(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
 def item(number: int, category: str, **extra: Any) -> str:
@@ -73,9 +69,7 @@ SENSES = ("make", "senses", "--source", "en", "--target", "de", "--lexicon", "le
 
 def test_senses_are_counted_and_named(babelscope: Babelscope) -> None:
     saved = ("--to", "counts.json", "--tests", "senses.jsonl", "--save-tests", "told.jsonl")
-    done = babelscope(*SENSES, *saved, "--json")
-    assert done.code == 0, done.err
-    rows = {(row["word"], row["sense"]): row for row in rows_of(done.out)}
+    rows = {(row["word"], row["sense"]): row for row in babelscope(*SENSES, *saved, "--json").rows}
     found = {key: (row["count"], row["n"], row["category"]) for key, row in rows.items()}
     assert found == {
         ("pen", "stift füller"): (2, 3, "frequent"),
@@ -84,16 +78,14 @@ def test_senses_are_counted_and_named(babelscope: Babelscope) -> None:
         ("cup", "pokal"): (2, 3, "frequent"),
     }
     assert json.loads(Path("counts.json").read_text("utf-8"))["pen - stift füller"] == 2
-    told = rows_of(Path("told.jsonl").read_text("utf-8"))
+    told = read_rows("told.jsonl")
     assert [each["sense_frequency"] for each in told] == ["frequent", "infrequent", "frequent", "unknown"]
     assert [each["category"] for each in told] == ["frequent", "infrequent", "frequent", "none"]
     asked = ("--tests", "told.jsonl", "--system", "toy:1", "--evaluator", "toy:2", "--preflight", "0")
     judged = babelscope("condition", *asked, "--by", "sense_frequency", "--json")
     assert judged.code == 0, judged.err
     parts = {
-        row["sense_frequency"]: row["n"]
-        for row in rows_of(judged.out)
-        if row.get("by") and row["name"] == "all"
+        row["sense_frequency"]: row["n"] for row in judged.rows if row.get("by") and row["name"] == "all"
     }
     assert parts == {"frequent": 2, "infrequent": 1, "unknown": 1}
 
@@ -105,9 +97,7 @@ def test_lemmas_find_inflected_forms(babelscope: Babelscope, tmp_path: Path) -> 
     (tmp_path / "lemmas").write_text(GERMAN.lower(), encoding="utf-8")
 
     def counted(*more: str) -> dict[str, int]:
-        done = babelscope(*SENSES, "--json", *more)
-        assert done.code == 0, done.err
-        return {row["sense"]: row["count"] for row in rows_of(done.out)}
+        return {row["sense"]: row["count"] for row in babelscope(*SENSES, "--json", *more).rows}
 
     assert counted()["gehege"] == 0
     assert counted("--lemmas", "lemmas")["gehege"] == 1
@@ -118,9 +108,7 @@ def test_lemmas_find_inflected_forms(babelscope: Babelscope, tmp_path: Path) -> 
 def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
     asked = ("make", "occupations", "--source", "work.en", "--target", "work.de", "--words", "q.json")
     more = ("--distilled", "work.t", "--labor", "labor.tsv", "--to", "ratios.tsv")
-    done = babelscope(*asked, *more, "--tests", "wino.jsonl", "--save-tests", "told.jsonl", "--json")
-    assert done.code == 0, done.err
-    rows = rows_of(done.out)
+    rows = babelscope(*asked, *more, "--tests", "wino.jsonl", "--save-tests", "told.jsonl", "--json").rows
     ratios = {(row["stage"], row["occupation"]): row for row in rows if row["name"] == "female_ratio"}
     assert {key: (row["female"], row["male"], row["neutral"]) for key, row in ratios.items()} == {
         ("data", "cook"): (1, 2, 1), ("data", "nurse"): (2, 1, 0), ("data", "judge"): (0, 1, 0),
@@ -134,17 +122,13 @@ def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
     squares = sum((a - means[0]) ** 2 for a in women) * sum((b - means[1]) ** 2 for b in own)
     assert r["data"]["value"] == pytest.approx(products / squares**0.5)
     assert Path("ratios.tsv").read_text().split("\n")[1].startswith("cook\t0.333333\t1\t2\t1\t0.000000")
-    told = rows_of(Path("told.jsonl").read_text())
+    told = read_rows("told.jsonl")
     assert [each["majority_side"] for each in told] == ["with", "against", "against", "with", "unknown"]
     judged = babelscope(
         "condition", "--tests", "told.jsonl", "--system", "toy:1", "--evaluator", "toy:2", "--preflight", "0",
         "--by", "majority_side", "--json",
     )  # fmt: skip
-    parts = {
-        row["majority_side"]: row["n"]
-        for row in rows_of(judged.out)
-        if row.get("by") and row["name"] == "all"
-    }
+    parts = {row["majority_side"]: row["n"] for row in judged.rows if row.get("by") and row["name"] == "all"}
     assert parts == {"with": 2, "against": 2, "unknown": 1}
 
 

@@ -219,22 +219,8 @@ SENTENCES: Sequence[Item] = [
     ParallelSentence(id="2", source="A cat sleeps.", references=("Eine Katze schläft.",)),
 ]
 PAIRS: Sequence[Item] = [
-    MinimalPair(
-        id="1",
-        source="Two dogs run.",
-        correct="Zwei Hunde laufen.",
-        contrastive=("Zwei Hund laufen.",),
-        phenomenon="number",
-        reference="human",
-    ),
-    MinimalPair(
-        id="2",
-        source="A cat sleeps.",
-        correct="Eine Katze schläft.",
-        contrastive=("Eine Katze schlafen.",),
-        phenomenon="number",
-        reference="human",
-    ),
+    MinimalPair("1", "Two dogs run.", "Zwei Hunde laufen.", ("Zwei Hund laufen.",), "number", "human"),
+    MinimalPair("2", "A cat sleeps.", "Eine Katze schläft.", ("Eine Katze schlafen.",), "number", "human"),
 ]
 AMBIGUOUS: Sequence[Item] = [
     AmbiguousSource(

@@ -56,7 +56,7 @@ def test_a_number_and_a_text_of_the_same_digits_are_kept_apart(
     lines = [{**pair.as_json(), "turn": value} for pair, value in zip(PAIRS, values, strict=True)]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1", "--by", "turn", "--json")
-    rows = [row for row in map(json.loads, babelscope(*asked).out.splitlines()) if row["name"] == "all"]
+    rows = [row for row in babelscope(*asked).rows if row["name"] == "all"]
     sizes = {row["turn"]: row["n"] for row in rows if "turn" in row}
     assert sizes == {"1": 1, '"1"': 2, "2": 1, "true": 1, '"True"': 1}
 
@@ -83,8 +83,7 @@ def test_in_a_study_a_test_set_may_lack_the_field(babelscope: Babelscope, tmp_pa
         '[study]\nby = ["domain"]\n[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "t.jsonl"\n[[tests]]\n'
         'spec = "tsv:u.tsv"\n[[methods]]\nname = "contrast"\n[[methods]]\nname = "likelihood"\n'
     )
-    ran = babelscope("run", "study.toml", "--json", "--no-report")
-    parts = [row for row in map(json.loads, ran.out.splitlines()) if "by" in row]
+    parts = [row for row in babelscope("run", "study.toml", "--json", "--no-report").rows if "by" in row]
     assert {(row["method"], row["by"], row["domain"]) for row in parts} == {
         ("contrast", "domain", "chat"), ("contrast", "domain", "news"),
     }  # fmt: skip

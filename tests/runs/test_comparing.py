@@ -22,7 +22,7 @@ from babelscope.runs.compare import (
     seed_rows,
 )
 from babelscope.runs.reading import cells_of_run, read_run
-from babelscope.runs.regression import read_column, read_systems, read_table, regress_column, regress_figure
+from babelscope.runs.regression import read_column, read_systems, read_table, regress_figure
 from babelscope.runs.study import Study, run_study
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet
 from babelscope.util.errors import BabelscopeError
@@ -116,17 +116,6 @@ def test_a_system_does_not_differ_from_itself(make_run: MakeRun) -> None:
     (group,) = _groups(one, two)
     for row in paired_differences(group):
         assert (row.estimate.value, row.counts["ties"], row.labels["p_holm"]) == (0, row.estimate.n, 1)
-
-
-def test_contrast_is_compared_as_its_own_command_does(make_run: MakeRun) -> None:
-    path = make_run("run", {"x": "toy:1", "y": "toy:2", "z": "toy:3"}, "contrast")
-    (group,) = _groups(path)
-    own = [row for row in read_run(path).comparisons if row.name == "difference"]
-    found = paired_differences(group)
-    assert len(own) == len(found) == 6
-    for theirs, ours in zip(own, found, strict=True):
-        assert ours.labels == theirs.labels
-        assert ours.estimate == theirs.estimate
 
 
 def test_likelihoods_are_compared_in_nats_a_token(make_run: MakeRun) -> None:
@@ -320,19 +309,6 @@ def test_tables(tmp_path: Path) -> None:
     path.write_text("a\nmuch\n")
     with pytest.raises(BabelscopeError, match=r"t.tsv:2: 'much' in column 'a' is no number"):
         read_column(read_table(path), "a", path)
-
-
-def test_table_3(shared: Path, tmp_path: Path) -> None:
-    published = shared / "data" / "paper-tables" / "contrastive-conditioning.appendix_h.en-de.tsv"
-    heading, *lines = published.read_text().rstrip("\n").split("\n")
-    path = tmp_path / "h.tsv"
-    told = [f"{line}\t{'yes' if line.split(chr(9))[1].startswith('Student') else 'no'}" for line in lines]
-    path.write_text("\n".join([f"{heading}\tdistilled", *told]) + "\n")
-    for outcome, bleu, distilled in (("mucow_rare", 1.7783, -6.4706), ("winomt_female", 4.9964, -7.5567)):
-        rows = {row.labels["variable"]: row for row in regress_column(path, outcome, ["bleu", "distilled"])}
-        found = [round(rows[name].estimate.value, 4) for name in ("bleu", "distilled")]
-        assert found == [bleu, distilled]
-        assert {rows[name].labels["significant"] for name in ("bleu", "distilled")} == {"yes"}
 
 
 def test_where_lower_is_better_wins_are_the_lower_ones(tmp_path: Path) -> None:

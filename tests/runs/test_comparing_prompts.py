@@ -6,7 +6,6 @@ import json
 import re
 import statistics
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -35,18 +34,12 @@ def spec(folder: Path) -> str:
     return f"llm:{folder}?source=English&target=German&max_length=90"
 
 
-def rows_of(out: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in out.splitlines()]
-
-
 def test_a_command_gives_each_prompt_and_the_spread_between_them(
     babelscope: Babelscope, folder: Path, tests: str
 ) -> None:
     chosen = [part for name in PROMPTS for part in ("--prompt", name)]
     asked = ("likelihood", "--tests", tests, "--system", spec(folder), *chosen, "--system", "toy:model")
-    ran = babelscope(*asked, "--json")
-    assert ran.code == 0, ran.err
-    rows = rows_of(ran.out)
+    rows = babelscope(*asked, "--json").rows
     own = {
         row["system"]: row["value"] for row in rows if row["name"] == "logprob" and "prompt=" in row["system"]
     }
@@ -73,8 +66,7 @@ def test_a_prompt_that_the_model_was_not_trained_with_is_in_the_mean(babelscope:
     Path("t.tsv").write_text("the dog sees the cat .\tder Hund sieht die Katze .\n", encoding="utf-8")
     chosen = [part for name in PROMPTS for part in ("--prompt", name)]
     ran = babelscope("likelihood", "--tests", "tsv:t.tsv", "--system", "lab:llm", *chosen, "--json")
-    assert ran.code == 0, ran.err
-    rows = [row for row in rows_of(ran.out) if row.get("of", row["name"]) == "logprob"]
+    rows = [row for row in ran.rows if row.get("of", row["name"]) == "logprob"]
     values = {row["system"]: row["value"] for row in rows if row["name"] == "logprob"}
     (mean,) = (row for row in rows if row["name"] == "mean")
     assert (mean["n"], len(values)) == (3, 3)
@@ -91,26 +83,6 @@ def test_the_summary_of_a_method_with_a_table_of_its_own_shows_the_spread(
     ran = babelscope(*asked, "--prompt", "lines", "--prompt", "question")
     assert ran.code == 0, ran.err
     assert "Over 2 prompts (chosen, not drawn: no interval):" in ran.out
-    assert len(ran.out.splitlines()) <= 40
-
-
-def test_the_summary_shows_the_spread(babelscope: Babelscope, folder: Path, tests: str) -> None:
-    ran = babelscope(
-        *(
-            "likelihood",
-            "--tests",
-            tests,
-            "--system",
-            spec(folder),
-            "--prompt",
-            "lines",
-            "--prompt",
-            "question",
-        )
-    )
-    assert ran.code == 0, ran.err
-    assert "Over 2 prompts (chosen, not drawn: no interval):" in ran.out
-    assert all(len(line) <= 80 for line in ran.out.splitlines())
     assert len(ran.out.splitlines()) <= 40
 
 

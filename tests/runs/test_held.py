@@ -13,7 +13,7 @@ from babelscope.runs.study import run_study
 from babelscope.testsets import AmbiguousSource, MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.same_runs import assert_same
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 TEXTS = ["ab", "ba", "c", "a", "b", "ca"]
 
@@ -48,7 +48,7 @@ def study(
 
 
 def records(folder: Path) -> list[Record]:
-    return [json.loads(line) for line in (folder / "records.jsonl").read_text().splitlines()]
+    return read_rows(folder / "records.jsonl")
 
 
 @pytest.mark.parametrize("run", ["chunk = 3", ""])

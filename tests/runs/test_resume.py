@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.killing import Killer
+from tests.support.killing import STUDY_IMPORTS, Killer
 from tests.support.torture_servers import torture_servers
 
 CHUNK, ITEMS = 3, 30
@@ -57,16 +57,7 @@ def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: 
     whole = write_study(tmp_path, "whole")
     killed = write_study(tmp_path, "killed")
     kills = at_work = 0
-    # Else most kills would hit the imports.
-    preload = [
-        "babelscope.methods.likelihood",
-        "babelscope.methods.likelihood",
-        "statsmodels.stats.multitest",
-        "statsmodels.stats.proportion",
-        "babelscope.testsets.registry",
-        "tests.support.toys",
-    ]
-    with Killer("babelscope.runs.study:run_study", toy_folders, preload=preload) as killer:
+    with Killer("babelscope.runs.study:run_study", toy_folders, preload=STUDY_IMPORTS) as killer:
         started = time.monotonic()
         assert killer.run(str(whole))
         duration = time.monotonic() - started

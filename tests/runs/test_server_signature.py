@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.serving import App, Request, Server
 from tests.support.serving import serve as serve  # the fixture
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 STUDY = """[study]
 name = "served"
@@ -102,7 +102,7 @@ def test_what_was_not_answered_counts(babelscope: Babelscope, app: Changing) -> 
     first = signature(babelscope, "one")
     app.end = "\nmore"
     second = signature(babelscope, "two")
-    records = [json.loads(line) for line in Path("two/records.jsonl").read_text().split("\n")[:-1]]
+    records = read_rows("two/records.jsonl")
     assert all("unanswered" in record for record in records)
     assert second != first
     assert second.split("|answers:")[0] == first.split("|answers:")[0]

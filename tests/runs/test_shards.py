@@ -19,30 +19,11 @@ from babelscope.runs.reading import cells_of_run, read_run
 from babelscope.runs.shards import Shard, merge
 from babelscope.runs.study import run_study
 from babelscope.util.errors import BabelscopeError
-from tests.support.killing import Killer
+from tests.runs.test_study import STUDY
+from tests.support.killing import STUDY_IMPORTS, Killer
 from tests.support.same_runs import assert_same, contents
 from tests.support.toy_fixtures import Babelscope
 
-STUDY = """
-[study]
-seed = 4
-[[systems]]
-name = "one"
-spec = "toy:1?delay=DELAY"
-[[systems]]
-spec = "toy:2"
-[[tests]]
-name = "tiny"
-spec = "parallel:source.txt,reference.txt"
-[[methods]]
-name = "likelihood"
-[[methods]]
-name = "likelihood"
-label = "coarse"
-references = "first"
-[run]
-chunk = 2
-"""
 # A test set for each built-in method, and settings that keep it quick.
 LAB = {
     "challenge": ("lab:challenge?n=7", "matched_corpora = 4\nlength_corpora = 8\nlength_sizes = [2]"),
@@ -65,7 +46,8 @@ FILES = {
 
 def write_study(folder: Path, *, delay: float = 0, items: int = 7) -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / "study.toml").write_text(STUDY.replace("DELAY", str(delay)))
+    study = STUDY.replace('name = "first"\n', "").replace("log=questions.log", f"delay={delay}")
+    (folder / "study.toml").write_text(study)
     (folder / "source.txt").write_text("".join(f"a{number}\n" for number in range(items)))
     (folder / "reference.txt").write_text("".join(f"{'abc'[number % 3]}a\n" for number in range(items)))
     return folder / "study.toml"
@@ -311,16 +293,8 @@ def run_shard(study: str, shard: str) -> None:
 def test_a_shard_killed_at_random_moments_merges_the_same(tmp_path: Path, toy_folders: list[str]) -> None:
     moments = random.Random(20)
     whole, killed = (write_study(tmp_path / name, delay=0.004, items=30) for name in ("whole", "killed"))
-    preload = [
-        "babelscope.methods.likelihood",
-        "babelscope.methods.likelihood",
-        "statsmodels.stats.multitest",
-        "statsmodels.stats.proportion",
-        "babelscope.testsets.registry",
-        "tests.support.toys",
-    ]
     kills: Counter[str] = Counter()
-    with Killer(f"{__name__}:run_shard", toy_folders, preload=preload) as killer:
+    with Killer(f"{__name__}:run_shard", toy_folders, preload=STUDY_IMPORTS) as killer:
         assert killer.run(str(whole), "1/2")
         started = time.monotonic()
         assert killer.run(str(whole), "2/2")

@@ -50,14 +50,13 @@ def write(folder: Path, spec: str, more: str = "") -> None:
     (folder / "study.toml").write_text(STUDY.format(spec=json.dumps(spec)) + more)
 
 
+def study_of(**tables: object) -> Study:
+    usual = {"systems": [{"spec": "lab:teacher"}], "tests": [{"spec": "t.jsonl"}], "methods": [{"name": "m"}]}
+    return Study.model_validate({**usual, **tables})
+
+
 def reach(folder: Path, **tables: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    given = {
-        "systems": [{"spec": "lab:teacher"}],
-        "tests": [{"spec": "t.jsonl"}],
-        "methods": [{"name": "m"}],
-        **tables,
-    }
-    found = reach_of(Study.model_validate(given), folder)
+    found = reach_of(study_of(**tables), folder)
     return found.runs, found.contacts
 
 
@@ -176,6 +175,7 @@ def test_what_is_not_remembered_is_said(
         ({"systems": [{"spec": "http://localhost/?next=cmd%3Ax"}]}, "systems[0].spec"),
         ({"systems": [{"spec": "http://localhost/?next=cmd%253Ax"}]}, "systems[0].spec"),
         ({"tests": [{"spec": "made-by|cmd:x"}]}, "tests[0].spec"),
+        ({"tests": [{"spec": "t", "machine_references": ["cmd:x"]}]}, "tests[0].machine_references[0]"),
         ({"methods": [{"name": "condition", "evaluator": "cmd:x"}]}, "methods[0].evaluator"),
         ({"methods": [{"name": "space", "metric": "cmd:x"}]}, "methods[0].metric"),
         ({"methods": [{"name": "m", "deep": {"er": [1, ["cmd:x"]]}}]}, "methods[0].deep.er[1][0]"),
@@ -313,36 +313,23 @@ def test_a_study_that_sends_texts_is_asked_about_once_and_after_a_new_link(
 )
 def test_files_outside_of_the_folder_are_listed(tables: dict[str, Any], tmp_path: Path) -> None:
     systems = [*tables.get("systems", []), {"spec": "http://h/x"}]
-    study = {"tests": [{"spec": "t"}], "methods": [{"name": "m"}], **tables, "systems": systems}
-    (listed,) = reach_of(Study.model_validate(study), tmp_path).outside
+    (listed,) = reach_of(study_of(**{**tables, "systems": systems}), tmp_path).outside
     assert listed.startswith(next(iter(tables)))
 
 
 def test_files_inside_of_the_folder_are_not_listed(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("tests.jsonl")
     (tmp_path / "round").symlink_to("round")
-    study = {
-        "systems": [
-            {"spec": "openai:https://h/v1#m?prompt=and/or {text}, ~5 words..."},
-            {"spec": "file:a/b"},
-        ],
-        "tests": [{"spec": f"parallel:{tmp_path}/a.en,a..b"}, {"spec": "./link"}],
-        "methods": [{"name": "m"}],
-        "run": {"out": "runs/x", "cache": True},
-    }
-    assert reach_of(Study.model_validate(study), tmp_path).outside == ()
+    prompted = {"spec": "openai:https://h/v1#m?prompt=and/or {text}, ~5 words..."}
+    tests = [{"spec": f"parallel:{tmp_path}/a.en,a..b"}, {"spec": "./link"}]
+    run = {"out": "runs/x", "cache": True}
+    study = study_of(systems=[prompted, {"spec": "file:a/b"}], tests=tests, run=run)
+    assert reach_of(study, tmp_path).outside == ()
 
 
 def test_a_cluster_named_on_the_command_line_is_not_asked_about(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text("")
-    study = Study.model_validate(
-        {
-            "systems": [{"spec": "lab:teacher"}],
-            "tests": [{"spec": "t.jsonl"}],
-            "methods": [{"name": "m"}],
-            "run": {"engine": "ray", "address": "h:1"},
-        }
-    )
+    study = study_of(run={"engine": "ray", "address": "h:1"})
     assert reach_of(study, tmp_path, ray="g:2").runs == ()
     assert reach_of(study, tmp_path, ray="g:2").contacts == ("the Ray cluster at g:2",)
     assert len(reach_of(study, tmp_path, ray="").runs) == 1  # --ray alone leaves the study's address

@@ -33,6 +33,15 @@ for line in sys.stdin:
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
+# What a study of toys imports; else most kills would hit the imports.
+STUDY_IMPORTS = (
+    "babelscope.methods.likelihood",
+    "statsmodels.stats.multitest",
+    "statsmodels.stats.proportion",
+    "babelscope.testsets.registry",
+    "tests.support.toys",
+)
+
 
 class Killer:
     """Calls `module:function` again and again, each time in a process that may be killed."""

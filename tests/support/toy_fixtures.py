@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.support import toys
+from tests.support.enumerated import Enumerated
 
 
 @pytest.fixture(scope="session")
@@ -27,6 +28,13 @@ def toy_schemes(toy_folders: list[str], monkeypatch: pytest.MonkeyPatch) -> None
     """`open_system` knows `toy:`, `mute:` and `nan:`."""
     for folder in toy_folders:
         monkeypatch.syspath_prepend(folder)
+
+
+@pytest.fixture
+def exact_toys(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The toys search exactly, by looking at their whole space."""
+    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
+    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
 
 
 @dataclass
@@ -45,6 +53,11 @@ class Ran:
 
 
 Babelscope = Callable[..., Ran]
+
+
+def read_rows(path: str | Path) -> list[dict[str, Any]]:
+    """The JSON objects of a file, one per line."""
+    return [json.loads(line) for line in Path(path).read_text("utf-8").split("\n")[:-1]]
 
 
 @pytest.fixture

@@ -23,6 +23,13 @@ PARSE = """# sent_id = 21\tEr\ter\tPRON\t_\t_\t2\tnsubj\t_\t_
 """
 
 
+def write_all(folder: Path, texts: dict[str, str]) -> Path:
+    for name, text in texts.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     texts = {
@@ -36,10 +43,7 @@ def folder(tmp_path: Path) -> Path:
         "sets/en_particle.ids": "1\n",
         "sets/text_reorder5.ids": "3\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+    return write_all(tmp_path, texts)
 
 
 def read(folder: Path, source: str = "de", target: str = "en") -> TestSet:
@@ -162,8 +166,6 @@ def test_sizes_are_those_of_table_3(shared: Path, name: str, language: str) -> N
             assert len(own) == size, (phenomenon, least)
 
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*a line break is missing")
-
 NEWS_PARSE = """# text = Er gab ab und gab es ab
 1\tEr\ter\tPRON\t_\t_\t2\tnsubj\t_\t_
 2\tgab\tgeben\tVERB\t_\t_\t0\troot\t_\t_
@@ -198,9 +200,7 @@ def cloned(tmp_path: Path) -> Path:
         "Books_reorder5.ids": "2\n",
         "newstest2013_reorder5.ids": "3\n",
     }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    return tmp_path
+    return write_all(tmp_path, texts)
 
 
 def distances(found: TestSet) -> list[dict[str, int]]:
@@ -302,10 +302,7 @@ def texts_only(tmp_path: Path) -> Path:
         "sets/news_reorder5.de": "Ganz anderes . ",
         "sets/news_reorder5.en": "Quite another . ",
     }
-    for name, text in texts.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    return tmp_path
+    return write_all(tmp_path, texts)
 
 
 def distances_by_id(spec: str) -> dict[str, dict[str, float]]:

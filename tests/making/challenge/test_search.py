@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import time
 from collections import Counter
@@ -29,10 +28,11 @@ from tests.support.toy_fixtures import Babelscope
 N = 400
 NAMES = {rule.name for rule in RULES}
 CODES = {"source": "en", "target": "de"}
+World = tuple[Path, list[SentencePair]]
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[SentencePair]]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     folder = tmp_path_factory.mktemp("lab")
     lab.make_corpus(folder, N, seed=31, name="c")
     return folder, list(lab.generate(N, seed=31))
@@ -49,7 +49,7 @@ def corpus(folder: Path, side: str = "source", *, aligned: bool = True) -> Corpu
 
 
 @pytest.mark.parametrize("side", ["source", "target"])
-def test_gold_trees_of_the_lab_give_its_labels(world: tuple[Path, list[SentencePair]], side: str) -> None:
+def test_gold_trees_of_the_lab_give_its_labels(world: World, side: str) -> None:
     folder, pairs = world
     search = Search(
         corpus(folder, side),
@@ -76,7 +76,7 @@ def test_gold_trees_of_the_lab_give_its_labels(world: tuple[Path, list[SentenceP
     assert min(counts.values()) >= 10
 
 
-def test_gold_alignments_of_the_lab_give_its_reordering(world: tuple[Path, list[SentencePair]]) -> None:
+def test_gold_alignments_of_the_lab_give_its_reordering(world: World) -> None:
     folder, pairs = world
     search = Search(corpus(folder))
     items = list(search.items())
@@ -102,7 +102,7 @@ def test_gold_alignments_of_the_lab_give_its_reordering(world: tuple[Path, list[
     assert rows["length_difference", "all"].estimate.value == pytest.approx(sum(lengths) / N)
 
 
-def test_our_aligner_finds_much_of_the_reordering(world: tuple[Path, list[SentencePair]]) -> None:
+def test_our_aligner_finds_much_of_the_reordering(world: World) -> None:
     """Measured with 3,000 pairs in docs/challenge.md; 400 are too few to align well, so this asks little."""
     pytest.importorskip("thot")
     folder, pairs = world
@@ -114,7 +114,7 @@ def test_our_aligner_finds_much_of_the_reordering(world: tuple[Path, list[Senten
     assert both / sum(gold) > 0.3
 
 
-def test_minimum_and_exact_distances(world: tuple[Path, list[SentencePair]]) -> None:
+def test_minimum_and_exact_distances(world: World) -> None:
     folder, pairs = world
     gold = [
         [one.distance for one in pair.labels.phenomena if (one.side, one.name) == ("de", "particle")]
@@ -167,7 +167,7 @@ def changed(folder: Path, tmp_path: Path, **changes: tuple[int, str]) -> Corpus:
     ],
 )
 def test_a_bad_pair_is_told_with_its_place_and_can_be_skipped(
-    world: tuple[Path, list[SentencePair]],
+    world: World,
     tmp_path: Path,
     changes: dict[str, tuple[int, str]],
     told: str,
@@ -189,7 +189,7 @@ def test_a_bad_pair_is_told_with_its_place_and_can_be_skipped(
 @pytest.mark.parametrize("name", ["c.en", "c.de", "c.align", "c.en.conllu"])
 @pytest.mark.parametrize("skip_bad", [False, True])
 def test_files_of_unequal_length_are_refused_with_their_counts(
-    world: tuple[Path, list[SentencePair]], tmp_path: Path, name: str, skip_bad: bool
+    world: World, tmp_path: Path, name: str, skip_bad: bool
 ) -> None:
     bad = changed(world[0], tmp_path)
     ending = "\n\n" if name.endswith("conllu") else "\n"
@@ -202,7 +202,7 @@ def test_files_of_unequal_length_are_refused_with_their_counts(
     assert f"has {N}" in str(caught.value)
 
 
-def test_what_cannot_be_looked_for_is_told(world: tuple[Path, list[SentencePair]]) -> None:
+def test_what_cannot_be_looked_for_is_told(world: World) -> None:
     folder = world[0]
     texts = folder / "c.en", folder / "c.de"
     with pytest.raises(BabelscopeError, match="particle is found in parses"):
@@ -225,7 +225,7 @@ def test_nothing_to_read_is_told(tmp_path: Path) -> None:
         list(Search(Corpus(tmp_path / "empty", tmp_path / "empty", alignments=tmp_path / "empty")).items())
 
 
-def test_words_of_a_text_without_parses(world: tuple[Path, list[SentencePair]], tmp_path: Path) -> None:
+def test_words_of_a_text_without_parses(world: World, tmp_path: Path) -> None:
     folder, pairs = world
     split = word_splitter(folder / "c.de")
     assert split is _MARKS.findall or split.__name__ == "findall"
@@ -253,40 +253,29 @@ def test_parses_without_features_make_the_reflexive_rule_blind(tmp_path: Path) -
     assert search.finder.blind_rules() == []
 
 
-@pytest.fixture
-def small_corpus(tmp_path: Path) -> Corpus:
-    from babelscope.lab.grammar.corpus import make_corpus
-
-    make_corpus(tmp_path, 60, seed=3, name="lab")
-    base = tmp_path / "lab"
-    return Corpus(
-        Path(f"{base}.en"), Path(f"{base}.de"), Path(f"{base}.en.conllu"), alignments=Path(f"{base}.align")
-    )
-
-
-def test_words_are_those_of_both_sides(small_corpus: Corpus) -> None:
-    search = Search(small_corpus)
+def test_words_are_those_of_both_sides(world: World) -> None:
+    search = Search(corpus(world[0]))
     words = sum(sum(item.extra["words"]) for item in search.items())
     time.sleep(0.05)
     rows = search.cost_rows()
     found = {row.name: row.estimate for row in rows}
     assert {row.counts["words"] for row in rows} == {words}
     assert words > 500
-    assert {each.n for each in found.values()} == {60}
+    assert {each.n for each in found.values()} == {N}
     assert 0.05 <= found["seconds"].value < 600
     assert found["memory_mb"].value == pytest.approx(peak_memory() / 2**20, rel=0.2)
     # What parts count adds up to the same.
-    whole = Search(small_corpus)
+    whole = Search(corpus(world[0]))
     for part in map(whole.of_part, whole.split(7)):
         part.count()
         whole.absorb(part.counted())
     assert whole.tally.words == words
 
 
-def test_of_parses_alone_the_words_of_the_trees_count(small_corpus: Corpus) -> None:
-    assert small_corpus.parses is not None
-    lines = small_corpus.parses.read_text(encoding="utf-8").split("\n")
-    search = Search(Corpus(parses=small_corpus.parses))
+def test_of_parses_alone_the_words_of_the_trees_count(world: World) -> None:
+    parses = world[0] / "c.en.conllu"
+    lines = parses.read_text(encoding="utf-8").split("\n")
+    search = Search(Corpus(parses=parses))
     search.count()
     assert search.tally.words == sum(line.partition("\t")[0].isdigit() for line in lines)
 
@@ -300,24 +289,16 @@ def test_memory_is_what_the_system_says() -> None:
     assert peak_memory() >= len(held)
 
 
-def test_the_command_prints_it_if_asked(small_corpus: Corpus, babelscope: Babelscope) -> None:
-    files = {
-        "--source": small_corpus.source,
-        "--reference": small_corpus.reference,
-        "--parses": small_corpus.parses,
-    }
-    files |= {"--alignments": small_corpus.alignments}
-    asked = [
-        "make",
-        "challenge",
-        *(str(each) for pair in files.items() for each in pair),
-        "--count",
-        "--json",
-    ]
-    rows = [json.loads(line) for line in babelscope(*asked, "--cost").out.splitlines()]
+def test_the_command_prints_it_if_asked(
+    world: World, babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(world[0])
+    files = "--source c.en --reference c.de --parses c.en.conllu --alignments c.align"
+    asked = (f"make challenge {files} --count --json",)
+    rows = babelscope(*asked, "--cost").rows
     assert [row["name"] for row in rows[-2:]] == ["seconds", "memory_mb"]
     assert all(row["cost"] == "extraction" and row["no_interval"] == "one run" for row in rows[-2:])
-    assert [json.loads(line) for line in babelscope(*asked).out.splitlines()] == rows[:-2]
+    assert babelscope(*asked).rows == rows[:-2]
     assert "without --ray" in babelscope(*asked, "--cost", "--ray").err
 
 

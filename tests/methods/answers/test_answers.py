@@ -16,7 +16,6 @@ from babelscope.methods.prompted_choice.method import BETTER, fill, letter_of
 from babelscope.report.summary import summarize
 from babelscope.runs import study as study_module
 from babelscope.runs.execute import run_method
-from babelscope.runs.rejudging import rejudge
 from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cache import cached
@@ -355,24 +354,10 @@ def study(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     }
 
 
-def run(study: dict[str, Any], folder: str, **changed: Any) -> Path:
-    (method,) = study["methods"]
-    wanted = Study.model_validate({**study, "methods": [{**method, **changed}]})
-    run_study(wanted, out=folder)
-    return Path(folder)
-
-
 def test_merged_shards_are_the_plain_run(study: dict[str, Any]) -> None:
-    plain = run(study, "plain")
+    wanted = Study.model_validate(study)
+    run_study(wanted, out="plain")
     for number in (2, 1):
-        run_study(Study.model_validate(study), out=f"part-{number}", shard=f"{number}/2")
+        run_study(wanted, out=f"part-{number}", shard=f"{number}/2")
     merge(["part-1", "part-2"], "merged")
-    assert_same(plain, Path("merged"))
-
-
-def test_a_run_judged_again_is_the_run_that_would_have_been(study: dict[str, Any]) -> None:
-    first, other = run(study, "first"), run(study, "other", undecided="wrong")
-    rejudge(first, {}, out="same")
-    assert_same(first, Path("same"))
-    rejudge(first, {"undecided": "wrong"}, out="again")
-    assert_same(other, Path("again"))
+    assert_same(Path("plain"), Path("merged"))

@@ -167,9 +167,6 @@ def test_one_that_judges_itself_is_not_proven_by_its_own_translations() -> None:
 
 
 def test_only_right_translations_prove_nothing() -> None:
-    class Scorer(Judge):
-        translate = None  # type: ignore[assignment]
-
     given = [dataclasses.replace(each, translation="die cashbank") for each in items()]
     result = condition(None, Scorer(), given)
     assert of(result, "preflight").labels["passed"] == "unknown"

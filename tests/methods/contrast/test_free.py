@@ -28,13 +28,11 @@ from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.errors.figures import NOT_MEASURABLE
 from babelscope.methods.view import section_of
 from babelscope.report.summary import summarize
-from babelscope.runs.study import Study
-from babelscope.runs.trust import reach_of
 from babelscope.stats.detection import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
-from tests.support.toys import ToySystem
+from tests.support.toys import Canned
 
 pytest.importorskip("HanTa")
 pytest.importorskip("german_nouns.config")
@@ -43,20 +41,11 @@ pytest.importorskip("german_nouns.config")
 NICHT, KEIN, DING = "polarity_particle_nicht_del", "polarity_particle_kein_del", "placeholder_ding"
 
 
-class Scripted:
+class Scripted(Canned):
     """Translates each source as it is told; the longer a text, the less probable."""
-
-    fingerprint = ToySystem().fingerprint
-
-    def __init__(self, translations: Mapping[str, str], name: str = "scripted") -> None:
-        self.name = name
-        self.translations = translations
 
     def score(self, pairs: Sequence[tuple[str, Target]]) -> list[Scored]:
         return [Scored(str(text), (str(text),), (-len(str(text)) / 100,)) for _, text in pairs]
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self.translations.get(source, source))] for source in sources_of(questions)]
 
 
 def pair(
@@ -78,6 +67,7 @@ FREE = {
     "He does not come.": "Er kommt.",
     "He never comes.": "Er kommt.",
     "The cook did not sing.": "Der Koch hat nicht gesungen.",
+    "a": "a",
 }
 
 
@@ -369,18 +359,6 @@ def test_by_command_they_are_stored_in_the_run(babelscope: Babelscope, tmp_path:
     assert manifest["cells"][0]["items"] > len(load("lab:pairs?n=3&seed=1"))
     refused = babelscope("contrast", "--rejudge", "run", "--machine-references", "lab:control")
     assert refused.code == 2
-
-
-def test_a_strangers_study_cannot_start_a_program_unasked_by_them() -> None:
-    study = Study.model_validate(
-        {
-            "systems": [{"spec": "lab:student"}],
-            "tests": [{"spec": "pairs.jsonl", "machine_references": ["cmd:rm"]}],
-            "methods": [{"name": "contrast"}],
-        }
-    )
-    (found,) = reach_of(study, Path()).runs
-    assert found == "tests[0].machine_references[0]: 'cmd:rm'"
 
 
 N, SEED = 60, 2026

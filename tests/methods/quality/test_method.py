@@ -5,10 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -29,11 +27,6 @@ SENTENCES = [
     ("Nobody has seen the letter.", "Niemand hat den Brief gesehen.", "Keiner sah den Brief."),
     ("They walked home at night.", "Sie gingen nachts nach Hause.", "In der Nacht gingen sie heim."),
 ]
-WORSE = ["Die Katze auf der Matte.", "Es regnet.", "Niemand hat den Brief gesehen.", "Sie gehen."]
-
-
-def rows_of(text: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in text.split("\n")[:-1]]
 
 
 @pytest.fixture
@@ -42,50 +35,7 @@ def files(tmp_path: Path) -> None:
         {"id": str(n), "source": source, "reference": [first, second]}
         for n, (source, first, second) in enumerate(SENTENCES)
     ]
-    (tmp_path / "tests.jsonl").write_text(
-        "".join(json.dumps(each) + "\n" for each in items), encoding="utf-8"
-    )
-    (tmp_path / "good.de").write_text(
-        "".join(f"{first}\n" for _, first, _ in SENTENCES[:3]) + "Sie gingen.\n"
-    )
-    (tmp_path / "bad.de").write_text("".join(f"{text}\n" for text in WORSE))
-    (tmp_path / "copy.py").write_text("import sys\nfor line in sys.stdin: print(line.strip())\n")
-
-
-@pytest.mark.usefixtures("files")
-def test_files_and_black_boxes_have_sacrebleus_scores(babelscope: Babelscope) -> None:
-    systems = (
-        "--system",
-        "file:good.de",
-        "--system",
-        "file:bad.de",
-        "--system",
-        f"cmd:{sys.executable} copy.py",
-    )
-    metrics = ("--metric", "bleu", "--metric", "chrf", "--metric", "ter", "--metric", "ribes")
-    done = babelscope("quality", "--tests", "tests.jsonl", *systems, *metrics, "--json")
-    assert done.code == 0, done.err
-    found = {(row["system"], row["name"]): row for row in rows_of(done.out)}
-    texts = {
-        "file:bad.de": WORSE,
-        f"cmd:{sys.executable} copy.py": [source for source, *_ in SENTENCES],
-    }
-    references = [[first for _, first, _ in SENTENCES], [second for *_, second in SENTENCES]]
-    for system, own in texts.items():
-        for name, score in (
-            ("bleu", sacrebleu.corpus_bleu(own, references).score),
-            ("chrf", sacrebleu.corpus_chrf(own, references).score),
-            ("ter", sacrebleu.corpus_ter(own, references).score),
-        ):
-            row = found[system, name]
-            assert (row["value"], row["n"], row["references"]) == (pytest.approx(score), 4, 8)
-            assert row["low"] <= row["value"] <= row["high"]
-    assert found["file:bad.de", "ter"]["better"] == "lower"
-    assert "better" not in found["file:bad.de", "chrf"]
-    apart = [row for row in rows_of(done.out) if row["name"] == "difference" and row["of"] == "chrf"]
-    values = {(row["system"], row["against"]): row["value"] for row in apart}
-    good, bad = (found[f"file:{name}.de", "chrf"]["value"] for name in ("good", "bad"))
-    assert values["file:good.de", "file:bad.de"] == pytest.approx(good - bad)
+    (tmp_path / "tests.jsonl").write_text("".join(json.dumps(each) + "\n" for each in items))
 
 
 def test_the_interval_is_that_of_leaving_each_sentence_out() -> None:
@@ -130,12 +80,10 @@ def test_figures_of_a_run_stand_for_a_table(babelscope: Babelscope, tmp_path: Pa
     (tmp_path / "t.tsv").write_text("\n".join(["system\tdistilled\tteacher", *lines]) + "\n")
     asked = ("--covariate", "chrf", "--covariate", "distilled", "--table", "measured", "--table", "t.tsv")
     drawn = ("--svg", "figure.svg", "--lines", "teacher")
-    done = babelscope("compare", "judged", *asked, *drawn, "--json")
-    assert done.code == 0, done.err
-    rows = rows_of(done.out)
+    rows = babelscope("compare", "judged", *asked, *drawn, "--json").rows
     found = {row["variable"]: row["value"] for row in rows if row["table"] == "regression"}
     least = [row["value"] for row in rows if row["table"] == "figures" and row["name"] == "minimum"]
-    measured = rows_of(babelscope("quality", "--rejudge", "measured", "--json").out)
+    measured = babelscope("quality", "--rejudge", "measured", "--json").rows
     chrf = [row["value"] for row in measured if row["name"] == "chrf"]
     columns = np.column_stack([np.ones(5), chrf, [n % 2 for n in range(5)]])
     right = np.linalg.lstsq(columns, 100 * np.array(least), rcond=None)[0]

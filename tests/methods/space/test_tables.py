@@ -31,7 +31,7 @@ from babelscope.runs.execute import space
 from babelscope.testsets import ParallelSentence
 from tests.support.cells import group_of
 from tests.support.enumerated import Enumerated
-from tests.support.toy_fixtures import Babelscope
+from tests.support.toy_fixtures import Babelscope, read_rows
 
 WHERE: dict[str, str | int] = {"method": "space", "tests": "news"}
 REGIONS = {"top": 0.4, "samples": 0.6, "beam": 0.8}
@@ -349,9 +349,7 @@ def test_a_metric_that_reads_none_judges_sources_alone(
     lines = (tmp_path / "a.en").read_text().splitlines()
     items = [{"id": str(n), "source": source} for n, source in enumerate(lines, 1)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
-    ran = babelscope(*SPACE, "--tests", form, "--metric", metric, "--records", "r.jsonl", "--json")
-    assert ran.code == 0, ran.err
-    rows = [json.loads(line) for line in ran.out.splitlines()]
+    rows = babelscope(*SPACE, "--tests", form, "--metric", metric, "--records", "r.jsonl", "--json").rows
     assert {"kqrg", "krg", "quality", "empty_mode"} <= {row["name"] for row in rows}
     assert not {"bleu", "chrf"} & {row["name"] for row in rows}
     for line in (tmp_path / "r.jsonl").read_text().splitlines():
@@ -424,25 +422,14 @@ BOTH = ("--metric", "chrf", "--metric", "ter")
 
 
 def records_of(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return read_rows(path)
 
 
 @pytest.fixture
 def run(babelscope: Babelscope, tmp_path: Path) -> Path:
     """A run with k = 4, and what people said of lists of 3 from it."""
     assert babelscope(*LOWERED, *BOTH, "--k", "4", "--out", "run", "--records", "r4.jsonl").code == 0
-    ran = babelscope(
-        "space",
-        "--rejudge",
-        "run",
-        "--k",
-        "3",
-        "--annotate",
-        "queue.jsonl",
-        "--records",
-        "r3.jsonl",
-        "--json",
-    )
+    ran = babelscope("space --rejudge run --k 3 --annotate queue.jsonl --records r3.jsonl")
     assert ran.code == 0, ran.err
     queue = tmp_path / "queue.jsonl"
     for annotator, step in (("anna", 1), ("bert", 2)):
@@ -501,9 +488,7 @@ def test_a_larger_k_needs_other_answers(run: Path, babelscope: Babelscope) -> No
 
 def test_correlate_reads_the_answers_for_each_metric(run: Path, babelscope: Babelscope) -> None:
     asked = ("correlate", "r3.jsonl", "--field", "top_kqrg", "--json")
-    ran = babelscope(*asked, "--human", "queue.jsonl")
-    assert ran.code == 0, ran.err
-    rows = [json.loads(line) for line in ran.out.splitlines()]
+    rows = babelscope(*asked, "--human", "queue.jsonl").rows
     assert {row["metric"] for row in rows} == {"r3 chrf", "r3 ter"}
     # By hand: the mean of both annotators against kQRG by TER.
     by_id = {record["id"]: record["gains"]["ter"]["top_kqrg"] for record in records_of(run / "r3.jsonl")}
