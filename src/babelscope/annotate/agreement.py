@@ -33,9 +33,6 @@ from babelscope.stats.correlation import correlation, human_correlations
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import LocatedRecord, json_number, shorten
 
-# --- Automatic verdicts and scores on translations that people judged ----------------------------------------------
-
-
 Judged = Mapping[str, Sequence[tuple[Answered, str | None, bool | None]]]
 """Annotator -> (answer, the translation it is about if known, whether that is right; None if that was left open)."""
 

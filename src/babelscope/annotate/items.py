@@ -20,9 +20,6 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import LocatedRecord, read_json_lines, shorten
 
-# --- Texts in pieces, with the words marked that an annotator should look at ---------------------------------------
-
-
 Pieces = list[tuple[str, bool]]
 """A text in pieces, each with whether it is marked."""
 

@@ -25,9 +25,6 @@ from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
 from babelscope.util.text import read_lines, shorten
 
-# --- One's own guidelines in Markdown, read into pieces that a page shows as text: no HTML -------------------------
-
-
 Kind = Literal["heading", "paragraph", "bullet", "number", "quote", "code"]
 Style = Literal["", "bold", "italic", "code"]
 

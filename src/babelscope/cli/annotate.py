@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from babelscope.annotate.answers import AnswerFile
     from babelscope.methods.queue import Drawn
 
-
-# --- `babelscope annotate`: a page on this machine where a person judges translations ------------------------------
-
-
 Task = Literal[
     "machine-reference", "mucow", "winomt", "challenge", "extraction", "assessment", "ranking", "choice"
 ]

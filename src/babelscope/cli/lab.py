@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     from babelscope.lab.training.settings import Train, TrainingSettings
 
 
-# --- `babelscope lab truth`: conditioning's verdicts held against what the lab's grammar knows ---------------------
-
-
 class Suite(StrEnum):
     """Test sets of ambiguous sources."""
 

@@ -52,10 +52,6 @@ if TYPE_CHECKING:
     from babelscope.making.cue_search import CuedTestSet
     from babelscope.making.pairs import PairsOfFiles
 
-
-# --- `babelscope make machine-references`: minimal pairs from machine translations of the same sources -------------
-
-
 Mode = Annotated[
     str | None,
     typer.Option(metavar="MODE", help="For types with several: strict (the default), clean, as-released."),

@@ -39,10 +39,6 @@ if TYPE_CHECKING:
     from babelscope.core.system import Scored
     from babelscope.metrics.base import Metric
 
-
-# --- `babelscope translate`: lines in, translations out ------------------------------------------------------------
-
-
 _Answer = tuple[str, "list[Scored] | str", Mapping[str, Any]]
 """A source, its translations or why there are none, and what JSON has beside them."""
 _Find = Callable[[Any, Sequence[str], Path], Iterator[_Answer]]

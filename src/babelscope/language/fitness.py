@@ -13,9 +13,6 @@ from typing import Literal
 from babelscope.language.ud import Tree
 from babelscope.util.errors import BabelscopeError
 
-# --- Which language texts are in, by py3langid: one text, or a whole set of them -----------------------------------
-
-
 Verdict = Literal["yes", "no", "unknown"]
 
 CLEAR = 10.0

@@ -25,9 +25,6 @@ from babelscope.stats.paired import jackknife_difference
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
-# --- Records scored by metrics, each with the tokenizer that is named or that its language has ---------------------
-
-
 Side = Literal["source", "target"]
 Scored = TypeVar("Scored")
 

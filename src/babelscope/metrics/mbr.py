@@ -18,8 +18,6 @@ from babelscope.metrics.base import Array, Metric, find_metric
 from babelscope.metrics.chrf import CHAR_ORDER, Chrf, f_scores, word_symbols
 from babelscope.util.errors import BabelscopeError
 
-# --- Reference aggregation for chrF: each candidate against the mean n-gram counts of all references ---------------
-
 
 def aggregated_chrf(
     candidates: Sequence[str],

@@ -13,8 +13,6 @@ import numpy as np
 from babelscope.core.registry import resolve
 from babelscope.metrics.base import Array, Metric, References, Scale, Texts, check_corpus
 
-# --- The adapter to sacreBLEU: statistics of each sentence, and scores from their sums -----------------------------
-
 
 @dataclass(frozen=True)
 class SacreBleu(Metric):

@@ -46,9 +46,6 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.journal import Keep
 
-# --- Answers kept by question in an SQLite file, which several processes may use at once ---------------------------
-
-
 # Written into the file's header, so that no other program's database is taken for ours.
 _APPLICATION = 0x42534341
 # Raised when the file changes its form. Files from before 0.2.0 have 0.

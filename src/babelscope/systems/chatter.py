@@ -32,9 +32,6 @@ from babelscope.systems.contract import ASK
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
-# --- Chatter: what a model writes around a translation, recognized by stated rules (docs/prompts.md) ---------------
-
-
 Clean = Literal["yes", "count", "no"]
 _VERSION = 1
 """Raised when a rule changes, so that no stored answer keeps the notes of another one."""

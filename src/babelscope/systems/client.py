@@ -31,8 +31,6 @@ from babelscope.systems.cache import AnswerStore
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import DEEPEST, depth_exceeds, shorten, text_fault
 
-# --- HTTP requests that end in time as a whole: httpx bounds each read ---------------------------------------------
-
 
 class _Stream(httpcore.NetworkStream):
     def __init__(self, inner: httpcore.NetworkStream, clock: Deadlines) -> None:

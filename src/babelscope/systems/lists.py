@@ -35,9 +35,6 @@ from babelscope.util.text import (
     whole_number,
 )
 
-# --- Files of n-best lists made elsewhere: one, a folder or a zip of them; their formats recognized ----------------
-
-
 LARGEST_LISTS = 1 << 28
 """Bytes of all lists together, unpacked: a zip of a few kilobytes can hold many gigabytes."""
 MOST_FILES = 100_000

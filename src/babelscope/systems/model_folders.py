@@ -21,9 +21,6 @@ from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
-# --- Sizes of weight files, checked before a network is built from them; nothing in them is trusted ----------------
-
-
 # Headers of published checkpoints have kilobytes, those of hundreds of thousands of tensors some megabytes.
 _LONGEST_HEADER = 32_000_000
 # A checkpoint lacks copies that are tied, position tables that are computed, and packs several numbers in a byte.

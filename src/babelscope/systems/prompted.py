@@ -38,8 +38,6 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
 
-# --- Networks of causal language models in memory, each once for all systems that ask it ---------------------------
-
 
 class LoadedNetwork:
     """A network in memory, shared by all systems that ask it, such as one model under several prompts."""

@@ -42,9 +42,6 @@ from babelscope.util.files import open_regular
 from babelscope.util.text import shorten
 from babelscope.util.version import __version__
 
-# --- Ray clusters: the one at an address ---------------------------------------------------------------------------
-
-
 # Answers pass through shared memory, of which a container often has little.
 _STORE_BYTES = 128 * 2**20
 # Ray's sockets have names of up to 65 characters in its folder, and a socket's path at most 107.

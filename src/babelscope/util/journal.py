@@ -29,9 +29,6 @@ from babelscope.util.files import (
     replacing,
 )
 
-# --- Finished parts of a long command, kept on disk, so that it can be stopped at any moment and resumed -----------
-
-
 _Value = TypeVar("_Value")
 
 _BLOCK = 1 << 20

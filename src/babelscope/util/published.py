@@ -20,9 +20,6 @@ from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import replacing
 from babelscope.util.progress import progress
 
-# --- Published files: found in the data folder and checked ---------------------------------------------------------
-
-
 SERVER = "https://raw.githubusercontent.com"
 _LONGEST_NOTE = 100_000  # bytes of a note that are read
 

@@ -27,10 +27,6 @@ from babelscope.util.terminal import visible
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-
-# --- Reading text: UTF-8, lines split at "\n" only, bounded in size; errors name file and line ---------------------
-
-
 # Other tools, and str.splitlines, break lines here too; we break at "\n" only.
 SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 

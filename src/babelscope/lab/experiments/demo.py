@@ -36,9 +36,6 @@ from babelscope.systems.registry import open_system
 from babelscope.util.files import replacing
 from babelscope.util.terminal import FIRM
 
-# --- The demo: models of the harder world, every method ------------------------------------------------------------
-
-
 SEED = 2026
 """Seed of the test items."""
 SYSTEMS = ("teacher", "student", "control", "unsmoothed")

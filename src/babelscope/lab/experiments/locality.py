@@ -31,9 +31,6 @@ from babelscope.util.files import replacing, safe_import_path
 from babelscope.util.seeds import stream
 from babelscope.util.text import parse_json, read_bytes, read_json_lines
 
-# --- Locality bias of architectures --------------------------------------------------------------------------------
-
-
 Model = Literal["learned", "sine", "bilstm"]
 MODELS: tuple[Model, ...] = ("learned", "sine", "bilstm")
 """A Transformer with learned or with sinusoidal source positions, and a BiLSTM with attention."""

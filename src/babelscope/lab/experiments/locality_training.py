@@ -42,9 +42,6 @@ from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.seeds import stream
 from babelscope.util.text import shorten
 
-# --- The networks of the locality experiment: a Transformer and a BiLSTM with attention ----------------------------
-
-
 Positions = Literal["learned", "sine"]
 
 

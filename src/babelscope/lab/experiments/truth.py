@@ -24,9 +24,6 @@ from babelscope.systems.contract import ask_sample, ask_translate
 from babelscope.testsets.items import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 
-# --- Quality of the lab's models: BLEU, chrF, and the grammar's own verdicts on their translations -----------------
-
-
 SEED = 2026
 """Seed of the test items; nobody looked at these while the corpus was designed."""
 _REFERENCES = 5

@@ -39,9 +39,6 @@ from babelscope.lab.grammar.meaning import (
     punctuation,
 )
 
-# --- German noun phrases, pronouns and prepositional phrases -------------------------------------------------------
-
-
 T = TypeVar("T")
 Order = Literal["main", "final", "zu"]
 Gap = tuple[str, str, bool]  # role, gender and number of what a relative pronoun stands for

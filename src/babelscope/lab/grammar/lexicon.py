@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-# --- Inflection of German and English: the endings, and nothing about particular words -----------------------------
-
-
 CASES = ("Nom", "Acc", "Dat", "Gen")
 GENDERS = {"m": "Masc", "f": "Fem", "n": "Neut"}
 

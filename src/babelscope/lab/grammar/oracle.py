@@ -49,8 +49,6 @@ from babelscope.lab.grammar.meaning import (
 )
 from babelscope.lab.grammar.sentences import NEGATED, SentencePair, realizations
 
-# --- What every German sentence for a meaning must respect: cases, numbers, verbs, negations -----------------------
-
 
 @dataclass(slots=True)
 class Expected:

@@ -22,9 +22,6 @@ from babelscope.lab.grammar.meaning import (
     tokens,
 )
 
-# --- Gold labels, read from the finished trees by the papers' rules ------------------------------------------------
-
-
 NEGATED = frozenset(a.german for a in ADJECTIVES.values() if a.german.startswith("un")) | frozenset(
     form for options in ADVERBS.values() for form, _ in options if form.startswith("un")
 )

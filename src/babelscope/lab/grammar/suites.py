@@ -31,9 +31,6 @@ from babelscope.lab.grammar.sampling import pair_meaning, sense_meaning
 from babelscope.lab.grammar.sentences import NEGATED, SentencePair, english_text, realize
 from babelscope.lab.grammar.worlds import EASY, World
 
-# --- Minimal pairs from gold trees: the eight error types of DistilLingEval ----------------------------------------
-
-
 KINDS = {"der": "def", "ein": "indef", "kein": "no", "dieser": "this", "sein": "poss", "ihr": "poss"}
 
 

@@ -23,9 +23,6 @@ from babelscope.util.progress import progress
 from babelscope.util.text import parallel_rows, shorten, stream_lines, text_fault
 from babelscope.util.version import __version__
 
-# --- Translates text for training with a trained model: by beam search, or by sampling -----------------------------
-
-
 Unusable = Literal["", "source too long", "unfinished", "empty", "special token", "not one line of text"]
 """Why a translation cannot be trained on; "" if it can."""
 

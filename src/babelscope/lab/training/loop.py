@@ -38,9 +38,6 @@ from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
 
-# --- Label-smoothed cross-entropy of a tied output layer, with its gradient, in one pass ---------------------------
-
-
 # Rows of logits computed together: few enough to stay in the processor's cache, or to leave room in a GPU's memory.
 _ROWS = {"cpu": 512, "cuda": 4096}
 

@@ -23,9 +23,6 @@ from babelscope.util.digests import digest_files
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
-# --- Recurrent and convolutional encoder-decoders, small and plain -------------------------------------------------
-
-
 PLAIN = "network.json"
 """The configuration in the folder of a plain network; the weights are in model.safetensors."""
 _MOST_PIECES = 10_000_000

@@ -33,9 +33,6 @@ from babelscope.util.seeds import stream
 from babelscope.util.text import bounded_lines, open_at, parallel_rows, text_fault
 from babelscope.util.version import __version__
 
-# --- Words of text in any script, for lengths and alignments -------------------------------------------------------
-
-
 _PLAIN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _JOINERS = "\u00ad\u200c\u200d"  # inside words of Persian, Hindi and others
 _ALONE = "".join(SCRIPTS.values())

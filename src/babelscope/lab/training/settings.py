@@ -15,9 +15,6 @@ from babelscope.core.results import Row
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.errors import BabelscopeError
 
-# --- Sizes of models by name, each with the defaults of its training -----------------------------------------------
-
-
 Schedule = Literal["linear", "inverse-sqrt"]
 """After the warm-up the learning rate falls linearly to 0 at the last step, or with 1/sqrt(step)."""
 

@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from babelscope.lab.training.loop import TrainingRun
 
 
-# --- The card of a trained model: configuration, data, figures, and the command that makes it again ----------------
-
-
 def make_card(
     run: TrainingRun,
     configuration: dict[str, Any],

@@ -8,9 +8,6 @@ from itertools import pairwise
 from babelscope.language.german.analysis import word_set
 from babelscope.language.german.dictionaries import HanTaTagger, NounList
 
-# --- Corrects tags by capital letters, which mark nouns inside a German sentence -----------------------------------
-
-
 _NOMINALIZED = tuple(word_set("ADJ VVINF VVIZU VVPP VVFIN VMFIN VVIMP PIS PIAT ADV FM XY CARD"))
 _BEFORE_NOUN = ("ART", "ADJA", "PPOSAT", "APPRART", "PIAT", "PDAT", "CARD", "PIS", "PWAT")
 _INDEFINITE = tuple(word_set("ein kein mein dein sein unser euer ihr jede viele einige mehrere"))

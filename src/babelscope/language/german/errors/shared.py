@@ -10,9 +10,6 @@ from itertools import pairwise
 from babelscope.language.base import Overlap, Token
 from babelscope.language.german.analysis import Analyzed, word_set
 
-# --- Noun phrases: finding the noun of a determiner ----------------------------------------------------------------
-
-
 # What may stand between a determiner and its noun.
 _INSIDE = tuple(word_set("ADJA ADJD ADV CARD PIAT PTKA TRUNC VVPP PIDAT PPOSAT PROAV PTKNEG"))
 _MARKS = frozenset("\"'„“”»«‚‘’/")
