@@ -134,9 +134,6 @@ def listed(record: Mapping[str, Any], field: str) -> int | None:
     return len(found) if isinstance(found, list) else None
 
 
-# -- agreement with people ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class _Pair:
     """What a person and the method said of one translation."""

@@ -225,9 +225,6 @@ def _has_desktop() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-# --- `babelscope annotate sample`: draw what people judge in a validation study, as a queue for the page -----------
-
-
 def sample(
     context: typer.Context,
     to: Annotated[Path, typer.Option("--to", metavar="FILE.jsonl", help="Where the queue goes.")],

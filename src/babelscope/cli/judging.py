@@ -116,7 +116,11 @@ def _plain(value: Any, repeat: bool) -> Any:
 
 def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> None:
     """Check what is asked for, judge, print, then write files, even if nobody could read what was printed."""
-    _check_asked(command, given)
+    asked = [name for name in ("tests", "system") if given[name]]
+    if given["rejudge"] is not None and asked:
+        raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
+    if given["rejudge"] is None and not given["tests"] and not command.study(given).get("tests"):
+        raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
     given = _as_the_run(command, given)
     command.check(given)
     _check_together(options, given)
@@ -138,15 +142,6 @@ def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> No
             after.callback(_write_queue, command, result, given)
         after.enter_context(then_records(given["records"], [*result.records, *result.unanswered]))
         _print(command, result, given)
-
-
-def _check_asked(command: JudgingCommand, given: Given) -> None:
-    """Systems and tests are asked, or a finished run is judged again."""
-    asked = [name for name in ("tests", "system") if given[name]]
-    if given["rejudge"] is not None and asked:
-        raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
-    if given["rejudge"] is None and not given["tests"] and not command.study(given).get("tests"):
-        raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
 
 
 def _as_the_run(command: JudgingCommand, given: Given) -> Given:

@@ -49,7 +49,6 @@ from babelscope.util.text import count_lines, require_equal_counts, stream_lines
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
-    from babelscope.making.cue_search import CuedTestSet
     from babelscope.making.pairs import PairsOfFiles
 
 Mode = Annotated[
@@ -97,7 +96,6 @@ def machine_references(
     from babelscope.making.machine_tests import bias_rows, marked
     from babelscope.testsets import MinimalPair, load
     from babelscope.util.digests import digest_json
-    from babelscope.util.progress import progress
 
     if "beam" in typed_options(context):
         check_beam([*system, *([score_with] if score_with is not None else [])])
@@ -153,9 +151,6 @@ def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, fl
     return {name: value for name, value in found.items() if value is not None}
 
 
-# --- `babelscope make cues`: words that tell the senses of ambiguous words apart, put into their sources -----------
-
-
 def cues(
     context: typer.Context,
     tests: Annotated[
@@ -209,7 +204,6 @@ def cues(
     from babelscope.making.cue_search import MaskedModel, make_cues, write_candidates
     from babelscope.testsets.loading import load
     from babelscope.util.digests import digest_json
-    from babelscope.util.errors import BabelscopeError
 
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either --model or --candidates")
@@ -253,15 +247,9 @@ def cues(
         with output(to, Form.JSON) as write:
             for item in made.tests:
                 write(as_line(item.as_json()))
-        print(paragraph(_described(made)), file=sys.stderr)
-
-
-def _described(made: CuedTestSet) -> str:
-    left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
-    return (
-        f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
-        f"{len(made.tests)} items to test{left_out}"
-    )
+        left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
+        told = f"cues for {len(made.cues)} senses from {made.selected_on} sentences"
+        print(paragraph(f"babelscope: {told}, {len(made.tests)} items to test{left_out}"), file=sys.stderr)
 
 
 # --- `babelscope make`: test sets from parallel text ---------------------------------------------------------------

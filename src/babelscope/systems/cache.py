@@ -350,9 +350,6 @@ class Decorator(abc.ABC):
         return self._ask("reply", prompts, {})
 
 
-# --- A system whose answers are stored as JSON, however and wherever they are kept ---------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Form:
     """An answer as JSON and back; `read` raises what wrong JSON makes it raise."""

@@ -125,9 +125,6 @@ def _read(source: str, answer: str, target: str) -> tuple[str, tuple[Note, ...]]
     return text, tuple(notes)
 
 
-# -- the rules: each gives the text without one kind of chatter, or as it is -----------------------------
-
-
 def _after_preamble(text: str, source: str, *, target: str) -> str:
     """Cut off reasoning in tags, and a beginning that speaks of the translation or names the language.
 
@@ -231,9 +228,6 @@ def _is_wrong_language(text: str, target: str) -> bool:
         if sum(found[script] for script in scripts) * 2 < len(letters):
             return True
     return bool(code) and other_language(text, code) is not None
-
-
-# -- the tables ------------------------------------------------------------------------------------------
 
 
 @functools.cache

@@ -147,7 +147,9 @@ class Sampler:
         how |= {"logprobs": True} if self.logprobs and plain else {}
         how |= {"max_tokens": drawing.max_length} if drawing.max_length else {}
         for part, start in enumerate(range(0, n, self.per_request)):
-            seeded = {"seed": _seed_of(seed, source, part)} if self.send_seed else {}
+            # Equal seeds of different sources would make their samples alike.
+            own = hashlib.sha256(f"{seed}\0{part}\0{source}".encode()).digest()[:4]
+            seeded = {"seed": int.from_bytes(own) >> 1} if self.send_seed else {}
             count = min(self.per_request, n - start)
             yield {**body, **how, **seeded, "n": count, "draw": [seed, part]}
 
@@ -176,11 +178,6 @@ class Sampler:
             raise _misspelled(what, choice, written)
         found = Scored(text, tokens, logprobs, tuple(notes))
         return Scored(text, notes=tuple(notes)) if min(logprobs, default=0.0) <= _NOT_TOLD else found
-
-
-def _seed_of(seed: int, source: str, part: int) -> int:
-    """Of a request: equal seeds of different sources would make their samples alike."""
-    return int.from_bytes(hashlib.sha256(f"{seed}\0{part}\0{source}".encode()).digest()[:4]) >> 1
 
 
 def _message(requests: Sequence[Request]) -> dict[str, Any]:

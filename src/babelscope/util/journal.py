@@ -226,9 +226,6 @@ def _parse(line: bytes) -> Any:
         return None
 
 
-# --- Outputs written part by part, which a command that was stopped resumes after the last complete part -----------
-
-
 class _Output:
     """One output: its bytes so far in OUT.partial.data; those before offset `_end` belong to complete parts."""
 

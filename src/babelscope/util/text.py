@@ -281,9 +281,6 @@ def require_equal_counts(counts: dict[str, int]) -> None:
         raise BabelscopeError(f"line-parallel files must have equally many lines, but {sizes}")
 
 
-# --- Large text files as streams of lines: the whole file, or a range of it for one of several workers -------------
-
-
 @dataclass(frozen=True, slots=True)
 class FileRange:
     """A run of units (lines or sentences) in a file: where it starts, and how many units it has."""

@@ -177,9 +177,6 @@ def _in_percent(estimate: Estimate) -> str:
     return f"{100 * estimate.value:.0f} % {ends}" if estimate.n else "–"
 
 
-# -- what distillation lost -----------------------------------------------------------------------------
-
-
 def _lost(group: Group) -> Example:
     """An item that the student gets wrong and the others right, by the evaluator, held against the grammar."""
     title = "What distillation lost: male or female"
@@ -273,9 +270,6 @@ def _mark_occupation(text: str, noun: str) -> list[Token]:
     return mark_words(text, [found.span() for found in re.finditer(r"\w+", text) if found[0] in forms])
 
 
-# -- an empty mode --------------------------------------------------------------------------------------
-
-
 def _empty_mode(group: Group) -> Example:
     """The shortest proven mode, beside what beam search finds."""
     title = "An empty mode: the model's most probable translation of all"
@@ -307,9 +301,6 @@ def _empty_mode(group: Group) -> Example:
         "proved it, beam search hides it."
     )
     return Example(title, figure, lines, look, more)
-
-
-# -- a false alarm --------------------------------------------------------------------------------------
 
 
 def _false_alarm(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
@@ -355,9 +346,6 @@ def _has_error(record: Record, pair: SentencePair) -> bool | None:
         return not getattr(verdict, _ASPECTS[kind])
     # A clause left out: only a sentence of the grammar is known to have all of them.
     return False if verdict.exact else None
-
-
-# -- a dependency that breaks ---------------------------------------------------------------------------
 
 
 def _broken(group: Group, pairs: Mapping[str, SentencePair]) -> Example:

@@ -184,9 +184,6 @@ def indefinite_article(following: str) -> str:
     return "an" if following[0] in "aeiou" or following == "honest" else "a"
 
 
-# --- Nouns, adjectives, adverbs, prepositions and conjunctions of both languages -----------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Adjective:
     """An adjective: English, German stem that takes endings, German form without ending."""
@@ -319,9 +316,6 @@ DATIVE_PREPOSITIONS = (
 PLACE_PREPOSITION = {"station": "at", "market": "on_market"}
 FREQUENCY = ("often", "always", "sometimes")  # before the English verb
 MANNER = ("quickly", "slowly", "quietly", "carefully", "patiently", "impatiently", "happily", "carelessly")
-
-
-# --- The verbs of both languages: forms, government, and the nouns that they admit in each role --------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,9 +163,6 @@ def finite_verbs(tree: Sequence[Token]) -> dict[int, int]:
     return found
 
 
-# --- From a meaning to a sentence pair with trees, alignment and labels --------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class SentencePair:
     """An English sentence with one of its German translations."""

@@ -270,9 +270,6 @@ def open_network(network: Any, pieces: Pieces) -> OpenModel:
     return open_transformer(network, vocabulary)
 
 
-# --- Where training computes: the processor or a GPU, and the state of its random numbers --------------------------
-
-
 def find_device(name: str) -> torch.device:
     """The device called `cpu`, `cuda` or `cuda:1`; refuses one that is not here."""
     kind, _, number = name.partition(":")

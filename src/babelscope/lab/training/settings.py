@@ -165,9 +165,6 @@ def find_shape(name: str) -> Shape:
     return SHAPES[name]
 
 
-# --- The settings of a training run --------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSettings:
     """Everything that decides what a training run learns; `settings_for` fills in a shape's defaults."""

@@ -210,9 +210,6 @@ def write_card(card: dict[str, Any], folder: Path) -> None:
     write_json(folder / CARD, card)
 
 
-# --- Trains a translation model from scratch on parallel text; resumable, on a laptop ------------------------------
-
-
 def train(
     source: Path,
     target: Path,
