@@ -186,7 +186,6 @@ def _queue_beside(of: Path) -> Path:
 
 def _kept(path: Path, of: Path, draw: Callable[..., Drawn], **chosen: Any) -> Path:
     """The file of what is drawn, written unless it is there already."""
-    from babelscope.util.files import check_outputs
     from babelscope.util.text import read_bytes
 
     check_outputs({"--queue": path}, inputs=[of])

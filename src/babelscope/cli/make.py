@@ -334,10 +334,11 @@ def pairs(
     else:
         with (
             progress("making pairs", _lines(source, reference)) as advance,
-            replacing(to) if to is not None else contextlib.nullcontext(_Stdout()) as file,
+            contextlib.ExitStack() as stack,
         ):
+            write = _to_stdout if to is None else stack.enter_context(replacing(to)).write
             for lines in made.lines(advance, counts):
-                file.write(lines)
+                write(lines)
     for name in types:
         print(f"{name:<28}{counts[name]:>8,} {'pair' if counts[name] == 1 else 'pairs'}", file=sys.stderr)
 
@@ -377,13 +378,10 @@ def audit(
             write(as_line(row))
 
 
-class _Stdout:
-    """Whole lines of JSON to stdout."""
-
-    def write(self, lines: bytes) -> int:
-        for line in lines.decode("utf-8").split("\n")[:-1]:
-            write_data(line, is_json=True)
-        return len(lines)
+def _to_stdout(lines: bytes) -> None:
+    """Write whole lines of JSON to stdout."""
+    for line in lines.decode("utf-8").split("\n")[:-1]:
+        write_data(line, is_json=True)
 
 
 def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None, counts: Counter[str]) -> None:
@@ -402,7 +400,7 @@ def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None, counts: Coun
         telling_what_is_kept(PARTS_KEPT if to is not None else NOTHING_KEPT),
         resumable_output(to, asked)
         if to is not None
-        else contextlib.nullcontext(Streamed(_Stdout())) as file,
+        else contextlib.nullcontext(Streamed(_to_stdout)) as file,
         map_tasks(make_lines, cut[file.stored :], ray) as lines,
         progress("making pairs", sum(part.ranges[0].count or 0 for part in cut)) as advance,
     ):

@@ -108,7 +108,7 @@ class AnswerStore:
             "dropped",
             f"{self.path}: {len(requests)} answers there do not fit their questions; they are asked again",
         )
-        self._change("DELETE FROM answers WHERE key = ?", [(self._key(request),) for request in requests])
+        self.remove(requests)
 
     def remove(self, requests: Iterable[str]) -> None:
         """Forget answers that turned out to be unusable, so that a later command asks again."""
@@ -358,6 +358,10 @@ class Form:
     read: Callable[[Any], Any]
 
 
+_Ask = Callable[[Sequence[Any]], list[Any]]
+_Requests = Sequence[dict[str, Any]]
+
+
 class Stored(Decorator):
     """Asks another system what it has no stored answer to."""
 
@@ -368,13 +372,7 @@ class Stored(Decorator):
         self.capabilities: frozenset[Capability] = capabilities(inner)
 
     @abc.abstractmethod
-    def _answers(
-        self,
-        requests: Sequence[dict[str, Any]],
-        asked: Sequence[Any],
-        ask: Callable[[Sequence[Any]], list[Any]],
-        form: Form,
-    ) -> list[Any]:
+    def _answers(self, requests: _Requests, asked: Sequence[Any], ask: _Ask, form: Form) -> list[Any]:
         """Answers to all requests, stored or from `ask`; a request holds all that its answer depends on."""
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
@@ -482,13 +480,7 @@ class Cached(Stored):
             raise AttributeError(name)
         return getattr(self.inner, name)
 
-    def _answers(
-        self,
-        requests: Sequence[dict[str, Any]],
-        asked: Sequence[Any],
-        ask: Callable[[Sequence[Any]], list[Any]],
-        form: Form,
-    ) -> list[Any]:
+    def _answers(self, requests: _Requests, asked: Sequence[Any], ask: _Ask, form: Form) -> list[Any]:
         """Answers to all questions: remembered ones, and new ones to each different question asked once."""
         written = [json.dumps(request, sort_keys=True) for request in requests]
         known = self._store.find(written)
@@ -528,13 +520,7 @@ class Kept(Stored):
         self.length_penalty = said.length_penalty
         self.reads_source, self.reproducible = said.reads_source, said.reproducible
 
-    def _answers(
-        self,
-        requests: Sequence[dict[str, Any]],
-        asked: Sequence[Any],
-        ask: Callable[[Sequence[Any]], list[Any]],
-        form: Form,
-    ) -> list[Any]:
+    def _answers(self, requests: _Requests, asked: Sequence[Any], ask: _Ask, form: Form) -> list[Any]:
         method = requests[0]["ask"] if requests else "ask"
         stored = self._keep(
             f"{method} {len(asked)} with {self.name} {digest_json(requests)[:16]}",

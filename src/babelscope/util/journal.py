@@ -67,14 +67,11 @@ class NothingStored:
 class Journal:
     """An open journal, locked by one process; removed when its block ends without an error."""
 
-    def __init__(
-        self, path: Path, asked: Mapping[str, Any], *, private: bool = False, lasting: bool = False
-    ) -> None:
-        """Start a journal, or resume one with the same `asked`; a `lasting` one is not removed at the end."""
+    def __init__(self, path: Path, asked: Mapping[str, Any], *, private: bool = False) -> None:
+        """Start a journal, or resume one with the same `asked`."""
         self.path = path
         self._stored = 0
         self._taken = 0
-        self._lasting = lasting
         self._made_folders = missing_folders(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -112,8 +109,7 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        done = kind is None and not self._lasting
-        if done or not self.stored:
+        if kind is None or not self.stored:
             self.path.unlink(missing_ok=True)
         self._lines.close()
         if kind is not None:
@@ -342,21 +338,17 @@ class ResumableOutputs:
         )
 
 
-class Writable(Protocol):
-    def write(self, data: bytes, /) -> object: ...
-
-
 class Streamed:
     """Parts written to a pipe, a device or stdout, which cannot be read back: nothing is resumed."""
 
     stored = 0
 
-    def __init__(self, file: Writable) -> None:
-        self._file = file
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
 
     def part(self, _place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
         data, state = make()
-        self._file.write(data)
+        self._write(data)
         return state
 
 
@@ -385,7 +377,7 @@ def resumable_output(
         return
     if not may_keep_beside(out):
         with replacing(out) as stream:
-            yield Streamed(stream)
+            yield Streamed(stream.write)
         return
     with resumable_outputs(partial_path(out), [out], asked) as file:
         yield file
