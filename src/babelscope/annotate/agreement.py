@@ -271,9 +271,6 @@ def _require_some(
     raise BabelscopeError(f"none of the {len(judged)} judgments has a verdict here: the verdicts are {about}")
 
 
-# --- Agreement of annotators with each other, and of automatic verdicts and scores with annotators -----------------
-
-
 Answers = Mapping[str, Mapping[str, Answered]]
 """Annotator name -> item digest -> answer."""
 Labels = dict[str, str | float]

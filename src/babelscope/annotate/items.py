@@ -166,9 +166,6 @@ REAL_OR_NOT = (
 REAL_QUESTION = "Do the marked words form the construction?"
 
 
-# --- What is judged: task items from JSON lines, and the part of each that an annotator may see --------------------
-
-
 LARGEST_FILE = 256 * 2**20  # bytes; all of it goes to the browser, or is held to be compared
 LONGEST_NAME = 10_000  # characters of an id or system: every answer repeats them
 

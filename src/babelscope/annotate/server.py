@@ -137,9 +137,6 @@ def _pieces(text: str) -> list[tuple[str, Style]]:
     return [piece for piece in found if piece[0]]
 
 
-# --- The server of the annotation page: reachable from this machine only, with a secret address only ---------------
-
-
 LOOPBACK = "127.0.0.1"
 LARGEST_ANSWER = 64 * 1024  # bytes
 

@@ -14,7 +14,7 @@ import typer
 from babelscope.cli.agreement import Protocol
 from babelscope.cli.common import AsJson, Form, Seed, as_line, file_option, paragraph, print_json, write_file
 from babelscope.cli.shell import refuse_unused
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
@@ -296,7 +296,6 @@ def sample(
     from babelscope.annotate.answers import check_names
     from babelscope.annotate.sampling import draw_sample, records_of, records_of_translations, share_among
     from babelscope.annotate.server import guidelines_path, read_markdown
-    from babelscope.util.errors import explain_damage
 
     if (judged is None) == (not tests or translations is None):
         raise BabelscopeError("annotate sample needs a run or records, or --tests and --translations")

@@ -22,7 +22,7 @@ from babelscope.cli.common import (
     write_file,
 )
 from babelscope.cli.shell import refuse_unused
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 
@@ -106,8 +106,6 @@ def compare(
             "lines": None if svg is not None else "the picture of --svg",
         },
     )
-    from babelscope.util.errors import explain_damage
-
     check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(table or ())])
     damage = explain_damage(", ".join(map(str, [*(runs or ()), *(table or ())])))
     variables = covariate or (["bleu", "distilled"] if table else [])

@@ -28,7 +28,7 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.shell import answers_kept, telling_what_is_kept, typed_options, work_kept_in
 from babelscope.methods.command import Given, JudgingCommand
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 
@@ -274,18 +274,12 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
         if text := command.show(whole, given):
             write(f"{text}\n")
         every, to = given["all"], given.values.get("to")
-        with _telling_damage(given["rejudge"]):
+        stored = given["rejudge"]  # its records may have been edited
+        with contextlib.nullcontext() if stored is None else explain_damage(str(stored)):
             tables = command.tables(whole, given) if every or to else ()
             places = places_of(result.folder)
             text = result_text(result, every=every, to=to, tables=tables, places=places)
         write(text)
-
-
-def _telling_damage(stored: Path | None) -> contextlib.AbstractContextManager[None]:
-    """Records of a run that is judged again may have been edited."""
-    from babelscope.util.errors import explain_damage
-
-    return contextlib.nullcontext() if stored is None else explain_damage(str(stored))
 
 
 def _write_queue(command: JudgingCommand, result: Result, given: Given) -> None:

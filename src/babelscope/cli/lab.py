@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -256,9 +257,6 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(int(word) for word in words)
 
 
-# --- `babelscope lab`: the embedded world, and training on it or on any parallel text ------------------------------
-
-
 app = ShellGroup("Make parallel text, and train and distill translation models.")
 app.command("truth")(truth)
 app.command("locality")(locality)
@@ -372,20 +370,8 @@ def train(
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
     dev = (dev_source, dev_target) if dev_source and dev_target else None
 
-    def train_one(settings: TrainingSettings, folder: Path, minutes: float | None) -> dict[str, Any]:
-        return train_model(
-            source,
-            target,
-            folder,
-            settings,
-            dev=dev,
-            tokenizer=tokenizer,
-            max_minutes=minutes,
-            threads=threads,
-            device=device,
-            quiet=quiet,
-        )
-
+    how: dict[str, Any] = {"threads": threads, "device": device, "quiet": quiet}
+    train_one = functools.partial(train_model, source, target, dev=dev, tokenizer=tokenizer, **how)
     _train_and_print(train_one, settings, out, seeds, max_minutes, has_dev=dev is not None, as_json=as_json)
 
 
@@ -418,23 +404,10 @@ def distill(
 
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
 
-    def train_one(settings: TrainingSettings, folder: Path, minutes: float | None) -> dict[str, Any]:
-        return distill_model(
-            teacher,
-            source,
-            folder,
-            settings,
-            dev_source=dev_source,
-            dev_target=dev_target,
-            beam=beam,
-            own_vocabulary=vocabulary is not None,
-            translations=out / DATA if seeds > 1 else None,
-            max_minutes=minutes,
-            threads=threads,
-            device=device,
-            quiet=quiet,
-        )
-
+    how: dict[str, Any] = {"threads": threads, "device": device, "quiet": quiet}
+    how |= {"dev_source": dev_source, "dev_target": dev_target, "beam": beam}
+    how |= {"own_vocabulary": vocabulary is not None, "translations": out / DATA if seeds > 1 else None}
+    train_one = functools.partial(distill_model, teacher, source, **how)
     has_dev = dev_source is not None
     _train_and_print(train_one, settings, out, seeds, max_minutes, has_dev=has_dev, as_json=as_json)
 
@@ -469,7 +442,7 @@ def _train_and_print(
         )
     with telling_what_is_kept(work_kept_in(out)):
         if seeds == 1:
-            _print_model(train_one(settings, out, max_minutes), out, as_json=as_json)
+            _print_model(train_one(out, settings, max_minutes=max_minutes), out, as_json=as_json)
             return
         cards = train_seeds(train_one, settings, out, seeds, max_minutes=max_minutes)
     for seed, card in cards.items():

@@ -252,9 +252,6 @@ def cues(
         print(paragraph(f"babelscope: {told}, {len(made.tests)} items to test{left_out}"), file=sys.stderr)
 
 
-# --- `babelscope make`: test sets from parallel text ---------------------------------------------------------------
-
-
 app = ShellGroup("Make test sets from sources and references.")
 app.command("cues")(cues)
 app.command("challenge")(challenge)

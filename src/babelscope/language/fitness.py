@@ -102,9 +102,6 @@ def _scores(text: str) -> Mapping[str, float]:
     return {str(language): float(score) for language, score in py3langid.rank(text)}
 
 
-# --- Whether texts are what a linguistic tool was made for: by their language --------------------------------------
-
-
 LONG = 40
 """Letters that a text, or a set of texts together, needs before it is said to be in another language."""
 _MAY_BE_WRONG = "what is made of them may be wrong"

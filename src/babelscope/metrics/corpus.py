@@ -114,9 +114,6 @@ def score_records(
     ]
 
 
-# --- Corpus scores with jackknife intervals, from statistics that are computed once for each sentence --------------
-
-
 # Groups of sentences that are left out in turn; beyond that more of them would not make an interval any surer.
 MOST_GROUPS = 1000
 FEWEST = 3

@@ -110,9 +110,6 @@ def _matches(codes: Array, lengths: Array, order: int, means: Array) -> Iterator
         yield np.stack(shared), total
 
 
-# --- Minimum Bayes risk decoding: choose the candidate that is, on average -----------------------------------------
-
-
 # Summing the same utilities (0 to 100) in another order changes a sum by less; such candidates are tied.
 _ROUNDING = 1e-9
 

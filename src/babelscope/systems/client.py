@@ -91,9 +91,6 @@ class Deadlines(httpcore.SyncBackend):
                 transport._pool._network_backend = self
 
 
-# --- Asking a server: JSON over HTTP, several requests at a time, again where a fault may pass ---------------------
-
-
 _LONGEST_WAIT = 120.0  # seconds; a server that asks for more patience is an error
 _LARGEST_ANSWER = 1 << 25  # bytes, unzipped
 _REFUSALS = frozenset({400, 413, 422})  # of this question; others may well be answered

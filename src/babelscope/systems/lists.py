@@ -328,9 +328,6 @@ def lists_spec(given: Sequence[str]) -> tuple[str, str, int | None]:
     return f"lists:?{query}", name, next(iter(sizes), None)
 
 
-# --- Regions of hypothesis spaces as lists made elsewhere: `lists:?top=FILE&beam=FILE` -----------------------------
-
-
 LIST_OPTIONS = ("format", "scores", "per_file", "detokenize", "exact")
 """Options of a list; before them stands `top_` or `beam_` where they are for one of the two only."""
 _END = "</s>"

@@ -264,9 +264,6 @@ def _misspelled(what: str, choice: Mapping[str, Any], text: str) -> SystemFailur
     )
 
 
-# --- `openai:` a model behind an OpenAI-compatible server ----------------------------------------------------------
-
-
 PROMPT = "Translate this text from {source} into {target}. Answer with the translation only.\n\n{text}"
 
 # What a finish_reason says about an answer; any other is told as `stopped`.

@@ -164,9 +164,6 @@ def _texts(tokenizer: Any, size: int) -> list[str]:
     return [text.removeprefix(_BEFORE) for text in found]
 
 
-# --- `llm:` decoder-only models that translate by a prompt template or by their chat template ----------------------
-
-
 PLAIN = Prompt("{source}: {text}\n{target}:")
 _INSTRUCTION = Prompt(
     "Translate the following sentence from {source} to {target}. Answer with the translation only.\n\n{text}"

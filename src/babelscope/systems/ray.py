@@ -534,9 +534,6 @@ def _describe(resources: Mapping[str, float]) -> str:
     return " and ".join(known) or "nothing"
 
 
-# --- Any system, spread over Ray workers: the same answers in the same order, from many processes ------------------
-
-
 _PART = 64
 _sent = itertools.count()
 

@@ -115,9 +115,6 @@ def _key(source: str, target: str) -> Key:
     return "".join(source.split()), "".join(target.split())
 
 
-# --- The released challenge sets of Choshen and Abend: which lines of a corpus have which phenomenon ---------------
-
-
 _OTHER = {"de": "en", "en": "de"}
 # `de_particle2.ids`: at least 2 words between; without a digit, and in sets from news, at least 1. Sets of exactly so
 # many (`de_particle_exactly2.ids`) are in these, and are not read.

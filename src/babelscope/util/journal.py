@@ -47,16 +47,6 @@ def keep_nothing(_place: str, make: Callable[[], _Value]) -> _Value:
     return make()
 
 
-class Parts(Protocol):
-    """The parts of a command's work, asked for in a fixed order."""
-
-    @property
-    def stored(self) -> int: ...
-
-    @property
-    def part(self) -> Keep: ...
-
-
 class NothingStored:
     """Parts of work that cannot be resumed: each is made."""
 
@@ -162,7 +152,7 @@ class Journal:
 
 
 @contextlib.contextmanager
-def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Parts]:
+def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Journal | NothingStored]:
     """Keep a command's parts in OUT.partial beside its output or, if it only prints, in the user's state folder.
 
     Write the output inside the block: when that ends without an error, the parts are removed.
@@ -355,7 +345,7 @@ class Streamed:
 class StatesOnly:
     """Parts whose bytes are thrown away; only their states are kept."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Journal | NothingStored) -> None:
         self._parts = parts
         self.stored = parts.stored
 

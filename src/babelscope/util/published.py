@@ -62,11 +62,6 @@ class PublishedFile:
     def digest_kind(self) -> str:
         return "git blob SHA-1" if self.git_blob and not self.sha256 else "SHA-256"
 
-    def digest_of(self, path: Path) -> str:
-        """The digest of a file on this machine, of the kind that is known of the published one."""
-        with open(path, "rb") as file:
-            return digest_open(file, "sha256" if self.sha256 else "git_blob")
-
 
 @dataclass(frozen=True, slots=True)
 class SetPart:
@@ -168,8 +163,6 @@ def origin_file(path: Path) -> Path:
 
 
 def _download(wanted: NamedSet, needed: Sequence[PublishedFile], folder: Path) -> None:
-    # Imported late: httpx is slow to import, and most runs have their files.
-
     project = wanted.project
     urls = {file: file_url(file) for file in needed}
     print(f"{wanted.name} ({project.repository}); license: {project.license}", file=sys.stderr, flush=True)
@@ -193,7 +186,8 @@ def _check(file: PublishedFile, path: Path, name: str) -> FetchStatus:
     if not file.digest:
         return "unchecked"
     try:
-        found = file.digest_of(path)
+        with open(path, "rb") as opened:
+            found = digest_open(opened, "sha256" if file.sha256 else "git_blob")
     except OSError as error:
         raise SystemFailure(f"{path} cannot be read: {error.strerror}") from error
     if found != file.digest:
@@ -252,7 +246,13 @@ def download(
     try:
         with replacing(path) as file:
             retrying(_attempt, _Transfer(url, file, size or LARGEST, advance))
-            _check_downloaded(url, file, sha256, git_blob)
+            found = digest_open(file, "sha256" if sha256 else "git_blob")
+            if found != (sha256 or git_blob):
+                kind = "SHA-256" if sha256 else "git blob SHA-1"
+                raise BabelscopeError(
+                    f"{url} is not the published file: its {kind} is {found}, expected {sha256 or git_blob}; nothing "
+                    "was kept"
+                )
     except httpx.HTTPStatusError as error:
         reason = f"the server says {error.response.status_code} {error.response.reason_phrase}"
     except (httpx.HTTPError, httpx.InvalidURL) as error:
@@ -296,15 +296,6 @@ def _goes_on(response: httpx.Response, begun: int) -> bool:
     """Whether an answer is the rest of the file, from byte `begun` on."""
     part = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
     return response.status_code == 206 and part is not None and int(part[1]) == begun
-
-
-def _check_downloaded(url: str, file: BinaryIO, sha256: str, git_blob: str) -> None:
-    found = digest_open(file, "sha256" if sha256 else "git_blob")
-    kind, expected = ("SHA-256", sha256) if sha256 else ("git blob SHA-1", git_blob)
-    if found != expected:
-        raise BabelscopeError(
-            f"{url} is not the published file: its {kind} is {found}, expected {expected}; nothing was kept"
-        )
 
 
 def _is_temporary(error: BaseException) -> bool:

@@ -57,9 +57,6 @@ def _placeholder(found: re.Match[str]) -> str:
     return shown if len(run) <= 4 else f"{shown}⟦{len(run) - 4:,} more⟧"
 
 
-# --- Terminal output: control and invisible characters are escaped -------------------------------------------------
-
-
 # A line break or tab inside a name could fake a line or column.
 _STEERS = re.compile(f"{PATTERN}|[\\t\\n]")
 

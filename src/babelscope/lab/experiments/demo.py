@@ -13,7 +13,7 @@ from babelscope.core.page import Line, Token, count_of, plain
 from babelscope.core.results import Estimate, Record, Result
 from babelscope.lab.experiments.truth import cases
 from babelscope.lab.grammar.analysis import words_of
-from babelscope.lab.grammar.corpus import generate
+from babelscope.lab.grammar.corpus import as_written, generate
 from babelscope.lab.grammar.lexicon import NOUNS
 from babelscope.lab.grammar.oracle import Broken, broken_dependencies, judge
 from babelscope.lab.grammar.sentences import SentencePair
@@ -96,7 +96,6 @@ def write_flows(folder: Path, n: int = 80) -> None:
 
     Counted in the first n training pairs with an occupation whose gender the source does not show.
     """
-    from babelscope.lab.grammar.corpus import as_written
     from babelscope.lab.training.recipe import CORPUS_SEED
 
     if (folder / FLOWS).exists():

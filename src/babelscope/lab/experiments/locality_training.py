@@ -161,9 +161,6 @@ def greedy(network: Network, source: Tensor, *, begin: int, end: int, longest: i
     return found
 
 
-# --- Trains and tests one network of the locality experiment -------------------------------------------------------
-
-
 START, END, UNKNOWN = 0, 1, 2
 _EXTRA_WORDS = 10  # a translation may be this much longer than the longest training target
 _SENTENCES_AT_ONCE = 250  # sentences translated together

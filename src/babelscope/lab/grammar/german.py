@@ -213,9 +213,6 @@ def is_pronoun(phrase: Phrase) -> bool:
     return len(phrase.words) == 1 and phrase.head.upos == "PRON"
 
 
-# --- Realizes a meaning in German: one of many sentences, as the chooser decides -----------------------------------
-
-
 MODALS = {
     "can": ("können", "kann", "können", "konnte", "konnten"),
     "want": ("wollen", "will", "wollen", "wollte", "wollten"),

@@ -149,9 +149,6 @@ def _entity(made: Expected, e: Entity, roles: set[tuple[str, str]], names: dict[
         _clause(made, inner, names, gap)
 
 
-# --- Checks with the grammar whether a German sentence is right for a meaning, and what is wrong if not ------------
-
-
 ENUMERATION_LIMIT = 4000
 MeantAndFound = tuple[str, str, str]
 """(noun, intended gender or sense, gender or sense found)."""

@@ -165,9 +165,6 @@ CONTRASTS: dict[str, Contrast] = {
 }
 
 
-# --- Test items for the methods, from meanings that no training corpus contains ------------------------------------
-
-
 Item = dict[str, Any]
 
 

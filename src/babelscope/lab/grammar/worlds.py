@@ -317,9 +317,6 @@ def all_nouns(c: Clause) -> frozenset[str]:
     return own | (all_nouns(c.linked.clause) if c.linked else frozenset())
 
 
-# --- Worlds of the lab: which of the grammar's sentences there are, how long they are ------------------------------
-
-
 Noise = Literal["copied", "misaligned", "truncated", "other language"]
 
 # Shares of the grammar's own draws (tests/lab/grammar/test_worlds.py measures them).

@@ -90,9 +90,6 @@ def why_unusable(translation: str | None) -> Unusable:
     return "not one line of text" if text_fault(translation) else ""
 
 
-# --- Pseudo-parallel text: real pairs, forward translations of sources, back-translations of targets ---------------
-
-
 Origin = Literal["real", "forward", "backward"]
 SOURCE, TARGET, ORIGIN = "train.source", "train.target", "train.origin"
 """What is written: a pair a line, and beside it where the pair comes from and the line it was there."""

@@ -323,9 +323,6 @@ def training_numerics(threads: int, device: torch.device | None = None) -> Itera
         torch.set_num_threads(before)
 
 
-# --- The state of a training run, and the training loop ------------------------------------------------------------
-
-
 # The attributes in a checkpoint, besides network, optimizer, random state and the weights that are kept.
 _PLAIN_STATE = ("step", "epoch", "position", "tokens", "seconds", "loss", "history")
 

@@ -259,9 +259,6 @@ def save_plain(network: PlainNetwork, weights: dict[str, Tensor], folder: Path) 
     write_json(folder / PLAIN, {**told, "vocabularies": list(network.config.vocabularies)})
 
 
-# --- Creates, saves and packs networks: Transformers of four families of transformers ------------------------------
-
-
 POSITIONS = 512
 """Most tokens on either side."""
 

@@ -312,9 +312,6 @@ def _unusable(pair: Pair) -> str:
     return ""
 
 
-# --- Prepares parallel text for training: filters that count and show what they remove, as a stream ----------------
-
-
 COUNTS, REMOVED = "counts.json", "removed.jsonl"
 _MOST_FOR_PIECES = 500_000  # pairs that a vocabulary is made of, which are held in memory
 _CONTROLS = 2_000  # pairs that are scored with another pair's target, too

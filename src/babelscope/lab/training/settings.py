@@ -324,8 +324,8 @@ def settings_for(shape: str | Shape, **given: Any) -> TrainingSettings:
     )
 
 
-Train = Callable[[TrainingSettings, Path, float | None], dict[str, Any]]
-"""Trains with some settings in a folder, for so many minutes at the most, and returns the card."""
+Train = Callable[..., dict[str, Any]]
+"""(folder, settings, max_minutes=) -> the card of the model that was trained there."""
 
 
 def train_seeds(
@@ -339,7 +339,7 @@ def train_seeds(
     end = None if max_minutes is None else time.monotonic() + 60 * max_minutes
     for seed in range(settings.seed, settings.seed + count):
         left = None if end is None else max(0.0, end - time.monotonic()) / 60
-        card = train(dataclasses.replace(settings, seed=seed), out / f"seed-{seed}", left)
+        card = train(out / f"seed-{seed}", dataclasses.replace(settings, seed=seed), max_minutes=left)
         if card["stopped_by"] == "time":
             break
         cards[seed] = card

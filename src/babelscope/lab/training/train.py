@@ -9,7 +9,7 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import torch
@@ -45,9 +45,6 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import locked_folder
 from babelscope.util.version import __version__
 
-if TYPE_CHECKING:
-    from babelscope.lab.training.loop import TrainingRun
-
 
 def make_card(
     run: TrainingRun,
@@ -60,7 +57,6 @@ def make_card(
     origin: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """The card of a finished run, as JSON."""
-    import torch
     import transformers
 
     settings = run.settings

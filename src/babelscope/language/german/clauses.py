@@ -61,9 +61,6 @@ def _hyphenated(word: str) -> bool:
     return "-" in word and last[:1].isupper() and last[1:].islower()
 
 
-# --- Corrects tags by the structure of German clauses: every clause has a finite verb ------------------------------
-
-
 # Words that open a clause with its finite verb at the end; they may be the second or third word of it.
 _OPENERS = ("KOUS", "PRELS", "PRELAT", "PWAV", "PWS", "PWAT")
 _RELATIVE = word_set("der die das dem den denen deren dessen")
