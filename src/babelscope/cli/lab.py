@@ -104,9 +104,6 @@ def truth(
             write_rows(rows, as_json=as_json)
 
 
-# --- `babelscope lab augment`: real pairs with forward and back-translations, as one text for training -------------
-
-
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
@@ -167,9 +164,6 @@ def _summary(card: dict[str, Any], out: Path) -> list[str]:
         lines += [f"    {why:<32}{n:>16,}" for why, n in count["left_out"].items()]
     lines.append(f"{'all':<12}{'':>12}{card['pairs']:>12,}")
     return [*lines, f"text, and in {ORIGIN} where each line is from:", f"    {visible(str(out))}"]
-
-
-# --- `babelscope lab locality`: does an architecture expect neighbors to stay neighbors? -------------------------
 
 
 Model = StrEnum("Model", ["learned", "sine", "bilstm"])

@@ -198,9 +198,6 @@ def described(answer: Scored) -> dict[str, Any]:
     return {**scored_as_json(answer), **{key: finite_or_none(value) for key, value in sums.items()}}
 
 
-# --- `babelscope sample`: what a system would say if asked again and again -----------------------------------------
-
-
 Temperature = Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")]
 TopK = Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")]
 TopP = Annotated[float, typer.Option(help="Draw from the most probable tokens of this mass; 1: all.")]
@@ -253,9 +250,6 @@ def sample(
         cache,
         as_json=as_json,
     )
-
-
-# --- `babelscope mbr`: the translation of least Bayes risk among samples -------------------------------------------
 
 
 _HEADING = ("utility", "n", "distinct", "translation")

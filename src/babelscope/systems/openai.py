@@ -246,9 +246,8 @@ def _spells(entries: Sequence[Mapping[str, Any]], text: str) -> bool:
 
 def _read(entries: Sequence[Mapping[str, Any]]) -> str:
     """The text of tokens, from their bytes where the server tells them: a token may be a part of a character."""
-    told = [
-        each["bytes"] for each in entries if isinstance(each.get("bytes"), list)
-    ]  # bytes(9) would be nine
+    # Only lists: bytes(9) would be nine.
+    told = [each["bytes"] for each in entries if isinstance(each.get("bytes"), list)]
     try:
         if len(told) == len(entries):
             return b"".join(map(bytes, told)).decode(errors="replace")

@@ -128,9 +128,8 @@ def _own_cluster(ray: Any) -> str:
             f"{note} was written by another user of this machine (number {owner}), so the cluster that it names is "
             "not joined; if you trust it, give its address (HOST:PORT)"
         )
-    with contextlib.suppress(
-        ImportError, AttributeError
-    ):  # as Ray does for a cluster that it found by itself
+    # As Ray does for a cluster that it found by itself.
+    with contextlib.suppress(ImportError, AttributeError):
         ray._private.authentication.authentication_token_setup.maybe_enable_token_auth_if_token_available(
             warn_if_disabled=False
         )

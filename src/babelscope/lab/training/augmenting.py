@@ -125,18 +125,14 @@ class Augmentation:
             raise BabelscopeError("say which model translates: --forward FOLDER, --backward FOLDER, or both")
         if self.real and not (self.source and self.target):
             raise BabelscopeError("real pairs need --source and --target; leave them out with --no-real")
-        for model, given, side in (
-            (self.forward, self.to_translate("forward"), "source"),
-            (self.backward, self.to_translate("backward"), "target"),
+        for option, model, side, more in (
+            ("forward", self.forward, "source", self.more_source),
+            ("backward", self.backward, "target", self.more_target),
         ):
-            if model and not given:
+            if model and not self.to_translate(option):  # type: ignore[arg-type]
                 raise BabelscopeError(f"{model} needs text to translate: --{side} or --more-{side}")
-        for model, more, option in (
-            (self.forward, self.more_source, "--more-source needs --forward"),
-            (self.backward, self.more_target, "--more-target needs --backward"),
-        ):
             if more and not model:
-                raise BabelscopeError(f"{option}, the model that translates it")
+                raise BabelscopeError(f"--more-{side} needs --{option}, the model that translates it")
 
     def to_translate(self, origin: Origin) -> Path | None:
         """The text that a model translates."""

@@ -355,9 +355,8 @@ def seed_rows(cards: Mapping[int, Mapping[str, Any]]) -> list[Row]:
     scores = [card["dev_score"] for card in cards.values() if "dev_score" in card]
     if scores:
         figures[f"dev_{scores[0]['metric']}"] = [score["value"] for score in scores]
-    return [row for name, values in figures.items() for row in _rows(name, values)]
-
-
-def _rows(figure: str, values: Sequence[float]) -> list[Row]:
-    mean, sd = mean_and_sd(values, "seeds")
-    return [Row("mean", mean, {"figure": figure}), Row("sd", sd, {"figure": figure})]
+    return [
+        Row(kind, estimate, {"figure": name})
+        for name, values in figures.items()
+        for kind, estimate in zip(("mean", "sd"), mean_and_sd(values, "seeds"), strict=True)
+    ]

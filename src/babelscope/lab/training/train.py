@@ -165,12 +165,9 @@ def _how_to_open(card: dict[str, Any], folder: Path) -> str:
         asked = f"&prompt={quote(first)}" if first else ""
         spec = f"llm:FOLDER?source={quote(source)}&target={quote(target)}{asked}"
         return f"'{spec}'`, or with AutoModelForCausalLM and AutoTokenizer of transformers"
-    plain = (folder / PLAIN).exists()
-    return (
-        "lab:FOLDER`"
-        if plain
-        else "hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of transformers"
-    )
+    if (folder / PLAIN).exists():
+        return "lab:FOLDER`"
+    return "hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of transformers"
 
 
 def write_card(card: dict[str, Any], folder: Path) -> None:

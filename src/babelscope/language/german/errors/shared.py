@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from babelscope.language.base import Overlap, Token
+from babelscope.language.base import Detector, Overlap, Token
 from babelscope.language.german.analysis import Analyzed, word_set
 
 # What may stand between a determiner and its noun.
@@ -261,6 +261,11 @@ def source_is_positive(source: str) -> bool:
 def translation_is_positive(translation: Analyzed) -> bool:
     """Whether a German sentence has no negation in a wide sense, so that paraphrases are not taken for errors."""
     return not _TARGET.search(translation.text)
+
+
+def lost_negation(source_has: Callable[[str], bool]) -> Detector:
+    """A detector: the source has such a negation, and nothing in the translation negates."""
+    return lambda source, translation: source_has(source) and translation_is_positive(translation)
 
 
 # --- Keys by which two German translations share a phenomenon (minimal-pairs, section 3.3) -------------------------
