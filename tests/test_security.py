@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import babelscope
-from babelscope.language.parsers import MODELS
+from babelscope.language.published_models import MODELS
 from babelscope.report.page import write_report
 from babelscope.runs.study import run_study
 from babelscope.systems import client

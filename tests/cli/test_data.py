@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.cli.data import app
-from babelscope.language.parsers import MODELS
+from babelscope.language.published_models import MODELS
 from babelscope.testsets.registry import SETS
 from babelscope.util.errors import BabelscopeError
 

@@ -185,7 +185,7 @@ def _spec(folder: Path) -> None:
         return
     with (
         contextlib.chdir(folder),
-        mock.patch("babelscope.util.published.download", side_effect=SystemFailure("not while fuzzing")),
+        mock.patch("babelscope.util.download.download", side_effect=SystemFailure("not while fuzzing")),
     ):
         load(spec, data_dir=folder / "data")
 

@@ -20,7 +20,7 @@ from babelscope.language.registry import (
     lemmatize,
 )
 from babelscope.making.pairs import make_pairs
-from babelscope.methods.contrast.method import ContrastSettings
+from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.method import detect_in_pairs
 from babelscope.methods.patterns.base import open_morphology
 from babelscope.util.errors import BabelscopeError

@@ -13,8 +13,8 @@ from babelscope.methods.base import Method, find_method, method_names
 from babelscope.methods.challenge.annotation import entries as dependencies
 from babelscope.methods.condition.figures import ConditionSettings
 from babelscope.methods.condition.method import queue as condition
-from babelscope.methods.contrast.method import ContrastSettings
 from babelscope.methods.contrast.method import queue as contrast
+from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.patterns.mucow import MucowSettings
 from babelscope.methods.patterns.mucow import queue as mucow
 from babelscope.methods.patterns.winomt import WinomtSettings

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Row, signature
-from babelscope.methods.contrast.method import METHOD, ContrastSettings
+from babelscope.methods.contrast.method import METHOD
+from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.runs.folder import FORMAT
 from babelscope.util.digests import digest_json
 from tests.support.sealing import seal

@@ -21,10 +21,11 @@ from typing import Any
 import pytest
 
 from babelscope.language import parsers
-from babelscope.language.parsers import MODELS, find_model, open_parser, parser_language
+from babelscope.language.parsers import open_parser, parser_language
+from babelscope.language.published_models import MODELS, find_model
 from babelscope.testsets import load, registry
 from babelscope.testsets.registry import SETS
-from babelscope.util import published as downloading
+from babelscope.util import download as downloading
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.published import (
     NamedSet,

@@ -267,7 +267,7 @@ def test_data_is_as_it_is_in_pipes_and_files(babelscope: Babelscope, tmp_path: P
     line = babelscope(*command, "--json").out
     assert "\u202e" in line
     assert json.loads(line)["translations"][0]["text"] == f"{HOSTILE}\U000e0041"
-    babelscope(*command, "--out", "out")
+    babelscope(*command, "--to", "out")
     assert (tmp_path / "out").read_text() == f"{HOSTILE}\U000e0041\n"
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 Task = Literal["mucow", "winomt"]
 Weights = Literal["tests", "annotated"]
 Protocol = Literal["checked", "paper"]
-# The corpus of MuCoW that was not annotated.
-_NOT_ANNOTATED = "opensubs"
 
 
 def agreement(
@@ -75,6 +73,9 @@ def agreement(
             "annotated items."
         ),
     ] = "tests",
+    without_corpus: Annotated[
+        str, typer.Option(metavar="NAME", help="A corpus of MuCoW that was not annotated.")
+    ] = "opensubs",
     as_json: AsJson = False,
     to: ToFile = None,
 ) -> None:
@@ -94,6 +95,7 @@ def agreement(
             or (None if task == "winomt" and verdicts is not None else "WinoMT's --verdicts"),
             "field": None if answers else "answers of `babelscope annotate`",
             "protocol": None if patterns is not None else "the verdicts of --patterns",
+            "without_corpus": released or (None if patterns is not None else "the verdicts of --patterns"),
         },
     )
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
@@ -105,7 +107,9 @@ def agreement(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
-            rows = _released(files, task, patterns, verdicts, weights, as_published=as_published)
+            rows = _released(
+                files, task, patterns, verdicts, weights, without_corpus, as_published=as_published
+            )
     write_rows(rows, as_json=as_json, to=to)
 
 
@@ -184,6 +188,7 @@ def _released(
     patterns: Path | None,
     verdicts: Path | None,
     weights: Weights,
+    without_corpus: str,
     *,
     as_published: bool,
 ) -> list[Row]:
@@ -199,7 +204,7 @@ def _released(
             rows += compare_with_earlier(name, own, other, before)
     if patterns is not None or verdicts is not None:
         people = list(annotators.values())
-        rows += _methods(people, task, patterns, verdicts, weights, as_published=as_published)
+        rows += _methods(people, task, patterns, verdicts, weights, without_corpus, as_published=as_published)
     return rows
 
 
@@ -240,6 +245,7 @@ def _methods(
     patterns: Path | None,
     verdicts: Path | None,
     weights: Weights,
+    without_corpus: str,
     *,
     as_published: bool,
 ) -> list[Row]:
@@ -263,7 +269,7 @@ def _methods(
     elif patterns is None:
         raise BabelscopeError("agreement on MuCoW needs --patterns: annotators saw what it could not decide")
     else:
-        drawn_from = _usable(given[patterns])
+        drawn_from = _usable(given[patterns], without_corpus)
         for path, found in given.items():
             for each, own in _weightings(found):
                 method = None if path == patterns else own
@@ -287,12 +293,12 @@ def _weightings(verdicts: list[Verdict]) -> list[tuple[str, list[Verdict]]]:
     return [("none", plain), *([("category", verdicts)] if verdicts != plain else [])]
 
 
-def _usable(verdicts: list[Verdict]) -> list[Verdict]:
+def _usable(verdicts: list[Verdict], without_corpus: str) -> list[Verdict]:
     """Those whose word can take a cue, since only they could be judged by conditioning as well."""
     from babelscope.language.cues import find_form
 
     return [
         each
         for each in verdicts
-        if each.corpus != _NOT_ANNOTATED and find_form(each.word, each.source) is not None
+        if each.corpus != without_corpus and find_form(each.word, each.source) is not None
     ]

@@ -24,7 +24,7 @@ DataDir = Annotated[
 @app.command("list")
 def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """List the public test sets that can be loaded by name, and the parser models."""
-    from babelscope.language.parsers import MODELS
+    from babelscope.language.published_models import MODELS
     from babelscope.testsets.registry import SETS
 
     rows = [_overview(named, data_dir) for named in SETS.values()]

@@ -15,7 +15,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from babelscope.core.registry import parse_options, split_options
-from babelscope.language.parsers import MODELS, UDPIPE_MODELS
+from babelscope.language.parsers import UDPIPE_MODELS
+from babelscope.language.published_models import MODELS
 from babelscope.runs.study import Study, parse_study
 from babelscope.systems import registry
 from babelscope.systems.registry import Scheme

@@ -10,7 +10,7 @@ from string import ascii_uppercase
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import f, norm, t
+from scipy.special import fdtri, ndtri, stdtrit
 
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.intervals import (
@@ -233,7 +233,7 @@ def nominal_bounds(counts: Array) -> Bounds:
     variance = variance + weight * (influence(2.0 * (one != other), pairs, np.full(names**2, 2.0)) ** 2).sum(
         axis=-1
     )
-    known = norm.ppf(0.975) / t.ppf(0.975, max(units - 1, 1))
+    known = ndtri(0.975) / stdtrit(max(units - 1, 1), 0.975)
     return _by_chance(
         disagreed.sum(axis=-1) / sizes.sum(axis=-1),
         differing / whole,
@@ -265,12 +265,12 @@ def interval_bounds(means: Array, within: Array, sizes: Array) -> Bounds:
     sums = [column.sum(axis=-1) for column in columns]
     ratio = log_ratio(sums, units)
     degrees = units - 1, total - units
-    low, high = (ratio - np.log(f.ppf(q, *degrees)) for q in (0.975, 0.025))
+    low, high = (ratio - np.log(fdtri(*degrees, q)) for q in (0.975, 0.025))
     if units > 3:
         left_out = log_ratio(
             [whole[..., None] - column for whole, column in zip(sums, columns, strict=True)], units - 1
         )
-        reach = t.ppf(0.975, units - 1) * np.sqrt(jackknife_variance(left_out))
+        reach = stdtrit(units - 1, 0.975) * np.sqrt(jackknife_variance(left_out))
         low, high = np.fmin(low, ratio - reach), np.fmax(high, ratio + reach)
     usual = (total - (sizes**2).sum(axis=-1) / total) / (units - 1)
 

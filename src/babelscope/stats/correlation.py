@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import kendalltau, norm, rankdata, t
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.intervals import Array, cluster_sums, jackknife_variance
@@ -91,22 +91,29 @@ def fisher_test(
     z = np.copysign(np.arctanh(np.minimum(inside, 1 - 1e-15)), value)
     spread = np.sqrt(variance / (n - _MISSING[statistic]))
     if left_out is None:
-        return z, t.ppf(0.975, n - 1) * spread, 2 * t.sf(np.abs(z) / spread, n - 1)
+        return z, stdtrit(n - 1, 0.975) * spread, 2 * stdtr(n - 1, -np.abs(z) / spread)
     shortened = np.clip(np.nan_to_num(left_out), half_step - 1 + 1e-15, 1 - half_step - 1e-15)
     jackknife = np.sqrt(jackknife_variance(np.arctanh(shortened)))
     degrees = left_out.shape[-1] - 1
-    reach = np.maximum(norm.ppf(0.975) * spread, t.ppf(0.975, degrees) * jackknife)
+    reach = np.maximum(ndtri(0.975) * spread, stdtrit(degrees, 0.975) * jackknife)
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = np.fmax(2 * norm.sf(np.abs(z) / spread), 2 * t.sf(np.abs(z) / jackknife, degrees))
+        p = np.fmax(2 * ndtr(-np.abs(z) / spread), 2 * stdtr(degrees, -np.abs(z) / jackknife))
     return z, reach, p
 
 
 def _moments(first: Array, second: Array, statistic: Statistic) -> list[list[float]]:
     """What Pearson's correlation is made of, of values or of their ranks, a column each."""
     if statistic == "spearman":
-        first, second = rankdata(first), rankdata(second)
+        first, second = _ranks(first), _ranks(second)
     x, y = first - first.mean(), second - second.mean()
     return [column.tolist() for column in (np.ones_like(x), x, y, x * x, y * y, x * y)]
+
+
+def _ranks(values: Array) -> Array:
+    from scipy.stats import rankdata  # takes longer to import than most commands to run
+
+    found: Array = rankdata(values)
+    return found
 
 
 def _pearson(sums: Array) -> Array:
@@ -123,9 +130,11 @@ def _value(first: Array, second: Array, statistic: Statistic) -> float:
     if len(first) < 2 or any(np.ptp(each) <= 1e-12 * np.abs(each).max() for each in (first, second)):
         return math.nan
     if statistic == "kendall":
+        from scipy.stats import kendalltau
+
         return float(kendalltau(first, second).statistic)
     if statistic == "spearman":
-        first, second = rankdata(first), rankdata(second)
+        first, second = _ranks(first), _ranks(second)
     return float(np.corrcoef(first, second)[0, 1])
 
 

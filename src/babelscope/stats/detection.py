@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from babelscope.core.results import Estimate
 from babelscope.stats.intervals import Array, Bounds
@@ -21,7 +21,7 @@ def corrected_bounds(alarms: Counted, found: Counted, false: Counted) -> tuple[A
     NaN where the interval's own rates, z^2 observations more for alarms and two more for what is known of the
     detector, half of them positive, tell nothing.
     """
-    z = float(norm.ppf(0.975))
+    z = float(ndtri(0.975))
     (apparent, sensitivity, false_rate) = (np.asarray(count / size) for count, size in (alarms, found, false))
     more = (z * z, 2.0, 2.0)
     sizes = [size + extra for (_, size), extra in zip((alarms, found, false), more, strict=True)]
@@ -87,10 +87,7 @@ def corrected_difference(
         return Estimate.without_interval(value, apart.n, apart.no_interval)
     rates = ((found + 1) / (wrong + 2), wrong + 2), ((false_alarms + 1) / (right + 2), right + 2)
     unsure = (
-        value
-        * float(norm.ppf(0.975))
-        * np.sqrt(sum(rate * (1 - rate) / size for rate, size in rates))
-        / tells
+        value * float(ndtri(0.975)) * np.sqrt(sum(rate * (1 - rate) / size for rate, size in rates)) / tells
     )
     low = float(value - np.hypot(value - apart.low / tells, unsure))
     high = float(value + np.hypot(apart.high / tells - value, unsure))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2, norm, t
+from scipy.special import gammaincinv, ndtri, stdtrit
 
 from babelscope.core.results import Estimate
 from babelscope.util.errors import BabelscopeError
@@ -30,7 +30,7 @@ _FEWEST_REPEATED = 3
 
 def wilson_bounds(share: Any, n: Any, outside: float = _OUTSIDE) -> Bounds:
     """Wilson's (1927) interval of a proportion; `n` may be an effective sample size, and need not be whole."""
-    z = norm.ppf(1 - outside / 2)
+    z = ndtri(1 - outside / 2)
     extra = z * z / n
     middle = (share + extra / 2) / (1 + extra)
     reach = np.sqrt(share * (1 - share) * extra + extra * extra / 4) / (1 + extra)
@@ -63,7 +63,7 @@ def proportion_bounds(
     with np.errstate(divide="ignore", invalid="ignore"):
         alike = np.where(variance > 0, share * (1 - share) / variance, np.inf)
     alike = np.where((share <= 0) | (share >= 1), clusters, np.minimum(alike, items))
-    known = norm.ppf(1 - outside / 2) / t.ppf(1 - outside / 2, np.maximum(clusters - 1, 1))
+    known = ndtri(1 - outside / 2) / stdtrit(np.maximum(clusters - 1, 1), 1 - outside / 2)
     effective = alike * known**2
     return wilson_bounds(share, effective if telling_weights else np.maximum(effective, clusters), outside)
 
@@ -159,7 +159,7 @@ def jackknife_bounds(
     """
     count = left_out.shape[-1]
     degrees = np.maximum((count if clusters is None else clusters) - 1, 1)
-    quantile = t.ppf(1 - outside / 2, degrees)
+    quantile = stdtrit(degrees, 1 - outside / 2)
     error = np.sqrt(jackknife_variance(left_out) + noise)
     apart = left_out.mean(axis=-1, keepdims=True) - left_out
     spread = (apart**2).mean(axis=-1)
@@ -303,8 +303,8 @@ def mean_and_sd(
     if n < _FEWEST_REPEATED:
         why = _counted(n, what)
         return Estimate.without_interval(mean, n, why), Estimate.without_interval(sd, n, why)
-    reach = float(t.ppf(0.975, n - 1)) * sd / math.sqrt(n)
-    low, high = (sd * math.sqrt((n - 1) / float(chi2.ppf(q, n - 1))) for q in (0.975, 0.025))
+    reach = float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
+    low, high = (sd * math.sqrt((n - 1) / float(2 * gammaincinv((n - 1) / 2, q))) for q in (0.975, 0.025))
     ends = max(mean - reach, within[0]), min(mean + reach, within[1])
     return _estimate(mean, ends, n), Estimate(sd, min(low, sd), max(high, sd), n)
 
@@ -342,7 +342,7 @@ def mean_of_counts(counts: Mapping[int, int], what: str = "sentences") -> Estima
     )
     error = math.sqrt(squares / (n - 1) / n) / n
     skewness = cubes / n / (squares / n) ** 1.5
-    return _estimate(total / n, _skewed_bounds(total / n, error, skewness, n, t.ppf(0.975, n - 1)), n)
+    return _estimate(total / n, _skewed_bounds(total / n, error, skewness, n, stdtrit(n - 1, 0.975)), n)
 
 
 def _estimate(value: float, bounds: tuple[Any, Any], n: int) -> Estimate:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtr, stdtrit
 
 from babelscope.core.results import Estimate, Row
 from babelscope.stats.intervals import Array, Bounds, cluster_sums, jackknife_variance, kish, leave_one_out
@@ -28,9 +28,9 @@ def paired_bounds(totals: Array, sizes: Array, *, verdicts: bool) -> tuple[Bound
         sizes = np.concatenate([sizes, usual, usual], axis=-1)
     center = totals.sum(axis=-1) / sizes.sum(axis=-1)
     error = np.sqrt(jackknife_variance(leave_one_out(totals, sizes)))
-    reach = t.ppf(0.975, degrees) * error
+    reach = stdtrit(degrees, 0.975) * error
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = 2 * t.sf(np.abs(center) / error, degrees)
+        p = 2 * stdtr(degrees, -np.abs(center) / error)
     low, high = center - reach, center + reach
     if verdicts:
         # Verdicts are coarse: no p is below the least that flipping signs of clusters can give.
@@ -95,8 +95,8 @@ def jackknife_difference(
         return Estimate.without_interval(value, n, f"all {count} {what} alike"), flipped
     error = math.sqrt(float(jackknife_variance(left_out)))
     freedom = (count if clusters is None else clusters) - 1
-    reach = float(t.ppf(0.975, freedom)) * error
-    return Estimate(value, value - reach, value + reach, n), float(2 * t.sf(abs(value) / error, freedom))
+    reach = float(stdtrit(freedom, 0.975)) * error
+    return Estimate(value, value - reach, value + reach, n), float(2 * stdtr(freedom, -abs(value) / error))
 
 
 Tested = tuple[Mapping[str, str | float], Estimate, float, Mapping[str, int]]

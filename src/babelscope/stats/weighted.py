@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from babelscope.core.results import Estimate
 from babelscope.stats.intervals import (
@@ -73,7 +73,7 @@ def effective_size(
     variance = float(jackknife_variance(left[:, 0] / left[:, 1]))
     alike = min(share * (1 - share) / variance, float(kish(heavy))) if variance > 0 else float(kish(heavy))
     degrees = max(float(kish(sums[:, 1] ** 2)) - 1, 1.0)
-    known = norm.ppf(1 - outside / 2) / t.ppf(1 - outside / 2, degrees)
+    known = ndtri(1 - outside / 2) / stdtrit(degrees, 1 - outside / 2)
     return max(alike * float(known) ** 2, least)
 
 

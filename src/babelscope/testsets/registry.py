@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 
 from babelscope.core.registry import did_you_mean
-from babelscope.language.parsers import MODELS
+from babelscope.language.published_models import MODELS
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.published import NamedSet, Project, PublishedFile, SetPart
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import Literal
 from urllib.parse import quote
-
-import httpx
-import tenacity
 
 from babelscope.util.digests import digest_open
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -163,6 +159,9 @@ def origin_file(path: Path) -> Path:
 
 
 def _download(wanted: NamedSet, needed: Sequence[PublishedFile], folder: Path) -> None:
+    # Imported late: httpx is slow to import, and most runs have their files.
+    from babelscope.util.download import download
+
     project = wanted.project
     urls = {file: file_url(file) for file in needed}
     print(f"{wanted.name} ({project.repository}); license: {project.license}", file=sys.stderr, flush=True)
@@ -196,110 +195,3 @@ def _check(file: PublishedFile, path: Path, name: str) -> FetchStatus:
             f"move it away, or replace it with: babelscope data get --refresh {name}"
         )
     return "present"
-
-
-# --- Downloading a file: with retries that go on where a connection broke, checked ---------------------------------
-
-
-ATTEMPTS = 4
-WAIT: Callable[[tenacity.RetryCallState], float] = tenacity.wait_random_exponential(multiplier=1, max=10)
-LARGEST = 2**30
-"""Bytes of a file whose size is not known beforehand."""
-_TEMPORARY_STATUS = {408, 425, 429}
-
-
-@dataclass(slots=True)
-class _Transfer:
-    """A file on its way: what has come of it is in `file`."""
-
-    url: str
-    file: BinaryIO
-    most: int
-    """More bytes than this are not the published file."""
-    advance: Callable[[int], None]
-    received: int = 0
-    etag: str = ""
-    """Tells whether the server still has the same file; empty if it does not say."""
-
-
-def download(
-    url: str,
-    path: Path,
-    *,
-    size: int = 0,
-    sha256: str = "",
-    git_blob: str = "",
-    advance: Callable[[int], None] = lambda _: None,
-) -> None:
-    """Download `url` to `path` if its digest (SHA-256, or SHA-1 as a git blob) is as expected; else leave `path`.
-
-    A `size` of 0 is not known; the digest of a git blob covers it.
-    """
-    if not (sha256 or git_blob):
-        raise BabelscopeError(f"{url} is not downloaded, since its checksum is not known")
-    retrying = tenacity.Retrying(
-        stop=tenacity.stop_after_attempt(ATTEMPTS),
-        wait=WAIT,
-        retry=tenacity.retry_if_exception(_is_temporary),
-        reraise=True,
-    )
-    try:
-        with replacing(path) as file:
-            retrying(_attempt, _Transfer(url, file, size or LARGEST, advance))
-            found = digest_open(file, "sha256" if sha256 else "git_blob")
-            if found != (sha256 or git_blob):
-                kind = "SHA-256" if sha256 else "git blob SHA-1"
-                raise BabelscopeError(
-                    f"{url} is not the published file: its {kind} is {found}, expected {sha256 or git_blob}; nothing "
-                    "was kept"
-                )
-    except httpx.HTTPStatusError as error:
-        reason = f"the server says {error.response.status_code} {error.response.reason_phrase}"
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
-        reason = str(error) or type(error).__name__
-    else:
-        return
-    raise SystemFailure(
-        f"{url} cannot be downloaded: {reason}; put the file at {path} yourself, or try again with a connection"
-    )
-
-
-def _attempt(transfer: _Transfer) -> None:
-    """Download what is missing of a file."""
-    file, begun = transfer.file, transfer.received
-    # A part of a compressed answer could not be gone on with.
-    headers = {"Accept-Encoding": "identity"}
-    if begun:
-        headers["Range"] = f"bytes={begun}-"
-        headers |= {"If-Range": transfer.etag} if transfer.etag else {}
-    with httpx.stream("GET", transfer.url, headers=headers, follow_redirects=True, timeout=30) as response:
-        response.raise_for_status()
-        if begun and not _goes_on(response, begun):  # the server sends all of it again
-            file.seek(0)
-            file.truncate()
-            transfer.advance(-begun)
-            transfer.received = 0
-        tag = response.headers.get("ETag", "")
-        transfer.etag = tag if tag.startswith('"') else ""  # a weak one does not promise the same bytes
-        for chunk in response.iter_bytes():
-            transfer.received += len(chunk)
-            if transfer.received > transfer.most:
-                raise BabelscopeError(
-                    f"{transfer.url} is not the published file: it has more than {transfer.most} bytes; "
-                    "nothing was kept"
-                )
-            file.write(chunk)
-            transfer.advance(len(chunk))
-
-
-def _goes_on(response: httpx.Response, begun: int) -> bool:
-    """Whether an answer is the rest of the file, from byte `begun` on."""
-    part = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
-    return response.status_code == 206 and part is not None and int(part[1]) == begun
-
-
-def _is_temporary(error: BaseException) -> bool:
-    """Whether another attempt may succeed."""
-    if isinstance(error, httpx.HTTPStatusError):
-        return error.response.status_code >= 500 or error.response.status_code in _TEMPORARY_STATUS
-    return isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol)

@@ -19,7 +19,8 @@ from babelscope.methods.contrast.figures import (
     figures,
     score_record,
 )
-from babelscope.methods.contrast.method import METHOD, ContrastSettings
+from babelscope.methods.contrast.method import METHOD
+from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.view import section_of
 from babelscope.report.summary import summarize

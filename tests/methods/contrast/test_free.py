@@ -22,8 +22,8 @@ from babelscope.lab.grammar.suites import CONTRASTS
 from babelscope.language.registry import analysis_version
 from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
 from babelscope.methods.base import set_up
-from babelscope.methods.contrast.command import table
 from babelscope.methods.contrast.figures import TypeFigures, figures_by_type, is_own
+from babelscope.methods.contrast.table import table
 from babelscope.methods.contrast.view import VIEW
 from babelscope.methods.errors.figures import NOT_MEASURABLE
 from babelscope.methods.view import section_of

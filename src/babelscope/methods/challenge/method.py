@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from scipy.stats import rankdata
 
 from babelscope.core.comparison import Group
 from babelscope.core.results import Comparable, Estimate, Record, Row
@@ -230,6 +229,8 @@ def _coefficients(points: Array, values: Array, coefficient: Coefficient) -> Arr
     """Correlation of points [k] with each column of values [k, columns]; NaN where all of a column are equal."""
     unknown = np.isnan(values).any(axis=0)
     if coefficient == "spearman":
+        from scipy.stats import rankdata
+
         points, values = rankdata(points), rankdata(values, axis=0)
     x, y = points - points.mean(), values - values.mean(axis=0)
     scale = np.sqrt((x**2).sum() * (y**2).sum(axis=0))

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from scipy.special import expit
-from scipy.stats import rankdata
 
 from babelscope.core.comparison import Group
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
@@ -124,6 +123,8 @@ def weights_of(
     |score - 0.5| grows with |margin| in every base, so margins are ranked. Items with equal confidence share
     their weights; with equal "order" the earlier one weighs more, as in the released code.
     """
+    from scipy.stats import rankdata
+
     weights = [0.0] * len(margins)
     for members in _indices_by_category(categories).values():
         doubts = [-abs(margins[i]) for i in members]
