@@ -33,9 +33,6 @@ from babelscope.stats.correlation import correlation, human_correlations
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import LocatedRecord, json_number, shorten
 
-# --- Automatic verdicts and scores on translations that people judged ----------------------------------------------
-
-
 Judged = Mapping[str, Sequence[tuple[Answered, str | None, bool | None]]]
 """Annotator -> (answer, the translation it is about if known, whether that is right; None if that was left open)."""
 
@@ -135,9 +132,6 @@ def listed(record: Mapping[str, Any], field: str) -> int | None:
     top = record.get("top")
     found = top.get("found") if isinstance(top, Mapping) and field.startswith("top_") else None
     return len(found) if isinstance(found, list) else None
-
-
-# -- agreement with people ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,9 +269,6 @@ def _require_some(
         named = ", ".join(map(repr, systems[:3]))
         about = f"on translations of other systems ({named}, not {first.system!r}), which differ"
     raise BabelscopeError(f"none of the {len(judged)} judgments has a verdict here: the verdicts are {about}")
-
-
-# --- Agreement of annotators with each other, and of automatic verdicts and scores with annotators -----------------
 
 
 Answers = Mapping[str, Mapping[str, Answered]]

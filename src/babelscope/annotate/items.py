@@ -20,9 +20,6 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import LocatedRecord, read_json_lines, shorten
 
-# --- Texts in pieces, with the words marked that an annotator should look at ---------------------------------------
-
-
 Pieces = list[tuple[str, bool]]
 """A text in pieces, each with whether it is marked."""
 
@@ -169,9 +166,6 @@ REAL_OR_NOT = (
 REAL_QUESTION = "Do the marked words form the construction?"
 
 
-# --- What is judged: task items from JSON lines, and the part of each that an annotator may see --------------------
-
-
 LARGEST_FILE = 256 * 2**20  # bytes; all of it goes to the browser, or is held to be compared
 LONGEST_NAME = 10_000  # characters of an id or system: every answer repeats them
 
@@ -278,7 +272,9 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     for name, value in (("id", number), ("system", record.get("system", ""))):
         if len(str(value)) > LONGEST_NAME:
             raise BabelscopeError(f"field {name!r} is longer than {LONGEST_NAME:,} characters")
-    _check_annotators(record)
+    named = record.get("annotators", [])
+    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
+        raise BabelscopeError("field 'annotators' must be a list of names: of those who judge the item")
     made = _VIEWS[kind](record)
     asked = record.get("questions", record.get("question")) or []
     questions = [asked] if isinstance(asked, str) else asked
@@ -297,12 +293,6 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
             **made,
         }
     )
-
-
-def _check_annotators(record: Mapping[str, Any]) -> None:
-    named = record.get("annotators", [])
-    if not isinstance(named, list) or not all(isinstance(name, str) for name in named):
-        raise BabelscopeError("field 'annotators' must be a list of names: of those who judge the item")
 
 
 def _get(record: Mapping[str, Any], name: str) -> Any:
@@ -403,11 +393,6 @@ def _challenge(record: Mapping[str, Any]) -> dict[str, Any]:
     return {"blocks": tuple(blocks), "labels": REAL_OR_NOT, "question": REAL_QUESTION}
 
 
-def _extraction(record: Mapping[str, Any]) -> dict[str, Any]:
-    # Nobody's translation: what was extracted is judged.
-    return {"blocks": _challenge({**record, "translation": None})["blocks"]}
-
-
 def _construction(record: Mapping[str, Any], text: str) -> Pieces | None:
     """The text with head and dependent marked: where they stand if that is known, else all words like them."""
     spans = [record.get(f"{end}_at") for end in _ENDS]
@@ -491,7 +476,8 @@ _VIEWS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "mucow": _mucow,
     "winomt": _winomt,
     "challenge": _challenge,
-    "extraction": _extraction,
+    # Nobody's translation: what was extracted is judged.
+    "extraction": lambda record: {"blocks": _challenge({**record, "translation": None})["blocks"]},
     "assessment": _assessment,
     "ranking": _ranking,
     "choice": _choice,

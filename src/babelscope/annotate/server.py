@@ -25,9 +25,6 @@ from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
 from babelscope.util.text import read_lines, shorten
 
-# --- One's own guidelines in Markdown, read into pieces that a page shows as text: no HTML -------------------------
-
-
 Kind = Literal["heading", "paragraph", "bullet", "number", "quote", "code"]
 Style = Literal["", "bold", "italic", "code"]
 
@@ -138,9 +135,6 @@ def _pieces(text: str) -> list[tuple[str, Style]]:
         end = match.end()
     found.append((text[end:], ""))
     return [piece for piece in found if piece[0]]
-
-
-# --- The server of the annotation page: reachable from this machine only, with a secret address only ---------------
 
 
 LOOPBACK = "127.0.0.1"

@@ -13,7 +13,7 @@ import typer
 
 from babelscope.cli.common import AsJson, ToFile, file_option, write_rows
 from babelscope.cli.shell import refuse_unused
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
 
 if TYPE_CHECKING:
@@ -81,7 +81,6 @@ def agreement(
 ) -> None:
     """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
     from babelscope.annotate.answers import find_answers
-    from babelscope.util.errors import explain_damage
     from babelscope.util.progress import working
 
     check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])

@@ -14,7 +14,7 @@ import typer
 from babelscope.cli.agreement import Protocol
 from babelscope.cli.common import AsJson, Form, Seed, as_line, file_option, paragraph, print_json, write_file
 from babelscope.cli.shell import refuse_unused
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from babelscope.annotate.answers import AnswerFile
     from babelscope.annotate.server import Desk
     from babelscope.methods.queue import Drawn
-
-
-# --- `babelscope annotate`: a page on this machine where a person judges translations ------------------------------
-
 
 Task = Literal[
     "machine-reference", "mucow", "winomt", "challenge", "extraction", "assessment", "ranking", "choice"
@@ -180,7 +176,6 @@ def _queue_beside(of: Path) -> Path:
 
 def _kept(path: Path, of: Path, draw: Callable[..., Drawn], **chosen: Any) -> Path:
     """The file of what is drawn, written unless it is there already."""
-    from babelscope.util.files import check_outputs
     from babelscope.util.text import read_bytes
 
     check_outputs({"--queue": path}, inputs=[of])
@@ -233,9 +228,6 @@ def _warn(answers: AnswerFile, file: Path) -> None:
 def _has_desktop() -> bool:
     """Without one, a browser in this terminal would be opened."""
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
-
-
-# --- `babelscope annotate sample`: draw what people judge in a validation study, as a queue for the page -----------
 
 
 def sample(
@@ -310,7 +302,6 @@ def sample(
     from babelscope.annotate.answers import check_names
     from babelscope.annotate.sampling import draw_sample, records_of, records_of_translations, share_among
     from babelscope.annotate.server import guidelines_path, read_markdown
-    from babelscope.util.errors import explain_damage
 
     if (judged is None) == (not tests or translations is None):
         raise BabelscopeError("annotate sample needs a run or records, or --tests and --translations")

@@ -66,10 +66,6 @@ _JUDGING = {
 }
 
 
-def _judging(name: str, summary: str) -> Command:
-    return Command(name, summary, f"babelscope.methods.{_JUDGING[name]}:COMMAND")
-
-
 def _group(name: str, summary: str) -> Command:
     return Command(name, summary, f"babelscope.cli.{name}:app")
 
@@ -81,7 +77,10 @@ _BUILT_IN = (
     _function("mbr", "Choose the translation of least Bayes risk.", "translate"),
     Command("top-k", "Search for the most probable translations, with proof.", "babelscope.cli.top_k:top_k"),
     _function("score", "Score given translations: how probable a system finds them."),
-    *(_judging(name, summary) for name, summary in BUILT_IN.items()),
+    *(
+        Command(name, summary, f"babelscope.methods.{_JUDGING[name]}:COMMAND")
+        for name, summary in BUILT_IN.items()
+    ),
     _function("run", "Run a study, or go on with it where it was stopped."),
     _function("init", "Write a study with all settings as comments."),
     _function("merge", "Put the shards of a study together into one run.", "run"),

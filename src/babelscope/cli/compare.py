@@ -22,7 +22,7 @@ from babelscope.cli.common import (
     write_file,
 )
 from babelscope.cli.shell import refuse_unused
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 
@@ -106,8 +106,6 @@ def compare(
             "lines": None if svg is not None else "the picture of --svg",
         },
     )
-    from babelscope.util.errors import explain_damage
-
     check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(table or ())])
     damage = explain_damage(", ".join(map(str, [*(runs or ()), *(table or ())])))
     variables = covariate or (["bleu", "distilled"] if table else [])
@@ -123,10 +121,9 @@ def compare(
             return
         from babelscope.core import tables
         from babelscope.core.results import shorten_signature
-        from babelscope.core.tables import for_paper
 
         text = functools.partial(tables.as_text, width=width_for(to))
-        show = tables.as_markdown if markdown else for_paper if latex else text
+        show = tables.as_markdown if markdown else tables.for_paper if latex else text
         write("\n\n".join(show(each) for each in found.tables(even=latex)))
         for told in found.cautions():
             write(f"\n{'% ' if latex else ''}{visible(told) if latex else paragraph(told)}")
@@ -170,12 +167,10 @@ class _Comparison:
 
     def tables(self, *, even: bool) -> list[Table]:
         """What people read: figures side by side, then the other sections; `even`: as many decimals in a column."""
-        from functools import partial
-
         from babelscope.core import tables
         from babelscope.runs.compare import prompts_table
 
-        of_rows = partial(tables.of_rows, even=even)
+        of_rows = functools.partial(tables.of_rows, even=even)
         found = [_side_by_side_table(group, even=even) for group in self.groups]
         if rows := self.more["paired"]:
             title = "differences, first system minus second"
@@ -219,7 +214,6 @@ def _compare_runs(
     from babelscope.runs import compare as compare_module
     from babelscope.runs import regression
     from babelscope.runs.reading import read_run
-    from babelscope.runs.regression import read_systems
     from babelscope.util.progress import progress
 
     opened = [read_run(path) for path in runs]
@@ -231,7 +225,7 @@ def _compare_runs(
     found = _Comparison(
         groups,
         [(run.name, run.manifest.signature) for run in opened],
-        read_systems(table if opened else [], opened),
+        regression.read_systems(table if opened else [], opened),
     )
     with progress("comparing", len(found.groups)) as advance:
         for group in found.groups:
@@ -314,18 +308,17 @@ def _side_by_side_table(group: Group, *, even: bool) -> Table:
                 *(str(dict(told).get(label, "")) for label in labels),
                 "/".join(map(str, sorted(sizes))),
                 *(
-                    "" if row is None else in_a_cell(row.estimate, own) + _of_which(row)
+                    # A lowest figure is of a group, which may differ between systems.
+                    ""
+                    if row is None
+                    else in_a_cell(row.estimate, own)
+                    + (f" ({row.labels['lowest']})" if "lowest" in row.labels else "")
                     for row, own in zip(found, digits, strict=True)
                 ),
             ]
         )
     headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
     return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
-
-
-def _of_which(row: Row) -> str:
-    """The group that a lowest figure is of, which may differ between systems."""
-    return f" ({row.labels['lowest']})" if "lowest" in row.labels else ""
 
 
 def _seeds_table(rows: list[Row], *, even: bool) -> Table:

@@ -28,7 +28,7 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.shell import answers_kept, telling_what_is_kept, typed_options, work_kept_in
 from babelscope.methods.command import Given, JudgingCommand
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 
@@ -116,7 +116,11 @@ def _plain(value: Any, repeat: bool) -> Any:
 
 def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> None:
     """Check what is asked for, judge, print, then write files, even if nobody could read what was printed."""
-    _check_asked(command, given)
+    asked = [name for name in ("tests", "system") if given[name]]
+    if given["rejudge"] is not None and asked:
+        raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
+    if given["rejudge"] is None and not given["tests"] and not command.study(given).get("tests"):
+        raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
     given = _as_the_run(command, given)
     command.check(given)
     _check_together(options, given)
@@ -138,15 +142,6 @@ def _run(command: JudgingCommand, options: Sequence[Option], given: Given) -> No
             after.callback(_write_queue, command, result, given)
         after.enter_context(then_records(given["records"], [*result.records, *result.unanswered]))
         _print(command, result, given)
-
-
-def _check_asked(command: JudgingCommand, given: Given) -> None:
-    """Systems and tests are asked, or a finished run is judged again."""
-    asked = [name for name in ("tests", "system") if given[name]]
-    if given["rejudge"] is not None and asked:
-        raise BabelscopeError(f"--rejudge takes a finished run as it is: leave --{asked[0]} out")
-    if given["rejudge"] is None and not given["tests"] and not command.study(given).get("tests"):
-        raise BabelscopeError(f"{command.name} needs --tests, or --rejudge and a finished run")
 
 
 def _as_the_run(command: JudgingCommand, given: Given) -> Given:
@@ -279,18 +274,12 @@ def _print(command: JudgingCommand, result: Result, given: Given) -> None:
         if text := command.show(whole, given):
             write(f"{text}\n")
         every, to = given["all"], given.values.get("to")
-        with _telling_damage(given["rejudge"]):
+        stored = given["rejudge"]  # its records may have been edited
+        with contextlib.nullcontext() if stored is None else explain_damage(str(stored)):
             tables = command.tables(whole, given) if every or to else ()
             places = places_of(result.folder)
             text = result_text(result, every=every, to=to, tables=tables, places=places)
         write(text)
-
-
-def _telling_damage(stored: Path | None) -> contextlib.AbstractContextManager[None]:
-    """Records of a run that is judged again may have been edited."""
-    from babelscope.util.errors import explain_damage
-
-    return contextlib.nullcontext() if stored is None else explain_damage(str(stored))
 
 
 def _write_queue(command: JudgingCommand, result: Result, given: Given) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -36,9 +37,6 @@ from babelscope.util.terminal import terminal_width, visible
 
 if TYPE_CHECKING:
     from babelscope.lab.training.settings import Train, TrainingSettings
-
-
-# --- `babelscope lab truth`: conditioning's verdicts held against what the lab's grammar knows ---------------------
 
 
 class Suite(StrEnum):
@@ -106,9 +104,6 @@ def truth(
             write_rows(rows, as_json=as_json)
 
 
-# --- `babelscope lab augment`: real pairs with forward and back-translations, as one text for training -------------
-
-
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
 Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
 Device = Annotated[str, typer.Option(help="cpu or cuda.")]
@@ -169,9 +164,6 @@ def _summary(card: dict[str, Any], out: Path) -> list[str]:
         lines += [f"    {why:<32}{n:>16,}" for why, n in count["left_out"].items()]
     lines.append(f"{'all':<12}{'':>12}{card['pairs']:>12,}")
     return [*lines, f"text, and in {ORIGIN} where each line is from:", f"    {visible(str(out))}"]
-
-
-# --- `babelscope lab locality`: does an architecture expect neighbors to stay neighbors? -------------------------
 
 
 Model = StrEnum("Model", ["learned", "sine", "bilstm"])
@@ -257,9 +249,6 @@ def _numbers(text: str) -> tuple[int, ...]:
     if not all(word.isdecimal() for word in words):
         raise BabelscopeError(f"--permutation {text!r} must be numbers with spaces between, such as 2 0 1")
     return tuple(int(word) for word in words)
-
-
-# --- `babelscope lab`: the embedded world, and training on it or on any parallel text ------------------------------
 
 
 app = ShellGroup("Make parallel text, and train and distill translation models.")
@@ -375,20 +364,8 @@ def train(
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
     dev = (dev_source, dev_target) if dev_source and dev_target else None
 
-    def train_one(settings: TrainingSettings, folder: Path, minutes: float | None) -> dict[str, Any]:
-        return train_model(
-            source,
-            target,
-            folder,
-            settings,
-            dev=dev,
-            tokenizer=tokenizer,
-            max_minutes=minutes,
-            threads=threads,
-            device=device,
-            quiet=quiet,
-        )
-
+    how: dict[str, Any] = {"threads": threads, "device": device, "quiet": quiet}
+    train_one = functools.partial(train_model, source, target, dev=dev, tokenizer=tokenizer, **how)
     _train_and_print(train_one, settings, out, seeds, max_minutes, has_dev=dev is not None, as_json=as_json)
 
 
@@ -421,23 +398,10 @@ def distill(
 
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
 
-    def train_one(settings: TrainingSettings, folder: Path, minutes: float | None) -> dict[str, Any]:
-        return distill_model(
-            teacher,
-            source,
-            folder,
-            settings,
-            dev_source=dev_source,
-            dev_target=dev_target,
-            beam=beam,
-            own_vocabulary=vocabulary is not None,
-            translations=out / DATA if seeds > 1 else None,
-            max_minutes=minutes,
-            threads=threads,
-            device=device,
-            quiet=quiet,
-        )
-
+    how: dict[str, Any] = {"threads": threads, "device": device, "quiet": quiet}
+    how |= {"dev_source": dev_source, "dev_target": dev_target, "beam": beam}
+    how |= {"own_vocabulary": vocabulary is not None, "translations": out / DATA if seeds > 1 else None}
+    train_one = functools.partial(distill_model, teacher, source, **how)
     has_dev = dev_source is not None
     _train_and_print(train_one, settings, out, seeds, max_minutes, has_dev=has_dev, as_json=as_json)
 
@@ -472,7 +436,7 @@ def _train_and_print(
         )
     with telling_what_is_kept(work_kept_in(out)):
         if seeds == 1:
-            _print_model(train_one(settings, out, max_minutes), out, as_json=as_json)
+            _print_model(train_one(out, settings, max_minutes=max_minutes), out, as_json=as_json)
             return
         cards = train_seeds(train_one, settings, out, seeds, max_minutes=max_minutes)
     for seed, card in cards.items():

@@ -49,12 +49,7 @@ from babelscope.util.text import count_lines, require_equal_counts, stream_lines
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
-    from babelscope.making.cue_search import CuedTestSet
     from babelscope.making.pairs import PairsOfFiles
-
-
-# --- `babelscope make machine-references`: minimal pairs from machine translations of the same sources -------------
-
 
 Mode = Annotated[
     str | None,
@@ -101,7 +96,6 @@ def machine_references(
     from babelscope.making.machine_tests import bias_rows, marked
     from babelscope.testsets import MinimalPair, load
     from babelscope.util.digests import digest_json
-    from babelscope.util.progress import progress
 
     if "beam" in typed_options(context):
         check_beam([*system, *([score_with] if score_with is not None else [])])
@@ -157,9 +151,6 @@ def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, fl
     return {name: value for name, value in found.items() if value is not None}
 
 
-# --- `babelscope make cues`: words that tell the senses of ambiguous words apart, put into their sources -----------
-
-
 def cues(
     context: typer.Context,
     tests: Annotated[
@@ -213,7 +204,6 @@ def cues(
     from babelscope.making.cue_search import MaskedModel, make_cues, write_candidates
     from babelscope.testsets.loading import load
     from babelscope.util.digests import digest_json
-    from babelscope.util.errors import BabelscopeError
 
     if (model is None) == (candidates is None):
         raise BabelscopeError("make cues needs either --model or --candidates")
@@ -257,18 +247,9 @@ def cues(
         with output(to, Form.JSON) as write:
             for item in made.tests:
                 write(as_line(item.as_json()))
-        print(paragraph(_described(made)), file=sys.stderr)
-
-
-def _described(made: CuedTestSet) -> str:
-    left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
-    return (
-        f"babelscope: cues for {len(made.cues)} senses from {made.selected_on} sentences, "
-        f"{len(made.tests)} items to test{left_out}"
-    )
-
-
-# --- `babelscope make`: test sets from parallel text ---------------------------------------------------------------
+        left_out = "".join(f"; left out: {count} {reason}" for reason, count in made.tests.skipped.items())
+        told = f"cues for {len(made.cues)} senses from {made.selected_on} sentences"
+        print(paragraph(f"babelscope: {told}, {len(made.tests)} items to test{left_out}"), file=sys.stderr)
 
 
 app = ShellGroup("Make test sets from sources and references.")
@@ -350,10 +331,11 @@ def pairs(
     else:
         with (
             progress("making pairs", _lines(source, reference)) as advance,
-            replacing(to) if to is not None else contextlib.nullcontext(_Stdout()) as file,
+            contextlib.ExitStack() as stack,
         ):
+            write = _to_stdout if to is None else stack.enter_context(replacing(to)).write
             for lines in made.lines(advance, counts):
-                file.write(lines)
+                write(lines)
     for name in types:
         print(f"{name:<28}{counts[name]:>8,} {'pair' if counts[name] == 1 else 'pairs'}", file=sys.stderr)
 
@@ -393,13 +375,10 @@ def audit(
             write(as_line(row))
 
 
-class _Stdout:
-    """Whole lines of JSON to stdout."""
-
-    def write(self, lines: bytes) -> int:
-        for line in lines.decode("utf-8").split("\n")[:-1]:
-            write_data(line, is_json=True)
-        return len(lines)
+def _to_stdout(lines: bytes) -> None:
+    """Write whole lines of JSON to stdout."""
+    for line in lines.decode("utf-8").split("\n")[:-1]:
+        write_data(line, is_json=True)
 
 
 def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None, counts: Counter[str]) -> None:
@@ -418,7 +397,7 @@ def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None, counts: Coun
         telling_what_is_kept(PARTS_KEPT if to is not None else NOTHING_KEPT),
         resumable_output(to, asked)
         if to is not None
-        else contextlib.nullcontext(Streamed(_Stdout())) as file,
+        else contextlib.nullcontext(Streamed(_to_stdout)) as file,
         map_tasks(make_lines, cut[file.stored :], ray) as lines,
         progress("making pairs", sum(part.ranges[0].count or 0 for part in cut)) as advance,
     ):

@@ -185,7 +185,9 @@ def challenge(
     else:
         search.count(symmetrization)
     _warn_of_parses(search)
-    _print_found(search, exact=exact, cost=cost, as_json=as_json)
+    write_rows([*search.rows(exact=exact), *(search.cost_rows() if cost else ())], as_json=as_json)
+    if not as_json:
+        _show_sample(search)
 
 
 def _asked(search: Search, parser: str | None) -> dict[str, Any]:
@@ -214,17 +216,10 @@ def _check_outcome(source: Path | None, to: Path | None, *, count: bool, shown_a
         )
 
 
-def _print_found(search: Search, *, exact: bool, cost: bool, as_json: bool) -> None:
-    rows = [*search.rows(exact=exact), *(search.cost_rows() if cost else ())]
-    write_rows(rows, as_json=as_json)
-    if not as_json:
-        for reason, number in search.skipped.items():
-            typer.echo(f"skipped {number}: {reason}")
-        _show_sample(search)
-
-
 def _show_sample(search: Search) -> None:
-    """Print the instances to be read, their two words in brackets."""
+    """Print what was skipped, and the instances to be read, their two words in brackets."""
+    for reason, number in search.skipped.items():
+        typer.echo(f"skipped {number}: {reason}")
     sample = search.sample
     if not sample.size:
         return

@@ -171,7 +171,8 @@ def occupations(
 ) -> None:
     """Count genders of occupations in training and distilled text. Correlate them with labor statistics."""
     from babelscope.core.results import render
-    from babelscope.making.counts import correlation_rows, ratio_rows, read_labor, with_majorities
+    from babelscope.making import counts as counting
+    from babelscope.methods.patterns.flow import read_counts
 
     if (counts is None) == (source is None or target is None or not words):
         raise BabelscopeError("make occupations needs --source, --target and --words, or --counts")
@@ -184,20 +185,23 @@ def occupations(
     _check_tests(context, tests, save_tests)
     inputs = [source, target, distilled, counts, words, labor, tests]
     check_outputs({"--to": to, "--save-tests": save_tests}, inputs=inputs)
-    women = read_labor(labor) if labor else {}
+    women = counting.read_labor(labor) if labor else {}
     items = _ambiguous(tests) if tests else []
     if counts is not None:
-        found, stages = _stored_counts(counts)
+        flows, stages = read_counts(counts)
+        found = counting.GenderCounts.from_flows(flows)
     else:
         found, stages = _counts_of_text(source or Path(), target or Path(), distilled, words)
-    ratios = ratio_rows(found, stages)
-    more = correlation_rows(found, stages, women) if labor else []
+    ratios = counting.ratio_rows(found, stages)
+    more = counting.correlation_rows(found, stages, women) if labor else []
     shares = [row for stage in stages for row in found.shares(stage)]
     with contextlib.ExitStack() as after, output(None, figures(as_json)) as write:
         if to is not None:
             after.callback(write_file, to, Form.LINES, _ratio_table(ratios, stages))
         if save_tests is not None:
-            after.callback(_write_items, save_tests, with_majorities(items, found.female_ratios(stages[0])))
+            after.callback(
+                _write_items, save_tests, counting.with_majorities(items, found.female_ratios(stages[0]))
+            )
         if as_json:
             for row in (*shares, *ratios, *more):
                 write(as_line(row.as_json()))
@@ -218,14 +222,6 @@ def _counts_of_text(
     files = {"data": target, **({} if distilled is None else {"distilled": distilled})}
     with working("counting occupations"):
         return count_genders(source, files, read_queries(words)), list(files)
-
-
-def _stored_counts(path: Path) -> tuple[GenderCounts, list[str]]:
-    from babelscope.making.counts import GenderCounts
-    from babelscope.methods.patterns.flow import read_counts
-
-    flows, stages = read_counts(path)
-    return GenderCounts.from_flows(flows), stages
 
 
 def _occupations_told(ratios: list[Row], stage: str) -> str:

@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from babelscope.core.results import Row
     from babelscope.making.counts import Flow
 
-
-# --- `babelscope patterns flow`: how senses or genders shift from data to distilled data to student ----------------
-
-
 # Of the middle of the scale, so that they can be told from a light and from a dark ground.
 _COLORS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
 

@@ -63,9 +63,6 @@ def report(
     print(visible(str(write_report(runs, page, cap=items, seed=seed))))
 
 
-# --- `babelscope run`: a study from its file into its run folder ---------------------------------------------------
-
-
 def run(
     context: typer.Context,
     study: Annotated[

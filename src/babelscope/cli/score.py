@@ -68,9 +68,7 @@ def score(
                         skipped[name] += 1
                         told = {"system": name, "source": asked, "target": text, "unanswered": scored}
                         write(as_line(told) if as_json else _line(name, opened, ["-", "-", "-", text]))
-                        advance(1)
-                        continue
-                    if as_json:
+                    elif as_json:
                         found = described(scored)
                         write(
                             as_line({"system": name, "source": asked, "target": found.pop("text"), **found})
@@ -78,7 +76,8 @@ def score(
                     else:
                         figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens))]
                         write(_line(name, opened, [*figures, scored.text]))
-                    answers[name].append((asked, scored))
+                    if not isinstance(scored, str):
+                        answers[name].append((asked, scored))
                     advance(1)
         result = _summarize(opened, pairs, answers, skipped)
         if as_json:

@@ -20,9 +20,6 @@ from babelscope.util.journal import Keep, keeping
 from babelscope.util.terminal import visible
 from babelscope.util.version import __version__
 
-# --- What all commands do alike: options given twice or in vain, and the end by Ctrl-C -----------------------------
-
-
 STOPPED = 130
 """Exit code of a command that Ctrl-C ended."""
 NOTHING_KEPT = "nothing is kept; run the same command to start again"

@@ -6,7 +6,7 @@ import functools
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -38,10 +38,6 @@ from babelscope.util.text import shorten, text_fault
 if TYPE_CHECKING:
     from babelscope.core.system import Scored
     from babelscope.metrics.base import Metric
-
-
-# --- `babelscope translate`: lines in, translations out ------------------------------------------------------------
-
 
 _Answer = tuple[str, "list[Scored] | str", Mapping[str, Any]]
 """A source, its translations or why there are none, and what JSON has beside them."""
@@ -80,7 +76,6 @@ def translate(
 ) -> None:
     """Translate lines of text. With several systems, each line begins with the system and a tab."""
     from babelscope.systems.registry import find_scheme
-    from babelscope.util.progress import progress
 
     by_risk = decode == "mbr"
     refuse_unused(
@@ -100,12 +95,32 @@ def translate(
         )
     sources = read_sources(file)
     opened = open_systems(system, cache=cache)
+    _write_answers(
+        opened, sources, file, find, "translations", ("translating", "translated"), to, cache, as_json=as_json
+    )
+
+
+def _write_answers(
+    opened: Mapping[str, Any],
+    sources: Sequence[str],
+    file: Path,
+    find: _Find,
+    kind: str,
+    doing: tuple[str, str],
+    to: Path | None,
+    cache: bool | None,
+    *,
+    as_json: bool,
+) -> None:
+    """Ask each system about each source and write a line of answers; then report notes and missing answers."""
+    from babelscope.util.progress import progress
+
     notes: Counter[str] = Counter()
     unanswered = 0
     with (
         telling_what_is_kept(answers_kept(cache)),
         output(to, Form.JSON if as_json else Form.LINES) as write,
-        progress("translating", len(opened) * len(sources)) as advance,
+        progress(doing[0], len(opened) * len(sources)) as advance,
     ):
         for name, each in opened.items():
             leading = [name] if len(opened) > 1 else []
@@ -113,17 +128,18 @@ def translate(
                 told = {"system": name, "source": source}
                 if isinstance(answers, str):
                     unanswered += 1
-                    row = {**told, "translations": [], "unanswered": answers}
-                    write(as_line(row) if as_json else "" if not leading else f"{name}\t")
-                elif as_json:
-                    write(as_line({**told, "translations": [described(own) for own in answers], **more}))
+                    row: dict[str, Any] = {**told, kind: [], "unanswered": answers}
+                    write(as_line(row) if as_json else "\t".join([*leading, ""]))
                 else:
-                    write("\t".join([*leading, *map(one_line, answers)]))
-                if not isinstance(answers, str):
                     notes.update(note for answer in answers for note in answer.notes)
+                    row = {**told, kind: [described(own) for own in answers], **more} if as_json else {}
+                    write(as_line(row) if as_json else "\t".join([*leading, *map(one_line, answers)]))
                 advance(1)
-    tell_notes("translations", notes)
-    tell_end("translated", sources, opened, unanswered)
+    tell_notes(kind, notes)
+    if sys.stderr.isatty():
+        lines = f"{len(sources):,} {'line' if len(sources) == 1 else 'lines'}"
+        missing = f"; {unanswered:,} answers are missing" if unanswered else ""
+        print(f"babelscope: {lines} {doing[1]} by {', '.join(opened)}{missing}", file=sys.stderr)
 
 
 def _by_beam(system: Any, sources: Sequence[str], file: Path, *, beam: int, n_best: int) -> Iterator[_Answer]:
@@ -143,7 +159,6 @@ def _by_risk(
 ) -> _Find:
     """Translations of least Bayes risk, with their expected utilities for JSON."""
     from babelscope.core.system import Drawing
-    from babelscope.systems.mbr import Sources, decoding_by
 
     drawing = Drawing(epsilon=epsilon)
     decoding = decoding_by([metric], yes=yes, tokenize=tokenize, n=n, seed=seed, drawing=drawing, parts=parts)
@@ -158,14 +173,6 @@ def _by_risk(
             yield source, [own.answer], {"utility": own.choice.utility, "n": own.choice.n, "metric": metric}
 
     return find
-
-
-def tell_end(what: str, sources: Sequence[str], systems: Iterable[str], unanswered: int) -> None:
-    """On a terminal, say on stderr what was done, in a line."""
-    if sys.stderr.isatty():
-        lines = f"{len(sources):,} {'line' if len(sources) == 1 else 'lines'}"
-        missing = f"; {unanswered:,} answers are missing" if unanswered else ""
-        print(f"babelscope: {lines} {what} by {', '.join(systems)}{missing}", file=sys.stderr)
 
 
 def tell_notes(what: str, notes: Counter[str]) -> None:
@@ -189,9 +196,6 @@ def described(answer: Scored) -> dict[str, Any]:
 
     sums = {"total": answer.total, "mean": answer.mean} if answer.has_total else {}
     return {**scored_as_json(answer), **{key: finite_or_none(value) for key, value in sums.items()}}
-
-
-# --- `babelscope sample`: what a system would say if asked again and again -----------------------------------------
 
 
 Temperature = Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")]
@@ -222,44 +226,30 @@ def sample(
     """
     from babelscope.core.system import Drawing
     from babelscope.systems.contract import ask_sample
-    from babelscope.util.progress import progress
 
     drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
     check_outputs({"--to": to}, inputs=[source, *system])
     sources = read_sources(source)
     opened = open_systems(system, "sample", cache=cache, what_for="sample")
-    notes: Counter[str] = Counter()
-    unanswered = 0
-    form = Form.JSON if as_json else Form.LINES
-    with (
-        telling_what_is_kept(answers_kept(cache)),
-        output(to, form) as write,
-        progress("sampling", len(opened) * len(sources)) as advance,
-    ):
-        for name, each in opened.items():
-            ask = functools.partial(ask_sample, each, n=n, seed=seed, drawing=drawing)
-            at_once = max(1, SAMPLES_AT_ONCE // n)
-            for asked, drawn in ask_lines(sources, ask, {"source": source}, at_once=at_once):
-                if isinstance(drawn, str):
-                    unanswered += 1
-                    told = {"system": name, "source": asked, "samples": [], "unanswered": drawn}
-                    write(as_line(told) if as_json else "" if len(opened) == 1 else f"{name}\t")
-                    advance(1)
-                    continue
-                notes.update(note for answer in drawn for note in answer.notes)
-                if as_json:
-                    row: dict[str, Any] = {"system": name, "source": asked, "n": n, "seed": seed}
-                    row["unfinished"] = sum("unfinished" in answer.notes for answer in drawn)
-                    row["samples"] = [described(answer) for answer in drawn]
-                    write(as_line(row))
-                else:
-                    write("\t".join([*([name] if len(opened) > 1 else []), *map(one_line, drawn)]))
-                advance(1)
-    tell_notes("samples", notes)
-    tell_end(f"sampled {n} times each", sources, opened, unanswered)
 
+    def find(asked: Any, sources: Sequence[str], file: Path) -> Iterator[_Answer]:
+        ask = functools.partial(ask_sample, asked, n=n, seed=seed, drawing=drawing)
+        at_once = max(1, SAMPLES_AT_ONCE // n)
+        for text, drawn in ask_lines(sources, ask, {"source": file}, at_once=at_once):
+            unfinished = sum("unfinished" in each.notes for each in drawn if not isinstance(each, str))
+            yield text, drawn, {"n": n, "seed": seed, "unfinished": unfinished}
 
-# --- `babelscope mbr`: the translation of least Bayes risk among samples -------------------------------------------
+    _write_answers(
+        opened,
+        sources,
+        source,
+        find,
+        "samples",
+        ("sampling", f"sampled {n} times each"),
+        to,
+        cache,
+        as_json=as_json,
+    )
 
 
 _HEADING = ("utility", "n", "distinct", "translation")

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from babelscope.core.options import Command
 
-DEMO = Command(
-    "demo",
-    "Evaluate small translation models by every method.",
-    "babelscope.cli.run:demo",
-)
+DEMO = Command("demo", "Evaluate small translation models by every method.", "babelscope.cli.run:demo")
 LAB = Command(
     "lab", "Make parallel text, and train and distill translation models.", "babelscope.cli.lab:app"
 )

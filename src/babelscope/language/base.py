@@ -90,23 +90,17 @@ Detector = Callable[[str, Analyzed[Any]], bool]
 """(source, analyzed translation) -> whether the translation seems to have the error."""
 
 
-def _word_and_lemma(sentence: Analyzed[Any], place: int, word: str) -> frozenset[str]:
-    return frozenset({word, sentence.tokens[place].lemma.lower()})
-
-
-def _any_token(_token: Token) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True)
 class Overlap:
     """How to see that another translation has the phenomenon of a human reference (minimal-pairs, section 3.3)."""
 
-    marks: Callable[[Analyzed[Any], int, str], frozenset[str]] = _word_and_lemma
+    marks: Callable[[Analyzed[Any], int, str], frozenset[str]] = lambda sentence, place, word: frozenset(
+        {word, sentence.tokens[place].lemma.lower()}
+    )
     """(sentence, index of a token, its changed word after `plain`) -> keys; shared keys mean the same phenomenon."""
     plain: Callable[[str], str] = str.lower
     """Normalizes a changed word before it is compared."""
-    can_be_wrong: Callable[[Token], bool] = _any_token
+    can_be_wrong: Callable[[Token], bool] = lambda _: True
     """Whether a token that looks like the error can be one."""
     n_compared: int | None = None
     """How many of a variant's changed words must be found; None for all."""

@@ -78,7 +78,7 @@ def insert_cue(sentence: str, form: str, cue: str, mode: Mode = "words") -> str:
         cued = sentence.replace(form, f"{cue} {form}")
     else:
         # A function as replacement, since a cue may contain a backslash.
-        cued = _whole_word(form).sub(lambda found: f"{cue} {found[0]}", sentence)
+        cued = re.sub(rf"(?<!\w){re.escape(form)}(?!\w)", lambda found: f"{cue} {found[0]}", sentence)
     if cued == sentence:
         raise BabelscopeError(f"the word {shorten(form)} is not in the sentence {shorten(sentence)}")
     return cued
@@ -171,7 +171,3 @@ def _object(value: object, where: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise BabelscopeError(f"{where} must be an object")
     return value
-
-
-def _whole_word(form: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w){re.escape(form)}(?!\w)")

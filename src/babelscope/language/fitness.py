@@ -13,9 +13,6 @@ from typing import Literal
 from babelscope.language.ud import Tree
 from babelscope.util.errors import BabelscopeError
 
-# --- Which language texts are in, by py3langid: one text, or a whole set of them -----------------------------------
-
-
 Verdict = Literal["yes", "no", "unknown"]
 
 CLEAR = 10.0
@@ -66,12 +63,6 @@ def identify(text: str, expected: str) -> Identified:
     return _compare(_scores(text), expected)
 
 
-def is_clearly_other(text: str, expected: str) -> str | None:
-    """The language of one text if `identify` says no, else None."""
-    found = identify(text, expected)
-    return found.language if found.verdict == "no" else None
-
-
 def identify_all(texts: Sequence[str], expected: str) -> Identified:
     """The same of a set of texts, from the sum of the log-likelihoods of a sample of them."""
     step = max(1, len(texts) // _SAMPLE)
@@ -109,9 +100,6 @@ def _scores(text: str) -> Mapping[str, float]:
     import py3langid
 
     return {str(language): float(score) for language, score in py3langid.rank(text)}
-
-
-# --- Whether texts are what a linguistic tool was made for: by their language --------------------------------------
 
 
 LONG = 40
@@ -170,7 +158,8 @@ def other_language(text: str, expected: str) -> str | None:
     """The language of one text, if that is clearly not the expected one; None also for short texts."""
     if _letters([text]) < LONG:
         return None
-    return is_clearly_other(text[:_READ], expected)
+    found = identify(text[:_READ], expected)
+    return found.language if found.verdict == "no" else None
 
 
 def other_language_of_set(texts: Sequence[str], expected: str) -> str | None:

@@ -19,9 +19,6 @@ from babelscope.metrics.base import is_allowed
 from babelscope.util.errors import BabelscopeError, install_hint
 from babelscope.util.text import read_line_bytes, read_lines, shorten
 
-# --- Dependency parsers of raw lines: UDPipe, and spaCy and Stanza where they are installed ------------------------
-
-
 Parser = Callable[[Sequence[str]], list[Tree | None]]
 """Texts -> one tree each, multiword tokens split as in the parser's treebank; None for an empty text."""
 UDPIPE_MODELS: Registry[Path] = Registry("UDPipe model", "pathlib:Path", "babelscope.udpipe_models", {})

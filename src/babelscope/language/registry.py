@@ -11,9 +11,6 @@ from babelscope.language.fitness import identifier_version
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import plain_words
 
-# --- Languages and error types by name, each imported when asked for -----------------------------------------------
-
-
 _HERE = "babelscope.language"
 
 # A new language is a package and a line here, or an entry point of another distribution.

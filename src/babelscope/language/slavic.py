@@ -10,9 +10,6 @@ from typing import Any
 
 from babelscope.language.base import Gender, GenderRules, Language
 
-# --- Gender and lemmas from pymorphy3's dictionaries, for Russian and Ukrainian ------------------------------------
-
-
 _GRAMMEMES: dict[str, Gender] = {"masc": "male", "femn": "female", "neut": "neutral"}
 
 

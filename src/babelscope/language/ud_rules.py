@@ -16,9 +16,6 @@ from babelscope.language.ud import Tree, Word
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, shorten
 
-# --- Rules over Universal Dependencies that find lexical phenomena (long-distance paper, section 4.2) --------------
-
-
 RESERVED = ("all", "reordering", "reordering_normalized", "reordering_crossing")
 """Names that no rule may have: the whole set, and phenomena that are found by alignment."""
 

@@ -25,9 +25,6 @@ from babelscope.stats.paired import jackknife_difference
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
-# --- Records scored by metrics, each with the tokenizer that is named or that its language has ---------------------
-
-
 Side = Literal["source", "target"]
 Scored = TypeVar("Scored")
 
@@ -115,9 +112,6 @@ def score_records(
         (place, {**record, "score": quality})
         for (place, record), quality in zip(records, qualities, strict=True)
     ]
-
-
-# --- Corpus scores with jackknife intervals, from statistics that are computed once for each sentence --------------
 
 
 # Groups of sentences that are left out in turn; beyond that more of them would not make an interval any surer.

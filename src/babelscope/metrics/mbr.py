@@ -18,8 +18,6 @@ from babelscope.metrics.base import Array, Metric, find_metric
 from babelscope.metrics.chrf import CHAR_ORDER, Chrf, f_scores, word_symbols
 from babelscope.util.errors import BabelscopeError
 
-# --- Reference aggregation for chrF: each candidate against the mean n-gram counts of all references ---------------
-
 
 def aggregated_chrf(
     candidates: Sequence[str],
@@ -110,9 +108,6 @@ def _matches(codes: Array, lengths: Array, order: int, means: Array) -> Iterator
             expected = np.bincount(which, counts * mean.take(own)).take(which)
             shared.append(np.bincount(own, np.minimum(counts, expected), minlength=len(lengths)))
         yield np.stack(shared), total
-
-
-# --- Minimum Bayes risk decoding: choose the candidate that is, on average -----------------------------------------
 
 
 # Summing the same utilities (0 to 100) in another order changes a sum by less; such candidates are tied.

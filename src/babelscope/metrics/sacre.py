@@ -13,8 +13,6 @@ import numpy as np
 from babelscope.core.registry import resolve
 from babelscope.metrics.base import Array, Metric, References, Scale, Texts, check_corpus
 
-# --- The adapter to sacreBLEU: statistics of each sentence, and scores from their sums -----------------------------
-
 
 @dataclass(frozen=True)
 class SacreBleu(Metric):
@@ -74,18 +72,8 @@ def _score(scorer: Any, statistics: Array) -> float:
     return float(scorer._compute_score_from_stats(statistics.tolist()).score)
 
 
-BLEU = SacreBleu(
-    "bleu",
-    Scale(0, 100, "higher", "percent"),
-    "sacrebleu.metrics.bleu:BLEU",
-    # `force` silences the warning that tokenized-looking sentences would give each time.
-    sentence_options={"effective_order": True, "force": True},
-    split_options={"tokenize": "none", "force": True},
-    words_by="13a",
-)
-
-
 _PLACE = "sacrebleu.metrics.bleu:BLEU"
+# `force` silences the warning that tokenized-looking sentences would give each time.
 _SENTENCE = {"effective_order": True, "force": True}
 # multi-bleu splits at spaces and does not smooth: a corpus without a 4-gram in common has 0.
 _MULTI = {"tokenize": "none", "smooth_method": "none"}
@@ -93,6 +81,14 @@ _MULTI = {"tokenize": "none", "smooth_method": "none"}
 _MULTI_SENTENCE = {**_SENTENCE, "smooth_method": "exp"}
 _TOKENIZED = "text must be tokenized already, words and marks between spaces"
 
+BLEU = SacreBleu(
+    "bleu",
+    Scale(0, 100, "higher", "percent"),
+    _PLACE,
+    sentence_options=_SENTENCE,
+    split_options={"tokenize": "none", "force": True},
+    words_by="13a",
+)
 LOWERCASE = SacreBleu(
     "bleu-lc", Scale(0, 100, "higher", "percent", "case is ignored"), _PLACE, {"lowercase": True}, _SENTENCE
 )
@@ -109,6 +105,4 @@ MULTI, MULTI_LOWERCASE = (
         ("multi-bleu-lc", True, f"{_TOKENIZED}; case is ignored"),
     )
 )
-
-
 TER = SacreBleu("ter", Scale(0, None, "lower", "percent"), "sacrebleu.metrics.ter:TER", words_by="whitespace")

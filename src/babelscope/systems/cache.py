@@ -46,9 +46,6 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.journal import Keep
 
-# --- Answers kept by question in an SQLite file, which several processes may use at once ---------------------------
-
-
 # Written into the file's header, so that no other program's database is taken for ours.
 _APPLICATION = 0x42534341
 # Raised when the file changes its form. Files from before 0.2.0 have 0.
@@ -111,7 +108,7 @@ class AnswerStore:
             "dropped",
             f"{self.path}: {len(requests)} answers there do not fit their questions; they are asked again",
         )
-        self._change("DELETE FROM answers WHERE key = ?", [(self._key(request),) for request in requests])
+        self.remove(requests)
 
     def remove(self, requests: Iterable[str]) -> None:
         """Forget answers that turned out to be unusable, so that a later command asks again."""
@@ -353,15 +350,16 @@ class Decorator(abc.ABC):
         return self._ask("reply", prompts, {})
 
 
-# --- A system whose answers are stored as JSON, however and wherever they are kept ---------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Form:
     """An answer as JSON and back; `read` raises what wrong JSON makes it raise."""
 
     write: Callable[[Any], Any]
     read: Callable[[Any], Any]
+
+
+_Ask = Callable[[Sequence[Any]], list[Any]]
+_Requests = Sequence[dict[str, Any]]
 
 
 class Stored(Decorator):
@@ -374,13 +372,7 @@ class Stored(Decorator):
         self.capabilities: frozenset[Capability] = capabilities(inner)
 
     @abc.abstractmethod
-    def _answers(
-        self,
-        requests: Sequence[dict[str, Any]],
-        asked: Sequence[Any],
-        ask: Callable[[Sequence[Any]], list[Any]],
-        form: Form,
-    ) -> list[Any]:
+    def _answers(self, requests: _Requests, asked: Sequence[Any], ask: _Ask, form: Form) -> list[Any]:
         """Answers to all requests, stored or from `ask`; a request holds all that its answer depends on."""
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
@@ -488,13 +480,7 @@ class Cached(Stored):
             raise AttributeError(name)
         return getattr(self.inner, name)
 
-    def _answers(
-        self,
-        requests: Sequence[dict[str, Any]],
-        asked: Sequence[Any],
-        ask: Callable[[Sequence[Any]], list[Any]],
-        form: Form,
-    ) -> list[Any]:
+    def _answers(self, requests: _Requests, asked: Sequence[Any], ask: _Ask, form: Form) -> list[Any]:
         """Answers to all questions: remembered ones, and new ones to each different question asked once."""
         written = [json.dumps(request, sort_keys=True) for request in requests]
         known = self._store.find(written)
@@ -534,13 +520,7 @@ class Kept(Stored):
         self.length_penalty = said.length_penalty
         self.reads_source, self.reproducible = said.reads_source, said.reproducible
 
-    def _answers(
-        self,
-        requests: Sequence[dict[str, Any]],
-        asked: Sequence[Any],
-        ask: Callable[[Sequence[Any]], list[Any]],
-        form: Form,
-    ) -> list[Any]:
+    def _answers(self, requests: _Requests, asked: Sequence[Any], ask: _Ask, form: Form) -> list[Any]:
         method = requests[0]["ask"] if requests else "ask"
         stored = self._keep(
             f"{method} {len(asked)} with {self.name} {digest_json(requests)[:16]}",

@@ -32,9 +32,6 @@ from babelscope.systems.contract import ASK
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
-# --- Chatter: what a model writes around a translation, recognized by stated rules (docs/prompts.md) ---------------
-
-
 Clean = Literal["yes", "count", "no"]
 _VERSION = 1
 """Raised when a rule changes, so that no stored answer keeps the notes of another one."""
@@ -126,9 +123,6 @@ def _read(source: str, answer: str, target: str) -> tuple[str, tuple[Note, ...]]
     if _is_wrong_language(text, target):
         notes["wrong_language"] = None
     return text, tuple(notes)
-
-
-# -- the rules: each gives the text without one kind of chatter, or as it is -----------------------------
 
 
 def _after_preamble(text: str, source: str, *, target: str) -> str:
@@ -234,9 +228,6 @@ def _is_wrong_language(text: str, target: str) -> bool:
         if sum(found[script] for script in scripts) * 2 < len(letters):
             return True
     return bool(code) and other_language(text, code) is not None
-
-
-# -- the tables ------------------------------------------------------------------------------------------
 
 
 @functools.cache

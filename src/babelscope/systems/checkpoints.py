@@ -126,7 +126,7 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
     with (
         library_errors(f"{model.folder} cannot be loaded as a model"),
         _without_load_report(),
-        model.view() as folder,
+        model.files.view() as folder,
         bounded(held),
     ):
         _check_kind(transformers.AutoConfig, auto_class, folder, model.folder, remote_code=remote_code)

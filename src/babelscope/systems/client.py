@@ -31,8 +31,6 @@ from babelscope.systems.cache import AnswerStore
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import DEEPEST, depth_exceeds, shorten, text_fault
 
-# --- HTTP requests that end in time as a whole: httpx bounds each read ---------------------------------------------
-
 
 class _Stream(httpcore.NetworkStream):
     def __init__(self, inner: httpcore.NetworkStream, clock: Deadlines) -> None:
@@ -91,9 +89,6 @@ class Deadlines(httpcore.SyncBackend):
         for transport in (client._transport, *client._mounts.values()):
             if isinstance(transport, httpx.HTTPTransport):
                 transport._pool._network_backend = self
-
-
-# --- Asking a server: JSON over HTTP, several requests at a time, again where a fault may pass ---------------------
 
 
 _LONGEST_WAIT = 120.0  # seconds; a server that asks for more patience is an error

@@ -62,11 +62,11 @@ class OwnSystem(HuggingFace):
     def _check(self) -> None:
         """Refuse what would give wrong scores without an error."""
         eos = self.vocabulary.eos
-        for row in self.tokens.encode_targets(["a"], eos=eos):
-            if row[-1] != eos:
-                raise BabelscopeError(
-                    f"{self.name}: its vocabulary ends sentences with the id {eos}, but its tokenizer with {row[-1]}"
-                )
+        (row,) = self.tokens.encode_targets(["a"], eos=eos)
+        if row[-1] != eos:
+            raise BabelscopeError(
+                f"{self.name}: its vocabulary ends sentences with the id {eos}, but its tokenizer with {row[-1]}"
+            )
         if not self._digest:
             digest_weights(self.model)
 

@@ -54,9 +54,7 @@ class Ensemble:
 
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         """Log of the members' mean probability, token by token."""
-        answers: list[list[Scored]] = []
-        for member in self.members:
-            answers.append(ask_score(cast(Scores, member), pairs))
+        answers = [ask_score(cast(Scores, member), pairs) for member in self.members]
         return [self._merge(group) for group in zip(*answers, strict=True)]
 
     def _merge(self, group: Sequence[Scored]) -> Scored:

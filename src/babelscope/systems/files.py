@@ -38,9 +38,6 @@ from babelscope.util.text import (
     shorten,
 )
 
-# --- Translations made elsewhere: in a file (`file:`), n-best lists (`lists:`) -------------------------------------
-
-
 _WITH_SOURCES = {"pairs": read_pairs, "log": read_log, "auto": read_translations}
 
 

@@ -35,9 +35,6 @@ from babelscope.util.text import (
     whole_number,
 )
 
-# --- Files of n-best lists made elsewhere: one, a folder or a zip of them; their formats recognized ----------------
-
-
 LARGEST_LISTS = 1 << 28
 """Bytes of all lists together, unpacked: a zip of a few kilobytes can hold many gigabytes."""
 MOST_FILES = 100_000
@@ -329,9 +326,6 @@ def lists_spec(given: Sequence[str]) -> tuple[str, str, int | None]:
     query = "&".join(f"{name}={quote(value, safe='/')}" for name, value in options.items())
     name = ", ".join(f"{region}={PurePath(options[region]).name}" for region in REGIONS if region in options)
     return f"lists:?{query}", name, next(iter(sizes), None)
-
-
-# --- Regions of hypothesis spaces as lists made elsewhere: `lists:?top=FILE&beam=FILE` -----------------------------
 
 
 LIST_OPTIONS = ("format", "scores", "per_file", "detokenize", "exact")

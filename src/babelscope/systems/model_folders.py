@@ -12,7 +12,7 @@ import struct
 import threading
 import zipfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
@@ -20,9 +20,6 @@ from typing import Any, BinaryIO
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
-
-# --- Sizes of weight files, checked before a network is built from them; nothing in them is trusted ----------------
-
 
 # Headers of published checkpoints have kilobytes, those of hundreds of thousands of tensors some megabytes.
 _LONGEST_HEADER = 32_000_000
@@ -166,9 +163,6 @@ def one_line(error: BaseException) -> str:
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 
-# --- The files that transformers reads of a model folder: found ----------------------------------------------------
-
-
 TOKENIZER_FILES = (
     "*.spm",
     "*.model",
@@ -238,12 +232,6 @@ class ModelFolder:
                 raise BabelscopeError(f"{self.folder} cannot be loaded as a model: {name} {error}") from error
         return total
 
-    @contextmanager
-    def view(self) -> Iterator[Path]:
-        """A folder for transformers to read."""
-        with self.files.view() as folder:
-            yield folder
-
 
 class TokenizerFolder:
     """A tokenizer's files, and the configuration of the model that it belongs to, if that is there."""
@@ -288,11 +276,9 @@ class TokenizerFolder:
             if kept != settings:
                 yield name, json.dumps(kept).encode()
 
-    @contextmanager
-    def view(self) -> Iterator[Path]:
+    def view(self) -> AbstractContextManager[Path]:
         """A folder for transformers to read."""
-        with self.files.view(self._instead) as folder:
-            yield folder
+        return self.files.view(self._instead)
 
 
 def check_config(files: SealedFiles, *, remote_code: bool) -> dict[str, Any]:

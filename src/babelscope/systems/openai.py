@@ -147,7 +147,9 @@ class Sampler:
         how |= {"logprobs": True} if self.logprobs and plain else {}
         how |= {"max_tokens": drawing.max_length} if drawing.max_length else {}
         for part, start in enumerate(range(0, n, self.per_request)):
-            seeded = {"seed": _seed_of(seed, source, part)} if self.send_seed else {}
+            # Equal seeds of different sources would make their samples alike.
+            own = hashlib.sha256(f"{seed}\0{part}\0{source}".encode()).digest()[:4]
+            seeded = {"seed": int.from_bytes(own) >> 1} if self.send_seed else {}
             count = min(self.per_request, n - start)
             yield {**body, **how, **seeded, "n": count, "draw": [seed, part]}
 
@@ -176,11 +178,6 @@ class Sampler:
             raise _misspelled(what, choice, written)
         found = Scored(text, tokens, logprobs, tuple(notes))
         return Scored(text, notes=tuple(notes)) if min(logprobs, default=0.0) <= _NOT_TOLD else found
-
-
-def _seed_of(seed: int, source: str, part: int) -> int:
-    """Of a request: equal seeds of different sources would make their samples alike."""
-    return int.from_bytes(hashlib.sha256(f"{seed}\0{part}\0{source}".encode()).digest()[:4]) >> 1
 
 
 def _message(requests: Sequence[Request]) -> dict[str, Any]:
@@ -249,9 +246,8 @@ def _spells(entries: Sequence[Mapping[str, Any]], text: str) -> bool:
 
 def _read(entries: Sequence[Mapping[str, Any]]) -> str:
     """The text of tokens, from their bytes where the server tells them: a token may be a part of a character."""
-    told = [
-        each["bytes"] for each in entries if isinstance(each.get("bytes"), list)
-    ]  # bytes(9) would be nine
+    # Only lists: bytes(9) would be nine.
+    told = [each["bytes"] for each in entries if isinstance(each.get("bytes"), list)]
     try:
         if len(told) == len(entries):
             return b"".join(map(bytes, told)).decode(errors="replace")
@@ -265,9 +261,6 @@ def _misspelled(what: str, choice: Mapping[str, Any], text: str) -> SystemFailur
         f"{what} reads {shorten(text)}, but its tokens {shorten(_read(_entries(choice)))}: their log-probabilities "
         "are of another text"
     )
-
-
-# --- `openai:` a model behind an OpenAI-compatible server ----------------------------------------------------------
 
 
 PROMPT = "Translate this text from {source} into {target}. Answer with the translation only.\n\n{text}"

@@ -38,8 +38,6 @@ from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
 
-# --- Networks of causal language models in memory, each once for all systems that ask it ---------------------------
-
 
 class LoadedNetwork:
     """A network in memory, shared by all systems that ask it, such as one model under several prompts."""
@@ -164,9 +162,6 @@ def _texts(tokenizer: Any, size: int) -> list[str]:
     else:
         found = [tokenizer.decode(row, clean_up_tokenization_spaces=False) for row in rows]
     return [text.removeprefix(_BEFORE) for text in found]
-
-
-# --- `llm:` decoder-only models that translate by a prompt template or by their chat template ----------------------
 
 
 PLAIN = Prompt("{source}: {text}\n{target}:")

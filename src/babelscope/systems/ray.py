@@ -42,9 +42,6 @@ from babelscope.util.files import open_regular
 from babelscope.util.text import shorten
 from babelscope.util.version import __version__
 
-# --- Ray clusters: the one at an address ---------------------------------------------------------------------------
-
-
 # Answers pass through shared memory, of which a container often has little.
 _STORE_BYTES = 128 * 2**20
 # Ray's sockets have names of up to 65 characters in its folder, and a socket's path at most 107.
@@ -131,9 +128,8 @@ def _own_cluster(ray: Any) -> str:
             f"{note} was written by another user of this machine (number {owner}), so the cluster that it names is "
             "not joined; if you trust it, give its address (HOST:PORT)"
         )
-    with contextlib.suppress(
-        ImportError, AttributeError
-    ):  # as Ray does for a cluster that it found by itself
+    # As Ray does for a cluster that it found by itself.
+    with contextlib.suppress(ImportError, AttributeError):
         ray._private.authentication.authentication_token_setup.maybe_enable_token_auth_if_token_available(
             warn_if_disabled=False
         )
@@ -535,9 +531,6 @@ def _room(needs: Mapping[str, float]) -> int:
 def _describe(resources: Mapping[str, float]) -> str:
     known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU") if name in resources]
     return " and ".join(known) or "nothing"
-
-
-# --- Any system, spread over Ray workers: the same answers in the same order, from many processes ------------------
 
 
 _PART = 64

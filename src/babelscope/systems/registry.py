@@ -22,8 +22,6 @@ from babelscope.util.errors import BabelscopeError, install_hint
 from babelscope.util.progress import working
 from babelscope.util.text import check_name
 
-# --- How a system is opened by name: `scheme:rest?option=value` ----------------------------------------------------
-
 
 @dataclass(frozen=True, slots=True)
 class Scheme:

@@ -12,9 +12,6 @@ from babelscope.core.system import HeldAgainst, ItemChoice
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import read_json_lines, read_lines, shorten, whole_number
 
-# --- Files of translations made elsewhere: one or several a source -------------------------------------------------
-
-
 SEPARATOR = " ||| "
 UNSAID = ""
 """No format given: plain, but a tab is asked about rather than guessed at."""

@@ -16,9 +16,6 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import replacing
 from babelscope.util.text import LARGEST_HELD, LocatedRecord, fail_at, read_json_lines, shorten, text_fault
 
-# --- The items of test sets: minimal pairs, ambiguous sources, parallel sentences, dependencies --------------------
-
-
 NO_SOURCE = "no_source"
 """Field of items whose source is not known, or that have none."""
 BEGINNING = "beginning"

@@ -22,9 +22,6 @@ from babelscope.util.text import (
     whole_number,
 )
 
-# --- Released sets of reordering that have no ids, only text -------------------------------------------------------
-
-
 REORDERING = re.compile(r"(?P<corpus>.+)_reorder(?P<above>\d+)\.(?P<ending>[a-z]+)")
 """Name of a file of a reordering set, `Books_reorder5.de`. The code behind it kept a difference of positions *above*
 the number."""
@@ -116,9 +113,6 @@ def _dependency(least: int) -> dict[str, Any]:
 
 def _key(source: str, target: str) -> Key:
     return "".join(source.split()), "".join(target.split())
-
-
-# --- The released challenge sets of Choshen and Abend: which lines of a corpus have which phenomenon ---------------
 
 
 _OTHER = {"de": "en", "en": "de"}

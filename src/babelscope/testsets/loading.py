@@ -13,7 +13,7 @@ from babelscope.core.registry import Registry, did_you_mean, resolve, split_opti
 from babelscope.testsets import registry
 from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.published import SetPart, data_folder, fetch
+from babelscope.util.published import data_folder, fetch
 from babelscope.util.text import check_name
 
 
@@ -179,20 +179,15 @@ def _load_named(name: str, data_dir: str | Path | None, options: Mapping[str, bo
             skipped[reason] = part.items
             continue
         made = read_format(part.format, data_folder(data_dir) / part.path, **options)
-        _check_count(part, made)
+        published = len(made) + sum(made.skipped.values())
+        if published != part.items:
+            raise BabelscopeError(
+                f"{part.name} has {published} items in the data folder, but {part.items} are published"
+            )
         read.append(made)
         for reason, count in made.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
     return TestSet(name, tuple(item for made in read for item in made.items), skipped, wanted.version)
-
-
-def _check_count(part: SetPart, made: TestSet) -> None:
-    """Raise if a part has not as many items, skipped ones included, as were published."""
-    count = len(made) + sum(made.skipped.values())
-    if count != part.items:
-        raise BabelscopeError(
-            f"{part.name} has {count} items in the data folder, but {part.items} are published"
-        )
 
 
 def spec_for_scores(spec: str) -> tuple[str, str]:

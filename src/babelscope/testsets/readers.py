@@ -127,28 +127,22 @@ def _sentence_rows(path: str | Path, skipped: dict[str, int], *, continued: bool
         if not isinstance(good, str) or not isinstance(bad, str):
             raise BabelscopeError(f"{place}: sentence_good and sentence_bad must be texts")
         named = next((row[name] for name in ("UID", "phenomenon") if isinstance(row.get(name), str)), "")
-        item = {"id": str(number), "phenomenon": named or Path(path).stem, "reference": "human"}
+        item: dict[str, Any] = {
+            "id": str(number),
+            "phenomenon": named or Path(path).stem,
+            "reference": "human",
+        }
         if not continued:
-            note = f"[sentence {number}, which has no source]"
-            yield (
-                place,
-                {**item, "source": note, "correct": good, "contrastive": bad, NO_SOURCE: True},
-            )
+            item |= {"source": f"[sentence {number}, which has no source]", NO_SOURCE: True}
+            yield place, {**item, "correct": good, "contrastive": bad}
             continue
         here, there = good.split(), bad.split()
         shared = next((n for n, (a, b) in enumerate(zip(here, there, strict=False)) if a != b), None)
         if not shared:
             skipped["no shared beginning"] = skipped.get("no shared beginning", 0) + 1
             continue
-        parts = [" ".join(here[:shared]), " ".join(here[shared:]), " ".join(there[shared:])]
-        yield (
-            place,
-            {
-                **item,
-                **dict(zip(("source", "correct", "contrastive"), parts, strict=True)),
-                BEGINNING: True,
-            },
-        )
+        item |= {"source": " ".join(here[:shared]), "correct": " ".join(here[shared:])}
+        yield place, {**item, "contrastive": " ".join(there[shared:]), BEGINNING: True}
 
 
 def read_mucow_scoring(path: str | Path, *, empty: bool = False) -> TestSet:
@@ -163,9 +157,7 @@ def read_mucow_scoring(path: str | Path, *, empty: bool = False) -> TestSet:
     bare = [] if empty else [fields["id"] for _, fields in rows if not fields["contrastive"]]
     whole = iter(row for row in rows if empty or row[1]["contrastive"])
     skipped = {f"no contrastive variant: {_listed(bare)}": len(bare)} if bare else {}
-    if empty:
-        return _pairs(Path(path).stem, whole, empty=True)
-    return _collect(Path(path).stem, whole, skip_empty=True, skipped=skipped)
+    return _pairs(Path(path).stem, whole, empty=empty, skipped=skipped)
 
 
 def _collect(
@@ -176,10 +168,12 @@ def _collect(
     return TestSet(name, items, skipped)
 
 
-def _pairs(name: str, rows: Iterator[LocatedRecord], *, empty: bool) -> TestSet:
+def _pairs(
+    name: str, rows: Iterator[LocatedRecord], *, empty: bool, skipped: dict[str, int] | None = None
+) -> TestSet:
     if empty:
         return TestSet(name, tuple(make_items(rows, for_scores=True)))
-    return _collect(name, rows, skip_empty=True)
+    return _collect(name, rows, skip_empty=True, skipped=skipped)
 
 
 def _listed(ids: Sequence[str]) -> str:

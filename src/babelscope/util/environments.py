@@ -26,9 +26,6 @@ from babelscope.util.files import lock, private_folder, replacing
 from babelscope.util.progress import working
 from babelscope.util.text import shorten
 
-# --- Python environments for programs whose pins exclude ours: made once from pinned hashes ------------------------
-
-
 _MARKER = "ready.json"
 _LOG = "install.log"
 # Wheels only: building a source distribution would run its code, with build requirements that have no hashes.

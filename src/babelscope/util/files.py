@@ -66,9 +66,6 @@ def open_regular(
         raise BabelscopeError(f"{name} cannot be {done}: {error.strerror or error}") from error
 
 
-# --- Locks on open files and folders, which the operating system releases however the process ends -----------------
-
-
 def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
     """Lock an open file or folder; if another process has it, raise an error that says what to do `instead`."""
     try:
@@ -133,9 +130,6 @@ def remove_empty(folders: list[Path]) -> None:
     for folder in folders:
         with contextlib.suppress(OSError):  # not empty, or not there
             folder.rmdir()
-
-
-# --- Writing files atomically: an output is there as a whole, or not at all ----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,9 +29,6 @@ from babelscope.util.files import (
     replacing,
 )
 
-# --- Finished parts of a long command, kept on disk, so that it can be stopped at any moment and resumed -----------
-
-
 _Value = TypeVar("_Value")
 
 _BLOCK = 1 << 20
@@ -50,16 +47,6 @@ def keep_nothing(_place: str, make: Callable[[], _Value]) -> _Value:
     return make()
 
 
-class Parts(Protocol):
-    """The parts of a command's work, asked for in a fixed order."""
-
-    @property
-    def stored(self) -> int: ...
-
-    @property
-    def part(self) -> Keep: ...
-
-
 class NothingStored:
     """Parts of work that cannot be resumed: each is made."""
 
@@ -70,14 +57,11 @@ class NothingStored:
 class Journal:
     """An open journal, locked by one process; removed when its block ends without an error."""
 
-    def __init__(
-        self, path: Path, asked: Mapping[str, Any], *, private: bool = False, lasting: bool = False
-    ) -> None:
-        """Start a journal, or resume one with the same `asked`; a `lasting` one is not removed at the end."""
+    def __init__(self, path: Path, asked: Mapping[str, Any], *, private: bool = False) -> None:
+        """Start a journal, or resume one with the same `asked`."""
         self.path = path
         self._stored = 0
         self._taken = 0
-        self._lasting = lasting
         self._made_folders = missing_folders(path)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -115,8 +99,7 @@ class Journal:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        done = kind is None and not self._lasting
-        if done or not self.stored:
+        if kind is None or not self.stored:
             self.path.unlink(missing_ok=True)
         self._lines.close()
         if kind is not None:
@@ -169,7 +152,7 @@ class Journal:
 
 
 @contextlib.contextmanager
-def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Parts]:
+def keeping(out: Path | None, asked: Mapping[str, Any]) -> Iterator[Journal | NothingStored]:
     """Keep a command's parts in OUT.partial beside its output or, if it only prints, in the user's state folder.
 
     Write the output inside the block: when that ends without an error, the parts are removed.
@@ -227,9 +210,6 @@ def _parse(line: bytes) -> Any:
         return json.loads(line)
     except (ValueError, RecursionError):
         return None
-
-
-# --- Outputs written part by part, which a command that was stopped resumes after the last complete part -----------
 
 
 class _Output:
@@ -348,28 +328,24 @@ class ResumableOutputs:
         )
 
 
-class Writable(Protocol):
-    def write(self, data: bytes, /) -> object: ...
-
-
 class Streamed:
     """Parts written to a pipe, a device or stdout, which cannot be read back: nothing is resumed."""
 
     stored = 0
 
-    def __init__(self, file: Writable) -> None:
-        self._file = file
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
 
     def part(self, _place: str, make: Callable[[], tuple[bytes, Any]]) -> Any:
         data, state = make()
-        self._file.write(data)
+        self._write(data)
         return state
 
 
 class StatesOnly:
     """Parts whose bytes are thrown away; only their states are kept."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Journal | NothingStored) -> None:
         self._parts = parts
         self.stored = parts.stored
 
@@ -391,7 +367,7 @@ def resumable_output(
         return
     if not may_keep_beside(out):
         with replacing(out) as stream:
-            yield Streamed(stream)
+            yield Streamed(stream.write)
         return
     with resumable_outputs(partial_path(out), [out], asked) as file:
         yield file

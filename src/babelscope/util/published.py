@@ -58,11 +58,6 @@ class PublishedFile:
     def digest_kind(self) -> str:
         return "git blob SHA-1" if self.git_blob and not self.sha256 else "SHA-256"
 
-    def digest_of(self, path: Path) -> str:
-        """The digest of a file on this machine, of the kind that is known of the published one."""
-        with open(path, "rb") as file:
-            return digest_open(file, "sha256" if self.sha256 else "git_blob")
-
 
 @dataclass(frozen=True, slots=True)
 class SetPart:
@@ -190,7 +185,8 @@ def _check(file: PublishedFile, path: Path, name: str) -> FetchStatus:
     if not file.digest:
         return "unchecked"
     try:
-        found = file.digest_of(path)
+        with open(path, "rb") as opened:
+            found = digest_open(opened, "sha256" if file.sha256 else "git_blob")
     except OSError as error:
         raise SystemFailure(f"{path} cannot be read: {error.strerror}") from error
     if found != file.digest:

@@ -45,19 +45,13 @@ HIDDEN = re.compile(PATTERN)
 
 def mark_hidden(text: str) -> str:
     """The text with hidden characters as `⟦U+202E⟧`; of a longer run, the first four and the number of others."""
-    return _RUN.sub(_placeholder, text)
 
+    def placeholder(found: re.Match[str]) -> str:
+        run = found[0]
+        shown = "".join(f"⟦U+{ord(each):04X}⟧" for each in run[:4])
+        return shown if len(run) <= 4 else f"{shown}⟦{len(run) - 4:,} more⟧"
 
-_RUN = re.compile(f"{PATTERN}+")
-
-
-def _placeholder(found: re.Match[str]) -> str:
-    run = found[0]
-    shown = "".join(f"⟦U+{ord(each):04X}⟧" for each in run[:4])
-    return shown if len(run) <= 4 else f"{shown}⟦{len(run) - 4:,} more⟧"
-
-
-# --- Terminal output: control and invisible characters are escaped -------------------------------------------------
+    return re.sub(f"{PATTERN}+", placeholder, text)
 
 
 # A line break or tab inside a name could fake a line or column.
@@ -119,9 +113,8 @@ class Filtered:
                 raise  # the reader has gone; the shell ends quietly
         except OSError as error:
             if not self._may_fail:
-                from babelscope.util.errors import (
-                    SystemFailure,
-                )  # imported late: errors.py imports this module
+                # Imported late: errors.py imports this module.
+                from babelscope.util.errors import SystemFailure
 
                 raise SystemFailure(f"{self._name} cannot be written: {error.strerror or error}") from error
 
@@ -292,13 +285,7 @@ def wrap(text: str, width: int, *, indent: str = "", hanging: str = _GAP) -> lis
         line += word if is_empty else f" {word}"
         is_empty = False
         while size(line) > width:
-            head = _head(line, width, size)
-            lines.append(head)
-            line = hanging + line[len(head) :]
+            fits = sum(taken <= width for taken in itertools.accumulate(map(size, line)))
+            lines.append(line[:fits])
+            line = hanging + line[fits:]
     return [each.replace(FIRM, " ").rstrip() for each in (*lines, line)]
-
-
-def _head(text: str, width: int, size: Callable[[str], int]) -> str:
-    """As many characters as fit."""
-    taken = itertools.accumulate(map(size, text))
-    return text[: sum(each <= width for each in taken)]

@@ -27,10 +27,6 @@ from babelscope.util.terminal import visible
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-
-# --- Reading text: UTF-8, lines split at "\n" only, bounded in size; errors name file and line ---------------------
-
-
 # Other tools, and str.splitlines, break lines here too; we break at "\n" only.
 SEPARATORS = "\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 
@@ -283,9 +279,6 @@ def require_equal_counts(counts: dict[str, int]) -> None:
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{name} has {count}" for name, count in counts.items())
         raise BabelscopeError(f"line-parallel files must have equally many lines, but {sizes}")
-
-
-# --- Large text files as streams of lines: the whole file, or a range of it for one of several workers -------------
 
 
 @dataclass(frozen=True, slots=True)

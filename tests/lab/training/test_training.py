@@ -415,8 +415,8 @@ def test_seeds_need_one_development_text(tmp_path: Path) -> None:
 def test_time_that_is_up_ends_all_seeds(tmp_path: Path) -> None:
     asked = []
 
-    def train(settings: Any, folder: Path, minutes: float | None) -> dict[str, Any]:
-        asked.append((settings.seed, folder.name, minutes))
+    def train(folder: Path, settings: Any, *, max_minutes: float | None) -> dict[str, Any]:
+        asked.append((settings.seed, folder.name, max_minutes))
         return {"stopped_by": "steps" if settings.seed < 3 else "time", "dev_loss": 1.0 * settings.seed}
 
     cards = train_seeds(train, quick(seed=1), tmp_path, 5, max_minutes=7)

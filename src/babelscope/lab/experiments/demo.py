@@ -13,7 +13,7 @@ from babelscope.core.page import Line, Token, count_of, plain
 from babelscope.core.results import Estimate, Record, Result
 from babelscope.lab.experiments.truth import cases
 from babelscope.lab.grammar.analysis import words_of
-from babelscope.lab.grammar.corpus import generate
+from babelscope.lab.grammar.corpus import as_written, generate
 from babelscope.lab.grammar.lexicon import NOUNS
 from babelscope.lab.grammar.oracle import Broken, broken_dependencies, judge
 from babelscope.lab.grammar.sentences import SentencePair
@@ -35,9 +35,6 @@ from babelscope.systems.contract import ask_translate
 from babelscope.systems.registry import open_system
 from babelscope.util.files import replacing
 from babelscope.util.terminal import FIRM
-
-# --- The demo: models of the harder world, every method ------------------------------------------------------------
-
 
 SEED = 2026
 """Seed of the test items."""
@@ -99,7 +96,6 @@ def write_flows(folder: Path, n: int = 80) -> None:
 
     Counted in the first n training pairs with an occupation whose gender the source does not show.
     """
-    from babelscope.lab.grammar.corpus import as_written
     from babelscope.lab.training.recipe import CORPUS_SEED
 
     if (folder / FLOWS).exists():
@@ -178,9 +174,6 @@ def _figures(found: Iterable[tuple[str, Estimate]], of: str) -> str:
 def _in_percent(estimate: Estimate) -> str:
     ends = estimate.interval(lambda end: f"{100 * end:.0f}")
     return f"{100 * estimate.value:.0f} % {ends}" if estimate.n else "–"
-
-
-# -- what distillation lost -----------------------------------------------------------------------------
 
 
 def _lost(group: Group) -> Example:
@@ -276,9 +269,6 @@ def _mark_occupation(text: str, noun: str) -> list[Token]:
     return mark_words(text, [found.span() for found in re.finditer(r"\w+", text) if found[0] in forms])
 
 
-# -- an empty mode --------------------------------------------------------------------------------------
-
-
 def _empty_mode(group: Group) -> Example:
     """The shortest proven mode, beside what beam search finds."""
     title = "An empty mode: the model's most probable translation of all"
@@ -310,9 +300,6 @@ def _empty_mode(group: Group) -> Example:
         "proved it, beam search hides it."
     )
     return Example(title, figure, lines, look, more)
-
-
-# -- a false alarm --------------------------------------------------------------------------------------
 
 
 def _false_alarm(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
@@ -358,9 +345,6 @@ def _has_error(record: Record, pair: SentencePair) -> bool | None:
         return not getattr(verdict, _ASPECTS[kind])
     # A clause left out: only a sentence of the grammar is known to have all of them.
     return False if verdict.exact else None
-
-
-# -- a dependency that breaks ---------------------------------------------------------------------------
 
 
 def _broken(group: Group, pairs: Mapping[str, SentencePair]) -> Example:

@@ -14,7 +14,7 @@ import re
 import signal
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from multiprocessing import active_children, get_context
@@ -23,16 +23,13 @@ from typing import Any, Literal
 
 from babelscope.core.results import Estimate, Row, differences
 from babelscope.core.tokenizers import require_spaces
-from babelscope.lab.training.checkpoints import Progress
+from babelscope.lab.training.checkpoints import Progress, write_json
 from babelscope.lab.training.text import read_parallel, train_pieces
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import replacing, safe_import_path
 from babelscope.util.seeds import stream
 from babelscope.util.text import parse_json, read_bytes, read_json_lines
-
-# --- Locality bias of architectures --------------------------------------------------------------------------------
-
 
 Model = Literal["learned", "sine", "bilstm"]
 MODELS: tuple[Model, ...] = ("learned", "sine", "bilstm")
@@ -159,7 +156,13 @@ def locality(
                 progress.say(f"drawing sentence pairs with {plan.length} German words")
             for name, model in zip(("source.spm", "target.spm"), own.models if own else (), strict=False):
                 (folder / name).write_bytes(model)
-            _write_pairs(folder / _DATA, plan, own.pairs if own else draw_pairs(plan), progress)
+            count = plan.sentences + plan.dev + plan.test
+            pairs = itertools.islice(own.pairs if own else draw_pairs(plan), count)
+            with replacing(folder / _DATA) as file:
+                for done, (source, target) in enumerate(pairs, 1):
+                    line = json.dumps({"source": source, "target": target}, ensure_ascii=False)
+                    file.write(line.encode() + b"\n")
+                    progress.show(done, count, "sentence pairs drawn", None)
         began = time.monotonic()
         for done, (trial, bleu) in enumerate(_train_in_parallel(folder, plan, missing, workers), 1):
             left = (len(missing) - done) * (time.monotonic() - began) / done
@@ -212,8 +215,7 @@ def _claim_folder(folder: Path, plan: Plan) -> None:
         return
     if folder.exists() and any(folder.iterdir()):
         raise BabelscopeError(f"{folder} is not empty, and no experiment of ours; choose another with --out")
-    with replacing(path) as file:
-        file.write(json.dumps(plan.as_json(), indent=1).encode() + b"\n")
+    write_json(path, plan.as_json())
 
 
 def draw_pairs(plan: Plan) -> Iterator[Pair]:
@@ -235,23 +237,13 @@ def draw_pairs(plan: Plan) -> Iterator[Pair]:
     )
 
 
-def _write_pairs(path: Path, plan: Plan, pairs: Iterable[Pair], progress: Progress) -> None:
-    wanted = plan.sentences + plan.dev + plan.test
-    with replacing(path) as file:
-        for done, (source, target) in enumerate(itertools.islice(pairs, wanted), 1):
-            line = {"source": source, "target": target}
-            file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
-            progress.show(done, wanted, "sentence pairs drawn", None)
-
-
 def _train_and_store(folder: Path, plan: Plan, trial: Trial) -> float:
     """Train one network, store its figures, and return its BLEU."""
     from babelscope.lab.experiments.locality_training import train_trial
 
     pairs = [(row["source"], row["target"]) for _, row in read_json_lines(folder / _DATA)]
     found = train_trial(plan, trial, pairs, keep=folder / NETWORKS / trial.file.removesuffix(".json"))
-    with replacing(folder / trial.file) as file:
-        file.write(json.dumps({**dataclasses.asdict(trial), **found}, indent=1).encode() + b"\n")
+    write_json(folder / trial.file, {**dataclasses.asdict(trial), **found})
     return float(found["bleu"])
 
 

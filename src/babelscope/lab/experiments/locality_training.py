@@ -42,9 +42,6 @@ from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.seeds import stream
 from babelscope.util.text import shorten
 
-# --- The networks of the locality experiment: a Transformer and a BiLSTM with attention ----------------------------
-
-
 Positions = Literal["learned", "sine"]
 
 
@@ -162,9 +159,6 @@ def greedy(network: Network, source: Tensor, *, begin: int, end: int, longest: i
         if not len(open_rows):
             break
     return found
-
-
-# --- Trains and tests one network of the locality experiment -------------------------------------------------------
 
 
 START, END, UNKNOWN = 0, 1, 2

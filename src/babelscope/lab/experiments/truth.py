@@ -12,7 +12,7 @@ from babelscope.core.system import properties
 from babelscope.lab.grammar import suites
 from babelscope.lab.grammar.corpus import references
 from babelscope.lab.grammar.meaning import random_stream
-from babelscope.lab.grammar.oracle import Extent, Verdict, genders_and_senses, judge, realize_with_mistake
+from babelscope.lab.grammar.oracle import Extent, genders_and_senses, judge, realize_with_mistake
 from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.methods.condition.figures import Protocol, is_decided
@@ -23,9 +23,6 @@ from babelscope.stats.weighted import weighted_share
 from babelscope.systems.contract import ask_sample, ask_translate
 from babelscope.testsets.items import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
-
-# --- Quality of the lab's models: BLEU, chrF, and the grammar's own verdicts on their translations -----------------
-
 
 SEED = 2026
 """Seed of the test items; nobody looked at these while the corpus was designed."""
@@ -55,7 +52,10 @@ def evaluate(
             triples = [triple for verdict in verdicts for triple in getattr(verdict, f"{name}s")]
             rows += _category_rows(name, triples, labels)
         else:
-            rows += [*_quality_rows(pairs, translations, seed, labels), *_grammar_rows(verdicts, labels)]
+            rows += _quality_rows(pairs, translations, seed, labels)
+            for aspect in _JUDGED:
+                right = proportion(sum(getattr(verdict, aspect) for verdict in verdicts), n)
+                rows.append(Row(aspect, right, labels))
         advance(n)
     return rows
 
@@ -77,21 +77,9 @@ def _quality_rows(
     one = [[pair.target] for pair in pairs]
     several = [[pair.target, *references(pair.meaning, _REFERENCES - 1, seed)] for pair in pairs]
     return [
-        Row(
-            metric,
-            corpus_estimate(metric, translations, group),
-            {**labels, "references": count},
-        )
+        Row(metric, corpus_estimate(metric, translations, group), {**labels, "references": count})
         for count, group in ((1, one), (_REFERENCES, several))
         for metric in ("bleu", "chrf")
-    ]
-
-
-def _grammar_rows(verdicts: Sequence[Verdict], labels: dict[str, str]) -> list[Row]:
-    """The share of translations that are right in each aspect of the grammar."""
-    return [
-        Row(name, proportion(sum(getattr(verdict, name) for verdict in verdicts), len(verdicts)), labels)
-        for name in _JUDGED
     ]
 
 
@@ -106,9 +94,6 @@ def _category_rows(name: str, triples: Sequence[tuple[str, str, str]], labels: d
         Row(name, proportion(right[gold], n), {**labels, "category": gold}, {"unknown": unknown[gold]})
         for gold, n in sorted(total.items())
     ]
-
-
-# --- Compares conditioning with the truth --------------------------------------------------------------------------
 
 
 Suite = Literal["gender", "gender-marked", "senses", "senses-other"]

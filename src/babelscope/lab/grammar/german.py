@@ -39,9 +39,6 @@ from babelscope.lab.grammar.meaning import (
     punctuation,
 )
 
-# --- German noun phrases, pronouns and prepositional phrases -------------------------------------------------------
-
-
 T = TypeVar("T")
 Order = Literal["main", "final", "zu"]
 Gap = tuple[str, str, bool]  # role, gender and number of what a relative pronoun stands for
@@ -214,9 +211,6 @@ class Phrases:
 
 def is_pronoun(phrase: Phrase) -> bool:
     return len(phrase.words) == 1 and phrase.head.upos == "PRON"
-
-
-# --- Realizes a meaning in German: one of many sentences, as the chooser decides -----------------------------------
 
 
 MODALS = {

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
 
-# --- Inflection of German and English: the endings, and nothing about particular words -----------------------------
-
-
 CASES = ("Nom", "Acc", "Dat", "Gen")
 GENDERS = {"m": "Masc", "f": "Fem", "n": "Neut"}
 
@@ -187,9 +184,6 @@ def indefinite_article(following: str) -> str:
     return "an" if following[0] in "aeiou" or following == "honest" else "a"
 
 
-# --- Nouns, adjectives, adverbs, prepositions and conjunctions of both languages -----------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Adjective:
     """An adjective: English, German stem that takes endings, German form without ending."""
@@ -322,9 +316,6 @@ DATIVE_PREPOSITIONS = (
 PLACE_PREPOSITION = {"station": "at", "market": "on_market"}
 FREQUENCY = ("often", "always", "sometimes")  # before the English verb
 MANNER = ("quickly", "slowly", "quietly", "carefully", "patiently", "impatiently", "happily", "carelessly")
-
-
-# --- The verbs of both languages: forms, government, and the nouns that they admit in each role --------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
-# --- The meaning of a sentence, independent of language: the input of both realizers -------------------------------
-
-
 Det = Literal["def", "indef", "no", "this", "poss", "bare", "pron"]
 Tense = Literal["pres", "past", "since"]
 Modal = Literal["", "can", "want", "will", "would"]

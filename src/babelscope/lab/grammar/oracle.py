@@ -49,8 +49,6 @@ from babelscope.lab.grammar.meaning import (
 )
 from babelscope.lab.grammar.sentences import NEGATED, SentencePair, realizations
 
-# --- What every German sentence for a meaning must respect: cases, numbers, verbs, negations -----------------------
-
 
 @dataclass(slots=True)
 class Expected:
@@ -149,9 +147,6 @@ def _entity(made: Expected, e: Entity, roles: set[tuple[str, str]], names: dict[
         for lemma in lemmas:
             made.gaps[lemma] |= cases
         _clause(made, inner, names, gap)
-
-
-# --- Checks with the grammar whether a German sentence is right for a meaning, and what is wrong if not ------------
 
 
 ENUMERATION_LIMIT = 4000

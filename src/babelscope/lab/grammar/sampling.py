@@ -32,9 +32,6 @@ from babelscope.lab.grammar.meaning import (
     Tense,
 )
 
-# --- Draws participants and clauses that make sense, with words by Zipf's law --------------------------------------
-
-
 MODIFIERS = {  # what may follow a noun of a class: preposition, classes
     "person": ("with", ("hanging", "small", "animal")),
     "occupation": ("with", ("hanging", "small", "animal")),

@@ -22,9 +22,6 @@ from babelscope.lab.grammar.meaning import (
     tokens,
 )
 
-# --- Gold labels, read from the finished trees by the papers' rules ------------------------------------------------
-
-
 NEGATED = frozenset(a.german for a in ADJECTIVES.values() if a.german.startswith("un")) | frozenset(
     form for options in ADVERBS.values() for form, _ in options if form.startswith("un")
 )
@@ -164,9 +161,6 @@ def finite_verbs(tree: Sequence[Token]) -> dict[int, int]:
         if "VerbForm=Fin" in t.feats:
             found[t.head if t.deprel in ("aux", "cop") else t.id] = t.id
     return found
-
-
-# --- From a meaning to a sentence pair with trees, alignment and labels --------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,6 @@ from babelscope.lab.grammar.sampling import pair_meaning, sense_meaning
 from babelscope.lab.grammar.sentences import NEGATED, SentencePair, english_text, realize
 from babelscope.lab.grammar.worlds import EASY, World
 
-# --- Minimal pairs from gold trees: the eight error types of DistilLingEval ----------------------------------------
-
-
 KINDS = {"der": "def", "ein": "indef", "kein": "no", "dieser": "this", "sein": "poss", "ihr": "poss"}
 
 
@@ -168,24 +165,19 @@ CONTRASTS: dict[str, Contrast] = {
 }
 
 
-# --- Test items for the methods, from meanings that no training corpus contains ------------------------------------
-
-
 Item = dict[str, Any]
 
 
 def held_out(
-    make: Callable[[random.Random], Meaning], seed: int, name: str, split: str = "test", world: World = EASY
+    make: Callable[[random.Random], Meaning], seed: int, name: str, world: World = EASY
 ) -> Iterator[SentencePair]:
-    """Endless sentence pairs of one split with different sources, from meanings that `make` draws."""
-    rng = random_stream(
-        seed, f"suite/{name}/{split}" if world == EASY else f"suite/{world.name}/{name}/{split}"
-    )
+    """Endless sentence pairs of the test split with different sources, from meanings that `make` draws."""
+    rng = random_stream(seed, f"suite/{name}/test" if world == EASY else f"suite/{world.name}/{name}/test")
     seen: set[str] = set()
     while True:
         meaning = world.lengthened(rng, make(rng))
         source = english_text(meaning)
-        if source not in seen and split_of(source) == split:
+        if source not in seen and split_of(source) == "test":
             seen.add(source)
             yield realize(meaning, rng, even=world.even)
 
@@ -212,7 +204,7 @@ def balanced(
     return found["male"] + found["female"]
 
 
-def gender_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
+def gender_pairs(n: int, seed: int, world: World = EASY) -> list[SentencePair]:
     """n pairs with two occupations and a pronoun, half male and half female."""
 
     def gender(pair: SentencePair) -> str | None:
@@ -223,19 +215,17 @@ def gender_pairs(n: int, seed: int, split: str = "test", world: World = EASY) ->
         alone = _pronouns(pair.source) == _pronouns(english_text(Meaning(pair.meaning.clauses[:1])))
         return told[0].gender if len(told) == 1 and unmarked and alone else None
 
-    return balanced(held_out(pair_meaning, seed, "gender", split, world), n, gender)
+    return balanced(held_out(pair_meaning, seed, "gender", world), n, gender)
 
 
-def gender_items(
-    n: int, seed: int, split: str = "test", *, inserted: bool = False, world: World = EASY
-) -> list[Item]:
+def gender_items(n: int, seed: int, *, inserted: bool = False, world: World = EASY) -> list[Item]:
     """AmbiguousSource items: the cue is the pronoun, or an adjective inserted beside it as in WinoMT.
 
     Inserted, the wrong cue contradicts the pronoun. No sentence of the corpus does so, and the lab's models,
     which have read nothing else, do not follow it: see docs/lab.md.
     """
     items = []
-    for number, pair in enumerate(gender_pairs(n, seed, split, world), 1):
+    for number, pair in enumerate(gender_pairs(n, seed, world), 1):
         told = next(one for one in pair.labels.occupations if one.told)
         other = "male" if told.gender == "female" else "female"
         right, wrong = pair.source, with_other_pronouns(pair.english)
@@ -279,22 +269,22 @@ def with_other_pronouns(tree: Sequence[Token]) -> str:
     return replace_words(tree, changes)
 
 
-def sense_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
+def sense_pairs(n: int, seed: int, world: World = EASY) -> list[SentencePair]:
     """n pairs with ambiguous nouns without a cue adjective, each sense of each word equally often."""
 
     def cue(rng: random.Random) -> str:
         return "frame" if rng.random() < 0.7 else "modifier"
 
-    return _every_sense(n, seed, split, "sense", cue, world)
+    return _every_sense(n, seed, "sense", cue, world)
 
 
-def adjective_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
+def adjective_pairs(n: int, seed: int, world: World = EASY) -> list[SentencePair]:
     """n pairs with ambiguous nouns whose sense only an adjective shows, each sense of each word equally often."""
-    return _every_sense(n, seed, split, "adjective", lambda _: "adjective", world)
+    return _every_sense(n, seed, "adjective", lambda _: "adjective", world)
 
 
 def _every_sense(
-    n: int, seed: int, split: str, name: str, cue: Callable[[random.Random], str], world: World
+    n: int, seed: int, name: str, cue: Callable[[random.Random], str], world: World
 ) -> list[SentencePair]:
     kept: list[SentencePair] = []
     for number, sense in enumerate(SENSES.values()):
@@ -303,20 +293,18 @@ def _every_sense(
         def make(rng: random.Random, sense: Any = sense) -> Meaning:
             return sense_meaning(rng, sense, cue(rng))
 
-        drawn = held_out(make, seed, f"{name}/{sense.noun}", split, world)
+        drawn = held_out(make, seed, f"{name}/{sense.noun}", world)
         kept += islice((pair for pair in drawn if len(pair.labels.senses) == 1), share)
     return kept
 
 
-def sense_items(
-    n: int, seed: int, split: str = "test", *, inserted: bool = False, world: World = EASY
-) -> list[Item]:
+def sense_items(n: int, seed: int, *, inserted: bool = False, world: World = EASY) -> list[Item]:
     """AmbiguousSource items: the cue is an adjective, alone or inserted beside others as in MuCoW.
 
     Inserted, the wrong cue contradicts the sentence, as in `gender_items`.
     """
     items = []
-    pairs = (sense_pairs if inserted else adjective_pairs)(n, seed, split, world)
+    pairs = (sense_pairs if inserted else adjective_pairs)(n, seed, world)
     for number, pair in enumerate(pairs, 1):
         one = pair.labels.senses[0]
         other = "rare" if one.frequency == "frequent" else "frequent"
@@ -346,15 +334,15 @@ def with_adjective(tree: Sequence[Token], position: int, cue: str) -> str:
     return replace_words(tree, changes)
 
 
-def parallel_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
+def parallel_pairs(n: int, seed: int, world: World = EASY) -> list[SentencePair]:
     """n held-out sentence pairs as in the corpus, without its noise."""
-    return list(generate(n, seed, "test" if split == "test" else "dev", world))
+    return list(generate(n, seed, "test", world))
 
 
 _LONG_DISTANCE = ("particle", "reflexive", "preposition_stranding")
 
 
-def parallel_items(n: int, seed: int, split: str = "test", world: World = EASY) -> list[Item]:
+def parallel_items(n: int, seed: int, world: World = EASY) -> list[Item]:
     """ParallelSentence items, each with as many references as the world has."""
     most = world.references
     return [
@@ -365,11 +353,11 @@ def parallel_items(n: int, seed: int, split: str = "test", world: World = EASY) 
                 :most
             ],
         }
-        for number, pair in enumerate(parallel_pairs(n, seed, split, world), 1)
+        for number, pair in enumerate(parallel_pairs(n, seed, world), 1)
     ]
 
 
-def challenge_items(n: int, seed: int, split: str = "test", world: World = EASY) -> list[Item]:
+def challenge_items(n: int, seed: int, world: World = EASY) -> list[Item]:
     """ParallelSentence items of `parallel_items`, each with the long-distance dependencies of both its trees."""
     return [
         {
@@ -388,19 +376,19 @@ def challenge_items(n: int, seed: int, split: str = "test", world: World = EASY)
                 if one.name in _LONG_DISTANCE
             ],
         }
-        for number, pair in enumerate(parallel_pairs(n, seed, split, world), 1)
+        for number, pair in enumerate(parallel_pairs(n, seed, world), 1)
     ]
 
 
-def minimal_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[Item]:
+def minimal_pairs(n: int, seed: int, world: World = EASY) -> list[Item]:
     """MinimalPair items: n of each of the eight error types."""
     items: list[Item] = []
     rng = random_stream(
-        seed, f"suite/contrasts/{split}" if world == EASY else f"suite/{world.name}/contrasts/{split}"
+        seed, "suite/contrasts/test" if world == EASY else f"suite/{world.name}/contrasts/test"
     )
     counts = dict.fromkeys(CONTRASTS, 0)
     # The rarest type occurs in more than one sentence of fifty.
-    for pair in generate(200 * n + 2000, seed, "test" if split == "test" else "dev", world):
+    for pair in generate(200 * n + 2000, seed, "test", world):
         for name, make in CONTRASTS.items():
             variants = list(make(pair, rng)) if counts[name] < n else []
             if variants:
@@ -448,16 +436,16 @@ def _change_occupation(clause: Clause, **changes: Any) -> Clause:
     return replace(clause, subject=who) if clause.subject == own else replace(clause, object=who)
 
 
-def marked_pairs(n: int, seed: int, split: str = "test", world: World = EASY) -> list[SentencePair]:
+def marked_pairs(n: int, seed: int, world: World = EASY) -> list[SentencePair]:
     """n sentence pairs, half with a male and half with a female occupation."""
-    pairs = held_out(marked_meaning, seed, "gender-marked", split, world)
+    pairs = held_out(marked_meaning, seed, "gender-marked", world)
     return balanced(pairs, n, lambda pair: _GENDERS[_gendered_occupation(pair.meaning.clauses[0]).gender])
 
 
-def marked_items(n: int, seed: int, split: str = "test", *, world: World = EASY) -> list[Item]:
+def marked_items(n: int, seed: int, *, world: World = EASY) -> list[Item]:
     """AmbiguousSource items: the cue is "male" or "female", which German expresses by the noun."""
     items = []
-    for number, pair in enumerate(marked_pairs(n, seed, split, world), 1):
+    for number, pair in enumerate(marked_pairs(n, seed, world), 1):
         clause, *more = pair.meaning.clauses
         who = _gendered_occupation(clause)
         other = replace(pair.meaning, clauses=(_change_occupation(clause, gender=_OTHER[who.gender]), *more))
@@ -477,9 +465,9 @@ def marked_items(n: int, seed: int, split: str = "test", *, world: World = EASY)
     return items
 
 
-def other_adjective_items(n: int, seed: int, split: str = "test", *, world: World = EASY) -> list[Item]:
+def other_adjective_items(n: int, seed: int, *, world: World = EASY) -> list[Item]:
     """`lab:senses` without the sentence's own adjective as a cue, so that translations render no cue."""
     return [
         {**item, "correct_sources": [each for each in item["correct_sources"] if each != item["source"]]}
-        for item in sense_items(n, seed, split, world=world)
+        for item in sense_items(n, seed, world=world)
     ]

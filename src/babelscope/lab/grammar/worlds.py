@@ -44,9 +44,6 @@ from babelscope.lab.grammar.sampling import (
 )
 from babelscope.util.errors import BabelscopeError
 
-# --- Plans: each draws meanings that show one group of phenomena; together they make the corpus --------------------
-
-
 SPECIAL = frozenset({"that", "to", "copula", "plain", "sense", "neutral"})
 ORDINARY = tuple(name for name, verb in VERBS.items() if not verb.flags & SPECIAL)
 PARTICLE = tuple(name for name in ORDINARY if VERBS[name].separable or VERBS[name].particle)
@@ -318,9 +315,6 @@ def all_nouns(c: Clause) -> frozenset[str]:
         if one and one.relative:
             own |= all_nouns(one.relative.clause)
     return own | (all_nouns(c.linked.clause) if c.linked else frozenset())
-
-
-# --- Worlds of the lab: which of the grammar's sentences there are, how long they are ------------------------------
 
 
 Noise = Literal["copied", "misaligned", "truncated", "other language"]

@@ -23,9 +23,6 @@ from babelscope.util.progress import progress
 from babelscope.util.text import parallel_rows, shorten, stream_lines, text_fault
 from babelscope.util.version import __version__
 
-# --- Translates text for training with a trained model: by beam search, or by sampling -----------------------------
-
-
 Unusable = Literal["", "source too long", "unfinished", "empty", "special token", "not one line of text"]
 """Why a translation cannot be trained on; "" if it can."""
 
@@ -93,9 +90,6 @@ def why_unusable(translation: str | None) -> Unusable:
     return "not one line of text" if text_fault(translation) else ""
 
 
-# --- Pseudo-parallel text: real pairs, forward translations of sources, back-translations of targets ---------------
-
-
 Origin = Literal["real", "forward", "backward"]
 SOURCE, TARGET, ORIGIN = "train.source", "train.target", "train.origin"
 """What is written: a pair a line, and beside it where the pair comes from and the line it was there."""
@@ -131,18 +125,14 @@ class Augmentation:
             raise BabelscopeError("say which model translates: --forward FOLDER, --backward FOLDER, or both")
         if self.real and not (self.source and self.target):
             raise BabelscopeError("real pairs need --source and --target; leave them out with --no-real")
-        for model, given, side in (
-            (self.forward, self.to_translate("forward"), "source"),
-            (self.backward, self.to_translate("backward"), "target"),
+        for option, model, side, more in (
+            ("forward", self.forward, "source", self.more_source),
+            ("backward", self.backward, "target", self.more_target),
         ):
-            if model and not given:
+            if model and not self.to_translate(option):  # type: ignore[arg-type]
                 raise BabelscopeError(f"{model} needs text to translate: --{side} or --more-{side}")
-        for model, more, option in (
-            (self.forward, self.more_source, "--more-source needs --forward"),
-            (self.backward, self.more_target, "--more-target needs --backward"),
-        ):
             if more and not model:
-                raise BabelscopeError(f"{option}, the model that translates it")
+                raise BabelscopeError(f"--more-{side} needs --{option}, the model that translates it")
 
     def to_translate(self, origin: Origin) -> Path | None:
         """The text that a model translates."""

@@ -15,9 +15,6 @@ from babelscope.util.files import replacing
 from babelscope.util.progress import filter_redirected, live_console
 from babelscope.util.terminal import visible
 
-# --- The folder of a training run: its configuration first, then checkpoints, its card at the end ------------------
-
-
 CHECKPOINT, CONFIGURATION, CARD = "checkpoint.pt", "training.json", "card.json"
 DATA = "distilled"
 """Subfolder of a student's folder with its teacher's translations."""

@@ -24,6 +24,7 @@ from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import OpenModel, Vocabulary
 from babelscope.lab.training.checkpoints import Progress, save_checkpoint
 from babelscope.lab.training.networks import (
+    POSITIONS,
     PlainNetwork,
     hidden_states,
     network_weights,
@@ -37,9 +38,6 @@ from babelscope.metrics.base import Metric, find_metric
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
-
-# --- Label-smoothed cross-entropy of a tied output layer, with its gradient, in one pass ---------------------------
-
 
 # Rows of logits computed together: few enough to stay in the processor's cache, or to leave room in a GPU's memory.
 _ROWS = {"cpu": 512, "cuda": 4096}
@@ -130,8 +128,8 @@ class Muon(torch.optim.Optimizer):
     matrix after the other, which is slow on a processor.
     """
 
-    def __init__(self, weights: Iterable[Tensor], *, momentum: float = 0.95) -> None:
-        super().__init__(weights, {"lr": 0.0, "momentum": momentum})
+    def __init__(self, weights: Iterable[Tensor]) -> None:
+        super().__init__(weights, {"lr": 0.0, "momentum": 0.95})
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]
@@ -260,8 +258,6 @@ def translate_corpus(network: Any, pieces: Pieces, corpus: Corpus, beam: int) ->
 
 def open_network(network: Any, pieces: Pieces) -> OpenModel:
     """A network in training as a model to search in; its weights are not copied."""
-    from babelscope.lab.training.networks import POSITIONS
-
     target = pieces.target_side
     vocabulary = Vocabulary(target.size, (target.pad,), EOS, (target.pad,), POSITIONS, POSITIONS)
     if isinstance(network, PlainNetwork):
@@ -271,9 +267,6 @@ def open_network(network: Any, pieces: Pieces) -> OpenModel:
     from babelscope.decoding.generic import open_transformer
 
     return open_transformer(network, vocabulary)
-
-
-# --- Where training computes: the processor or a GPU, and the state of its random numbers --------------------------
 
 
 def find_device(name: str) -> torch.device:
@@ -315,9 +308,8 @@ def training_numerics(threads: int, device: torch.device | None = None) -> Itera
     torch.set_num_threads(threads or before)
     torch.set_flush_denormal(True)  # Adam's averages of unused rows decay into denormals, which are slow
     if gpu:
-        os.environ.setdefault(
-            "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
-        )  # else matrix products are not deterministic
+        # Else matrix products are not deterministic.
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
         torch.use_deterministic_algorithms(True, warn_only=True)
     try:
         with torch.random.fork_rng(devices=[device] if gpu else []):
@@ -327,9 +319,6 @@ def training_numerics(threads: int, device: torch.device | None = None) -> Itera
             torch.use_deterministic_algorithms(deterministic)
         torch.set_flush_denormal(False)
         torch.set_num_threads(before)
-
-
-# --- The state of a training run, and the training loop ------------------------------------------------------------
 
 
 # The attributes in a checkpoint, besides network, optimizer, random state and the weights that are kept.

@@ -23,9 +23,6 @@ from babelscope.util.digests import digest_files
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
-# --- Recurrent and convolutional encoder-decoders, small and plain -------------------------------------------------
-
-
 PLAIN = "network.json"
 """The configuration in the folder of a plain network; the weights are in model.safetensors."""
 _MOST_PIECES = 10_000_000
@@ -260,9 +257,6 @@ def save_plain(network: PlainNetwork, weights: dict[str, Tensor], folder: Path) 
     (folder / "model.safetensors").write_bytes(save(weights, metadata={"format": "pt"}))
     told: dict[str, Any] = dataclasses.asdict(network.config)
     write_json(folder / PLAIN, {**told, "vocabularies": list(network.config.vocabularies)})
-
-
-# --- Creates, saves and packs networks: Transformers of four families of transformers ------------------------------
 
 
 POSITIONS = 512

@@ -33,9 +33,6 @@ from babelscope.util.seeds import stream
 from babelscope.util.text import bounded_lines, open_at, parallel_rows, text_fault
 from babelscope.util.version import __version__
 
-# --- Words of text in any script, for lengths and alignments -------------------------------------------------------
-
-
 _PLAIN = re.compile(r"\w+(?:[-'’]\w+)*|[^\w\s]")
 _JOINERS = "\u00ad\u200c\u200d"  # inside words of Persian, Hindi and others
 _ALONE = "".join(SCRIPTS.values())
@@ -50,10 +47,6 @@ def split_words(text: str) -> list[str]:
     return (pattern if unusual.search(text) or _BEYOND.search(text) else _PLAIN).findall(text)
 
 
-def split_characters(text: str) -> list[str]:
-    return [each for each in text if each != " "]
-
-
 @functools.cache
 def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     """What the plain pattern splits wrongly, and the pattern for it.
@@ -64,13 +57,9 @@ def _patterns() -> tuple[re.Pattern[str], re.Pattern[str]]:
     letters = rf"(?:(?![{_ALONE}])[\w{marks}{_JOINERS}])+"
     pattern = re.compile(rf"[{_ALONE}]|{letters}(?:[-'’]{letters})*|[^\w\s]")
     # Of 16 bits alone, for which `re` has a table.
-    near = "".join(each for each in _split_ranges(f"{_ALONE}{marks}") if max(each) <= "\uffff")
+    ranges = re.findall(r".-.|.", f"{_ALONE}{marks}", flags=re.DOTALL)
+    near = "".join(each for each in ranges if max(each) <= "\uffff")
     return re.compile(rf"[{near}{_JOINERS}]"), pattern
-
-
-def _split_ranges(ranges: str) -> list[str]:
-    """The parts of a character class: `a-z`, or single characters."""
-    return re.findall(r".-.|.", ranges, flags=re.DOTALL)
 
 
 def _as_ranges(numbers: Sequence[int]) -> str:
@@ -161,7 +150,7 @@ class Preparation:
         return f"train.{source}", f"train.{target}"
 
     def words(self, text: str) -> list[str]:
-        return split_words(text) if self.unit == "words" else split_characters(text)
+        return split_words(text) if self.unit == "words" else list(text.replace(" ", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,9 +310,6 @@ def _unusable(pair: Pair) -> str:
         if found := find_special_token(text):
             return f"the {side} has the special token {found}"
     return ""
-
-
-# --- Prepares parallel text for training: filters that count and show what they remove, as a stream ----------------
 
 
 COUNTS, REMOVED = "counts.json", "removed.jsonl"

@@ -15,9 +15,6 @@ from babelscope.core.results import Row
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.errors import BabelscopeError
 
-# --- Sizes of models by name, each with the defaults of its training -----------------------------------------------
-
-
 Schedule = Literal["linear", "inverse-sqrt"]
 """After the warm-up the learning rate falls linearly to 0 at the last step, or with 1/sqrt(step)."""
 
@@ -166,9 +163,6 @@ def find_shape(name: str) -> Shape:
         hint = f"; {near}" if near else ""
         raise BabelscopeError(f"there is no shape {name!r}; there are {', '.join(SHAPES)}{hint}")
     return SHAPES[name]
-
-
-# --- The settings of a training run --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -330,8 +324,8 @@ def settings_for(shape: str | Shape, **given: Any) -> TrainingSettings:
     )
 
 
-Train = Callable[[TrainingSettings, Path, float | None], dict[str, Any]]
-"""Trains with some settings in a folder, for so many minutes at the most, and returns the card."""
+Train = Callable[..., dict[str, Any]]
+"""(folder, settings, max_minutes=) -> the card of the model that was trained there."""
 
 
 def train_seeds(
@@ -345,7 +339,7 @@ def train_seeds(
     end = None if max_minutes is None else time.monotonic() + 60 * max_minutes
     for seed in range(settings.seed, settings.seed + count):
         left = None if end is None else max(0.0, end - time.monotonic()) / 60
-        card = train(dataclasses.replace(settings, seed=seed), out / f"seed-{seed}", left)
+        card = train(out / f"seed-{seed}", dataclasses.replace(settings, seed=seed), max_minutes=left)
         if card["stopped_by"] == "time":
             break
         cards[seed] = card
@@ -361,9 +355,8 @@ def seed_rows(cards: Mapping[int, Mapping[str, Any]]) -> list[Row]:
     scores = [card["dev_score"] for card in cards.values() if "dev_score" in card]
     if scores:
         figures[f"dev_{scores[0]['metric']}"] = [score["value"] for score in scores]
-    return [row for name, values in figures.items() for row in _rows(name, values)]
-
-
-def _rows(figure: str, values: Sequence[float]) -> list[Row]:
-    mean, sd = mean_and_sd(values, "seeds")
-    return [Row("mean", mean, {"figure": figure}), Row("sd", sd, {"figure": figure})]
+    return [
+        Row(kind, estimate, {"figure": name})
+        for name, values in figures.items()
+        for kind, estimate in zip(("mean", "sd"), mean_and_sd(values, "seeds"), strict=True)
+    ]

@@ -23,9 +23,6 @@ from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.seeds import stream
 from babelscope.util.text import parse_lines, read_bytes, read_line_bytes, require_equal_counts, shorten
 
-# --- One sentencepiece vocabulary for both languages, or one for each ----------------------------------------------
-
-
 EOS, UNKNOWN = 0, 1
 FILES = ("source.spm", "target.spm", "vocab.json", "tokenizer_config.json")
 TARGET_VOCABULARY = "target_vocab.json"

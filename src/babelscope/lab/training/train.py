@@ -9,7 +9,7 @@ import math
 import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import torch
@@ -45,12 +45,6 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import locked_folder
 from babelscope.util.version import __version__
 
-if TYPE_CHECKING:
-    from babelscope.lab.training.loop import TrainingRun
-
-
-# --- The card of a trained model: configuration, data, figures, and the command that makes it again ----------------
-
 
 def make_card(
     run: TrainingRun,
@@ -63,7 +57,6 @@ def make_card(
     origin: dict[str, Any] | None,
 ) -> dict[str, Any]:
     """The card of a finished run, as JSON."""
-    import torch
     import transformers
 
     settings = run.settings
@@ -172,12 +165,9 @@ def _how_to_open(card: dict[str, Any], folder: Path) -> str:
         asked = f"&prompt={quote(first)}" if first else ""
         spec = f"llm:FOLDER?source={quote(source)}&target={quote(target)}{asked}"
         return f"'{spec}'`, or with AutoModelForCausalLM and AutoTokenizer of transformers"
-    plain = (folder / PLAIN).exists()
-    return (
-        "lab:FOLDER`"
-        if plain
-        else "hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of transformers"
-    )
+    if (folder / PLAIN).exists():
+        return "lab:FOLDER`"
+    return "hf:FOLDER`, or with AutoModelForSeq2SeqLM and AutoTokenizer of transformers"
 
 
 def write_card(card: dict[str, Any], folder: Path) -> None:
@@ -211,9 +201,6 @@ def write_card(card: dict[str, Any], folder: Path) -> None:
         encoding="utf-8",
     )
     write_json(folder / CARD, card)
-
-
-# --- Trains a translation model from scratch on parallel text; resumable, on a laptop ------------------------------
 
 
 def train(

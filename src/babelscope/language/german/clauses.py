@@ -8,9 +8,6 @@ from itertools import pairwise
 from babelscope.language.german.analysis import word_set
 from babelscope.language.german.dictionaries import HanTaTagger, NounList
 
-# --- Corrects tags by capital letters, which mark nouns inside a German sentence -----------------------------------
-
-
 _NOMINALIZED = tuple(word_set("ADJ VVINF VVIZU VVPP VVFIN VMFIN VVIMP PIS PIAT ADV FM XY CARD"))
 _BEFORE_NOUN = ("ART", "ADJA", "PPOSAT", "APPRART", "PIAT", "PDAT", "CARD", "PIS", "PWAT")
 _INDEFINITE = tuple(word_set("ein kein mein dein sein unser euer ihr jede viele einige mehrere"))
@@ -62,9 +59,6 @@ def _hyphenated(word: str) -> bool:
     """Whether the last part of a hyphenated compound has a capital, as in "US-Präsident"."""
     last = word.rsplit("-", 1)[-1]
     return "-" in word and last[:1].isupper() and last[1:].islower()
-
-
-# --- Corrects tags by the structure of German clauses: every clause has a finite verb ------------------------------
 
 
 # Words that open a clause with its finite verb at the end; they may be the second or third word of it.

@@ -12,9 +12,6 @@ from typing import get_args
 from babelscope.language.german import LANGUAGE
 from babelscope.language.german.analysis import Case, Gender, Nominal, Number
 
-# --- Tags and lemmas from HanTa (Wartena 2019), each word form analyzed once ---------------------------------------
-
-
 # Word forms cached: enough for a news test set, and a bound on memory.
 REMEMBERED = 50_000
 # Characters of a word that are analyzed: the time is quadratic in them, and German words are shorter.

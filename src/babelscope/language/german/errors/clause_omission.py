@@ -44,8 +44,10 @@ def variants(sentence: Analyzed, mode: str = "strict") -> list[Variant]:
     text = sentence.text
     if mode == "strict":
         cuts = _strict_boundaries(sentence)
+    elif mode == "clean":
+        cuts = boundaries(text)
     else:
-        cuts = boundaries(text) if mode == "clean" else _all_boundaries(text)
+        cuts = sorted({match.end() for pattern in (_END, _STRAY_END) for match in pattern.finditer(text)})
     omitted = [(cut, len(text)) for cut in cuts] + [(0, cut) for cut in cuts]
     omitted += list(pairwise(cuts))
     found = []
@@ -145,11 +147,6 @@ def boundaries(text: str) -> list[int]:
         if _is_real(text[begin : match.start()], match.group().strip(), text[first : first + 1]):
             found.append(match.end())
     return found
-
-
-def _all_boundaries(text: str) -> list[int]:
-    """Offsets at which a sentence splitter without abbreviations may split."""
-    return sorted({match.end() for pattern in (_END, _STRAY_END) for match in pattern.finditer(text)})
 
 
 def _is_real(word: str, mark: str, first: str) -> bool:

@@ -28,7 +28,7 @@ def variants(sentence: Analyzed, mode: str = "strict") -> list[Variant]:
         if (
             form not in DEFINITE
             or token.tag not in ("ART", "PDS", "PRELS")
-            or not _is_written_plainly(token.text)
+            or not (token.text.islower() or token.text.istitle())
         ):
             continue
         if token.tag != "ART" and not _before_noun(sentence, place):
@@ -111,10 +111,6 @@ def _may_be_relative(sentence: Analyzed, place: int) -> bool:
     clause = list(itertools.takewhile(lambda token: token.tag not in ("$,", "$."), rest))
     finite = [token for token in clause if token.tag.endswith("FIN")]
     return not finite or finite[0] in clause[-2:]
-
-
-def _is_written_plainly(word: str) -> bool:
-    return word.islower() or word.istitle()
 
 
 def article_readings(sentence: Analyzed, place: int) -> frozenset[Nominal]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from babelscope.language.base import ErrorType, Overlap, Token, Variant, replace_word
+from babelscope.language.base import ErrorType, Overlap, Variant, replace_word
 from babelscope.language.german.analysis import Analyzed, word_set
 
 _SIGNS = frozenset("%€$£")
@@ -25,7 +25,8 @@ def variants(sentence: Analyzed, mode: str = "strict") -> list[Variant]:
             and token.text != "Ding"
             and (mode != "strict" or _is_common(sentence, place))
         )
-        or _is_sign(sentence, token)
+        # A sign that is read as a noun and written as a word: "5 %", but not "5%".
+        or (token.text in _SIGNS and sentence.text[: token.start].endswith(" "))
     ]
 
 
@@ -40,11 +41,6 @@ def _is_common(sentence: Analyzed, place: int) -> bool:
         return True
     determined = before is not None and before.tag.startswith(_DETERMINERS)
     return determined and (common or (not name and bool(nouns.listed(word))))
-
-
-def _is_sign(sentence: Analyzed, token: Token) -> bool:
-    """Whether a sign is read as a noun and written as a word: "5 %", but not "5%"."""
-    return token.text in _SIGNS and sentence.text[: token.start].endswith(" ")
 
 
 def detect(source: str, translation: Analyzed) -> bool:

@@ -10,9 +10,9 @@ from babelscope.language.german.errors.polarity_affix_ins import NEGATABLE
 from babelscope.language.german.errors.shared import (
     NEGATION_DELETED,
     clause_around,
+    lost_negation,
     source_has_affix,
     source_negates,
-    translation_is_positive,
 )
 
 _WORDS = ("ADJ", "ADV", "NN", "VVPP", "VAPP", "PIS", "APPR", "KOU", "PTKVZ", "PROAV")
@@ -113,17 +113,12 @@ def _is_adjective(form: str, sentence: Analyzed) -> bool:
     return False
 
 
-def detect(source: str, translation: Analyzed) -> bool:
-    """The source has a word negated by an affix, and nothing in the translation negates."""
-    return source_has_affix(source) and translation_is_positive(translation)
-
-
 ERROR = ErrorType(
     "polarity_affix_del",
     "de",
     "The negating prefix un- is left out, so that the word means the opposite.",
     variants,
-    detect,
+    lost_negation(source_has_affix),
     looks_for=source_has_affix,
     modes=("strict", "as-released"),
     reads_source=True,

@@ -7,10 +7,10 @@ from babelscope.language.german.analysis import Analyzed, word_set
 from babelscope.language.german.errors.shared import (
     KEIN_DELETED,
     can_lose_negation,
+    lost_negation,
     noun_place_after,
     source_has_no,
     source_negates,
-    translation_is_positive,
 )
 from babelscope.language.german.morphology import KEIN
 
@@ -70,17 +70,12 @@ def _is_singular(sentence: Analyzed, place: int) -> bool:
     return any(reading.number == "sg" for reading in fitting)
 
 
-def detect(source: str, translation: Analyzed) -> bool:
-    """The source has "no" or "not a", and nothing in the translation negates."""
-    return source_has_no(source) and translation_is_positive(translation)
-
-
 ERROR = ErrorType(
     "polarity_particle_kein_del",
     "de",
     "The negative determiner kein- becomes the indefinite article ein-, so that the phrase is affirmed.",
     variants,
-    detect,
+    lost_negation(source_has_no),
     looks_for=source_has_no,
     modes=("strict", "as-released"),
     reads_source=True,

@@ -9,8 +9,8 @@ from babelscope.language.german.analysis import Analyzed
 from babelscope.language.german.errors.shared import (
     NICHT_DELETED,
     can_lose_negation,
+    lost_negation,
     source_has_particle,
-    translation_is_positive,
 )
 
 _NICHT = re.compile(r"\bnicht\b")
@@ -39,17 +39,12 @@ def _without(text: str, start: int) -> Variant:
     return Variant(joined, "nicht", "", start)
 
 
-def detect(source: str, translation: Analyzed) -> bool:
-    """The source has "not", and nothing in the translation negates."""
-    return source_has_particle(source) and translation_is_positive(translation)
-
-
 ERROR = ErrorType(
     "polarity_particle_nicht_del",
     "de",
     "The negation particle nicht is left out, so that the sentence says the opposite.",
     variants,
-    detect,
+    lost_negation(source_has_particle),
     looks_for=source_has_particle,
     modes=("strict", "as-released"),
     overlap=NICHT_DELETED,

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 
-from babelscope.language.base import Overlap, Token
+from babelscope.language.base import Detector, Overlap, Token
 from babelscope.language.german.analysis import Analyzed, word_set
-
-# --- Noun phrases: finding the noun of a determiner ----------------------------------------------------------------
-
 
 # What may stand between a determiner and its noun.
 _INSIDE = tuple(word_set("ADJA ADJD ADV CARD PIAT PTKA TRUNC VVPP PIDAT PPOSAT PROAV PTKNEG"))
@@ -266,6 +263,11 @@ def translation_is_positive(translation: Analyzed) -> bool:
     return not _TARGET.search(translation.text)
 
 
+def lost_negation(source_has: Callable[[str], bool]) -> Detector:
+    """A detector: the source has such a negation, and nothing in the translation negates."""
+    return lambda source, translation: source_has(source) and translation_is_positive(translation)
+
+
 # --- Keys by which two German translations share a phenomenon (minimal-pairs, section 3.3) -------------------------
 
 
@@ -273,14 +275,6 @@ _DATIVES = frozenset({"dem", "einem", "den"})
 # Marks and conjunctions, which end a clause.
 _ENDS = ("$", "KOU", "KON")
 _NOMINAL = ("NN", "NE", "PPER", "PIS", "PDS", "PRELS")
-
-
-def _by_noun(sentence: Analyzed, place: int, word: str) -> frozenset[str]:
-    return frozenset({f"{word} {_noun(sentence, place).text}"})
-
-
-def _by_noun_lemma(sentence: Analyzed, place: int, word: str) -> frozenset[str]:
-    return frozenset({f"{word} {_noun(sentence, place).lemma}"})
 
 
 def _noun(sentence: Analyzed, place: int) -> Token:
@@ -293,23 +287,6 @@ def _by_preposition(sentence: Analyzed, place: int, word: str) -> frozenset[str]
     before = preposition_before(sentence.tokens, place, strict=False)
     preposition = sentence.tokens[max(0, place - 1) if before is None else before]
     return frozenset({f"{preposition.text.lower()} {case}"})
-
-
-def _by_clause(sentence: Analyzed, place: int, word: str) -> frozenset[str]:
-    return frozenset(f"{word} {each}" for each in _content_words(sentence, place))
-
-
-def _by_subject(sentence: Analyzed, place: int, word: str) -> frozenset[str]:
-    return frozenset(f"{word} {each}" for each in _subjects(sentence, place))
-
-
-def _without_ending(word: str) -> str:
-    """kein- and ein- without their endings, which do not matter for polarity."""
-    return re.sub(r"^(k?ein)e[nmrs]?$", r"\1", word.lower())
-
-
-def _is_finite(token: Token) -> bool:
-    return token.tag.endswith("FIN")
 
 
 def _negation_is_lost(sentence: Analyzed, reference: Analyzed, place: int) -> bool:
@@ -341,11 +318,20 @@ def _subjects(sentence: Analyzed, place: int) -> Iterator[str]:
             prepositional = False
 
 
-BY_NOUN = Overlap(_by_noun)
-BY_KEIN = Overlap(_by_noun_lemma, plain=_without_ending)
-BY_CLAUSE = Overlap(_by_clause)
+BY_NOUN = Overlap(lambda sentence, place, word: frozenset({f"{word} {_noun(sentence, place).text}"}))
+BY_KEIN = Overlap(
+    lambda sentence, place, word: frozenset({f"{word} {_noun(sentence, place).lemma}"}),
+    # The endings of kein- and ein- do not matter for polarity.
+    plain=lambda word: re.sub(r"^(k?ein)e[nmrs]?$", r"\1", word.lower()),
+)
+BY_CLAUSE = Overlap(
+    lambda sentence, place, word: frozenset(f"{word} {each}" for each in _content_words(sentence, place))
+)
 # Infinitives look like plurals, so the token must be finite.
-BY_SUBJECT = Overlap(_by_subject, can_be_wrong=_is_finite)
+BY_SUBJECT = Overlap(
+    lambda sentence, place, word: frozenset(f"{word} {each}" for each in _subjects(sentence, place)),
+    can_be_wrong=lambda token: token.tag.endswith("FIN"),
+)
 # Only the article is compared: the noun may differ.
 BY_PREPOSITION = Overlap(_by_preposition, n_compared=1)
 NEGATION_DELETED = Overlap(is_lost=_negation_is_lost)
