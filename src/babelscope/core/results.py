@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from babelscope.core.comparison import Group
 
 
-# --- Figures with their intervals, results, and the signature that says what they are results of -------------------
-
-
 Record = dict[str, Any]
 """What a method stores about one item, as JSON values."""
 
@@ -353,7 +350,6 @@ def even_decimals(values: Iterable[float]) -> int:
 
 
 # --- Which fields of a record can be compared between systems: data, so that it can be stored with a run -----------
-
 
 PartLabels = tuple[tuple[str, str], ...]
 """The labels of the items that are compared (category, phenomenon, measure); empty for all items."""

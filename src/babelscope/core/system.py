@@ -99,7 +99,6 @@ def told_counts(notes: Mapping[str, int]) -> dict[str, int]:
 
 # --- The contract of systems: what they can be asked (capabilities), how they answer -------------------------------
 
-
 # Rounding may lift the log-probability of a certain token this far above 0 (nats); more is a bug in the system.
 _ROUNDING = 1e-3
 # A steeper length penalty than any decoder has; length to its power stays a float.

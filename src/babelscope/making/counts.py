@@ -21,7 +21,6 @@ from babelscope.util.text import json_number, read_lines, shorten, stream_lines
 
 # --- Genders of occupations counted in parallel text (conditioning paper, appendices A and C -----------------------
 
-
 WORD = re.compile(r"\w+")
 _LOOKED_AT = 1000  # lines
 
@@ -305,7 +304,6 @@ def with_majorities(items: Iterable[AmbiguousSource], ratios: Mapping[str, float
 
 
 # --- Senses of ambiguous words counted in one's own parallel text (conditioning paper, appendix A) -----------------
-
 
 Lemmatize = Callable[[Sequence[str]], list[list[str]]]
 """Texts -> the lemmas of each."""

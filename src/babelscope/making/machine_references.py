@@ -22,7 +22,6 @@ from babelscope.util.text import shorten
 
 # --- Whether machine translations translate their own sources ------------------------------------------------------
 
-
 COPY = "copy of the source"
 LENGTH = "too short or too long"
 CLOSER = "closer to another human reference"
@@ -174,7 +173,6 @@ def _place(sentence: Analyzed[Any], start: int) -> int:
 
 
 # --- Minimal pairs with machine references: retranslated sources, new variants, validated (minimal-pairs -----------
-
 
 ANSWERS = LABELS["machine-reference"]
 """Answers that a person may give about a queued translation."""

@@ -44,9 +44,6 @@ class LikelihoodSettings(Settings):
     """Score every reference of an item, or its first only."""
 
 
-# --- Likelihood of references under a system: log-probability per token, and perplexity ----------------------------
-
-
 def ask(
     systems: Mapping[str, Scores], items: Sequence[ParallelSentence], settings: LikelihoodSettings, _seed: int
 ) -> list[Record]:

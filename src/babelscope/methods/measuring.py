@@ -104,7 +104,6 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 # --- Words of records and items: the tokenizer of each by setting or language --------------------------------------
 
-
 Side = Literal["source", "target"]
 Scored = TypeVar("Scored")
 
@@ -221,7 +220,6 @@ def language_identity(named: str, metrics: Iterable[str], languages: Iterable[st
 
 
 # --- Translations measured by metrics ------------------------------------------------------------------------------
-
 
 NOTES = ("truncated", "unfinished")
 

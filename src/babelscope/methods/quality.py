@@ -93,9 +93,6 @@ def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: Qu
     warn_of_pooled_languages(items)
 
 
-# --- Quality of translations by metrics: corpus scores of any system, black boxes and files included ---------------
-
-
 def summarize(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
     """One row per metric: the corpus score on the metric's own scale."""
     counts = {**answer_counts(records), "references": sum(len(record["references"]) for record in records)}

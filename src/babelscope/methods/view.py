@@ -50,8 +50,6 @@ from babelscope.methods.measuring import grouped
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.errors import BabelscopeError
 
-# --- What methods' views are made with: how a view is found, findings and charts of rows ---------------------------
-
 
 def find_view(kind: str) -> View | None:
     """How a method is shown; None if it is not installed or says nothing about that."""
@@ -294,7 +292,6 @@ def every_figure(group: Group) -> list[Table]:
 
 
 # --- Figures over a factor of the systems, such as kQRG over width (hypothesis-space paper -------------------------
-
 
 _Figures = Mapping[str, Sequence[Headline]]
 """Column -> what is drawn of it."""

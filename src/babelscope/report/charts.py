@@ -29,7 +29,6 @@ from babelscope.core.page import (
 
 # --- SVG parts of charts: axes, marks, whiskers, legends. The page's style sheet colors them by class -------------
 
-
 WIDTH = 520.0
 """Width of most pictures in SVG units: about a pixel each on a laptop, two thirds of one on a phone."""
 
@@ -221,7 +220,6 @@ def legend(keys: Sequence[Entry], width: float) -> tuple[list[Markup], float]:
 
 
 # --- Draw the charts of a report, each as one SVG ------------------------------------------------------------------
-
 
 Series = Mapping[str, int]
 """System -> its number, which gives its color and shape."""

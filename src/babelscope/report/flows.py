@@ -17,7 +17,6 @@ from babelscope.util.text import parse_json, read_bytes
 
 # --- Draw a Sankey diagram as SVG: ribbons between nodes in columns, as thick as the counts that flow --------------
 
-
 Flow = tuple[str, str, float]
 """From a node, to a node, how many."""
 
@@ -163,7 +162,6 @@ def _text(text: str) -> str:
 
 
 # --- Sankey diagrams of how senses or genders shift from training data to distilled data to student ----------------
-
 
 FILE = "flows.json"
 """In a run folder: what `babelscope patterns flow --flows` writes, rows [from, to, count]."""

@@ -44,7 +44,6 @@ from babelscope.util.version import __version__
 
 # --- Which items a page holds: all, or if they are too many, errors, close decisions and a random sample -----------
 
-
 CAP = 5000
 """Most items of one method in a page."""
 

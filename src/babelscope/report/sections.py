@@ -15,7 +15,6 @@ from babelscope.methods.view import section_of as section_of_view
 
 # --- The view of methods that have none: all figures, and the fields of their records ------------------------------
 
-
 _KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
 _FEW = 3
 """Figures of a cell in a summary."""
@@ -76,7 +75,6 @@ VIEW = View(generic_section, about, answer, headline)
 
 
 # --- Sections of a report: from the method's view, else as the run has stored them ---------------------------------
-
 
 _MOST_WHY = 90
 """Characters of reasons, so that a warning has no more than two lines."""

@@ -42,7 +42,6 @@ from babelscope.util.errors import BabelscopeError, explain_damage
 
 # --- Compares many systems: over seeds, and between evaluators (paper: conditioning) -------------------------------
 
-
 _SEED = re.compile(r"-([0-9]+)$")
 
 
@@ -294,7 +293,6 @@ def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
 
 
 # --- Figures over prompts: systems that differ by their prompt only, and how far their figures lie apart -----------
-
 
 _OF_THE_PROMPT = frozenset({"prompt", "template", "end", "ends", "closing", "score_prompt", "noted"})
 """Settings in a fingerprint that follow from the prompt, a note that the model was not trained with it included."""

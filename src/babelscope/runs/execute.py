@@ -37,7 +37,6 @@ from babelscope.util.progress import progress, working
 
 # --- Splits records by a field of the items: domain, original language, length -------------------------------------
 
-
 LENGTH = "length"
 """The field name for quarters of the items by source length in characters."""
 
@@ -121,7 +120,6 @@ def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 # --- The one way to run a study: ask and judge missing chunks, then summarize; in a folder or in memory ------------
-
 
 _CELL_LABELS = ("method", "system", "tests")
 Methods = Mapping[str, tuple[Method, Settings]]
@@ -363,7 +361,6 @@ def chunk_size(
 
 
 # --- The methods as functions: systems and items in, a result out, no files ----------------------------------------
-
 
 Systems = System | Sequence[System]
 Tests = TestSet | Iterable[Item]

@@ -22,9 +22,6 @@ from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import open_regular
 from babelscope.util.text import json_lines
 
-# --- Reads finished run folders: manifest, rows, records, and the cells that they form -----------------------------
-
-
 _CELL_LABELS = ("method", "system", "tests")
 
 
@@ -237,7 +234,6 @@ def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
 
 
 # --- What people are asked about a finished run: the queue of one of its methods on one of its test sets -----------
-
 
 _WORDS = {"method": "methods", "tests": "test sets", "system": "systems"}
 

@@ -15,7 +15,6 @@ from babelscope.util.text import read_lines, shorten
 
 # --- What is known of systems beside a run: columns of tables, and figures of other runs ---------------------------
 
-
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _DIRECTION = {"better"}
 """Labels of rows that tell nothing apart."""
@@ -182,7 +181,6 @@ def read_column(table: Sequence[Mapping[str, str]], name: str, path: str | Path)
 
 
 # --- Figures of systems regressed on what is known of these (paper: conditioning, table 3) -------------------------
-
 
 Labels = dict[str, str | float]
 

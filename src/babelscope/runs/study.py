@@ -72,9 +72,6 @@ def errors_located(where: str, place: str = "") -> Iterator[None]:
         raise (BabelscopeError(f"{prefix}: {error}") if prefix else error) from error
 
 
-# --- A study: systems x test sets x methods, from a TOML file or Python --------------------------------------------
-
-
 CheckTests = Callable[[Mapping[str, TestSet]], None]
 """Refuses test sets, given by name."""
 _Text = Annotated[str, Field(min_length=1)]

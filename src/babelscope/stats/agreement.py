@@ -26,7 +26,6 @@ from babelscope.util.text import json_number, shorten, whole_number
 
 # --- What annotators say about translations, and how their labels are reduced to two for a comparison --------------
 
-
 Task = Literal["mucow", "winomt", "machine-reference", "challenge", "extraction", "choice"]
 
 # Of the conditioning paper, appendix E.
@@ -150,7 +149,6 @@ def common_samples(annotators: Sequence[Annotator]) -> list[str]:
 
 
 # --- Agreement beyond chance, with intervals for few items: Cohen's kappa, Krippendorff's alpha --------------------
-
 
 # One item more, its labels equally likely in all combinations: a few items without a disagreement, or without a
 # label, do not prove that there is none.

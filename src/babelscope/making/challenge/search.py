@@ -26,7 +26,6 @@ from babelscope.util.text import is_seekable
 
 # --- Counts of sentences and instances of each phenomenon, by distance ---------------------------------------------
 
-
 Lengths = Counter[int]
 """Absolute difference in length between the two sides (0 for one side) -> number of sentences."""
 
@@ -223,7 +222,6 @@ class Sample:
 
 
 # --- Searching a corpus: every sentence pair with the dependencies found in it, and all of them counted ------------
-
 
 SYMMETRIZATION = "grow-diag-final-and"
 

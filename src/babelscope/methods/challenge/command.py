@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # --- The tables of `babelscope challenge`: one per metric, one line per subset and system --------------------------
 
-
 NAMES = {
     "bleu": "BLEU",
     "bleu-lc": "BLEU, case ignored",

@@ -63,7 +63,6 @@ from babelscope.util.seeds import stream
 
 # --- Rows of the challenge method: quality by phenomenon and distance ----------------------------------------------
 
-
 Labels = dict[str, str | int]
 Coefficient = Literal["pearson", "spearman"]
 COEFFICIENTS: tuple[Coefficient, ...] = ("pearson", "spearman")
@@ -471,7 +470,6 @@ def _compare(
 
 
 # --- Quality on challenge sets: phenomena and distances against the whole corpus (Choshen and Abend 2019) ----------
-
 
 DEPENDENCIES = "dependencies"
 _SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar

@@ -29,9 +29,6 @@ from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import AmbiguousSource, choice_of
 from babelscope.util.errors import BabelscopeError, RefusedText
 
-# --- Questions of contrastive conditioning: the system translates, the evaluator scores (section 3.2) --------------
-
-
 # Rounding can lift the log-probability of a certain token this far above 0.
 _ROUNDING = 1e-3
 _TEXT_NAMES = {"source": "source with a cue", "target": "translation"}
@@ -212,7 +209,6 @@ def _cued_sources(item: AmbiguousSource) -> list[str]:
 
 
 # --- Translations whose truth is known -----------------------------------------------------------------------------
-
 
 Side = Literal["for", "against", "neither", ""]
 """Which of two translations has more words of the reference: the one with the right cue (for), the one with the wrong

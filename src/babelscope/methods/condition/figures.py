@@ -69,9 +69,6 @@ class ConditionSettings(Conditioned):
     Settings that are given beside it stay as they are given."""
 
 
-# --- Scores, verdicts, weights and rows of contrastive conditioning (its paper, sections 3.2 to 4.2) ---------------
-
-
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 """Edges of bins of |score - 0.5|, narrow near 0: likelihoods a token differ little (in table 1, .516 is clear)."""
 

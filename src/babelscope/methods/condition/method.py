@@ -52,9 +52,6 @@ if TYPE_CHECKING:
     from babelscope.core.results import Record, Result
 
 
-# --- Contrastive conditioning --------------------------------------------------------------------------------------
-
-
 NO_CUE = "no cue"
 IMPOSSIBLE = "impossible"
 UNDECIDED = "undecided"
@@ -308,7 +305,6 @@ METHOD = Method(
 
 
 # --- `babelscope condition`: which sense translations have ---------------------------------------------------------
-
 
 _INDENT = " " * 4
 

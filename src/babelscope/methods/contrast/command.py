@@ -24,9 +24,6 @@ if TYPE_CHECKING:
     from babelscope.core.results import Result
 
 
-# --- `babelscope contrast`: do systems prefer correct translations to ones with an error? --------------------------
-
-
 PROTOCOLS: Mapping[str, Mapping[str, Any]] = {
     "checked": {},
     "paper": {"score": "mean", "ties": "wrong", "discrepancy": "paper", "beam": 5},
@@ -175,7 +172,6 @@ COMMAND = JudgingCommand(
 
 
 # --- The layout of the paper's table 1: one line per phenomenon and reference kind --------------------------------
-
 
 _MEASURES = {"discrepancy": "discrepancy", "accuracy": "accuracy %", "generated_errors": "generated errors %"}
 _BETWEEN = f"discrepancy: {CAUTION}"

@@ -22,7 +22,6 @@ from babelscope.stats.intervals import Array, clustered_mean, clustered_proporti
 
 # --- What a run says about each error type: forced choice, own translations ----------------------------------------
 
-
 READINGS: Mapping[str, str] = {
     "real": "its own translations have the error, too",
     "beyond": "preferred more often than controls explain, but not seen in its own translations",
@@ -274,7 +273,6 @@ def _pairs(row: Row) -> int:
 
 
 # --- Rows of contrastive evaluation: verdicts, accuracy, discrepancy, expected false positives ---------------------
-
 
 _NOTES = ("truncated", "changed", "unfinished")
 _SOURCES_A_BIN = 25

@@ -163,7 +163,6 @@ def variant_score(record: Record, variant: Mapping[str, Any], how: Scoring) -> f
 
 # --- How far a system's own alternatives are from its 1-best -------------------------------------------------------
 
-
 SECOND, SAMPLE = "second", "sample"
 
 

@@ -25,9 +25,6 @@ from babelscope.util.text import (
     shorten,
 )
 
-# --- How senses or genders shift from data to distilled data to student (conditioning paper, figure 4) -------------
-
-
 STAGES = ("data", "distilled", "student")
 QUERIES: Registry[Callable[[str], dict[str, Forms]]] = Registry(
     "set of queries", "collections.abc:Callable", "babelscope.queries", {}
@@ -167,7 +164,6 @@ def _ratio_row(male: Sequence[float], female: Sequence[float], clusters: Sequenc
 
 
 # --- Flows with the word as a column (conditioning paper, figures 1 and 4) -----------------------------------------
-
 
 MOST_FLOWS = 100_000
 WORD_NODE = "word:"

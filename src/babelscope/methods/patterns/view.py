@@ -14,9 +14,6 @@ from babelscope.methods.command import Given, Tables
 from babelscope.methods.view import complement, error_finding, every_figure, headlines, one
 from babelscope.util.errors import BabelscopeError
 
-# --- The report sections of pattern matching: wrong genders and wrong senses, the worst group first ----------------
-
-
 _SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
 
 

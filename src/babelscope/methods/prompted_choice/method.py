@@ -127,7 +127,6 @@ class ConditionAnswersSettings(Conditioned):
 
 # --- From answers in both orders to verdicts -----------------------------------------------------------------------
 
-
 Choice = Literal["right", "wrong", "first", "second", "none"]
 """Both orders name the right one, or the wrong one; the first or the second, whatever it is; or one names neither."""
 

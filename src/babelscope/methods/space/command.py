@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # --- Hypothesis spaces for reading: the layouts of the paper's tables, who was left out ----------------------------
 
-
 PAPERS_METRIC = "the paper has COMET in its main tables and chrF in table 8"
 _Labels = dict[str, str | int]
 _OUTSIDE = "its own, as the program or file gives it; higher is better"

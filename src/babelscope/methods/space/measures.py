@@ -26,9 +26,6 @@ from babelscope.stats.intervals import Array, cluster_sums, clustered_proportion
 from babelscope.systems.contract import ask_translate
 from babelscope.util.seeds import stream
 
-# --- Beam search by the size of its beam: quality, modes missed, log-probability and length (`beams`) --------------
-
-
 MISSES_MODE = ("misses_mode", "mode_gap")
 """Rows of translations with the system's own length penalty."""
 
@@ -276,7 +273,6 @@ def normalization_rows(cell: SystemRecords) -> Iterator[Row]:
 
 
 # --- How sure a model is, and whether it should be (the hypothesis-space paper's outlook): `confidence` ------------
-
 
 BINS = 20
 _SIMULATED = 200

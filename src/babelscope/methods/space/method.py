@@ -169,7 +169,6 @@ def segment_lines(records: Sequence[Record]) -> Iterator[str]:
 
 # --- Questions about hypothesis spaces: the exact k best, beam search's k best, samples ----------------------------
 
-
 _UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
 """Tokens for unknown words, which tokenizers leave out of texts."""
 _NOT_SEARCHED = TopK((), exact=False, bound=0.0, mass=0.0, expansions=0, minimum=0)

@@ -50,7 +50,6 @@ from babelscope.util.seeds import stream
 
 # --- Pictures of hypothesis spaces: quality, ranking over k, lengths, sizes of the beam ----------------------------
 
-
 _MOST_POINTS = 4000
 """Points of a cloud; larger clouds are subsampled."""
 _FEWEST_TOKENS = 30
@@ -344,7 +343,6 @@ def _subsample(points: Sequence[tuple[float, float]], most: int, rng: Any) -> li
 
 
 # --- The report section of hypothesis spaces: probability against quality ------------------------------------------
-
 
 _DRAWING: Mapping[str, float] = {"temperature": 1.0, "top_p": 1.0, "epsilon": 0.0}
 _MISSED = "missed by beam search"
