@@ -151,25 +151,23 @@ def seeds_table(
 
 def _rows_of_seed_groups(
     group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
-) -> list[Row]:
+) -> Iterator[Row]:
     systems = {name: column.cell.factors for name, column in columns.items()}
     groups = seed_groups(systems, patterns)
     values = {
         title: _values_by_figure({name: columns[name] for name in names}) for title, names in groups.items()
     }
-    rows: list[Row] = []
     for title, names in groups.items():
         own = {name: columns[name] for name in names}
         for labels, found in spread_over(group, own, {**more, "system": title}):
             mean, sd = mean_and_sd(found, "seeds", _scale_of(labels))
-            rows += [Row("mean", mean, labels), Row("sd", sd, labels)]
+            yield from [Row("mean", mean, labels), Row("sd", sd, labels)]
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
             labels = _labels(group, figure, {**more, "system": one, "against": other})
             if told := _caution(group, figure[0]):
                 labels["note"] = told
-            rows.append(_difference(values[one][figure], values[other][figure], systems, labels))
-    return rows
+            yield _difference(values[one][figure], values[other][figure], systems, labels)
 
 
 def _scale_of(labels: Labels) -> tuple[float, float]:

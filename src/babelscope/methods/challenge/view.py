@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Column, Group
 from babelscope.core.page import (
     FEWEST,
     About,
@@ -74,24 +74,20 @@ def verdict_headline(rows: Sequence[Row]) -> list[Headline]:
     ]
 
 
-def verdict_findings(group: Group) -> list[Finding]:
+def verdict_findings(group: Group) -> Iterator[Finding]:
     """For each system, the share of dependencies that were lost, in the worst phenomenon where there are several."""
-    found = []
     for column in group.columns:
         for name, which, row in _shown(column.cell.rows)[:1]:
             if row.estimate.n:
                 query = {"system": column.name, "tests": group.tests, "verdict": "lost"}
-                found.append(
-                    error_finding(
-                        column.name,
-                        f"Dependencies lost in translation, {which}of those that could be decided on",
-                        complement(row.estimate),
-                        "dependencies",
-                        query={**query, "group": name} if name else query,
-                        more=f"{row.counts['undecided']} more are undecided",
-                    )
+                yield error_finding(
+                    column.name,
+                    f"Dependencies lost in translation, {which}of those that could be decided on",
+                    complement(row.estimate),
+                    "dependencies",
+                    query={**query, "group": name} if name else query,
+                    more=f"{row.counts['undecided']} more are undecided",
                 )
-    return found
 
 
 def verdict_pivot(group: Group) -> list[Table]:
@@ -201,12 +197,11 @@ def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int
     return row.estimate if row else None
 
 
-def findings(group: Group) -> list[Finding]:
+def findings(group: Group) -> Iterator[Finding]:
     metric = _metric(group)
     known = group.columns[0].cell.comparable
     lower = any(each.measure == metric and not each.higher_is_better for each in known)
     than = "better or worse than" if lower else "above or below"
-    found = []
     needed = _verdict_from(group)
     for column in group.columns:
         rows = column.cell.rows
@@ -222,22 +217,19 @@ def findings(group: Group) -> list[Finding]:
         if not parts:
             continue
         kind, distance, away = min(parts, key=lambda part: part[2].high)
-        found.append(
-            Finding(
-                column.name,
-                f"Worst of {len(parts)} sets of sentences, {label(kind[0])}"
-                f"{f', {distance} or more {unit_of(kind[0])}' if distance else ''}: points {than} "
-                f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
-                away,
-                "sentences",
-                "some" if away.high < 0 else "none",
-                query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
-                share=False,
-                tag="" if away.high < 0 else "Not shown",
-                more="the interval is for all sets at once" if len(parts) > 1 else "",
-            )
+        yield Finding(
+            column.name,
+            f"Worst of {len(parts)} sets of sentences, {label(kind[0])}"
+            f"{f', {distance} or more {unit_of(kind[0])}' if distance else ''}: points {than} "
+            f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
+            away,
+            "sentences",
+            "some" if away.high < 0 else "none",
+            query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
+            share=False,
+            tag="" if away.high < 0 else "Not shown",
+            more="the interval is for all sets at once" if len(parts) > 1 else "",
         )
-    return found
 
 
 def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
@@ -274,50 +266,48 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     return [*scores, *verdict_headline(rows)]
 
 
-def caveats(group: Group) -> list[Caveat]:
-    found = mismatch_caveats(group, lambda record: record.get("translation"))
+def caveats(group: Group) -> Iterator[Caveat]:
+    yield from mismatch_caveats(group, lambda record: record.get("translation"))
     metric = _metric(group)
     for column in group.columns:
-        found += [Caveat(column.name, text) for text in _too_small(group, column.cell.rows, metric)]
+        yield from _too_small(group, column, metric)
         alone = {
             (str(row.labels["phenomenon"]), str(row.labels["side"]))
             for row in column.cell.rows
             if row.name == "control_mean" and not row.estimate.n
         }
         if alone:
-            found.append(
-                Caveat(
-                    column.name,
-                    f"phenomena without length-matched controls, for want of other sentences as long: {len(alone)} "
-                    "(--controls all).",
-                )
+            yield Caveat(
+                column.name,
+                f"phenomena without length-matched controls, for want of other sentences as long: {len(alone)} "
+                "(--controls all).",
             )
-        found += noted_of(
+        yield from noted_of(
             column.name,
             column.cell.rows,
             {"empty": "have an empty translation", "unfinished": "have a translation that was not finished"},
         )
-    return found
 
 
-def _too_small(group: Group, rows: Sequence[Row], metric: str) -> list[str]:
-    """What is said of sets below the size that a verdict needs."""
+def _too_small(group: Group, column: Column, metric: str) -> Iterator[Caveat]:
+    """How many sets are below the size that a verdict needs."""
     needed = _verdict_from(group)
     sizes = {
         _part_name(kind, distance): scores[distance].estimate.n
         for kind in _kinds(group)
-        if (scores := _scores_by_distance(rows, metric, kind))
+        if (scores := _scores_by_distance(column.cell.rows, metric, kind))
         for distance in _distinct_distances(scores)
     }
     small = {name: n for name, n in sizes.items() if n < needed}
     if not small:
-        return []
+        return
     largest = max(small, key=lambda name: small[name])
     which = f"All {len(sizes)} sets" if len(small) == len(sizes) else f"{len(small)} of {len(sizes)} sets"
-    return [
+    yield Caveat(
+        column.name,
         f"{which} {'has' if len(small) == 1 else 'have'} fewer than the {needed} sentences that a verdict needs "
-        f"(--verdict-from), the largest {small[largest]:,}."
-    ]
+        f"(--verdict-from), the largest {small[largest]:,}.",
+    )
 
 
 def pictures(group: Group) -> list[Picture]:
@@ -467,7 +457,7 @@ def section(group: Group) -> Section:
         group="phenomenon",
         order=40,
         findings=[*findings(group), *verdict_findings(group)],
-        caveats=caveats(group),
+        caveats=[*caveats(group)],
         pictures=pictures(group),
         tables=[*tables(group), *verdict_pivot(group)],
         names=names(group),

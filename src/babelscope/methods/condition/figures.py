@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -256,11 +256,10 @@ def undecided_rows(records: Sequence[Record]) -> list[Row]:
     return rows
 
 
-def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
+def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> Iterator[Row]:
     """A histogram of |score - 0.5|: the share of items in each bin, and what verdicts these have."""
     judged = [record for record in records if not record["skipped"]]
     confidences = [abs(record["score"] - 0.5) for record in judged]
-    rows = []
     for number, (low, high) in enumerate(itertools.pairwise(CONFIDENCE_EDGES)):
         last = number == len(CONFIDENCE_EDGES) - 2
         inside = [low <= each < high or (last and each == high) for each in confidences]
@@ -274,8 +273,7 @@ def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> list[
         share = clustered_proportion(
             [float(here) for here in inside], [record["source"] for record in judged]
         )
-        rows.append(Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts))
-    return rows
+        yield Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts)
 
 
 def least_certain(records: Sequence[Record], n: int) -> list[Record]:
@@ -331,18 +329,16 @@ def class_rows(records: Sequence[Record]) -> list[Row]:
     return rows
 
 
-def _confusion(known: Sequence[tuple[Record, str]], labels: Mapping[str, str]) -> list[Row]:
+def _confusion(known: Sequence[tuple[Record, str]], labels: Mapping[str, str]) -> Iterator[Row]:
     """Of the items of each class, the share translated as each."""
     names = sorted({record["gold"] for record, _ in known} | {name for _, name in known})
-    rows = []
     for gold in sorted({record["gold"] for record, _ in known}):
         own = [(record["source"], name) for record, name in known if record["gold"] == gold]
         for name in names:
             held = [float(each == name) for _, each in own]
             share = clustered_proportion(held, [source for source, _ in own])
             told = {**labels, "category": gold, "as": name}
-            rows.append(Row("translated as", share, told, {"count": int(sum(held))}))
-    return rows
+            yield Row("translated as", share, told, {"count": int(sum(held))})
 
 
 def lost_in(group: Group, system: str, kept_by: Iterable[str]) -> list[Mapping[str, Record]]:

@@ -420,7 +420,7 @@ def _is_infinite(scores: Mapping[str, Any]) -> bool:
     return bool(scores["contrastive"]) and None in known
 
 
-def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
+def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> Iterator[Row]:
     """`expected_false_positives`, as the controls predict them, and `excess_errors`, the error rate beyond them.
 
     The model: every error on a control is a false positive, and a plausible pair is exposed to false
@@ -446,7 +446,6 @@ def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequ
             )
             for kind in kinds
         ]
-    rows = []
     for controlled, groups, binned in families:
         # One sentence says nothing about others.
         exposed = {key: some for key, some in groups.items() if len(set(sources(some))) > 1}
@@ -462,9 +461,8 @@ def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequ
                 "expected": round(expected.value * len(some)),
                 "controls": len(controlled),
             }
-            rows.append(Row("expected_false_positives", expected, labels, counts))
-            rows.append(Row("excess_errors", excess, labels, counts))
-    return rows
+            yield Row("expected_false_positives", expected, labels, counts)
+            yield Row("excess_errors", excess, labels, counts)
 
 
 def _bin_edges(controls: Sequence[Record]) -> Array:

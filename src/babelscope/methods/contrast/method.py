@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, Literal
@@ -211,9 +211,8 @@ def ask_spread(
     return {place: {"spread": each} for place, each in found.items() if each}
 
 
-def spread_rows(records: Sequence[Record], settings: ContrastSettings) -> list[Row]:
+def spread_rows(records: Sequence[Record], settings: ContrastSettings) -> Iterator[Row]:
     """`spread`: mean of score(1-best) - score(alternative), for the second-best translation and for a sample."""
-    rows = []
     for kind in (SECOND, SAMPLE):
         known, distances = [], []
         for record in records:
@@ -225,15 +224,14 @@ def spread_rows(records: Sequence[Record], settings: ContrastSettings) -> list[R
                 known.append(record)
                 distances.append(best - its)
         if known:
-            rows.append(Row("spread", clustered_mean(distances, sources(known)), {"of": kind}))
-    return rows
+            yield Row("spread", clustered_mean(distances, sources(known)), {"of": kind})
 
 
 CAUTION = "not comparable between models (section 3.2): compare test sets under one model, not models"
 """What must be said where the discrepancies of several systems stand beside each other."""
 
 
-def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+def discrepancy_caveats(system: str, rows: Sequence[Row]) -> Iterator[Caveat]:
     """How far the pairs are from the system's output, measured by its own alternatives."""
     second, drawn = (one(rows, "spread", of=kind) for kind in (SECOND, SAMPLE))
     whole = [row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels]
@@ -245,7 +243,6 @@ def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
         if row.name == "discrepancy" and "reference" in row.labels
     }
     machine = next((row for row in distances if row.labels.get("reference") == "machine"), None)
-    found = []
     for row in distances:
         kind = row.labels.get("reference") or ", ".join(kinds)
         nearer = [
@@ -260,21 +257,16 @@ def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
         if not nearer:
             continue
         beyond = ", ".join(words for words, _ in nearer)
-        found.append(
-            Caveat(
-                system,
-                f"pairs with {kind} references are farther from its translation than {beyond}: errors there say "
-                "little.",
-            )
+        yield Caveat(
+            system,
+            f"pairs with {kind} references are farther from its translation than {beyond}: errors there say "
+            "little.",
         )
     if not any(row.name == "discrepancy" for row in rows):
-        found.append(
-            Caveat(
-                system,
-                "how far the pairs are from its own translations is not known: it may never make such errors.",
-            )
+        yield Caveat(
+            system,
+            "how far the pairs are from its own translations is not known: it may never make such errors.",
         )
-    return found
 
 
 # --- Forced choice between a correct translation and variants with an error (paper: minimal-pairs) -----------------
@@ -486,17 +478,15 @@ def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direct
         )
 
 
-def output_error_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
+def output_error_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> Iterator[Row]:
     """`forced_errors` and `generated_errors` for each phenomenon and reference kind."""
     known = [record for record in records if "detected" in record]
     generated = generated_error_rows(known, controls=controls)
-    rows = []
     for members, row in zip(by_phenomenon(known).values(), generated, strict=True):
         wrong = [1.0 - worth for worth in tie_credits(members, ties)]
         forced = clustered_proportion(wrong, sources(members))
         labels = {name: value for name, value in row.labels.items() if name != "note"}
-        rows += [Row("forced_errors", forced, labels), row]
-    return rows
+        yield from [Row("forced_errors", forced, labels), row]
 
 
 _Labels = dict[str, str | int]

@@ -90,18 +90,17 @@ def detect_in_pairs(records: Sequence[Record]) -> list[Record]:
     return found
 
 
-def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: str) -> list[Record]:
+def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: str) -> Iterator[Record]:
     """Run the detectors `names` of the language `code` on each record with `references` and `best`.
 
     The fields are those of pairs by error type, for every detector that applies to the source. What a detector
     finds is measured on variants of the references with the error put in, one per reference (`variants`).
     """
     reader = _Reader()
-    found: list[Record] = []
     for record in records:
         source, text, references = record["source"], record["best"]["text"], record["references"]
         if (target_language(record) or code) != code:
-            found.append({})
+            yield {}
             continue
         applicable = [name for name in names if can_detect(name, source)]
         others = _other_languages(code, text, references)
@@ -121,10 +120,7 @@ def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: st
         }
         if others:
             detected["other_language"] = others
-        found.append(
-            {"detected": detected, "variants": {name: some for name, some in variants.items() if some}}
-        )
-    return found
+        yield {"detected": detected, "variants": {name: some for name, some in variants.items() if some}}
 
 
 def target_language(record: Mapping[str, Any]) -> str:

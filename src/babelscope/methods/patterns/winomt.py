@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -301,14 +301,12 @@ def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
     return rows
 
 
-def _by_gender(table: Array, rounding: Rounding) -> list[Row]:
+def _by_gender(table: Array, rounding: Rounding) -> Iterator[Row]:
     confusion = table.sum(axis=2)
-    rows = []
     for number, gender in enumerate(GENDERS[:2]):
         right, predicted = int(confusion[number, number]), int(confusion[:, number].sum())
         estimate = _proportion(right, predicted, rounding)
-        rows.append(Row("precision", estimate, {"category": gender}, {"correct": right}))
-    return rows
+        yield Row("precision", estimate, {"category": gender}, {"correct": right})
 
 
 def _f1_and_deltas(table: Array, stereotypes: Set[str], rounding: Rounding) -> list[Row]:
@@ -353,14 +351,12 @@ def _share(part: float, whole: float, rounding: Rounding) -> float:
     return quotient if rounding == "exact" else float(np.round(quotient, _DECIMALS))
 
 
-def _ratios(table: Array) -> list[Row]:
+def _ratios(table: Array) -> Iterator[Row]:
     """M:F, male for each female translation (Saunders and Byrne 2020)."""
-    rows = []
     for name, golds in (("all", slice(None)), (WITHOUT_NEUTRAL, slice(2))):
         male, female = (int(table[golds, number].sum()) for number in (0, 1))
         counts = {"male": male, "female": female}
-        rows.append(Row("male_to_female", odds(proportion(male, male + female)), {"category": name}, counts))
-    return rows
+        yield Row("male_to_female", odds(proportion(male, male + female)), {"category": name}, counts)
 
 
 def _confusion(table: Array) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.comparison import Group
@@ -59,8 +59,7 @@ _NEITHER = {
 }
 
 
-def _findings(group: Group, claim: str, of: str) -> list[Finding]:
-    found = []
+def _findings(group: Group, claim: str, of: str) -> Iterator[Finding]:
     for column in group.columns:
         query = {"system": column.name, "tests": group.tests}
         accuracy, passed = one(column.cell.rows, "answer_accuracy_decided"), _passed(column.cell.rows)
@@ -73,16 +72,13 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
             more += ["it is not known if the evaluator can judge this"] if passed == "unknown" else []
             wrong = {**query, "verdict": "wrong", **({"group": which} if which else {})}
             said = f"{claim} (the worst: {which})" if which else claim
-            found.append(
-                error_finding(column.name, said, errors, f"decided {of}", query=wrong, more="; ".join(more))
-            )
+            yield error_finding(column.name, said, errors, f"decided {of}", query=wrong, more="; ".join(more))
         bias = one(column.cell.rows, "position_bias")
         if bias and _is_biased(bias.estimate):
             which = "first" if bias.estimate.value > 0 else "second"
             said = f"Position bias of its answers (1 at most): it favors the {which} of two, whatever it is"
             tone: Tone = "some" if bias.estimate.n >= FEWEST else "note"
-            found.append(Finding(column.name, said, bias.estimate, "choices", tone, query=query, share=False))
-    return found
+            yield Finding(column.name, said, bias.estimate, "choices", tone, query=query, share=False)
 
 
 def _worst(rows: Sequence[Row], figure: str) -> tuple[Row | None, str]:
@@ -166,7 +162,7 @@ def _section(
         reading=_READING,
         group=label,
         order=order,
-        findings=_findings(group, claim, of),
+        findings=[*_findings(group, claim, of)],
         caveats=_caveats(group),
         pictures=_pictures(group, title),
         tables=[

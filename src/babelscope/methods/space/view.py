@@ -201,7 +201,7 @@ def _lengths(group: Group) -> list[Picture]:
     return found
 
 
-def _sweep(group: Group) -> list[Picture]:
+def _sweep(group: Group) -> Iterator[Picture]:
     """Quality, search errors, log-probability and length over the size of the beam."""
     charts = {
         "beam_quality": (
@@ -217,7 +217,6 @@ def _sweep(group: Group) -> list[Picture]:
         "beam_logprob": ("Log-probability over the size of the beam", "nats per sentence", "plain"),
         "beam_length_ratio": ("Length ratio over the size of the beam", "length ratio", "plain"),
     }
-    found = []
     for name, (title, label, unit) in charts.items():
         curves = []
         for column in group.columns:
@@ -226,15 +225,11 @@ def _sweep(group: Group) -> list[Picture]:
             curves += [Curve(column.name, column.name, own)] if own else []
         if curves:
             chart = Lines(curves, "size of the beam", label, cast(Unit, unit))
-            found.append(
-                Picture(title, chart, "Translations of the same sentences by each size of the beam.")
-            )
-    return found
+            yield Picture(title, chart, "Translations of the same sentences by each size of the beam.")
 
 
-def _entropy(group: Group) -> list[Picture]:
+def _entropy(group: Group) -> Iterator[Picture]:
     """Entropy a token and a translation, each on an axis of its own."""
-    found = []
     for of in ("token", "translation"):
         bars = [
             bar(column.name, f"nats a {of}", row.estimate, "plain")
@@ -243,17 +238,14 @@ def _entropy(group: Group) -> list[Picture]:
             if row.name == "entropy" and row.labels["of"] == of and row.estimate.n
         ]
         if bars:
-            found.append(
-                Picture(
-                    f"How undecided the model is, a {of}",
-                    Forest([("entropy", bars)], f"entropy, nats a {of}", keys(group), "plain", zero=0.0),
-                    "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
-                )
+            yield Picture(
+                f"How undecided the model is, a {of}",
+                Forest([("entropy", bars)], f"entropy, nats a {of}", keys(group), "plain", zero=0.0),
+                "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
             )
-    return found
 
 
-def _calibration(group: Group) -> list[Picture]:
+def _calibration(group: Group) -> Iterator[Picture]:
     """Accuracy of tokens over the model's confidence in them, and mass over k."""
     curves: list[Curve] = []
     mass: list[Curve] = []
@@ -274,28 +266,23 @@ def _calibration(group: Group) -> list[Picture]:
             curves.append(Curve(column.name, f"{column.name}, its confidence", stated, dashed=True))
         together = [(float(row.labels["k"]), point(row.estimate)) for row in rows if row.name == "top_mass"]
         mass += [Curve(column.name, column.name, together)] if len(together) > 1 else []
-    found = []
     if curves:
         chart = Lines(curves, "probability of the token, from", "tokens that are right", "percent")
-        found.append(
-            Picture(
-                "Is the model as often right as it is sure?",
-                chart,
-                "Tokens of beam search’s translations, by the probability that the model gave them; right are those "
-                "that the reference has in their place. Below its dashed line a model is too sure of itself. Bins of "
-                f"fewer than {_FEWEST_TOKENS} tokens are left out.",
-            )
+        yield Picture(
+            "Is the model as often right as it is sure?",
+            chart,
+            "Tokens of beam search’s translations, by the probability that the model gave them; right are those "
+            "that the reference has in their place. Below its dashed line a model is too sure of itself. Bins of "
+            f"fewer than {_FEWEST_TOKENS} tokens are left out.",
         )
     if mass:
         chart = Lines(mass, "k", "probability of the k most probable translations", "percent")
         reading = "All k together, the mean over sentences. The rest lies in translations beyond them."
-        found.append(Picture("How much probability the most probable translations have", chart, reading))
-    return found
+        yield Picture("How much probability the most probable translations have", chart, reading)
 
 
-def _clouds(group: Group) -> list[Picture]:
+def _clouds(group: Group) -> Iterator[Picture]:
     """Log-probability against quality, a picture a region."""
-    found = []
     for region, what in (("top", "the k most probable translations"), ("samples", "samples")):
         dots = []
         for column in group.columns:
@@ -317,15 +304,12 @@ def _clouds(group: Group) -> list[Picture]:
             f"quality ({quality_name(group)})",
             min(ordered[len(ordered) // 50], -1e-3),
         )
-        found.append(
-            Picture(
-                f"Log-probability against quality: {what}",
-                chart,
-                "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
-                "probability knew quality, the lines would rise to the right. The least probable 2 % are left out.",
-            )
+        yield Picture(
+            f"Log-probability against quality: {what}",
+            chart,
+            "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
+            "probability knew quality, the lines would rise to the right. The least probable 2 % are left out.",
         )
-    return found
 
 
 def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, float]]:
@@ -357,49 +341,41 @@ _MEASURES = {
 }
 
 
-def findings(group: Group) -> list[Finding]:
-    found = []
+def findings(group: Group) -> Iterator[Finding]:
     for column in group.columns:
         rows = rows_of(column)
         query = {"system": column.name, "tests": group.tests}
         empty = one(rows, "empty_mode", view="tokens")
         if empty and empty.estimate.n:
-            found.append(
-                error_finding(
-                    column.name,
-                    "Sentences whose most probable translation is empty",
-                    empty.estimate,
-                    "sentences",
-                    query={**query, "verdict": "empty"},
-                )
+            yield error_finding(
+                column.name,
+                "Sentences whose most probable translation is empty",
+                empty.estimate,
+                "sentences",
+                query={**query, "verdict": "empty"},
             )
         ranked = _largest(rows, "krg_above_random", "top")
         if ranked and ranked.estimate.n and ranked.estimate.low <= 0:
-            found.append(
-                Finding(
-                    column.name,
-                    "What its ranking of its own best translations gains over a random order, not shown to be "
-                    "above 0 (at most 0.4)",
-                    ranked.estimate,
-                    "sentences",
-                    "some",
-                    query=query,
-                    share=False,
-                )
+            yield Finding(
+                column.name,
+                "What its ranking of its own best translations gains over a random order, not shown to be "
+                "above 0 (at most 0.4)",
+                ranked.estimate,
+                "sentences",
+                "some",
+                query=query,
+                share=False,
             )
         missed = one(rows, "search_error", decoding="beam")
         if missed and missed.estimate.n:
-            found.append(
-                Finding(
-                    column.name,
-                    "Sentences whose most probable translation beam search without length penalty misses",
-                    missed.estimate,
-                    "sentences",
-                    "note",
-                    query={**query, "verdict": _MISSED},
-                )
+            yield Finding(
+                column.name,
+                "Sentences whose most probable translation beam search without length penalty misses",
+                missed.estimate,
+                "sentences",
+                "note",
+                query={**query, "verdict": _MISSED},
             )
-    return found
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
@@ -638,7 +614,7 @@ def section(group: Group) -> Section:
         reading=_READING,
         measure="kRG of the most probable translations",
         order=30,
-        findings=findings(group),
+        findings=[*findings(group)],
         caveats=caveats(group),
         pictures=pictures(group),
         tables=tables(group),
