@@ -78,12 +78,6 @@ def tables(rows: Sequence[Row]) -> list[Table]:
     return [*parts, *verdict_table(rows, shown)]
 
 
-def annotators_table(rows: Sequence[Row], said: Sequence[Row]) -> Table:
-    """What annotators say, with systems named as in the tables of `rows`."""
-    shown = short_names(rows)
-    return of_rows("What annotators say", [_without_constant_labels(row, shown) for row in said])
-
-
 def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str], *, several: bool) -> Table:
     """One line a subset and system: score, difference from all sentences, and length-matched control."""
     scores = {(subset_key(row), str(row.labels["system"])): row for row in rows if row.name == metric}
@@ -303,8 +297,9 @@ def _answered(result: Result, given: Given) -> list[Row]:
 
 def _said(result: Result, given: Given) -> str:
     """What annotators say, if their answers are given."""
-    rows = _answered(result, given)
-    return as_text(annotators_table(result.rows, rows), terminal_width()) if rows else ""
+    shown = short_names(result.rows)  # systems are named as in the tables
+    rows = [_without_constant_labels(row, shown) for row in _answered(result, given)]
+    return as_text(of_rows("What annotators say", rows), terminal_width()) if rows else ""
 
 
 def _printed(result: Result, given: Given) -> str:

@@ -24,7 +24,7 @@ from babelscope.core.page import (
     View,
     point,
 )
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table, of_rows
 from babelscope.language.ud_rules import RULES, shipped_rules
 from babelscope.making.challenge.reordering import LABELS, UNITS
@@ -62,18 +62,6 @@ def _shown(rows: Sequence[Row]) -> list[tuple[str, str, Row]]:
     return [(name, f"worst of {len(parts)} phenomena, {plain_words(name)}, ", worst), *found]
 
 
-def verdict_headline(rows: Sequence[Row]) -> list[Headline]:
-    """The share of dependencies that were kept, of those decided on; none if nothing was judged."""
-    return [
-        Headline(
-            f"Dependencies kept, {which}of those decided on ({row.counts['undecided']} undecided)",
-            row,
-            "percent",
-        )
-        for _, which, row in _shown(rows)
-    ]
-
-
 def verdict_findings(group: Group) -> Iterator[Finding]:
     """For each system, the share of dependencies that were lost, in the worst phenomenon where there are several."""
     for column in group.columns:
@@ -88,12 +76,6 @@ def verdict_findings(group: Group) -> Iterator[Finding]:
                     query={**query, "group": name} if name else query,
                     more=f"{row.counts['undecided']} more are undecided",
                 )
-
-
-def verdict_pivot(group: Group) -> list[Table]:
-    """Shares kept by phenomenon and distance, systems side by side."""
-    kept = Figures("kept, of those decided on", lambda row: row.name == VERDICTS, "percent")
-    return pivot(group, "Dependencies by themselves", ("phenomenon", "side", "min_distance"), (kept,))
 
 
 def verdict_table(rows: Sequence[Row], shown: Mapping[str, str]) -> list[Table]:
@@ -191,12 +173,6 @@ def _labels(kind: Kind, distance: int) -> Labels:
     return {"phenomenon": kind[0], "side": kind[1], "min_distance": distance}
 
 
-def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int) -> Estimate | None:
-    """Score minus the mean of equally long random corpora; its interval holds for all sets at once."""
-    row = one(rows, "minus_control", **_labels(kind, distance), metric=metric)
-    return row.estimate if row else None
-
-
 def findings(group: Group) -> Iterator[Finding]:
     metric = _metric(group)
     known = group.columns[0].cell.comparable
@@ -206,11 +182,11 @@ def findings(group: Group) -> Iterator[Finding]:
     for column in group.columns:
         rows = column.cell.rows
         parts = [
-            (kind, distance, away)
+            (kind, distance, row.estimate)
             for kind in _kinds(group)
             for distance in _distinct_distances(_scores_by_distance(rows, metric, kind))
-            if (away := _against_control(rows, metric, kind, distance)) and away.n >= needed
-            if not away.no_interval
+            if (row := one(rows, "minus_control", **_labels(kind, distance), metric=metric))
+            if row.estimate.n >= needed and not row.estimate.no_interval
         ]
         if lower:  # negate, so that below 0 is worse
             parts = [(kind, far, a.converted(lambda score: -score)) for kind, far, a in parts]
@@ -254,7 +230,7 @@ def _part_name(kind: Kind, distance: int) -> str:
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
-    """Quality over all sentences, by each metric."""
+    """Quality over all sentences, by each metric; then the share of dependencies kept, of those decided on."""
     whole = {
         row.name: row
         for row in rows
@@ -263,7 +239,15 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     }
     ordered = [name for name in dict.fromkeys([*_NAMES, *whole]) if name in whole]
     scores = [Headline(f"{_NAMES.get(name, name)}, all sentences", whole[name]) for name in ordered]
-    return [*scores, *verdict_headline(rows)]
+    kept = [
+        Headline(
+            f"Dependencies kept, {which}of those decided on ({row.counts['undecided']} undecided)",
+            row,
+            "percent",
+        )
+        for _, which, row in _shown(rows)
+    ]
+    return [*scores, *kept]
 
 
 def caveats(group: Group) -> Iterator[Caveat]:
@@ -379,12 +363,12 @@ def tables(group: Group) -> list[Table]:
             row.name == "minus_control" and row.labels["metric"] == metric and "distance" not in row.labels
         ),
     )
-    return pivot(
-        group,
-        "By phenomenon and minimum distance",
-        ("phenomenon", "side", "min_distance", "unit"),
-        (*scores, away),
-    )
+    kept = Figures("kept, of those decided on", lambda row: row.name == VERDICTS, "percent")
+    labels = ("phenomenon", "side", "min_distance")
+    return [
+        *pivot(group, "By phenomenon and minimum distance", (*labels, "unit"), (*scores, away)),
+        *pivot(group, "Dependencies by themselves", labels, (kept,)),
+    ]
 
 
 def label(phenomenon: str) -> str:
@@ -407,23 +391,16 @@ def about(record: Record) -> About:
             else ChallengeSettings.model_fields["distances"].default
         )
         groups += [_part_name(kind, distance) for distance in known if distance <= each.distance]
-    references: list[Line] = [("reference", text) for text in record["references"]]
-    return About(
-        record["source"], tuple(dict.fromkeys(groups)), lines=[*_dependency_lines(record), *references]
-    )
-
-
-def _dependency_lines(record: Record) -> list[Line]:
-    found = []
-    for each in record.get("extra", {}).get("dependencies", ()):
-        if each.get("head_form") and each.get("dependent_form"):
-            found.append(
-                (
-                    str(each["phenomenon"]),
-                    f"{each['head_form']} … {each['dependent_form']} ({each['distance']:g})",
-                )
-            )
-    return list(dict.fromkeys(found))
+    dependencies = {
+        (
+            str(each["phenomenon"]),
+            f"{each['head_form']} … {each['dependent_form']} ({each['distance']:g})",
+        ): None
+        for each in record.get("extra", {}).get("dependencies", ())
+        if each.get("head_form") and each.get("dependent_form")
+    }
+    references = (("reference", text) for text in record["references"])
+    return About(record["source"], tuple(dict.fromkeys(groups)), lines=[*dependencies, *references])
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
@@ -459,7 +436,7 @@ def section(group: Group) -> Section:
         findings=[*findings(group), *verdict_findings(group)],
         caveats=[*caveats(group)],
         pictures=pictures(group),
-        tables=[*tables(group), *verdict_pivot(group)],
+        tables=tables(group),
         names=names(group),
         measures={
             each.measure: Measure(each.measure, each.unit) for each in group.columns[0].cell.comparable

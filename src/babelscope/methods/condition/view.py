@@ -86,20 +86,16 @@ def findings(group: Group) -> Iterator[Finding]:
                     ),
                 )
         if overall := one(rows, "all"):
+            unsure = overall.counts["within_noise"]
+            noise = f"{unsure} of them are within the evaluator’s noise" if unsure else ""
             yield error_finding(
                 column.name,
                 f"Sentences translated with another meaning than was meant ({group.tests})",
                 complement(overall.estimate),
                 "sentences",
                 query=query,
-                more="; ".join(filter(None, [_noted_noise(overall), untested])),
+                more="; ".join(filter(None, [noise, untested])),
             )
-
-
-def _noted_noise(row: Row) -> str:
-    """How many verdicts say no more than a mistake of the evaluator would."""
-    unsure = row.counts["within_noise"]
-    return f"{unsure} of them are within the evaluator’s noise" if unsure else ""
 
 
 def headline(rows: Sequence[Row], *, categories: bool = True) -> list[Headline]:
@@ -136,7 +132,14 @@ def _about_the_evaluator(column: Column) -> Iterator[Caveat]:
         settings = restore_settings(find_method("condition"), column.cell.settings)
         assert isinstance(settings, ConditionSettings)
         yield from evaluator_caveats(column, preflight_of(column.cell.records, settings).reasons)
-    yield from _about_known_translations(column)
+    test = one(rows, "preflight")
+    unchecked = test.counts.get("unchecked", 0) if test else 0
+    if test and unchecked > test.counts["known_wrong"] / 2:
+        yield Caveat(
+            column.name,
+            f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
+            f"{test.labels['known_by']} that the evaluator was tested with.",
+        )
     decided, worst, best = (one(rows, name) for name in ("decided", "worst case", "best case"))
     if decided and decided.counts["undecided"]:
         told = (
@@ -147,21 +150,6 @@ def _about_the_evaluator(column: Column) -> Iterator[Caveat]:
             low, high = (f"{100 * (1 - end):.1f} %" for end in (best.estimate.high, worst.estimate.low))
             told += f": {low} to {high} of all are wrong"
         yield Caveat(column.name, f"{told}.")
-
-
-def _about_known_translations(column: Column) -> list[Caveat]:
-    """That nothing tells whether most of what the evaluator was tested with is known, where it is so."""
-    test = one(column.cell.rows, "preflight")
-    unchecked = test.counts.get("unchecked", 0) if test else 0
-    if test is None or not unchecked or unchecked <= test.counts["known_wrong"] / 2:
-        return []
-    return [
-        Caveat(
-            column.name,
-            f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
-            f"{test.labels['known_by']} that the evaluator was tested with.",
-        )
-    ]
 
 
 def caveats(group: Group) -> Iterator[Caveat]:

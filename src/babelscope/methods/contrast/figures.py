@@ -393,7 +393,8 @@ def _with_discrepancy(records: Iterable[Record]) -> list[Record]:
 def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
     """Counts of items; `correct` includes ties if the policy counts them as correct."""
     verdicts = Counter(record["verdict"] for record in records)
-    counted = Counter(note for record in records for note in _notes(record))
+    answers = [[each.get("correct"), *each.get("contrastive", ()), each.get("best")] for each in records]
+    counted = Counter(note for own in answers for note in {n for each in own if each for n in each["notes"]})
     bare = sum(not record["scores"]["contrastive"] for record in records)
     return {
         "correct": verdicts["correct"] + (verdicts["tie"] if ties == "correct" else 0),
@@ -408,11 +409,6 @@ def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
         ),
         **({"without_variants": bare} if bare else {}),
     }
-
-
-def _notes(record: Record) -> set[str]:
-    answers = [record.get("correct"), *record.get("contrastive", ()), record.get("best")]
-    return {note for answer in answers if answer for note in answer["notes"]}
 
 
 def _is_infinite(scores: Mapping[str, Any]) -> bool:

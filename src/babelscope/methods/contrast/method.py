@@ -20,7 +20,6 @@ from babelscope.core.system import (
     Question,
     Scored,
     Scoring,
-    System,
     capabilities,
     properties,
     score_tokens,
@@ -282,10 +281,8 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
         verdicts = score_record(_scores(record, settings), clipped=settings.discrepancy == "clipped")
         if looks:
             verdicts |= next(detected) if "best" in record else {}
-        elif (
-            settings.detect_in_output != "no" and "detected" in record
-        ):  # by an analyzer that is not installed here
-            verdicts["detected"] = record["detected"]
+        elif settings.detect_in_output != "no" and "detected" in record:
+            verdicts["detected"] = record["detected"]  # by an analyzer that is not installed here
         kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS + _LAST_FIELDS}
         last = {name: record[name] for name in _LAST_FIELDS if name in record}
         found.append({**kept, **verdicts, **last})
@@ -299,14 +296,10 @@ _LAST_FIELDS = ("spread", "extra")
 
 def _scores(record: Record, settings: ContrastSettings) -> Scores:
     if "correct" not in record:  # a run of stored scores has no token log-probabilities
-        stored = record["scores"]
-        best = (
-            minus_inf_if_none(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
-        )
-        return Scores(
-            minus_inf_if_none(stored["correct"]), tuple(map(minus_inf_if_none, stored["contrastive"])), best
-        )
-
+        stored = {name: minus_inf_if_none(record["scores"].get(name)) for name in ("correct", "best")}
+        known = "best" in record["scores"] and settings.discrepancy != "none"
+        others = tuple(map(minus_inf_if_none, record["scores"]["contrastive"]))
+        return Scores(stored["correct"], others, stored["best"] if known else None)
     known = "best" in record and settings.discrepancy != "none"
     return Scores(
         stored_score(record["correct"], settings.score),
@@ -335,7 +328,9 @@ def ask(
     once = list(dict.fromkeys(asked))
     with relocate_errors(lambda what, number: f"{_first_item_with(items, *once[number - 1])}: {what}"):
         found = dict(zip(once, ask_score(system, once), strict=True))
-    best = _one_best_by_question(system, items, settings.beam) if _needs_one_best(system, settings) else {}
+    may = settings.discrepancy == "auto" and "translate" in capabilities(system)
+    needs_best = may or settings.needs_translations
+    best = _one_best_by_question(system, items, settings.beam) if needs_best else {}
     return [_record(item, found, best.get(item.question)) for item in items]
 
 
@@ -362,9 +357,7 @@ def _unasked_record(item: MinimalPair, settings: ContrastSettings) -> Record:
     """The record of an item that no system can be asked about."""
     if item.contrastive:
         return {"unanswered": "it has an empty text, which no system can be asked about"}
-    if settings.without_variants == "skip":
-        return {"unanswered": NO_VARIANT}
-    return _stored_record(item, ItemScores(-math.inf, ()), settings, "")
+    return _stored_record(item, None, settings, "")
 
 
 def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], best: Scored | None) -> Record:
@@ -377,12 +370,6 @@ def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], bes
         "contrastive": [variant_as_json(correct, found[item.question, text]) for text in item.contrastive],
         **({} if best is None else {"best": scored_as_json(best)}),
     }
-
-
-def _needs_one_best(system: System, settings: ContrastSettings) -> bool:
-    """Whether the 1-best must be asked for."""
-    may = settings.discrepancy == "auto" and "translate" in capabilities(system)
-    return may or settings.needs_translations
 
 
 def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[Question, Scored]:
@@ -489,31 +476,25 @@ def output_error_rows(records: Sequence[Record], *, ties: Ties, controls: Sequen
         yield from [Row("forced_errors", forced, labels), row]
 
 
-_Labels = dict[str, str | int]
-
-
 def reference_differences(group: Group, settings: Any, _seed: int) -> list[Row]:
-    """`machine_minus_human` of each system: accuracy on machine minus human references of the same sources."""
-    by_system = {column.name: column.cell.records for column in group.columns}
-    return tested_rows("machine_minus_human", _reference_tests(by_system, settings.ties))
+    """`machine_minus_human` of each system and phenomenon: accuracy on machine minus human references.
 
-
-def _reference_tests(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> list[Tested]:
-    """A test for each system and phenomenon, on sources with both kinds of references; each source counts once."""
+    Of sources with both kinds of references; each source counts once.
+    """
     tests: list[Tested] = []
-    for system, records in by_system.items():
-        groups = by_phenomenon(records)
+    for column in group.columns:
+        groups = by_phenomenon(column.cell.records)
         for phenomenon in dict.fromkeys(name for name, _ in groups):
             human, machine = (
-                _mean_credit_by_source(groups.get((phenomenon, kind), []), ties)
+                _mean_credit_by_source(groups.get((phenomenon, kind), []), settings.ties)
                 for kind in ("human", "machine")
             )
             both = sorted(human.keys() & machine.keys())
             if both:
                 values = [machine[source] - human[source] for source in both]
-                labels: _Labels = {"system": system, "phenomenon": phenomenon}
+                labels = {"system": column.name, "phenomenon": phenomenon}
                 tests.append((labels, *paired_difference(values, both, verdicts=True), {}))
-    return tests
+    return tested_rows("machine_minus_human", tests)
 
 
 def _mean_credit_by_source(records: Sequence[Record], ties: Ties) -> dict[str, float]:

@@ -238,13 +238,20 @@ def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> 
 
 WITHOUT_NEUTRAL = "male and female"
 _STEREOTYPES = ("pro", "anti")
+_KINDS = (*_STEREOTYPES, "none")
 _DECIMALS = 3
 """One decimal of a percentage, as published."""
 
 
 def summarize(records: Sequence[Record], settings: WinomtSettings, _seed: int) -> list[Row]:
-    """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders."""
-    table, rounding = _count_table(records), settings.intermediate_rounding
+    """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders.
+
+    All are made of counts [gold gender, predicted gender, stereotype].
+    """
+    table, rounding = np.zeros((3, len(GENDERS), len(_KINDS)), dtype=int), settings.intermediate_rounding
+    for record in records:
+        kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
+        table[GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)] += 1
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
     rows += _f1_and_deltas(table, {record["stereotype"] for record in records}, rounding)
     rows += [*_ratios(table), *_confusion(table)]
@@ -256,23 +263,6 @@ def summarize(records: Sequence[Record], settings: WinomtSettings, _seed: int) -
     }
     labeled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
     return count_other_languages(labeled, records)
-
-
-def _count_table(records: Sequence[Record]) -> Array:
-    """Counts [gold gender, predicted gender, stereotype]."""
-    table = np.zeros(_SHAPE, dtype=int)
-    for record in records:
-        table[_cell(record)] += 1
-    return table
-
-
-_KINDS = (*_STEREOTYPES, "none")
-_SHAPE = (3, len(GENDERS), len(_KINDS))
-
-
-def _cell(record: Record) -> tuple[int, int, int]:
-    kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
-    return GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)
 
 
 def _accuracies(table: Array, rounding: Rounding) -> list[Row]:

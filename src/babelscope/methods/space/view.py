@@ -497,8 +497,7 @@ def tables(group: Group) -> list[Table]:
     wrong = (
         Figures(
             "most probable one empty",
-            # Earlier runs have no region here, since there was one only.
-            lambda row: row.name == "empty_mode" and row.labels.get("region", "top") == "top",
+            lambda row: row.name == "empty_mode" and row.labels["region"] == "top",
             "percent",
         ),
         Figures("search errors", lambda row: row.name == "search_error", "percent"),
@@ -547,12 +546,6 @@ def _hidden(row: Row) -> tuple[str, str]:
     return (row.name, str(row.labels["region"])) if row.labels.get("view") == "paired" else ("", "")
 
 
-def _mode_is_known(record: Record, settings: Mapping[str, Any]) -> bool:
-    """Whether the first hypothesis is taken as the most probable: proven to be, or not asked to be."""
-    kept = settings.get("unresolved") == "keep"
-    return bool(record["top"]["found"]) and (kept or is_proven(record, 1))
-
-
 def about(record: Record) -> About:
     return About(record["source"], lines=[("reference", text) for text in record["references"]])
 
@@ -568,7 +561,8 @@ def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
     measure = record[f"{region}_krg"]
     if region == "samples":
         return Answer("sampled", "note", measure, ", ".join(facts), lambda: _lines(record))
-    if not _mode_is_known(record, settings):
+    # The first hypothesis is taken as the most probable if that is proven, or not asked for.
+    if not record["top"]["found"] or not (settings.get("unresolved") == "keep" or is_proven(record, 1)):
         return Answer("not resolved", "note", measure, ", ".join(facts), lambda: _lines(record))
     if missed:
         facts.append(f"missed by {missed:.2f} nats")
@@ -586,13 +580,12 @@ def _lines(record: Record) -> list[Line]:
     shown = [(f"{rank}", each) for rank, each in enumerate(record["top"]["found"], 1)]
     shown += [(name, record[key]) for name, key in (("beam", "best"), ("minimum risk", "mbr")) if record[key]]
     return [
-        (f"{name} · {_short(each['logprob'])} · {each['quality']:.2f}", each["text"] or "(empty)")
+        (
+            f"{name} · {'–' if each['logprob'] is None else format(each['logprob'], '.2f')} · {each['quality']:.2f}",
+            each["text"] or "(empty)",
+        )
         for name, each in shown
     ]
-
-
-def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 _READING = (
