@@ -75,7 +75,7 @@ class Adequacy:
         reasons = {}
         for source, text in translations.items():
             own = self._references[source]
-            if _is_same(text, source) and text not in own:
+            if text.casefold().split() == source.casefold().split() and text not in own:
                 reasons[source] = COPY
             elif not any(len(each) <= _FACTOR * len(text) <= _FACTOR**2 * len(each) for each in own):
                 reasons[source] = LENGTH
@@ -94,20 +94,15 @@ class Adequacy:
         found: dict[str, _Rank] = {}
         scores = pairwise_chrf(list(translations.values()), references)
         for source, texts, row in zip(translations, own, scores, strict=True):
-            others = self._others(source, texts, pool)
+            others = [
+                text
+                for other, text in zip(self._pool, pool, strict=True)
+                if other != source and text not in texts
+            ]
             best = max(row[column[text]] for text in texts)
             closer = sum(row[column[text]] >= best for text in others)
             found[source] = "far" if 4 * closer >= len(others) + 1 else "near" if closer else "first"
         return found
-
-    def _others(self, source: str, own: Sequence[str], pool: Sequence[str]) -> list[str]:
-        return [
-            text for other, text in zip(self._pool, pool, strict=True) if other != source and text not in own
-        ]
-
-
-def _is_same(one: str, other: str) -> bool:
-    return one.casefold().split() == other.casefold().split()
 
 
 # --- Whether two translations share a phenomenon, judged by the words that show it (minimal-pairs ------------------

@@ -244,15 +244,12 @@ def length_rows(own: SystemScores, *, seed: int, corpora: int, sizes: Sequence[i
             scores = np.array([corpus_score(metric, statistics[corpus].sum(axis=0)) for corpus in drawn])
             for coefficient in COEFFICIENTS:
                 labels: Labels = {"phenomenon": "all", "metric": metric, "sentences": size}
-                yield Row(
-                    f"length_{coefficient}",
-                    correlation(lengths.tolist(), scores.tolist(), coefficient),
-                    labels,
-                )
+                estimate = correlation(lengths.tolist(), scores.tolist(), coefficient)
+                yield Row(f"length_{coefficient}", estimate, labels)
 
 
 def difference_rows(
-    systems: Mapping[str, tuple[SystemScores, Sequence[Mapping[str, Array]]]], where: Labels
+    systems: Mapping[str, tuple[SystemScores, Sequence[Mapping[str, Array]]]],
 ) -> list[Row]:
     """score(system) - score(against) of every two systems on every subset, paired by sentence.
 
@@ -266,16 +263,8 @@ def difference_rows(
                 apart = rest[number][metric] - others[number][metric]
                 tested = grouped_difference(value, apart, own.groups[subset.members])
                 lower: Labels = {"better": "lower"} if scale_of(metric).better == "lower" else {}
-                labels: Labels = {
-                    **where,
-                    "system": first,
-                    "against": second,
-                    **subset.labels,
-                    "metric": metric,
-                    "measure": metric,
-                    "of": metric,
-                    **lower,
-                }
+                named = dict.fromkeys(("metric", "measure", "of"), metric)
+                labels: Labels = {"system": first, "against": second, **subset.labels, **named, **lower}
                 scores = (each.sentence_scores[metric][subset.members] for each in (own, other))
                 better = np.subtract(*scores) * (-1 if lower else 1)
                 found[number == 0].append((labels, *tested, count_wins(better.tolist())))
@@ -485,7 +474,10 @@ def ask(
 
 
 def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record]:
-    """The records with lengths in tokens, sentence scores, and the statistics for corpus scores."""
+    """The records with lengths in tokens, sentence scores, and the statistics for corpus scores.
+
+    And with a verdict on each dependency, if a parser of the targets is given.
+    """
     judged: list[Record] = []
     for start in range(0, len(records), _SENTENCES_AT_ONCE):
         some = records[start : start + _SENTENCES_AT_ONCE]
@@ -501,19 +493,14 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
                     "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
                 }
             )
-    return with_verdicts(judged, settings)
-
-
-def with_verdicts(records: list[Record], settings: ChallengeSettings) -> list[Record]:
-    """The records with a verdict on each dependency, if a parser of the targets is given; else without any."""
     gone = {DEPENDENCIES} if settings.target_parser else {DEPENDENCIES, "verdicts"}
-    bare = [{name: value for name, value in each.items() if name not in gone} for each in records]
+    bare = [{name: value for name, value in each.items() if name not in gone} for each in judged]
     if settings.target_parser is None:
         return bare
     # A stored run may be a stranger's: the model that it names is not opened, the stored verdicts are kept.
-    if not is_allowed(settings.target_parser) and all("verdicts" in each for each in records):
+    if not is_allowed(settings.target_parser) and all("verdicts" in each for each in judged):
         return bare
-    found = judge_dependencies(records, settings.target_parser, settings.target_language)
+    found = judge_dependencies(judged, settings.target_parser, settings.target_language)
     return [{**record, "verdicts": own} for record, own in zip(bare, found, strict=True)]
 
 
@@ -572,7 +559,7 @@ def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> 
         both = [record for record in records if record["item"] in common]
         own = system_scores(both, settings.partition(seed))
         found[system] = own, own.left_out()
-    return difference_rows(found, {})
+    return difference_rows(found)
 
 
 def check_items(items: Sequence[ParallelSentence], settings: ChallengeSettings) -> None:
