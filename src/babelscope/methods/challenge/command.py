@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from babelscope.core.options import Option, reads
 from babelscope.core.results import Estimate, Row
-from babelscope.core.tables import Sized, Table, as_text, of_rows, with_sizes
+from babelscope.core.tables import Sized, Table, as_markdown, as_text, for_paper, of_rows, with_sizes
 from babelscope.making.challenge.reordering import CROSSING, DIFFERENCE, NORMALIZED, UNITS
 from babelscope.methods.challenge.annotation import (
     agreement_rows,
@@ -305,13 +305,9 @@ def _said(result: Result, given: Given) -> str:
 def _printed(result: Result, given: Given) -> str:
     """The paper's tables in Markdown, or all tables in LaTeX, if wanted."""
     if given["table"]:
-        from babelscope.core.tables import as_markdown
-
         return "\n\n".join([*map(as_markdown, paper_tables(result.rows)), result.signature])
     if not given["latex"]:
         return ""
-    from babelscope.core.tables import for_paper
-
     return "\n\n".join(for_paper(each, result.signature) for each in tables(result.rows))
 
 

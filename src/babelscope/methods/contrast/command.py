@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from babelscope.core.options import Option, reads
 from babelscope.core.results import Row
-from babelscope.core.tables import Sized, Table, with_sizes
+from babelscope.core.tables import Sized, Table, for_paper, with_sizes
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.contrast.figures import OWN, is_own_output, measure_of
 from babelscope.methods.contrast.method import CAUTION, ContrastSettings
@@ -90,8 +90,6 @@ def _study(given: Given) -> Tables:
 def _table(result: Result, given: Given) -> str:
     if not given["table"] and not given["latex"]:
         return ""
-    from babelscope.core.tables import for_paper
-
     if given["latex"]:
         return for_paper(layout(result.rows, given["seed-group"]), result.signature)
     return f"{table(result.rows, given['seed-group'])}\n{result.signature}"

@@ -316,10 +316,14 @@ def queue(records: Sequence[Record], _settings: ErrorsSettings) -> list[Entry]:
 
 def _entries(record: Record) -> Iterator[Entry]:
     for name, alarm in record["alarms"].items():
-        texts = _known_texts(record, name)
-        if texts is None or not record["best"]["text"].strip():
+        if "phenomenon" in record:
+            correct, (contrastive, *_) = pair_texts(record)
+        elif made := record["variants"].get(name):
+            correct, contrastive = made[0]
+        else:  # the error has no place in a reference
             continue
-        correct, contrastive = texts
+        if not record["best"]["text"].strip():
+            continue
         line = {
             "id": record["id"] if "phenomenon" in record else f"{record['id']}/{name}",
             "system": record["system"],
@@ -334,15 +338,6 @@ def _entries(record: Record) -> Iterator[Entry]:
             "choices": list(LABELS["machine-reference"]),
         }
         yield Entry(line, (record["id"], name), (name, "alarm" if alarm else "no alarm"))
-
-
-def _known_texts(record: Record, name: str) -> tuple[str, str] | None:
-    """A right translation and the same with the error; None if the error has no place in a reference."""
-    if "phenomenon" in record:
-        correct, variants = pair_texts(record)
-        return correct, variants[0]
-    made = record["variants"].get(name)
-    return (made[0][0], made[0][1]) if made else None
 
 
 METHOD = Method(

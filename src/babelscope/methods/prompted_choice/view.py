@@ -21,7 +21,7 @@ from babelscope.core.page import (
     Tone,
     View,
 )
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.results import Record, Row
 from babelscope.methods.condition.preflight import can_be_shown, evaluator_caveats, is_test
 from babelscope.methods.prompted_choice.method import preflight_of, worth_of
 from babelscope.methods.view import (
@@ -74,7 +74,13 @@ def _findings(group: Group, claim: str, of: str) -> Iterator[Finding]:
             said = f"{claim} (the worst: {which})" if which else claim
             yield error_finding(column.name, said, errors, f"decided {of}", query=wrong, more="; ".join(more))
         bias = one(column.cell.rows, "position_bias")
-        if bias and _is_biased(bias.estimate):
+        # Whether 0 is outside the interval; choices that are all alike have none.
+        if (
+            bias
+            and bias.estimate.n
+            and bias.estimate.value
+            and not bias.estimate.low <= 0 <= bias.estimate.high
+        ):
             which = "first" if bias.estimate.value > 0 else "second"
             said = f"Position bias of its answers (1 at most): it favors the {which} of two, whatever it is"
             tone: Tone = "some" if bias.estimate.n >= FEWEST else "note"
@@ -98,13 +104,6 @@ def _passed(rows: Sequence[Row]) -> str:
     """Whether the evaluator passed its test; "" where a system is asked about its own translations."""
     row = one(rows, "preflight")
     return str(row.labels["passed"]) if row else ""
-
-
-def _is_biased(bias: Estimate) -> bool:
-    """Whether 0 is outside the interval; choices that are all alike have none."""
-    if bias.no_interval:
-        return bool(bias.n) and bias.value != 0
-    return bool(bias.n) and not bias.low <= 0 <= bias.high
 
 
 def _caveats(group: Group) -> list[Caveat]:
