@@ -17,7 +17,7 @@ from babelscope.core.comparison import Group
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
 from babelscope.core.settings import Settings
 from babelscope.core.system import Scoring
-from babelscope.methods.measuring import grouped
+from babelscope.methods.measuring import grouped, sources
 from babelscope.stats.intervals import clustered_proportion, odds
 from babelscope.stats.weighted import OUTSIDE, weighted_share
 from babelscope.testsets.mucow import NO_CATEGORY
@@ -170,12 +170,6 @@ def is_decided(record: Record) -> bool:
     return not record["skipped"] and record["verdict"] != "undecided"
 
 
-def is_within_noise(record: Record) -> bool:
-    """Whether a judged record's margin says no more than a mistake of the evaluator would."""
-    noise = record.get("noise")
-    return noise is not None and not record["skipped"] and abs(margin_of_record(record)) <= noise
-
-
 def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> JudgedItems:
     """The decided items with their weights; skipped and undecided items are left out."""
     kept = [record for record in records if is_decided(record)]
@@ -187,8 +181,11 @@ def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> J
         [credit("half")[record["verdict"]] for record in kept],
         categories,
         weights_of(margins, categories, equal),
-        [record["source"] for record in kept],
-        [is_within_noise(record) for record in kept],
+        sources(kept),
+        [
+            record.get("noise") is not None and abs(margin) <= record["noise"]
+            for record, margin in zip(kept, margins, strict=True)
+        ],
     )
 
 
@@ -270,9 +267,7 @@ def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> Itera
             "ties": verdicts["tie"],
             "undecided": verdicts["undecided"],
         }
-        share = clustered_proportion(
-            [float(here) for here in inside], [record["source"] for record in judged]
-        )
+        share = clustered_proportion([float(here) for here in inside], sources(judged))
         yield Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts)
 
 
@@ -314,12 +309,10 @@ def class_rows(records: Sequence[Record]) -> list[Row]:
     if not any(record["gold"] in _OTHER for record, _ in known):
         return []
     labels = {"evaluator": known[0][0]["evaluator"]}
-    golds, found = (
-        Counter(some) for some in ([record["gold"] for record, _ in known], [name for _, name in known])
-    )
+    golds, found = Counter(record["gold"] for record, _ in known), Counter(name for _, name in known)
     gendered = [(record, name) for record, name in known if name in _OTHER]
     male = clustered_proportion(
-        [float(name == "male") for _, name in gendered], [record["source"] for record, _ in gendered]
+        [float(name == "male") for _, name in gendered], sources(record for record, _ in gendered)
     )
     counts = {name: found[name] for name in ("male", "female", "neutral") if name in _OTHER or found[name]}
     meant = {f"meant_{name}": golds[name] for name in ("male", "female", "neutral") if golds[name]}

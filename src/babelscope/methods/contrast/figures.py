@@ -202,38 +202,27 @@ def own_words(each: TypeFigures) -> str:
     return f"{each.own:,} of {n:,} references are its own output, on which it can hardly fail"
 
 
-def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+def provenance_caveats(system: str, rows: Sequence[Row]) -> Iterator[Caveat]:
     """How machine references came about, whether the system wrote them, and what human ones alone may hide."""
     types = figures_by_type(rows)
-    found = [Caveat(system, told) for told in _told_making(rows)]
+    yield from (Caveat(system, told) for told in _told_making(rows))
     machine = [each for each in types if each.reference == "machine"]
     own, n = sum(each.own for each in machine), sum(each.forced.estimate.n for each in machine)
     if 2 * own > n:
-        found.append(
-            Caveat(
-                system,
-                f"it is judged on its own output: it wrote {own:,} of {n:,} machine references, on which it can "
-                "hardly fail.",
-            )
+        yield Caveat(
+            system,
+            f"it is judged on its own output: it wrote {own:,} of {n:,} machine references, on which it can "
+            "hardly fail.",
         )
     if types and not any(each.reference == "machine" or each.is_control for each in types):
         skipped = any(row.counts.get("skipped") for row in rows)
-        found.append(
-            Caveat(
-                system,
-                f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
-                f"choice may be ones that it never writes ({_remedies([each.name for each in types])}).",
-            )
+        # Variants are made for error types only; of these ours, whichever plug-ins are installed.
+        made = {each.name for each in types} <= set(OWN_TYPES)
+        yield Caveat(
+            system,
+            f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
+            f"choice may be ones that it never writes ({'--machine-references, ' if made else ''}--control).",
         )
-    return found
-
-
-def _remedies(phenomena: Sequence[str]) -> str:
-    """The options that can add to a test set of these phenomena: variants are made for error types only.
-
-    Only our own error types are looked up, so that a report is the same whichever plug-ins are installed.
-    """
-    return "--machine-references, --control" if set(phenomena) <= set(OWN_TYPES) else "--control"
 
 
 def _told_making(rows: Sequence[Row]) -> list[str]:
@@ -262,10 +251,10 @@ def _told_making(rows: Sequence[Row]) -> list[str]:
 
 def _told_reasons(rows: Sequence[Row], verdict: str) -> str:
     """The number of pairs by reason, most first."""
-    own = sorted(
-        (row for row in rows if row.name == verdict and "reason" in row.labels), key=_pairs, reverse=True
+    own = [row for row in rows if row.name == verdict and "reason" in row.labels]
+    return ", ".join(
+        f"{_pairs(row):,} {row.labels['reason']}" for row in sorted(own, key=_pairs, reverse=True)
     )
-    return ", ".join(f"{_pairs(row):,} {row.labels['reason']}" for row in own)
 
 
 def _pairs(row: Row) -> int:
@@ -336,10 +325,7 @@ def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -
     if len(kinds) > 1:
         known = {kind: own for kind, own in kinds.items() if _with_discrepancy(own)}
         rows += [_discrepancy_row(own, {"reference": kind}) for kind, own in known.items()]
-    return [
-        *rows,
-        *false_positive_rows(records, ties=ties, controls=controls),
-    ]
+    return [*rows, *false_positive_rows(records, ties=ties, controls=controls)]
 
 
 def _discrepancy_row(members: Sequence[Record], labels: Mapping[str, str | int]) -> Row:
@@ -396,17 +382,14 @@ def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
     answers = [[each.get("correct"), *each.get("contrastive", ()), each.get("best")] for each in records]
     counted = Counter(note for own in answers for note in {n for each in own if each for n in each["notes"]})
     bare = sum(not record["scores"]["contrastive"] for record in records)
+    machine = any(each["reference"] == "machine" for each in records)
     return {
         "correct": verdicts["correct"] + (verdicts["tie"] if ties == "correct" else 0),
         "ties": verdicts["tie"],
         **{note: counted[note] for note in _NOTES},
         **told_counts(counted),
         "infinite": sum(_is_infinite(record["scores"]) for record in records),
-        **(
-            {"own": sum(map(is_own, records))}
-            if any(each["reference"] == "machine" for each in records)
-            else {}
-        ),
+        **({"own": sum(map(is_own, records))} if machine else {}),
         **({"without_variants": bare} if bare else {}),
     }
 
@@ -433,15 +416,10 @@ def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequ
         known = {key: with_it for key, some in plausible.items() if (with_it := _with_discrepancy(some))}
         families = [(_with_discrepancy(control), known, True)]
     else:
-        kinds = sorted({reference for _, reference in plausible})
-        families = [
-            (
-                [record for record in control if record["reference"] == kind],
-                {key: some for key, some in plausible.items() if key[1] == kind},
-                False,
-            )
-            for kind in kinds
-        ]
+        families = []
+        for kind in sorted({reference for _, reference in plausible}):
+            own = [record for record in control if record["reference"] == kind]
+            families.append((own, {key: some for key, some in plausible.items() if key[1] == kind}, False))
     for controlled, groups, binned in families:
         # One sentence says nothing about others.
         exposed = {key: some for key, some in groups.items() if len(set(sources(some))) > 1}

@@ -207,17 +207,13 @@ def penalty_label(records: Sequence[Record]) -> Labels:
 def _by_size(cell: SystemRecords) -> tuple[SystemRecords, dict[int, list[Record]]]:
     """The records that have several sizes, and of each size its translations."""
     own = [record for record in cell.records if record.get("beams")]
-    answers = {size: [_of_size(record, size) for record in own] for size in cell.settings.beams}
+    by_size = [{each["beam"]: each for each in record["beams"]} for record in own]
+    answers = {size: [each[size] for each in by_size] for size in cell.settings.beams}
     return SystemRecords(own, cell.settings), answers
 
 
 def _unfinished(answers: list[Record]) -> dict[str, int]:
     return {"unfinished": sum("unfinished" in each.get("notes", ()) for each in answers)}
-
-
-def _of_size(record: Record, size: int) -> Record:
-    found: Record = next(each for each in record["beams"] if each["beam"] == size)
-    return found
 
 
 Lists = list[list[Scored]]
@@ -345,10 +341,11 @@ def _mass_rows(cell: SystemRecords) -> Iterator[Row]:
 def _calibration_rows(cell: SystemRecords, seed: int) -> Iterator[Row]:
     whole = [record for record in cell.records if {"tokens", "reference"} <= record[_FIELD].keys()]
     finished = [record for record in whole if "unfinished" not in record["best"].get("notes", ())]
-    judged = [_judged_tokens(record[_FIELD]) for record in finished]
-    confidences = np.array([value for own, _ in judged for value in own])
-    right = np.array([value for _, own in judged for value in own], dtype=float)
-    sources = [record["source"] for record, (own, _) in zip(finished, judged, strict=True) for _ in own]
+    said = [record[_FIELD] for record in finished]  # of the tokens of a translation, all but its end
+    confidences = np.array([math.exp(each) for own in said for each in own["logprobs"][:-1]])
+    kept = [each for own in said for each in kept_tokens(own["tokens"][:-1], own["reference"][:-1])]
+    right = np.array(kept, dtype=float)
+    sources = [record["source"] for record in finished for _ in record[_FIELD]["logprobs"][:-1]]
     counts = {
         "sentences": len(finished),
         "unfinished": len(whole) - len(finished),
@@ -393,12 +390,6 @@ def _ratio(
     return ratio_of_sums(
         sums.tolist(), totals.tolist(), what="source sentences", n=len(values), within=within
     )
-
-
-def _judged_tokens(told: Record) -> tuple[list[float], list[bool]]:
-    """(probability, whether it is right) of each token of a translation but its end."""
-    kept = kept_tokens(told["tokens"][:-1], told["reference"][:-1])
-    return [math.exp(each) for each in told["logprobs"][:-1]], kept
 
 
 def kept_tokens(hypothesis: Sequence[str], reference: Sequence[str]) -> list[bool]:

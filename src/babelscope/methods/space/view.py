@@ -115,9 +115,7 @@ def quality_name(group: Group) -> str:
 
 def first_metric(column: Column) -> str:
     """The metric of tables and pictures."""
-    settings = column.cell.settings
-    first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its earlier name
-    return str(first)
+    return str(column.cell.settings["metric"][0])
 
 
 def rows_of(column: Column) -> list[Row]:
@@ -204,18 +202,10 @@ def _lengths(group: Group) -> list[Picture]:
 def _sweep(group: Group) -> Iterator[Picture]:
     """Quality, search errors, log-probability and length over the size of the beam."""
     charts = {
-        "beam_quality": (
-            "Quality over the size of the beam",
-            f"mean quality ({quality_name(group)})",
-            "plain",
-        ),
-        "misses_mode": (
-            "Translations that are not the mode, over the size of the beam",
-            "sentences",
-            "percent",
-        ),
-        "beam_logprob": ("Log-probability over the size of the beam", "nats per sentence", "plain"),
-        "beam_length_ratio": ("Length ratio over the size of the beam", "length ratio", "plain"),
+        "beam_quality": ("Quality", f"mean quality ({quality_name(group)})", "plain"),
+        "misses_mode": ("Translations that are not the mode,", "sentences", "percent"),
+        "beam_logprob": ("Log-probability", "nats per sentence", "plain"),
+        "beam_length_ratio": ("Length ratio", "length ratio", "plain"),
     }
     for name, (title, label, unit) in charts.items():
         curves = []
@@ -225,7 +215,8 @@ def _sweep(group: Group) -> Iterator[Picture]:
             curves += [Curve(column.name, column.name, own)] if own else []
         if curves:
             chart = Lines(curves, "size of the beam", label, cast(Unit, unit))
-            yield Picture(title, chart, "Translations of the same sentences by each size of the beam.")
+            reading = "Translations of the same sentences by each size of the beam."
+            yield Picture(f"{title} over the size of the beam", chart, reading)
 
 
 def _entropy(group: Group) -> Iterator[Picture]:
@@ -293,8 +284,11 @@ def _clouds(group: Group) -> Iterator[Picture]:
                 for place in _distances_and_qualities(record, region)
             ]
             if points:
-                rng = stream(0, f"report/cloud/{column.name}")
-                dots.append(Dots(column.name, _subsample(points, _MOST_POINTS // len(group.columns), rng)))
+                most = _MOST_POINTS // len(group.columns)
+                if len(points) > most:
+                    drawn = stream(0, f"report/cloud/{column.name}").permutation(len(points))[:most]
+                    points = [points[number] for number in drawn]
+                dots.append(Dots(column.name, points))
         if not dots:
             continue
         ordered = sorted(x for own in dots for x, _ in own.points)
@@ -318,12 +312,6 @@ def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, f
     answers = top if region == "top" else record["samples"]["hypotheses"]
     known = [each for each in answers if each["logprob"] is not None]
     return [(min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"]) for each in known]
-
-
-def _subsample(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tuple[float, float]]:
-    if len(points) <= most:
-        return list(points)
-    return [points[number] for number in rng.permutation(len(points))[:most]]
 
 
 # --- The report section of hypothesis spaces: probability against quality ------------------------------------------
