@@ -14,7 +14,6 @@ from babelscope.util.text import shorten
 
 # --- Factors of a system, such as its width: what a study says of it, and figures are shown by ---------------------
 
-
 Factor = bool | int | float | str
 Factors = Mapping[str, Factor]
 """Name -> value, as a study says it."""
@@ -168,7 +167,6 @@ def sort_key(rest: Rest) -> list[tuple[str, bool, float, str]]:
 
 
 # --- Results side by side: the systems judged by one method on one test set, a column each -------------------------
-
 
 FigureKey = tuple[str, tuple[tuple[str, str | float], ...]]
 """What identifies a row within its cell: its name, and its sorted labels."""

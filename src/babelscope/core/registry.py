@@ -17,9 +17,6 @@ from urllib.parse import unquote
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import whole_number
 
-# --- Registries: our own objects and those of plug-ins by name, imported only when used ----------------------------
-
-
 Thing = TypeVar("Thing")
 
 
@@ -130,7 +127,6 @@ class Registry(Generic[Thing]):
 
 
 # --- Specs: names with options, `scheme:rest?option=value&option=value` --------------------------------------------
-
 
 _OPTIONS = re.compile(r"[A-Za-z]\w*=[^&]*(?:&[A-Za-z]\w*=[^&]*)*")
 _MAX_SECONDS = 1e6  # poll() cannot wait longer than an int of milliseconds

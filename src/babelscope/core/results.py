@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from babelscope.core.comparison import Group
 
 
-# --- Figures with their intervals, results, and the signature that says what they are results of -------------------
-
-
 Record = dict[str, Any]
 """What a method stores about one item, as JSON values."""
 
@@ -176,10 +173,8 @@ class Result:
         if not self.unanswered:
             return ""
         first = self.unanswered[0]
-        return (
-            f"left out: {len(self.unanswered)} items, the first being {visible(str(first['id']))}: "
-            f"{visible(str(first['unanswered']))}\n"
-        )
+        why = f"{visible(str(first['id']))}: {visible(str(first['unanswered']))}"
+        return f"left out: {len(self.unanswered)} items, the first being {why}\n"
 
     def _repr_html_(self) -> str:
         from babelscope.core.tables import rows_html
@@ -202,11 +197,10 @@ class Result:
 
 def split_unanswered(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
     """Records of items that were answered, and of those that were not."""
-    answered: list[Record] = []
-    unanswered: list[Record] = []
+    sides: tuple[list[Record], list[Record]] = [], []
     for record in records:
-        (unanswered if "unanswered" in record else answered).append(record)
-    return answered, unanswered
+        sides["unanswered" in record].append(record)
+    return sides
 
 
 def record_line(record: Record) -> bytes:
@@ -253,11 +247,8 @@ def _settings_in(fingerprint: object) -> list[Mapping[str, Any]]:
     if not isinstance(settings, Mapping):
         return []
     parts = settings.get("parts")
-    return (
-        [settings, *(own for part in parts for own in _settings_in(part))]
-        if isinstance(parts, list)
-        else [settings]
-    )
+    inner = parts if isinstance(parts, list) else []
+    return [settings, *(own for part in inner for own in _settings_in(part))]
 
 
 def _brief(value: object) -> str:
@@ -354,7 +345,6 @@ def even_decimals(values: Iterable[float]) -> int:
 
 # --- Which fields of a record can be compared between systems: data, so that it can be stored with a run -----------
 
-
 PartLabels = tuple[tuple[str, str], ...]
 """The labels of the items that are compared (category, phenomenon, measure); empty for all items."""
 
@@ -391,7 +381,7 @@ class Comparable:
     def value(self, record: Record) -> float | None:
         """The number that is compared; None if the record has none."""
         found: Any = record
-        for name in self._path:
+        for name in (self.field,) if isinstance(self.field, str) else self.field:
             found = found.get(name) if isinstance(found, Mapping) else None
         if found is None:
             return None
@@ -407,10 +397,6 @@ class Comparable:
         if self.worth is None:
             return self.unit == _SHARE
         return all(0 <= each <= 1 for each in self.worth.values())
-
-    @property
-    def _path(self) -> tuple[str, ...]:
-        return (self.field,) if isinstance(self.field, str) else self.field
 
     def part(self, record: Record) -> PartLabels:
         """The labels of the part that the record belongs to."""

@@ -99,7 +99,6 @@ def told_counts(notes: Mapping[str, int]) -> dict[str, int]:
 
 # --- The contract of systems: what they can be asked (capabilities), how they answer -------------------------------
 
-
 # Rounding may lift the log-probability of a certain token this far above 0 (nats); more is a bug in the system.
 _ROUNDING = 1e-3
 # A steeper length penalty than any decoder has; length to its power stays a float.
@@ -164,19 +163,16 @@ class Scored:
     @property
     def total(self) -> float:
         """Sum of the log-probabilities, in nats (minimal-pairs, eq. 1)."""
-        self._require_scores()
+        if not self.has_total:
+            end = "no log-probability as a whole: its server does not tell that of its end"
+            lacks = end if self.logprobs else "no log-probabilities: its system gives text only"
+            raise BabelscopeError(f"{shorten(self.text)} has {lacks}")
         return math.fsum(self.logprobs)
 
     @property
     def mean(self) -> float:
         """Log-probability per token, in nats; EOS counts in sum and length (minimal-pairs, eq. 2)."""
         return self.total / len(self.logprobs)
-
-    def _require_scores(self) -> None:
-        if not self.has_total:
-            end = "no log-probability as a whole: its server does not tell that of its end"
-            lacks = end if self.logprobs else "no log-probabilities: its system gives text only"
-            raise BabelscopeError(f"{shorten(self.text)} has {lacks}")
 
 
 Target = str | Scored

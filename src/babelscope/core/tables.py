@@ -11,9 +11,6 @@ from markupsafe import Markup, escape
 from babelscope.core.results import Estimate, Row, even_decimals, figure_columns, number
 from babelscope.util.terminal import draw, mark_hidden, visible, wrap
 
-# --- Tables of figures as text for a terminal, Markdown and LaTeX --------------------------------------------------
-
-
 _COMMON = ("figure", "method", "tests", "evaluators")
 _LATEX = {
     "\\": r"\textbackslash{}",
@@ -145,7 +142,6 @@ def as_latex(table: Table) -> str:
 
 
 # --- Tables for papers, in LaTeX: even digits, values and intervals in columns of their own ------------------------
-
 
 # Words that are written in another way than their keys.
 _WORDS = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,6 @@ from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import json_number, read_lines, shorten, stream_lines
 
 # --- Genders of occupations counted in parallel text (conditioning paper, appendices A and C -----------------------
-
 
 WORD = re.compile(r"\w+")
 _LOOKED_AT = 1000  # lines
@@ -159,14 +159,10 @@ class GenderCounts:
         if not whole:
             raise BabelscopeError(f"nothing was counted at the stage {stage!r}")
         # Counts may be means over several models, so they are rounded.
+        counts = {gender: round(total) for gender, total in totals.items()}
         return [
-            Row(
-                "share",
-                proportion(round(totals[gender]), round(whole)),
-                {"stage": stage, "gender": gender},
-                {"count": round(totals[gender])},
-            )
-            for gender in GENDERS
+            Row("share", proportion(n, round(whole)), {"stage": stage, "gender": gender}, {"count": n})
+            for gender, n in counts.items()
         ]
 
     def female_ratios(self, stage: str = "original") -> dict[str, float]:
@@ -244,10 +240,13 @@ def read_labor(spec: str | Path) -> dict[str, float]:
     found: dict[str, float] = {}
     for number, line in enumerate(read_lines(spec), 1):
         name, tab, text = line.partition("\t")
-        percent = _percentage(text)
         if number == 1 and tab and not any(letter.isdigit() for letter in text):
             continue  # a heading
-        if not tab or percent is None:
+        try:
+            percent = float(text.strip().removesuffix("%"))
+        except ValueError:
+            percent = math.nan
+        if not tab or not 0 <= percent <= 100:
             raise BabelscopeError(
                 f"{at(spec, number)} is not an occupation, a tab and a percentage from 0 to 100: {shorten(line)}"
             )
@@ -255,14 +254,6 @@ def read_labor(spec: str | Path) -> dict[str, float]:
             raise BabelscopeError(f"{at(spec, number)}: the occupation {shorten(name)} stands there twice")
         found[name] = percent
     return found
-
-
-def _percentage(text: str) -> float | None:
-    try:
-        found = float(text.strip().removesuffix("%"))
-    except ValueError:
-        return None
-    return found if 0 <= found <= 100 else None
 
 
 def ratio_rows(counts: GenderCounts, stages: Sequence[str]) -> list[Row]:
@@ -305,7 +296,6 @@ def with_majorities(items: Iterable[AmbiguousSource], ratios: Mapping[str, float
 
 
 # --- Senses of ambiguous words counted in one's own parallel text (conditioning paper, appendix A) -----------------
-
 
 Lemmatize = Callable[[Sequence[str]], list[list[str]]]
 """Texts -> the lemmas of each."""

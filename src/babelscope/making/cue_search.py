@@ -49,7 +49,6 @@ def check_source_languages(items: Sequence[AmbiguousSource]) -> None:
 
 # --- A masked language model from transformers: the words it expects at a gap in a sentence ------------------------
 
-
 Array = np.ndarray[Any, Any]
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -132,7 +131,6 @@ class MaskedModel:
 
 
 # --- Finds disambiguation cues with a masked language model, and selects the best (conditioning --------------------
-
 
 Candidates = Mapping[str, Mapping[str, Sequence[str]]]
 """Word -> sense -> cues, best first: the released file's shape (see `cues.read_candidates`)."""

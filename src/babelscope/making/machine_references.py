@@ -22,7 +22,6 @@ from babelscope.util.text import shorten
 
 # --- Whether machine translations translate their own sources ------------------------------------------------------
 
-
 COPY = "copy of the source"
 LENGTH = "too short or too long"
 CLOSER = "closer to another human reference"
@@ -76,7 +75,7 @@ class Adequacy:
         reasons = {}
         for source, text in translations.items():
             own = self._references[source]
-            if _is_same(text, source) and text not in own:
+            if text.casefold().split() == source.casefold().split() and text not in own:
                 reasons[source] = COPY
             elif not any(len(each) <= _FACTOR * len(text) <= _FACTOR**2 * len(each) for each in own):
                 reasons[source] = LENGTH
@@ -95,20 +94,15 @@ class Adequacy:
         found: dict[str, _Rank] = {}
         scores = pairwise_chrf(list(translations.values()), references)
         for source, texts, row in zip(translations, own, scores, strict=True):
-            others = self._others(source, texts, pool)
+            others = [
+                text
+                for other, text in zip(self._pool, pool, strict=True)
+                if other != source and text not in texts
+            ]
             best = max(row[column[text]] for text in texts)
             closer = sum(row[column[text]] >= best for text in others)
             found[source] = "far" if 4 * closer >= len(others) + 1 else "near" if closer else "first"
         return found
-
-    def _others(self, source: str, own: Sequence[str], pool: Sequence[str]) -> list[str]:
-        return [
-            text for other, text in zip(self._pool, pool, strict=True) if other != source and text not in own
-        ]
-
-
-def _is_same(one: str, other: str) -> bool:
-    return one.casefold().split() == other.casefold().split()
 
 
 # --- Whether two translations share a phenomenon, judged by the words that show it (minimal-pairs ------------------
@@ -174,7 +168,6 @@ def _place(sentence: Analyzed[Any], start: int) -> int:
 
 
 # --- Minimal pairs with machine references: retranslated sources, new variants, validated (minimal-pairs -----------
-
 
 ANSWERS = LABELS["machine-reference"]
 """Answers that a person may give about a queued translation."""

@@ -155,7 +155,6 @@ def _selected(totals: Array) -> Array:
 
 # --- A test set with machine references beside its human ones, and what became of each pair ------------------------
 
-
 FIELD = "machine_reference"
 """Field of a human pair that says what became of its machine reference."""
 _Verdict = Literal["kept", "queued", "dropped"]

@@ -27,8 +27,6 @@ from babelscope.util.text import (
     stream_lines,
 )
 
-# --- Makes minimal pairs from sources and references, one sentence at a time ---------------------------------------
-
 
 def make_pairs(
     type: str | ErrorType | Sequence[str | ErrorType],

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from babelscope.core.results import Estimate, Record, Row, record_line, split_unanswered
-from babelscope.core.system import Capability, HeldAgainst, System, Unanswered, capabilities, properties
+from babelscope.core.system import HeldAgainst, System, Unanswered, capabilities, properties
 from babelscope.methods.base import Method, Setup
 from babelscope.systems.contract import relocate_errors
 from babelscope.systems.registry import ByTests, part_for, require
@@ -62,20 +62,15 @@ class Cell:
             return judged
 
         answers = dict(enumerate(_judge_all_answered(judge, items), start))
-        more: Mapping[int, Record] = {}
-        if some := {
-            number: answers[number]
-            for number in sorted(self.sampled & answers.keys())
-            if "unanswered" not in answers[number]
-        }:
-            more = method.ask_more(self.systems, self.tests.items, some, settings, self.seed)
+        sampled = sorted(self.sampled & answers.keys())
+        some = {number: answers[number] for number in sampled if "unanswered" not in answers[number]}
+        more = method.ask_more(self.systems, self.tests.items, some, settings, self.seed) if some else {}
         records = []
         for number, item in enumerate(items, start):
             keys = {**self.labels, "item": number, "id": item.id}
             extra = {"extra": carried} if (carried := item.carried) else {}
-            records.append(
-                json.loads(record_line({**keys, **answers[number], **more.get(number, {}), **extra}))
-            )
+            record = {**keys, **answers[number], **more.get(number, {}), **extra}
+            records.append(json.loads(record_line(record)))
         return records
 
 
@@ -137,10 +132,8 @@ def cell_rows(
 ) -> list[Row]:
     """The rows of a cell over its answered items; rows over all of them count the others as `skipped`."""
     answered, unanswered = split_unanswered(records)
-    if unanswered and not answered:
-        rows = [Row("all", Estimate.of_nothing())]
-    else:
-        rows = method.summarize(answered, settings, seed)
+    nothing = unanswered and not answered
+    rows = [Row("all", Estimate.of_nothing())] if nothing else method.summarize(answered, settings, seed)
     left_out = len(unanswered) + sum(unread.values())
     return [
         Row(
@@ -247,13 +240,14 @@ def _refuse_shared(cells: Sequence[Cell]) -> None:
 
 def _require_capabilities(cell: Cell) -> None:
     """Refuse a system that cannot do what the method needs of its role."""
-    setup = cell.setup
+    setup, instead = cell.setup, cell.setup.method.instead
     for role, needed in setup.method.needs.items():
         system = cell.systems[role]
+        has = capabilities(system)
         try:
-            require(system, *_without_substitutes(setup, system, needed), what_for=setup.label)
+            require(system, *(each for each in needed if instead.get(each) not in has), what_for=setup.label)
         except BabelscopeError as error:
-            others = [said for has, said in setup.method.otherwise.items() if has in capabilities(system)]
+            others = [said for other, said in setup.method.otherwise.items() if other in has]
             raise BabelscopeError("; ".join([str(error), *others])) from None
 
 
@@ -283,12 +277,6 @@ def check_kinds(setups: Sequence[Setup], tests: Mapping[str, TestSet]) -> None:
     for name, each in tests.items():
         if not any(setup.judges(name, each) for setup in setups):
             raise BabelscopeError(f"no method judges the {each.kind.__name__} items of the test set {name}")
-
-
-def _without_substitutes(setup: Setup, system: System, needed: Sequence[Capability]) -> list[Capability]:
-    """The needed capabilities, without those that `Method.instead` replaces by one that the system has."""
-    instead, has = setup.method.instead, capabilities(system)
-    return [each for each in needed if instead.get(each) not in has]
 
 
 def config_of(

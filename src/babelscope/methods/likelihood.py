@@ -44,9 +44,6 @@ class LikelihoodSettings(Settings):
     """Score every reference of an item, or its first only."""
 
 
-# --- Likelihood of references under a system: log-probability per token, and perplexity ----------------------------
-
-
 def ask(
     systems: Mapping[str, Scores], items: Sequence[ParallelSentence], settings: LikelihoodSettings, _seed: int
 ) -> list[Record]:
@@ -57,10 +54,7 @@ def ask(
     ]
     answers = iter(ask_score(systems["system"], pairs))
     return [
-        {
-            "source": item.source,
-            "references": [scored_as_json(next(answers)) for _ in references],
-        }
+        {"source": item.source, "references": [scored_as_json(next(answers)) for _ in references]}
         for item, references in zip(items, chosen, strict=True)
     ]
 
@@ -205,8 +199,7 @@ def about(record: Record) -> About:
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
-    logs = [each for reference in record["references"] for each in reference["logprobs"]]
-    mean = None if None in logs or not logs else math.fsum(logs) / len(logs)
+    mean = record["logprob"]
     return Answer("", "note", mean, "" if mean is not None else "impossible", lambda: _lines(record))
 
 

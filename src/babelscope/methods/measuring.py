@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from babelscope.core.comparison import Group
@@ -39,9 +39,8 @@ def language_mismatch(translations: Sequence[str], references: Sequence[str]) ->
     return None
 
 
-def mismatch_caveats(group: Group, translation_of: Callable[[Record], Any]) -> list[Caveat]:
+def mismatch_caveats(group: Group, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
     """A caveat for each system whose translations, all together, are in another language than the references."""
-    found = []
     for column in group.columns:
         judged = [
             (text, record["references"][0])
@@ -52,8 +51,7 @@ def mismatch_caveats(group: Group, translation_of: Callable[[Record], Any]) -> l
         if languages:
             own, other = languages
             said = f"its translations are in the language {own}, the references in {other} (py3langid)"
-            found.append(Caveat(column.name, f"{said}: figures that compare them say nothing."))
-    return found
+            yield Caveat(column.name, f"{said}: figures that compare them say nothing.")
 
 
 def warn_of_pooled_languages(items: Iterable[Any]) -> None:
@@ -103,7 +101,6 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 
 # --- Words of records and items: the tokenizer of each by setting or language --------------------------------------
-
 
 Side = Literal["source", "target"]
 Scored = TypeVar("Scored")
@@ -221,7 +218,6 @@ def language_identity(named: str, metrics: Iterable[str], languages: Iterable[st
 
 
 # --- Translations measured by metrics ------------------------------------------------------------------------------
-
 
 NOTES = ("truncated", "unfinished")
 

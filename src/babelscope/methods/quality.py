@@ -93,16 +93,10 @@ def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: Qu
     warn_of_pooled_languages(items)
 
 
-# --- Quality of translations by metrics: corpus scores of any system, black boxes and files included ---------------
-
-
 def summarize(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
     """One row per metric: the corpus score on the metric's own scale."""
     counts = {**answer_counts(records), "references": sum(len(record["references"]) for record in records)}
-    rows = []
-    for name in settings.metric:
-        rows.append(Row(name, _corpus_score(name, records), _direction(name), counts))
-    return rows
+    return [Row(name, _corpus_score(name, records), _direction(name), counts) for name in settings.metric]
 
 
 def _corpus_score(name: str, records: Sequence[Record]) -> Estimate:
@@ -282,6 +276,7 @@ def section(group: Group) -> Section:
     # Where nothing was answered there is one row, of no metric.
     answered = (row for column in group.columns for row in column.cell.rows if row.estimate.n)
     names = list(dict.fromkeys(row.name for row in answered))
+    units = {name: "points" if scale_of(name).unit == "percent" else name for name in names}
     return Section(
         title="Quality: translations measured by metrics",
         question="How good are the translations, by metrics?",
@@ -292,12 +287,8 @@ def section(group: Group) -> Section:
         caveats=caveats(group),
         pictures=pictures(group),
         tables=every_figure(group),
-        measures={name: Measure(f"{name} of the sentence", _unit(name)) for name in names},
+        measures={name: Measure(f"{name} of the sentence", unit) for name, unit in units.items()},
     )
-
-
-def _unit(name: str) -> str:
-    return "points" if scale_of(name).unit == "percent" else name
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:

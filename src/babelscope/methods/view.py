@@ -33,7 +33,6 @@ from babelscope.core.page import (
     Key,
     Lines,
     Picture,
-    Point,
     Section,
     Tone,
     Unit,
@@ -49,8 +48,6 @@ from babelscope.methods.base import find_method, method_names
 from babelscope.methods.measuring import grouped
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.errors import BabelscopeError
-
-# --- What methods' views are made with: how a view is found, findings and charts of rows ---------------------------
 
 
 def find_view(kind: str) -> View | None:
@@ -75,7 +72,6 @@ def sections_of(groups: Iterable[Group]) -> list[dict[str, Any]]:
 
 def section_of(group: Group, view: View) -> Section:
     """The section of a view with figures over factors, its findings with the number of items that links show."""
-
     section = view.section(group)
     pictures = [*section.pictures, *factor_pictures(group, view)]
     caveats = [*section.caveats, *factor_caveats(group)]
@@ -260,21 +256,12 @@ def pivot(
 def _sized(estimate: Estimate | None, figure: Figures) -> Sized:
     if estimate is None:
         return "", ""
-    return (in_percent if figure.unit == "percent" else in_short)(estimate), str(estimate.n)
+    form = "{:.3g}".format if figure.unit == "plain" else lambda each: f"{100 * each:.1f}"
+    return estimate.text(form), str(estimate.n)
 
 
 def _heading(figure: Figures, system: str) -> str:
     return ", ".join(filter(None, (figure.heading, "%" if figure.unit == "percent" else "", system)))
-
-
-def in_percent(estimate: Estimate) -> str:
-    """A proportion with its interval, without the sign: that stands in the heading."""
-    return estimate.text(lambda each: f"{100 * each:.1f}")
-
-
-def in_short(estimate: Estimate) -> str:
-    """A value with its interval, to three digits."""
-    return estimate.text(lambda each: f"{each:.3g}")
 
 
 def every_figure(group: Group) -> list[Table]:
@@ -294,7 +281,6 @@ def every_figure(group: Group) -> list[Table]:
 
 
 # --- Figures over a factor of the systems, such as kQRG over width (hypothesis-space paper -------------------------
-
 
 _Figures = Mapping[str, Sequence[Headline]]
 """Column -> what is drawn of it."""
@@ -374,7 +360,11 @@ def _over(columns: Sequence[Column], factor: str, name: str, unit: Unit, figures
         part = own.part if len(parts) > 1 else ""
         judge = f"by {own.evaluator}" if len(judges) > 1 else ""
         told = ", ".join(filter(None, (part, words, judge))) or "all systems"
-        points = [(x, _point([each for _, each in own.points[x]], unit)) for x in sorted(own.points)]
+        points = []
+        for x in sorted(own.points):
+            values = [each for _, each in own.points[x]]
+            several = mean_over_seeds([each.value for each in values], unit) if len(values) > 1 else None
+            points.append((x, point(several or values[0])))
         curves.append(Curve(next(iter(own.points.values()))[0][0].name, told, points, series=number))
     label = name if len(parts) > 1 else ", ".join(filter(None, (name, parts[0])))
     return Picture(
@@ -420,10 +410,3 @@ def mean_over_seeds(values: Sequence[float], unit: Unit) -> Estimate:
     """The mean with its interval over seeds; a share's ends at 0 and 1."""
     within = (-math.inf, math.inf) if unit == "plain" else (0.0, 1.0)
     return mean_and_sd(values, "seeds", within)[0]
-
-
-def _point(estimates: Sequence[Estimate], unit: Unit) -> Point:
-    """A figure of one system, or its mean over seeds."""
-    if len(estimates) == 1:
-        return point(estimates[0])
-    return point(mean_over_seeds([estimate.value for estimate in estimates], unit))

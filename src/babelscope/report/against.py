@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -72,16 +72,14 @@ def _axes(x: Scale, y: Scale, x_label: str, y_label: str) -> list[Markup]:
     return [*parts, _text(right, bottom + 38, x_label, "end"), _text(8, 18, y_label, "start")]
 
 
-def _lines(marks: Sequence[Mark], x: Scale, y: Scale) -> list[Markup]:
+def _lines(marks: Sequence[Mark], x: Scale, y: Scale) -> Iterator[Markup]:
     """A line through the systems of each name."""
-    parts = []
     for name in dict.fromkeys(mark.line for mark in marks if mark.line):
         own = sorted((mark for mark in marks if mark.line == name), key=lambda mark: mark.x.value)
         places = "L".join(f"{n(x(mark.x.value))} {n(y(mark.y.value))}" for mark in own)
         if len(own) > 1:
             drawn = '<path d="M{}" fill="none" stroke="currentColor" stroke-opacity="0.45"><title>{}</title></path>'
-            parts.append(Markup(drawn).format(places, printable(name)))
-    return parts
+            yield Markup(drawn).format(places, printable(name))
 
 
 def _mark(mark: Mark, series: int, x: Scale, y: Scale) -> list[Markup]:
@@ -95,9 +93,8 @@ def _mark(mark: Mark, series: int, x: Scale, y: Scale) -> list[Markup]:
     return [*parts, _shape(at_x, at_y, series, told)]
 
 
-def _means(marks: Sequence[Mark], groups: Mapping[str, int], x: Scale, y: Scale) -> list[Markup]:
+def _means(marks: Sequence[Mark], groups: Mapping[str, int], x: Scale, y: Scale) -> Iterator[Markup]:
     """The mean of each group of several systems, hollow and larger."""
-    parts = []
     for name, series in groups.items():
         own = [mark for mark in marks if mark.group == name]
         if len(own) > 1:
@@ -106,24 +103,21 @@ def _means(marks: Sequence[Mark], groups: Mapping[str, int], x: Scale, y: Scale)
                 for each in zip(*((m.x.value, m.y.value) for m in own), strict=True)
             ]
             told = f"{name}, mean of {len(own)}: {means[0]:.4g}, {means[1]:.4g}"
-            parts.append(_shape(x(means[0]), y(means[1]), series, told, hollow=True))
-    return parts
+            yield _shape(x(means[0]), y(means[1]), series, told, hollow=True)
 
 
-def _legend(groups: Mapping[str, int], *, line_label: str, means: bool) -> list[Markup]:
+def _legend(groups: Mapping[str, int], *, line_label: str, means: bool) -> Iterator[Markup]:
     left, top = WIDTH - _RIGHT + 22, _TOP + 8
-    parts = []
     for row, (name, series) in enumerate(groups.items()):
-        parts += [
+        yield from [
             _shape(left, top + 20 * row, series, name),
             _text(left + 12, top + 20 * row + 4, _shortened(name), "start"),
         ]
     below = top + 20 * len(groups) + 8
     if means:
-        parts.append(_text(left - 6, below, "hollow: mean over seeds", "start"))
+        yield _text(left - 6, below, "hollow: mean over seeds", "start")
     if line_label:
-        parts.append(_text(left - 6, below + 18, _shortened(f"lines: one {line_label}"), "start"))
-    return parts
+        yield _text(left - 6, below + 18, _shortened(f"lines: one {line_label}"), "start")
 
 
 def _shape(x: float, y: float, series: int, told: str, *, hollow: bool = False) -> Markup:

@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -28,7 +28,6 @@ from babelscope.core.page import (
 )
 
 # --- SVG parts of charts: axes, marks, whiskers, legends. The page's style sheet colors them by class -------------
-
 
 WIDTH = 520.0
 """Width of most pictures in SVG units: about a pixel each on a laptop, two thirds of one on a phone."""
@@ -222,7 +221,6 @@ def legend(keys: Sequence[Entry], width: float) -> tuple[list[Markup], float]:
 
 # --- Draw the charts of a report, each as one SVG ------------------------------------------------------------------
 
-
 Series = Mapping[str, int]
 """System -> its number, which gives its color and shape."""
 
@@ -337,9 +335,8 @@ def scatter(chart: Scatter, title: str, series: Series) -> Markup:
     return svg(title, "; ".join(dot.told for dot in chart.dots), WIDTH, y.start + 42, parts)
 
 
-def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
+def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> Iterator[Markup]:
     """Names beside their dots; a name that would overlap another is moved toward the middle."""
-    parts: list[Markup] = []
     taken: list[tuple[float, float]] = []
     for dot in named:
         across, place = x(dot.x.value), y(dot.y.value) - 9
@@ -349,10 +346,9 @@ def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> list[Markup]:
                 break
             place += 13 if place < (y.start + y.end) / 2 else -13
         taken.append((across, place))
-        parts.append(
-            text(across + (-7 if end else 7), place, dot.name, kind="note", anchor="end" if end else "start")
+        yield text(
+            across + (-7 if end else 7), place, dot.name, kind="note", anchor="end" if end else "start"
         )
-    return parts
 
 
 def histogram(chart: Histogram, title: str, number: int) -> Markup:
@@ -457,16 +453,14 @@ def _exact(value: float) -> str:
     return f"{value:.12g}"
 
 
-def _names_below(names: Sequence[tuple[float, str]], y: float) -> list[Markup]:
+def _names_below(names: Sequence[tuple[float, str]], y: float) -> Iterator[Markup]:
     """Names at their places along an axis; one that would touch the name before it is left out."""
-    parts: list[Markup] = []
     end = -math.inf
     for x, name in names:
         half = _CHAR * len(name) / 2
         if x - half > end:
-            parts.append(text(x, y, name, kind="tick", anchor="middle"))
+            yield text(x, y, name, kind="tick", anchor="middle")
             end = x + half + 3
-    return parts
 
 
 def cloud(chart: Cloud, title: str, series: Series) -> Markup:

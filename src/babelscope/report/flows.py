@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.sax.saxutils import escape, quoteattr
 
@@ -16,7 +16,6 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import parse_json, read_bytes
 
 # --- Draw a Sankey diagram as SVG: ribbons between nodes in columns, as thick as the counts that flow --------------
-
 
 Flow = tuple[str, str, float]
 """From a node, to a node, how many."""
@@ -116,7 +115,7 @@ def _placed(flows: Sequence[Flow], height: float, order: Sequence[str]) -> dict[
 
 def _ribbons(
     flows: Sequence[Flow], nodes: Mapping[str, _Node], called: Mapping[str, str], step: float
-) -> list[tuple[str, str, str]]:
+) -> Iterator[tuple[str, str, str]]:
     """(path, start node, tooltip) of each flow; ribbons are ordered so that they do not cross at a node."""
     scale = next(
         node.height / size
@@ -134,7 +133,6 @@ def _ribbons(
     for number in sorted(order, key=lambda n: nodes[flows[n][0]].top):
         ends[number] = arriving[flows[number][1]]
         arriving[flows[number][1]] += scale * flows[number][2]
-    found = []
     for number, (start, end, count) in enumerate(flows):
         if not count:
             continue
@@ -146,8 +144,7 @@ def _ribbons(
             f"V{_n(other + thick)}C{_n(half)} {_n(other + thick)} {_n(half)} {_n(one + thick)} "
             f"{_n(left)} {_n(one + thick)}Z"
         )
-        found.append((path, start, f"{called[start]} → {called[end]}: {count:,.0f}"))
-    return found
+        yield (path, start, f"{called[start]} → {called[end]}: {count:,.0f}")
 
 
 def _sum(flows: Sequence[Flow], side: int, name: str) -> float:
@@ -163,7 +160,6 @@ def _text(text: str) -> str:
 
 
 # --- Sankey diagrams of how senses or genders shift from training data to distilled data to student ----------------
-
 
 FILE = "flows.json"
 """In a run folder: what `babelscope patterns flow --flows` writes, rows [from, to, count]."""

@@ -44,11 +44,8 @@ from babelscope.util.version import __version__
 
 # --- Which items a page holds: all, or if they are too many, errors, close decisions and a random sample -----------
 
-
 CAP = 5000
 """Most items of one method in a page."""
-
-_Key = tuple[int, str]
 
 
 @dataclass(slots=True)
@@ -108,7 +105,7 @@ def count_shown(data: Mapping[str, Any], query: Mapping[str, str]) -> int:
 
 def _joined(groups: Sequence[Group], view: View, series: Series) -> list[Item]:
     """One entry an item, with the answers of all systems, in the order of the test sets."""
-    found: dict[_Key, Item] = {}
+    found: dict[tuple[int, str], Item] = {}
     for number, group in enumerate(groups):
         for column in group.columns:
             for record in column.cell.records:
@@ -270,13 +267,9 @@ class Report:
         kinds: Counter[str] = Counter(finding.tone for finding in self.findings[system])
         said = {"errors": "found errors", "some": "showed a weakness", "none": "saw no error"}
         parts = [f"{kinds[tone]} {words}" for tone, words in said.items() if kinds[tone]]
-        return (
-            f"Of {count_of(sum(kinds[tone] for tone in said), 'checks')}, {', '.join(parts)}."
-            if parts
-            else (
-                "" if self.findings[system] else "Nothing is said in words of its figures: they stand below."
-            )
-        )
+        if parts:
+            return f"Of {count_of(sum(kinds[tone] for tone in said), 'checks')}, {', '.join(parts)}."
+        return "" if self.findings[system] else "Nothing is said in words of its figures: they stand below."
 
     @property
     def compared(self) -> bool:
@@ -310,12 +303,8 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
         apart = error.reason if isinstance(error, NotComparable) else str(error)
         groups = [group for run in runs for group in group_runs([run])]
     groups = _with_distinct_names(groups)
-    series = {
-        name: place
-        for place, name in enumerate(
-            dict.fromkeys(column.name for group in groups for column in group.columns)
-        )
-    }
+    names = dict.fromkeys(column.name for group in groups for column in group.columns)
+    series = {name: place for place, name in enumerate(names)}
     together: dict[tuple[int, str], list[_Content]] = {}
     for group in groups:
         with explain_damage(_describe([group])):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from babelscope.core.comparison import Group
 from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, tooltip
@@ -48,9 +48,8 @@ def _words(name: str, section: Section) -> str:
     return section.names.get(name) or plain_words(name)
 
 
-def paired_findings(rows: Sequence[Row], section: Section) -> list[Finding]:
+def paired_findings(rows: Sequence[Row], section: Section) -> Iterator[Finding]:
     """The differences that are significant after correction."""
-    found = []
     rows = _leading(rows)
     labels = _varying(rows)
     for row in rows:
@@ -61,26 +60,22 @@ def paired_findings(rows: Sequence[Row], section: Section) -> list[Finding]:
             words = [_words(part, section) for part in parts]
             where = ", ".join(dict.fromkeys([str(row.labels["tests"]), *words]))
             wins, losses, ties = (row.counts[name] for name in ("wins", "losses", "ties"))
-            found.append(
-                Finding(
-                    ahead,
-                    f"{first} minus {second}, {where}",
-                    row.estimate,
-                    "items",
-                    "note",
-                    query={"tests": str(row.labels["tests"]), "sort": "differ"},
-                    share=_is_share(row),
-                    tag=f"{ahead} ahead",
-                    more=f"{first} is better on {wins:,}, {second} on {losses:,}, equal on {ties:,}; "
-                    f"p = {row.told('p_holm')}",
-                )
+            yield Finding(
+                ahead,
+                f"{first} minus {second}, {where}",
+                row.estimate,
+                "items",
+                "note",
+                query={"tests": str(row.labels["tests"]), "sort": "differ"},
+                share=_is_share(row),
+                tag=f"{ahead} ahead",
+                more=f"{first} is better on {wins:,}, {second} on {losses:,}, equal on {ties:,}; "
+                f"p = {row.told('p_holm')}",
             )
-    return found
 
 
-def differences_pictures(group: Group, rows: Sequence[Row], section: Section) -> list[Picture]:
+def differences_pictures(group: Group, rows: Sequence[Row], section: Section) -> Iterator[Picture]:
     """Differences with their intervals, shares and other measures apart."""
-    found = []
     rows = _leading(rows)
     for share in (True, False):
         own = [row for row in rows if _is_share(row) == share and math.isfinite(row.estimate.value)]
@@ -88,8 +83,7 @@ def differences_pictures(group: Group, rows: Sequence[Row], section: Section) ->
             continue  # every difference is 0: the table shows that
         for unit in dict.fromkeys(_unit(row, section) for row in own):
             same = [row for row in own if _unit(row, section) == unit]
-            found.append(_picture(group, same, share, unit))
-    return found
+            yield _picture(group, same, share, unit)
 
 
 def _unit(row: Row, section: Section) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.comparison import Group, StoredRun, figure_key
@@ -14,7 +14,6 @@ from babelscope.methods.view import count_behind, every_figure, find_view, noted
 from babelscope.methods.view import section_of as section_of_view
 
 # --- The view of methods that have none: all figures, and the fields of their records ------------------------------
-
 
 _KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
 _FEW = 3
@@ -77,7 +76,6 @@ VIEW = View(generic_section, about, answer, headline)
 
 # --- Sections of a report: from the method's view, else as the run has stored them ---------------------------------
 
-
 _MOST_WHY = 90
 """Characters of reasons, so that a warning has no more than two lines."""
 
@@ -112,9 +110,8 @@ def caveats_in(group: Group, section: Section) -> list[Caveat]:
     return [*_counted(group), *section.caveats]
 
 
-def _counted(group: Group) -> list[Caveat]:
+def _counted(group: Group) -> Iterator[Caveat]:
     """What no figure counts, and why, where the reading of the test set says so; and answers with chatter."""
-    found = []
     for column in group.columns:
         cell = column.cell
         reasons = {
@@ -128,8 +125,7 @@ def _counted(group: Group) -> list[Caveat]:
             f" ({why if len(why) <= _MOST_WHY else f'{len(reasons)} reasons: manifest.json'})" if why else ""
         )
         names = {"skipped": f"were skipped and are in no figure{why}", **TOLD}
-        found += noted_of(column.name, cell.rows, names)
-    return found
+        yield from noted_of(column.name, cell.rows, names)
 
 
 def figure_of(finding: Finding) -> tuple[str, str]:

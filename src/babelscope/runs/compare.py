@@ -42,7 +42,6 @@ from babelscope.util.errors import BabelscopeError, explain_damage
 
 # --- Compares many systems: over seeds, and between evaluators (paper: conditioning) -------------------------------
 
-
 _SEED = re.compile(r"-([0-9]+)$")
 
 
@@ -117,13 +116,9 @@ def _by_evaluator(group: Group) -> Iterator[tuple[str, dict[str, Column]]]:
         judged = [column for column in group.columns if column.cell.evaluator == evaluator]
         systems = [column.cell.system for column in judged]
         # The system's own name shows its seed; use the column's name only where two runs share the system's.
-        yield (
-            evaluator,
-            {
-                column.cell.system if systems.count(column.cell.system) == 1 else column.name: column
-                for column in judged
-            },
-        )
+        shared = [system for system in systems if systems.count(system) > 1]
+        names = [each.name if each.cell.system in shared else each.cell.system for each in judged]
+        yield evaluator, dict(zip(names, judged, strict=True))
 
 
 def seeds_table(
@@ -152,25 +147,25 @@ def seeds_table(
 
 def _rows_of_seed_groups(
     group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
-) -> list[Row]:
+) -> Iterator[Row]:
     systems = {name: column.cell.factors for name, column in columns.items()}
     groups = seed_groups(systems, patterns)
     values = {
         title: _values_by_figure({name: columns[name] for name in names}) for title, names in groups.items()
     }
-    rows: list[Row] = []
     for title, names in groups.items():
         own = {name: columns[name] for name in names}
         for labels, found in spread_over(group, own, {**more, "system": title}):
             mean, sd = mean_and_sd(found, "seeds", _scale_of(labels))
-            rows += [Row("mean", mean, labels), Row("sd", sd, labels)]
+            yield from [Row("mean", mean, labels), Row("sd", sd, labels)]
+    kind = group.columns[0].cell.kind
+    cautions = find_method(kind).cautions if kind in method_names() else {}
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
             labels = _labels(group, figure, {**more, "system": one, "against": other})
-            if told := _caution(group, figure[0]):
+            if told := cautions.get(figure[0]):
                 labels["note"] = told
-            rows.append(_difference(values[one][figure], values[other][figure], systems, labels))
-    return rows
+            yield _difference(values[one][figure], values[other][figure], systems, labels)
 
 
 def _scale_of(labels: Labels) -> tuple[float, float]:
@@ -187,12 +182,6 @@ def spread_over(
     """The labels and the values of every figure that at least two of these systems have."""
     for figure, own in _values_by_figure(columns).items():
         yield _labels(group, figure, labels), list(own.values())
-
-
-def _caution(group: Group, figure: str) -> str:
-    """What the method says against comparing a figure between systems; empty if nothing."""
-    kind = group.columns[0].cell.kind
-    return find_method(kind).cautions.get(figure, "") if kind in method_names() else ""
 
 
 def _values_by_figure(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:
@@ -250,27 +239,14 @@ def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
         for name, own in judged.items()
     }
     if len(common) > 2 and _all_vary(of_systems):
-        estimate = rank_agreement(of_systems)
-        rows.append(
-            Row(
-                "spearman",
-                estimate,
-                {**labels, "over": "systems", "of": figure},
-                {"systems": len(common)},
-            )
-        )
+        over: Labels = {**labels, "over": "systems", "of": figure}
+        rows.append(Row("spearman", rank_agreement(of_systems), over, {"systems": len(common)}))
     for system in common:
         of_items = _item_scores({name: own[system] for name, own in judged.items()})
         if _all_vary(of_items):
             counts = {"items": len(next(iter(of_items.values())))}
-            rows.append(
-                Row(
-                    "spearman",
-                    rank_agreement(of_items),
-                    {**labels, "over": "items", "of": "score", "system": system},
-                    counts,
-                )
-            )
+            over = {**labels, "over": "items", "of": "score", "system": system}
+            rows.append(Row("spearman", rank_agreement(of_items), over, counts))
     return rows
 
 
@@ -294,7 +270,6 @@ def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
 
 
 # --- Figures over prompts: systems that differ by their prompt only, and how far their figures lie apart -----------
-
 
 _OF_THE_PROMPT = frozenset({"prompt", "template", "end", "ends", "closing", "score_prompt", "noted"})
 """Settings in a fingerprint that follow from the prompt, a note that the model was not trained with it included."""
@@ -320,7 +295,10 @@ def prompt_rows(group: Group) -> list[Row]:
 
 def prompts_table(rows: Sequence[Row]) -> Table:
     """All figures over prompts, a line each, with the labels that tell them apart."""
-    lines = _lines(rows)
+    by_figure: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        by_figure.setdefault(str(sorted(row.labels.items())), {})[row.name] = row
+    lines = list(by_figure.values())
     labels = [
         name
         for name in dict.fromkeys(name for line in lines for name in line["mean"].labels if name != "over")
@@ -351,7 +329,8 @@ def headlines_table(
                         values.setdefault((each.name, each.unit), []).append(each.row.estimate.value)
             for (name, unit), own in values.items():
                 if len(own) > 1:
-                    told = [_in_unit(value, unit) for value in _spread(own)]
+                    percent = unit == "percent"
+                    told = [f"{100 * each:.1f} %" if percent else number(each) for each in _spread(own)]
                     rows.append([common_name(list(columns)), name, *told, str(len(own))])
     return Table("over prompts", ["system", "figure", *_SPREAD, "prompts"], rows, 2) if rows else None
 
@@ -359,18 +338,6 @@ def headlines_table(
 def _spread(values: Sequence[float]) -> tuple[float, float, float, float]:
     mean, sd = mean_and_sd(values)
     return mean.value, sd.value, min(values), max(values)
-
-
-def _in_unit(value: float, unit: Unit) -> str:
-    return f"{100 * value:.1f} %" if unit == "percent" else number(value)
-
-
-def _lines(rows: Sequence[Row]) -> list[dict[str, Row]]:
-    """The rows of each figure by their names."""
-    found: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        found.setdefault(str(sorted(row.labels.items())), {})[row.name] = row
-    return list(found.values())
 
 
 def _groups(columns: Sequence[Column]) -> list[dict[str, Column]]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
+import itertools
 import json
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -37,7 +39,6 @@ from babelscope.util.progress import progress, working
 
 # --- Splits records by a field of the items: domain, original language, length -------------------------------------
 
-
 LENGTH = "length"
 """The field name for quarters of the items by source length in characters."""
 
@@ -63,15 +64,6 @@ def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
             raise BabelscopeError(
                 f"items have no field {name!r}; fields are {LENGTH}, {', '.join(sorted(known))}"
             )
-
-
-def check_before_asking(tests: Iterable[TestSet], names: Sequence[str]) -> None:
-    """Refuse fields that no item has, or that have too many values, before any system is asked."""
-    records = {each.name: [{**item.as_json(), "extra": item.extra} for item in each.items] for each in tests}
-    check_fields([record for own in records.values() for record in own], names)
-    for own in records.values():
-        for name in names:
-            split_by(own, name)
 
 
 def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
@@ -107,11 +99,8 @@ def _value(record: Record, name: str) -> str | float:
 def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
     """Quarters with about equally many items, named by their shortest and longest source in characters."""
     lengths = sorted(len(str(record.get("source", ""))) for record in records)
-    edges = (
-        sorted({lengths[len(lengths) * quarter // 4] for quarter in range(4)} | {lengths[-1] + 1})
-        if lengths
-        else []
-    )
+    quarters = {lengths[len(lengths) * quarter // 4] for quarter in range(4) if lengths}
+    edges = sorted(quarters | {length + 1 for length in lengths[-1:]})
     found: dict[str, list[Record]] = {}
     for low, high in pairwise(edges):
         own = [record for record in records if low <= len(str(record.get("source", ""))) < high]
@@ -121,7 +110,6 @@ def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 
 # --- The one way to run a study: ask and judge missing chunks, then summarize; in a folder or in memory ------------
-
 
 _CELL_LABELS = ("method", "system", "tests")
 Methods = Mapping[str, tuple[Method, Settings]]
@@ -172,7 +160,11 @@ def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> R
 
 def _check_asked_for(cells: Sequence[Cell], manifest: Manifest) -> None:
     """Refuse what the summary could not give: figures by an unknown field, means over a group of one system."""
-    check_before_asking({cell.tests_name: cell.tests for cell in cells}.values(), manifest.by)
+    tests = {cell.tests_name: cell.tests.items for cell in cells}.values()
+    records = [[{**item.as_json(), "extra": item.extra} for item in items] for items in tests]
+    check_fields([record for own in records for record in own], manifest.by)
+    for own_records, name in itertools.product(records, manifest.by):
+        split_by(own_records, name)
     if manifest.seed_groups:
         for own in {(cell.setup.label, cell.tests_name): None for cell in cells}:
             names = [cell.system_name for cell in cells if (cell.setup.label, cell.tests_name) == own]
@@ -203,11 +195,8 @@ def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> 
     run.complete([record if "unanswered" in record else next(completed) for record in run.records])
     result = dataclasses.replace(result, sections=sections_of(result.groups))
     run.finish(result.to_json())
-    signed = {
-        "signature": result.signature,
-        "sha256": digest_json(result.config),
-        "answers": result.config.get("answers"),
-    }
+    digest, answers = digest_json(result.config), result.config.get("answers")
+    signed = {"signature": result.signature, "sha256": digest, "answers": answers}
     run.rewrite_manifest(_finished_manifest(run, manifest.model_copy(update=signed), cost))
     return result
 
@@ -239,7 +228,6 @@ def summarize_run(
     """Summarize all records of a run: rows of each cell, rows by fields of items (`manifest.by`), comparisons."""
     rows: list[Row] = []
     completed: list[Record] = []
-    factors = {name: part.factors for name, part in manifest.systems.items()}
     start = 0
     check_fields(split_unanswered(records)[0], manifest.by)
     with progress("computing figures", len(manifest.cells)) as advance:
@@ -247,26 +235,18 @@ def summarize_run(
             own = records[start : start + cell.items]
             start += cell.items
             method, settings = methods[cell.method]
-            labels: dict[str, str | int] = {
-                "method": cell.method,
-                "system": cell.system,
-                "tests": cell.tests,
-            }
-            if manifest.systems[cell.system].drops_context and any(
-                has_context(record.get("extra", {})) for record in own
-            ):
+            labels: dict[str, str | int] = {name: getattr(cell, name) for name in _CELL_LABELS}
+            context = any(has_context(record.get("extra", {})) for record in own)
+            if manifest.systems[cell.system].drops_context and context:
                 labels["context"] = 0
             answered, unanswered = split_unanswered(own)
             answered = list(method.complete(answered, settings))
-            own_rows = cell_rows(
-                method, settings, manifest.seed, [*answered, *unanswered], labels, cell.skipped
-            )
+            rows_of = functools.partial(cell_rows, method, settings, manifest.seed)
+            own_rows = rows_of([*answered, *unanswered], labels, cell.skipped)
             for name in manifest.by:
                 for value, some in split_by(answered, name).items():
-                    own_rows += cell_rows(
-                        method, settings, manifest.seed, some, {**labels, "by": name, name: value}, {}
-                    )
-            rows += with_labels(own_rows, factors[cell.system])
+                    own_rows += rows_of(some, {**labels, "by": name, name: value}, {})
+            rows += with_labels(own_rows, manifest.systems[cell.system].factors)
             completed += answered
             advance(1)
     run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
@@ -337,10 +317,8 @@ def run_method(
 def _refuse_names(systems: object, tests: object) -> None:
     """Refuse a name in the place of what it names."""
     given = [*systems] if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
-    for each, what, opener in (
-        *((each, "system", "open_system") for each in given),
-        (tests, "test set", "load"),
-    ):
+    named = ((each, "system", "open_system") for each in given)
+    for each, what, opener in (*named, (tests, "test set", "load")):
         if isinstance(each, str):
             raise BabelscopeError(f"{each!r} is a name, not a {what}; give babelscope.{opener}({each!r})")
 
@@ -363,7 +341,6 @@ def chunk_size(
 
 
 # --- The methods as functions: systems and items in, a result out, no files ----------------------------------------
-
 
 Systems = System | Sequence[System]
 Tests = TestSet | Iterable[Item]

@@ -225,22 +225,21 @@ def manifest_of(
             for label, spec in specs["tests"].items()
             if label in tests
         },
-        cells=[_cell_part(cell) for cell in cells],
+        cells=[
+            CellPart(
+                **cell.labels,
+                items=len(cell.tests),
+                skipped=dict(cell.tests.skipped),
+                reproducible=all(properties(each).reproducible for each in cell.systems.values()),
+            )
+            for cell in cells
+        ],
         shard=shard,
         software={
             "babelscope": __version__,
             "python": platform.python_version(),
             "platform": platform.platform(),
         },
-    )
-
-
-def _cell_part(cell: Cell) -> CellPart:
-    return CellPart(
-        **cell.labels,
-        items=len(cell.tests),
-        skipped=dict(cell.tests.skipped),
-        reproducible=all(properties(each).reproducible for each in cell.systems.values()),
     )
 
 

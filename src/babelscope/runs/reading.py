@@ -22,9 +22,6 @@ from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import open_regular
 from babelscope.util.text import json_lines
 
-# --- Reads finished run folders: manifest, rows, records, and the cells that they form -----------------------------
-
-
 _CELL_LABELS = ("method", "system", "tests")
 
 
@@ -238,7 +235,6 @@ def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
 
 # --- What people are asked about a finished run: the queue of one of its methods on one of its test sets -----------
 
-
 _WORDS = {"method": "methods", "tests": "test sets", "system": "systems"}
 
 
@@ -268,7 +264,8 @@ def records_of_run(
     cells = cells_of_run(run)
     if not method:
         # A method that has nothing to be judged leaves no choice.
-        cells = [cell for cell in cells if _has_queue(cell.kind)] or cells
+        known = method_names()
+        cells = [each for each in cells if each.kind in known and find_method(each.kind).queue] or cells
     for what, chosen in (("method", method), ("tests", tests)):
         name = _one(folder, [str(getattr(cell, what)) for cell in cells], what, chosen)
         cells = [cell for cell in cells if getattr(cell, what) == name]
@@ -280,10 +277,6 @@ def records_of_run(
     with explain_damage(str(folder)):
         settings = restore_settings(found, run.manifest.methods[cells[0].method].settings)
         return found, [record for cell in cells for record in cell.records], settings
-
-
-def _has_queue(kind: str) -> bool:
-    return kind in method_names() and bool(find_method(kind).queue)
 
 
 def _one(folder: str | Path, names: Iterable[str], what: str, chosen: str) -> str:

@@ -15,7 +15,6 @@ from babelscope.util.text import read_lines, shorten
 
 # --- What is known of systems beside a run: columns of tables, and figures of other runs ---------------------------
 
-
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _DIRECTION = {"better"}
 """Labels of rows that tell nothing apart."""
@@ -89,7 +88,12 @@ def read_systems(paths: Sequence[str | Path], compared: Sequence[Run] = ()) -> S
             own = read_table(path)
             if "system" not in own[0]:
                 raise BabelscopeError(f"{path} has no column 'system'; it has {', '.join(own[0])}")
-            _refuse_repeats(own, path)
+            first: dict[str, int] = {}
+            for line, system in enumerate((row["system"] for row in own), 2):
+                if first.setdefault(system, line) != line:
+                    raise BabelscopeError(
+                        f"{at(path, line)}: the system {system} has a line already, {first[system]}"
+                    )
         named = list(dict.fromkeys(column for row in own for column in row if column != "system"))
         for column in named:
             if column in columns:
@@ -98,9 +102,8 @@ def read_systems(paths: Sequence[str | Path], compared: Sequence[Run] = ()) -> S
                 )
             columns[column] = str(path)
         for row in own:
-            cells.setdefault(row["system"], {}).update(
-                {name: text for name, text in row.items() if name != "system"}
-            )
+            told = {name: text for name, text in row.items() if name != "system"}
+            cells.setdefault(row["system"], {}).update(told)
     return SystemTable(cells, columns, estimates, factors)
 
 
@@ -118,16 +121,6 @@ def _factors_of_runs(runs: Sequence[Run]) -> tuple[dict[str, dict[str, str]], di
                     )
                 columns.setdefault(name, str(run.path))
     return cells, columns
-
-
-def _refuse_repeats(rows: Sequence[Mapping[str, str]], path: Path) -> None:
-    first: dict[str, int] = {}
-    for line, row in enumerate(rows, 2):
-        if row["system"] in first:
-            raise BabelscopeError(
-                f"{at(path, line)}: the system {row['system']} has a line already, {first[row['system']]}"
-            )
-        first[row["system"]] = line
 
 
 def _figures_of_run(path: Path) -> dict[tuple[str, str], Estimate]:
@@ -182,7 +175,6 @@ def read_column(table: Sequence[Mapping[str, str]], name: str, path: str | Path)
 
 
 # --- Figures of systems regressed on what is known of these (paper: conditioning, table 3) -------------------------
-
 
 Labels = dict[str, str | float]
 
@@ -242,12 +234,9 @@ def regress_figure(
     rows: list[Row] = []
     for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
         judged = [column for column in group.columns if column.cell.evaluator == evaluator]
-        columns = [
-            column
-            for column in judged
-            if not any(known.lacks(column.cell.system, name) for name in variables)
-        ]
-        left = [column.name for column in judged if column not in columns]
+        lacking = [any(known.lacks(each.cell.system, name) for name in variables) for each in judged]
+        columns = [column for column, lacks in zip(judged, lacking, strict=True) if not lacks]
+        left = [column.name for column, lacks in zip(judged, lacking, strict=True) if lacks]
         if not columns:
             raise BabelscopeError(f"no system of {group.tests} has all of {', '.join(variables)}")
         values = [figure_of(column, figure).value for column in columns]

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -70,9 +70,6 @@ def errors_located(where: str, place: str = "") -> Iterator[None]:
         raise (SystemFailure(f"{prefix}: {error}") if prefix else error) from error
     except BabelscopeError as error:
         raise (BabelscopeError(f"{prefix}: {error}") if prefix else error) from error
-
-
-# --- A study: systems x test sets x methods, from a TOML file or Python --------------------------------------------
 
 
 CheckTests = Callable[[Mapping[str, TestSet]], None]
@@ -350,7 +347,10 @@ def _open_and_run(
                 loaded = load(entry.spec, data_dir=run.data_dir)
                 # In a command, which has no place, a test set has the name that it gives itself.
                 tests[entry.label if where else entry.name or loaded.name] = loaded
-        entries = _entries_by_prompt(study, where)
+        entries: list[tuple[SystemEntry, str]] = []
+        for number, asked in enumerate(study.systems):
+            with errors_located(where, place := f"systems[{number}]"):
+                entries += [(each, place) for each in asked.by_prompt()]
         setups = []
         for number, method in enumerate(study.methods):
             with errors_located(where, f"methods[{number}]"):
@@ -364,7 +364,11 @@ def _open_and_run(
         systems: dict[str, System] = {}
         for own, place in entries:
             with errors_located(where, place):
-                system = _open_entry(own, opened, tests)
+                if isinstance(own.spec, str):
+                    system: System = opened(own.spec)
+                else:  # with a spec for each test set, these are one system
+                    parts = {each: opened(spec) for each, spec in own.spec.items()}
+                    system = ByTests(own.label, parts, tests)
                 name = own.label if folder else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
@@ -394,16 +398,6 @@ def _open_and_run(
     return result
 
 
-def _entries_by_prompt(study: Study, where: str) -> list[tuple[SystemEntry, str]]:
-    """The systems of a study, one for each prompt, with their places in it."""
-    entries: list[tuple[SystemEntry, str]] = []
-    for number, asked in enumerate(study.systems):
-        place = f"systems[{number}]"
-        with errors_located(where, place):
-            entries += [(each, place) for each in asked.by_prompt()]
-    return entries
-
-
 def _make_references(
     study: Study, tests: dict[str, TestSet], opened: Callable[[str], Any], where: str
 ) -> dict[str, dict[str, System]]:
@@ -421,13 +415,6 @@ def _make_references(
                     tests[name], list(own.values()), seed=study.study.seed, advance=advance
                 )
     return authors
-
-
-def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Iterable[str]) -> System:
-    """Open the system of an entry; with a spec for each test set, combine these into one."""
-    if isinstance(entry.spec, str):
-        return cast(System, opened(entry.spec))
-    return ByTests(entry.label, {name: opened(spec) for name, spec in entry.spec.items()}, tests)
 
 
 def _default_out(study: Study, where: str) -> Path:

@@ -26,7 +26,6 @@ from babelscope.util.text import json_number, shorten, whole_number
 
 # --- What annotators say about translations, and how their labels are reduced to two for a comparison --------------
 
-
 Task = Literal["mucow", "winomt", "machine-reference", "challenge", "extraction", "choice"]
 
 # Of the conditioning paper, appendix E.
@@ -150,7 +149,6 @@ def common_samples(annotators: Sequence[Annotator]) -> list[str]:
 
 
 # --- Agreement beyond chance, with intervals for few items: Cohen's kappa, Krippendorff's alpha --------------------
-
 
 # One item more, its labels equally likely in all combinations: a few items without a disagreement, or without a
 # label, do not prove that there is none.
@@ -389,7 +387,7 @@ def compare(annotators: Mapping[str, Annotator], task: Task) -> list[Row]:
     """Kappa and proportion of agreement of every two annotators, with raw and with two labels (table A3)."""
     rows = []
     for (one, first), (other, second) in itertools.combinations(annotators.items(), 2):
-        names: dict[str, str | int] = {"task": task, "annotators": f"{one}, {other}"}
+        names = {"task": task, "annotators": f"{one}, {other}"}
         common = common_samples([first, second])
         alone = {"only_first": len(first) - len(common), "only_second": len(second) - len(common)}
         versions: dict[str, Sequence[Annotator]] = {
@@ -399,12 +397,8 @@ def compare(annotators: Mapping[str, Annotator], task: Task) -> list[Row]:
         for labels, (a, b) in versions.items():
             kept = common_samples([a, b])
             counts = {**alone, "skipped": len(common) - len(kept)}
-            rows += _pair(
-                [a[sample].label for sample in kept],
-                [b[sample].label for sample in kept],
-                {**names, "labels": labels},
-                counts,
-            )
+            said, others = ([each[sample].label for sample in kept] for each in (a, b))
+            rows += _pair(said, others, {**names, "labels": labels}, counts)
     return rows
 
 
@@ -412,17 +406,13 @@ def compare_with_earlier(name: str, annotator: Annotator, earlier_name: str, ear
     """An annotator against WinoMT's own annotations, by row; too bad to tell is left out (table A4)."""
     own = {str(each.row): each for each in annotator.values() if each.label != TOO_BAD}
     kept = common_samples([own, earlier])
-    labels: dict[str, str | int] = {
-        "task": "winomt",
-        "annotators": f"{name}, {earlier_name}",
-        "labels": "raw",
-    }
+    labels = {"task": "winomt", "annotators": f"{name}, {earlier_name}", "labels": "raw"}
     pair = [[each[row].label for row in kept] for each in (own, earlier)]
     return _pair(pair[0], pair[1], labels, {"skipped": len(annotator) - len(own)})
 
 
 def _pair(
-    first: list[str], second: list[str], labels: dict[str, str | int], counts: dict[str, int]
+    first: list[str], second: list[str], labels: Mapping[str, str], counts: Mapping[str, int]
 ) -> list[Row]:
     same = sum(one == other for one, other in zip(first, second, strict=True))
     labels = {**labels, "weighting": "none"}
@@ -499,7 +489,12 @@ def winomt_agreement(annotators: Sequence[Annotator], verdicts: Sequence[Verdict
         if verdict is None:
             counts["missing"] += 1
             continue
-        _check_source(verdict, judged[0][sample])
+        judgment = judged[0][sample]
+        if verdict.source and judgment.source and verdict.source.strip() != judgment.source.strip():
+            raise BabelscopeError(
+                f"{verdict.place}: row {verdict.row} is about {shorten(verdict.source)}, but the annotators' is "
+                f"about {shorten(judgment.source)}"
+            )
         said = verdict.correct is not False
         agreed = sum((each[sample].label == each[sample].gold) == said for each in judged)
         counts["judgments"] += len(judged)
@@ -562,14 +557,6 @@ def weighted(sums: Iterable[Sequence[float]]) -> Estimate:
     shares = [agreed / judged for agreed, judged in weighty]
     items = [str(number) for number in range(len(weighty))]
     return clustered_proportion(shares, items, [judged for _, judged in weighty])
-
-
-def _check_source(verdict: Verdict, judgment: Judgment) -> None:
-    if verdict.source and judgment.source and verdict.source.strip() != judgment.source.strip():
-        raise BabelscopeError(
-            f"{verdict.place}: row {verdict.row} is about {shorten(verdict.source)}, but the annotators' is "
-            f"about {shorten(judgment.source)}"
-        )
 
 
 def rank_among_annotated(annotators: Sequence[Annotator], verdicts: Sequence[Verdict]) -> list[Verdict]:

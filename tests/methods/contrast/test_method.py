@@ -334,7 +334,7 @@ def rows(human: float, machine: float, second: float, sample: float) -> list[Row
 
 def test_far_is_what_lies_beyond_its_own_alternatives_whatever_the_nats() -> None:
     for scale in (1.0, 10.0):  # the same, for a model of another temperament
-        near = discrepancy_caveats("x", rows(0.3 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
+        near = [*discrepancy_caveats("x", rows(0.3 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))]
         assert near == []
         (far,) = discrepancy_caveats("x", rows(2 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
         assert "its second-best one" in far.text

@@ -26,7 +26,6 @@ from babelscope.util.text import is_seekable
 
 # --- Counts of sentences and instances of each phenomenon, by distance ---------------------------------------------
 
-
 Lengths = Counter[int]
 """Absolute difference in length between the two sides (0 for one side) -> number of sentences."""
 
@@ -98,12 +97,8 @@ class Tally:
             [*key, list(own.instances.items()), by_distance(own.reaching), by_distance(own.having)]
             for key, own in self._counts.items()
         ]
-        return {
-            "instances": self.instances,
-            "words": self.words,
-            "lengths": list(self._lengths.items()),
-            "counts": counts,
-        }
+        lengths = list(self._lengths.items())
+        return {"instances": self.instances, "words": self.words, "lengths": lengths, "counts": counts}
 
     def absorb(self, other: Mapping[str, Any]) -> None:
         """Add the counts (`as_json`) of other sentences for the same phenomena."""
@@ -199,18 +194,8 @@ class Sample:
         for each in instances if self.size else ():
             if each.phenomenon in self.phenomena:
                 key = digest_json([number, each.phenomenon, each.head, each.dependent])
-                head = spans[each.head - 1] if each.head else None
-                self.add(
-                    Shown(
-                        key,
-                        number,
-                        each.phenomenon,
-                        each.distance,
-                        text,
-                        head,
-                        spans[each.dependent - 1],
-                    )
-                )
+                head, dependent = spans[each.head - 1] if each.head else None, spans[each.dependent - 1]
+                self.add(Shown(key, number, each.phenomenon, each.distance, text, head, dependent))
 
     def add(self, shown: Shown) -> None:
         """Keep an instance if its digest is among the smallest."""
@@ -223,7 +208,6 @@ class Sample:
 
 
 # --- Searching a corpus: every sentence pair with the dependencies found in it, and all of them counted ------------
-
 
 SYMMETRIZATION = "grow-diag-final-and"
 
@@ -273,12 +257,8 @@ class Search:
             raise BabelscopeError(f"{by_rule[0]} is found in parses; give parses or a parser")
         rules = []
         if parsed and (by_rule or not asked):
-            rules = choose_rules(
-                by_rule,
-                language=self.wanted.language,
-                more=self.wanted.own,
-                strict=self.wanted.rules == "strict",
-            )
+            code, strict = self.wanted.language, self.wanted.rules == "strict"
+            rules = choose_rules(by_rule, language=code, more=self.wanted.own, strict=strict)
         self.finder = Finder(rules, roots=self.wanted.rules == "released")
         self.tally = Tally(
             [
@@ -335,12 +315,8 @@ class Search:
         """The counts as JSON, for `absorb`."""
         finder = self.finder
         seen = [finder.trees, finder.without_features, finder.without_verb, finder.too_long]
-        return {
-            "tally": self.tally.as_json(),
-            "trees": seen,
-            "skipped": self.skipped,
-            "shown": self.sample.chosen,
-        }
+        shown = self.sample.chosen
+        return {"tally": self.tally.as_json(), "trees": seen, "skipped": self.skipped, "shown": shown}
 
     def absorb(self, counted: Mapping[str, Any]) -> None:
         """Add the counts (`counted`) of a part of the corpus; call it in the order of the parts."""
@@ -406,13 +382,9 @@ class Search:
         """Rows of what the search cost so far: words read, seconds since it began, peak memory of this process."""
         n, why = self.tally.sentences, "one run, begun before" if self.gone_on else "one run"
         figures = {"seconds": time.perf_counter() - self._began, "memory_mb": peak_memory() / 2**20}
+        labels, counts = {"cost": "extraction"}, {"words": self.tally.words}
         return [
-            Row(
-                name,
-                Estimate.without_interval(value, n, why),
-                {"cost": "extraction"},
-                {"words": self.tally.words},
-            )
+            Row(name, Estimate.without_interval(value, n, why), labels, counts)
             for name, value in figures.items()
         ]
 

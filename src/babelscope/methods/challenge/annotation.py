@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -166,17 +166,15 @@ def _groups(
         yield labels, some
 
 
-def _shares(some: Sequence[tuple[Case, Judgment]], labels: dict[str, str | int]) -> list[Row]:
+def _shares(some: Sequence[tuple[Case, Judgment]], labels: dict[str, str | int]) -> Iterator[Row]:
     reductions = REDUCTIONS["challenge"]
     unsure = sum(judgment.label == CANNOT_TELL for _, judgment in some)
-    rows = []
     for name, how, no in (("real", "real", NOT_REAL), ("right", "binary", TRANSLATED_WRONG)):
         told = [(case, label) for case, judgment in some if (label := reductions[how](judgment)) is not None]
         yes = [float(label != no) for _, label in told]
         counts = {"yes": int(sum(yes)), "answered": len(some), "cannot_tell": unsure}
         share = clustered_proportion(yes, [case.entry["source"] for case, _ in told])
-        rows.append(Row(name, share, labels, counts))
-    return rows
+        yield Row(name, share, labels, counts)
 
 
 def cases_of(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:

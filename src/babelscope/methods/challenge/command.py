@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from babelscope.core.options import Option, reads
 from babelscope.core.results import Estimate, Row
-from babelscope.core.tables import Sized, Table, as_text, of_rows, with_sizes
+from babelscope.core.tables import Sized, Table, as_markdown, as_text, for_paper, of_rows, with_sizes
 from babelscope.making.challenge.reordering import CROSSING, DIFFERENCE, NORMALIZED, UNITS
 from babelscope.methods.challenge.annotation import (
     agreement_rows,
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 
 # --- The tables of `babelscope challenge`: one per metric, one line per subset and system --------------------------
-
 
 NAMES = {
     "bleu": "BLEU",
@@ -77,12 +76,6 @@ def tables(rows: Sequence[Row]) -> list[Table]:
             told = labels if several else labels[1:]
             parts.append(_metric_columns(title, some, told, metrics, shown))
     return [*parts, *verdict_table(rows, shown)]
-
-
-def annotators_table(rows: Sequence[Row], said: Sequence[Row]) -> Table:
-    """What annotators say, with systems named as in the tables of `rows`."""
-    shown = short_names(rows)
-    return of_rows("What annotators say", [_without_constant_labels(row, shown) for row in said])
 
 
 def _quality_table(rows: Sequence[Row], metric: str, shown: Mapping[str, str], *, several: bool) -> Table:
@@ -304,20 +297,17 @@ def _answered(result: Result, given: Given) -> list[Row]:
 
 def _said(result: Result, given: Given) -> str:
     """What annotators say, if their answers are given."""
-    rows = _answered(result, given)
-    return as_text(annotators_table(result.rows, rows), terminal_width()) if rows else ""
+    shown = short_names(result.rows)  # systems are named as in the tables
+    rows = [_without_constant_labels(row, shown) for row in _answered(result, given)]
+    return as_text(of_rows("What annotators say", rows), terminal_width()) if rows else ""
 
 
 def _printed(result: Result, given: Given) -> str:
     """The paper's tables in Markdown, or all tables in LaTeX, if wanted."""
     if given["table"]:
-        from babelscope.core.tables import as_markdown
-
         return "\n\n".join([*map(as_markdown, paper_tables(result.rows)), result.signature])
     if not given["latex"]:
         return ""
-    from babelscope.core.tables import for_paper
-
     return "\n\n".join(for_paper(each, result.signature) for each in tables(result.rows))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -61,7 +61,6 @@ from babelscope.testsets.items import ParallelSentence
 from babelscope.util.seeds import stream
 
 # --- Rows of the challenge method: quality by phenomenon and distance ----------------------------------------------
-
 
 Labels = dict[str, str | int]
 Coefficient = Literal["pearson", "spearman"]
@@ -145,9 +144,8 @@ def system_scores(records: Sequence[Record], partition: Partition) -> SystemScor
 
 def quality_rows(
     own: SystemScores, left_out: Sequence[Mapping[str, Array]], counts: Mapping[str, int]
-) -> list[Row]:
+) -> Iterator[Row]:
     """For every subset: its scores, their difference from all sentences (`minus_all`), and the mean source length."""
-    rows = []
     for subset, rest in zip(own.subsets, left_out, strict=True):
         whole = subset is own.subsets[0]
         shown = {"instances": subset.instances, **(counts if whole else {})}
@@ -156,17 +154,16 @@ def quality_rows(
         for metric in own.statistics:
             value = own.corpus_score(metric, subset.members)
             estimate = own.estimate(value, rest[metric], subset.members, metric)
-            rows.append(Row(metric, estimate, subset.labels, shown))
+            yield Row(metric, estimate, subset.labels, shown)
             if not whole:
                 apart = value - own.corpus_score(metric, own.subsets[0].members)
                 difference = own.estimate(apart, rest[metric] - left_out[0][metric], subset.members)
-                rows.append(Row("minus_all", difference, {**subset.labels, "metric": metric}))
+                yield Row("minus_all", difference, {**subset.labels, "metric": metric})
         mean = float(own.lengths[subset.members].mean())
-        rows.append(Row("length", own.estimate(mean, rest["length"], subset.members), subset.labels))
-    return rows
+        yield Row("length", own.estimate(mean, rest["length"], subset.members), subset.labels)
 
 
-def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) -> list[Row]:
+def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) -> Iterator[Row]:
     """How quality goes with distance, over minimum distances (table 5's last column) and over sentences.
 
     Over sets: the score of each subset of a phenomenon against its minimum distance. The subsets are nested, so
@@ -174,7 +171,6 @@ def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) ->
     all of the phenomenon's sentences in are one subset, and only the greatest of them counts. Over sentences:
     the sentence's score against the greatest distance in it.
     """
-    rows = []
     for phenomenon, side in phenomena_and_sides(own.instances):
         numbers, greatest = greatest_distances(own.instances, phenomenon, side)
         first: dict[str, str] = {}  # source -> place of its first sentence, which names its cluster
@@ -201,11 +197,10 @@ def distance_rows(own: SystemScores, left_out: Sequence[Mapping[str, Array]]) ->
                 estimate = _over_sets(value, _coefficients(points, rest, coefficient), len(chosen), fewest)
             here: Labels = {**labels, "metric": metric}
             name = f"distance_{coefficient}"
-            rows.append(Row(name, estimate, {**here, "over": "sets", "distances": distances}))
+            yield Row(name, estimate, {**here, "over": "sets", "distances": distances})
             scores = own.sentence_scores[metric][numbers].tolist()
             over = correlation(greatest.tolist(), scores, coefficient, clusters, independent=True)
-            rows.append(Row(name, over, {**here, "over": "sentences"}))
-    return rows
+            yield Row(name, over, {**here, "over": "sentences"})
 
 
 def _over_sets(value: float, left_out: Array, sets: int, fewest: Array) -> Estimate:
@@ -239,9 +234,8 @@ def _coefficients(points: Array, values: Array, coefficient: Coefficient) -> Arr
     return np.where(unknown, math.nan, found)
 
 
-def length_rows(own: SystemScores, *, seed: int, corpora: int, sizes: Sequence[int]) -> list[Row]:
+def length_rows(own: SystemScores, *, seed: int, corpora: int, sizes: Sequence[int]) -> Iterator[Row]:
     """Correlation of mean length with score over random corpora (section 4.3); sizes too large are left out."""
-    rows = []
     sentences = len(own.lengths)
     for size in (size for size in sizes if size < sentences):
         rng = stream(seed, f"challenge/lengths/{size}")
@@ -251,18 +245,12 @@ def length_rows(own: SystemScores, *, seed: int, corpora: int, sizes: Sequence[i
             scores = np.array([corpus_score(metric, statistics[corpus].sum(axis=0)) for corpus in drawn])
             for coefficient in COEFFICIENTS:
                 labels: Labels = {"phenomenon": "all", "metric": metric, "sentences": size}
-                rows.append(
-                    Row(
-                        f"length_{coefficient}",
-                        correlation(lengths.tolist(), scores.tolist(), coefficient),
-                        labels,
-                    )
-                )
-    return rows
+                estimate = correlation(lengths.tolist(), scores.tolist(), coefficient)
+                yield Row(f"length_{coefficient}", estimate, labels)
 
 
 def difference_rows(
-    systems: Mapping[str, tuple[SystemScores, Sequence[Mapping[str, Array]]]], where: Labels
+    systems: Mapping[str, tuple[SystemScores, Sequence[Mapping[str, Array]]]],
 ) -> list[Row]:
     """score(system) - score(against) of every two systems on every subset, paired by sentence.
 
@@ -276,16 +264,8 @@ def difference_rows(
                 apart = rest[number][metric] - others[number][metric]
                 tested = grouped_difference(value, apart, own.groups[subset.members])
                 lower: Labels = {"better": "lower"} if scale_of(metric).better == "lower" else {}
-                labels: Labels = {
-                    **where,
-                    "system": first,
-                    "against": second,
-                    **subset.labels,
-                    "metric": metric,
-                    "measure": metric,
-                    "of": metric,
-                    **lower,
-                }
+                named = dict.fromkeys(("metric", "measure", "of"), metric)
+                labels: Labels = {"system": first, "against": second, **subset.labels, **named, **lower}
                 scores = (each.sentence_scores[metric][subset.members] for each in (own, other))
                 better = np.subtract(*scores) * (-1 if lower else 1)
                 found[number == 0].append((labels, *tested, count_wins(better.tolist())))
@@ -404,7 +384,7 @@ class _Compared:
 
 def control_rows(
     own: SystemScores, left_out: Sequence[Mapping[str, Array]], controls: Controls, *, seed: int
-) -> list[Row]:
+) -> Iterator[Row]:
     """Each subset against random corpora of the same size, matched to its source lengths sentence by sentence.
 
     `control_mean` and `control_sd` are over the corpora. `minus_control` is score - mean, with an interval over the
@@ -422,7 +402,6 @@ def control_rows(
             found = _compare(own, rest, subset, controls, corpora) if matched else {}
             compared[_key(subset)] = unmatched, found
     sets = sum(any(len(each.left_out) >= FEWEST for each in found.values()) for _, found in compared.values())
-    rows = []
     for subset in own.subsets[1:]:
         unmatched, found = compared[_key(subset)]
         counts = {"unmatched": unmatched} if unmatched else {}
@@ -435,8 +414,7 @@ def control_rows(
                 more = {"sets": sets} if name in ("minus_control", "control_z") else {}
                 if name == "control_rank":
                     more = {"at_or_below": round(estimate.value * estimate.n)}
-                rows.append(Row(name, estimate, labels, {**more, **counts}))
-    return rows
+                yield Row(name, estimate, labels, {**more, **counts})
 
 
 def _key(subset: Subset) -> tuple[bytes, bytes]:
@@ -473,7 +451,6 @@ def _compare(
 
 # --- Quality on challenge sets: phenomena and distances against the whole corpus (Choshen and Abend 2019) ----------
 
-
 DEPENDENCIES = "dependencies"
 _SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar
 
@@ -498,7 +475,10 @@ def ask(
 
 
 def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record]:
-    """The records with lengths in tokens, sentence scores, and the statistics for corpus scores."""
+    """The records with lengths in tokens, sentence scores, and the statistics for corpus scores.
+
+    And with a verdict on each dependency, if a parser of the targets is given.
+    """
     judged: list[Record] = []
     for start in range(0, len(records), _SENTENCES_AT_ONCE):
         some = records[start : start + _SENTENCES_AT_ONCE]
@@ -514,19 +494,14 @@ def judge(records: Sequence[Record], settings: ChallengeSettings) -> list[Record
                     "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
                 }
             )
-    return with_verdicts(judged, settings)
-
-
-def with_verdicts(records: list[Record], settings: ChallengeSettings) -> list[Record]:
-    """The records with a verdict on each dependency, if a parser of the targets is given; else without any."""
     gone = {DEPENDENCIES} if settings.target_parser else {DEPENDENCIES, "verdicts"}
-    bare = [{name: value for name, value in each.items() if name not in gone} for each in records]
+    bare = [{name: value for name, value in each.items() if name not in gone} for each in judged]
     if settings.target_parser is None:
         return bare
     # A stored run may be a stranger's: the model that it names is not opened, the stored verdicts are kept.
-    if not is_allowed(settings.target_parser) and all("verdicts" in each for each in records):
+    if not is_allowed(settings.target_parser) and all("verdicts" in each for each in judged):
         return bare
-    found = judge_dependencies(records, settings.target_parser, settings.target_language)
+    found = judge_dependencies(judged, settings.target_parser, settings.target_language)
     return [{**record, "verdicts": own} for record, own in zip(bare, found, strict=True)]
 
 
@@ -585,7 +560,7 @@ def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> 
         both = [record for record in records if record["item"] in common]
         own = system_scores(both, settings.partition(seed))
         found[system] = own, own.left_out()
-    return difference_rows(found, {})
+    return difference_rows(found)
 
 
 def check_items(items: Sequence[ParallelSentence], settings: ChallengeSettings) -> None:

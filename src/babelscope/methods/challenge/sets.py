@@ -31,9 +31,6 @@ from babelscope.util.digests import digest_file, digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import json_number, shorten
 
-# --- Subsets of a challenge set: sentences by phenomenon and by the distance of its dependencies -------------------
-
-
 Side = Literal["source", "target"]
 SIDES: tuple[Side, ...] = ("source", "target")
 ALL = "all"
@@ -193,7 +190,6 @@ def _distances(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side)
 
 
 # --- What can be chosen about challenge sets -----------------------------------------------------------------------
-
 
 ORDER_DISTANCES = (0, 5, 10, 15, 20)
 

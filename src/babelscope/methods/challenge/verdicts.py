@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -49,8 +50,7 @@ class Verdict:
         return {"verdict": self.outcome, "why": self.why, "reference": self.reference, "output": self.output}
 
 
-def undecided(why: str, reference: str = "", output: str = "") -> Verdict:
-    return Verdict("undecided", why, reference, output)
+undecided = functools.partial(Verdict, "undecided")
 
 
 @dataclass(frozen=True)
@@ -95,9 +95,7 @@ def anchor(
 
 def check(phenomenon: str, case: Case) -> Verdict:
     """The verdict on a dependency of a phenomenon that CHECKS has."""
-    if not case.output.words:
-        return Verdict("lost", "the translation is empty")
-    return CHECKS[phenomenon](case)
+    return CHECKS[phenomenon](case) if case.output.words else Verdict("lost", "the translation is empty")
 
 
 def _verbs(case: Case, through: Collection[str] = ()) -> tuple[Construction, Construction] | Verdict:
@@ -258,17 +256,14 @@ def _agreement(case: Case) -> Verdict:
 
 def _same_clause(case: Case, reference: Word, output: Word) -> bool:
     """Whether the verb of a subject is the reference's, or what the source's verb is aligned to."""
-    one, other = (
-        sentence.words[word.head - 1]
-        for sentence, word in ((case.reference, reference), (case.output, output))
-    )
-    stems = [
-        construction(sentence, word, case.particles).stem
-        for sentence, word in ((case.reference, one), (case.output, other))
-    ]
+    one, other = case.reference.words[reference.head - 1], case.output.words[output.head - 1]
     finite = finite_of(case.output, other)
     own = {other.id} if finite is None else {other.id, finite.id}
-    return stems[0] == stems[1] or not own.isdisjoint(case.head_in_output)
+    stem, its = (
+        construction(sentence, word, case.particles).stem
+        for sentence, word in ((case.reference, one), (case.output, other))
+    )
+    return stem == its or not own.isdisjoint(case.head_in_output)
 
 
 def _subjects(sentence: Sentence) -> list[Word]:
@@ -294,9 +289,8 @@ def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tup
 
 
 def _negation(case: Case) -> Verdict:
-    found = _verbs(
-        case, through=("nsubj", "obj", "iobj", "obl")
-    )  # "no book": the noun is negated, and so its verb
+    # "no book": the noun is negated, and so its verb.
+    found = _verbs(case, through=("nsubj", "obj", "iobj", "obl"))
     if isinstance(found, Verdict):
         return found
     wanted, other = found
@@ -414,13 +408,6 @@ class _Pair:
     seen: Mapping[str, int]
     """Words of sources -> number of sentences that have them."""
 
-    @property
-    def dependencies(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = (
-            self.record if "dependencies" in self.record else self.record["extra"]
-        )["dependencies"]
-        return found
-
     def case(self, dependency: Mapping[str, Any], particles: frozenset[str]) -> Case | Verdict:
         """Where a dependency is in reference and output, or why nobody knows."""
         if dependency["phenomenon"] not in CHECKS:
@@ -437,7 +424,9 @@ class _Pair:
             )
             if span is None:
                 return undecided(f"nobody knows where the {end} is")
-            if not target and end == followed and self._times_seen(span) < FEWEST_SEEN:
+            words = _TOKEN.findall(self.record["source"][slice(*span)].lower())
+            seen = min((self.seen.get(word, 0) for word in words), default=0)
+            if not target and end == followed and seen < FEWEST_SEEN:
                 return undecided(f"the aligner has seen the {end} in too few sentences")
             places.append(self._follow(span, to_output, target=target))
         (head, head_out), (dependent, dependent_out) = places
@@ -458,10 +447,6 @@ class _Pair:
             away = sorted((abs(number - position), number, span) for number, span in found)
             found = [away[0][1:]] if away[0][0] <= _NEAR and away[0][0] < away[1][0] else []
         return found[0][1] if len(found) == 1 else None
-
-    def _times_seen(self, span: Span) -> int:
-        text = self.record["source"][slice(*span)].lower()
-        return min((self.seen.get(word, 0) for word in _TOKEN.findall(text)), default=0)
 
     def _follow(self, span: Span, to_output: Links, *, target: bool) -> tuple[list[int], list[int]]:
         """Positions, from 1, in reference and output of what stands at these characters."""
@@ -485,7 +470,10 @@ def _overlap(one: Span, other: Span) -> bool:
 def _verdicts(pairs: Sequence[_Pair]) -> list[list[dict[str, str]]]:
     """The verdicts on each pair's dependencies, knowing how references render the same words elsewhere."""
     particles = particles_in(pair.reference for pair in pairs)
-    cases = [[(each, pair.case(each, particles)) for each in pair.dependencies] for pair in pairs]
+    cases = []
+    for pair in pairs:
+        holder = pair.record if "dependencies" in pair.record else pair.record["extra"]
+        cases.append([(each, pair.case(each, particles)) for each in holder["dependencies"]])
     # Phenomenon and words of a dependency -> the verbs that references render it by; phenomenon and dependent ->
     # those of them without a particle, whatever the head.
     attested: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)

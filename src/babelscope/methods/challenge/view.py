@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Column, Group
 from babelscope.core.page import (
     FEWEST,
     About,
@@ -24,7 +24,7 @@ from babelscope.core.page import (
     View,
     point,
 )
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table, of_rows
 from babelscope.language.ud_rules import RULES, shipped_rules
 from babelscope.making.challenge.reordering import LABELS, UNITS
@@ -62,42 +62,20 @@ def _shown(rows: Sequence[Row]) -> list[tuple[str, str, Row]]:
     return [(name, f"worst of {len(parts)} phenomena, {plain_words(name)}, ", worst), *found]
 
 
-def verdict_headline(rows: Sequence[Row]) -> list[Headline]:
-    """The share of dependencies that were kept, of those decided on; none if nothing was judged."""
-    return [
-        Headline(
-            f"Dependencies kept, {which}of those decided on ({row.counts['undecided']} undecided)",
-            row,
-            "percent",
-        )
-        for _, which, row in _shown(rows)
-    ]
-
-
-def verdict_findings(group: Group) -> list[Finding]:
+def verdict_findings(group: Group) -> Iterator[Finding]:
     """For each system, the share of dependencies that were lost, in the worst phenomenon where there are several."""
-    found = []
     for column in group.columns:
         for name, which, row in _shown(column.cell.rows)[:1]:
             if row.estimate.n:
                 query = {"system": column.name, "tests": group.tests, "verdict": "lost"}
-                found.append(
-                    error_finding(
-                        column.name,
-                        f"Dependencies lost in translation, {which}of those that could be decided on",
-                        complement(row.estimate),
-                        "dependencies",
-                        query={**query, "group": name} if name else query,
-                        more=f"{row.counts['undecided']} more are undecided",
-                    )
+                yield error_finding(
+                    column.name,
+                    f"Dependencies lost in translation, {which}of those that could be decided on",
+                    complement(row.estimate),
+                    "dependencies",
+                    query={**query, "group": name} if name else query,
+                    more=f"{row.counts['undecided']} more are undecided",
                 )
-    return found
-
-
-def verdict_pivot(group: Group) -> list[Table]:
-    """Shares kept by phenomenon and distance, systems side by side."""
-    kept = Figures("kept, of those decided on", lambda row: row.name == VERDICTS, "percent")
-    return pivot(group, "Dependencies by themselves", ("phenomenon", "side", "min_distance"), (kept,))
 
 
 def verdict_table(rows: Sequence[Row], shown: Mapping[str, str]) -> list[Table]:
@@ -195,49 +173,39 @@ def _labels(kind: Kind, distance: int) -> Labels:
     return {"phenomenon": kind[0], "side": kind[1], "min_distance": distance}
 
 
-def _against_control(rows: Sequence[Row], metric: str, kind: Kind, distance: int) -> Estimate | None:
-    """Score minus the mean of equally long random corpora; its interval holds for all sets at once."""
-    row = one(rows, "minus_control", **_labels(kind, distance), metric=metric)
-    return row.estimate if row else None
-
-
-def findings(group: Group) -> list[Finding]:
+def findings(group: Group) -> Iterator[Finding]:
     metric = _metric(group)
     known = group.columns[0].cell.comparable
     lower = any(each.measure == metric and not each.higher_is_better for each in known)
     than = "better or worse than" if lower else "above or below"
-    found = []
     needed = _verdict_from(group)
     for column in group.columns:
         rows = column.cell.rows
         parts = [
-            (kind, distance, away)
+            (kind, distance, row.estimate)
             for kind in _kinds(group)
             for distance in _distinct_distances(_scores_by_distance(rows, metric, kind))
-            if (away := _against_control(rows, metric, kind, distance)) and away.n >= needed
-            if not away.no_interval
+            if (row := one(rows, "minus_control", **_labels(kind, distance), metric=metric))
+            if row.estimate.n >= needed and not row.estimate.no_interval
         ]
         if lower:  # negate, so that below 0 is worse
             parts = [(kind, far, a.converted(lambda score: -score)) for kind, far, a in parts]
         if not parts:
             continue
         kind, distance, away = min(parts, key=lambda part: part[2].high)
-        found.append(
-            Finding(
-                column.name,
-                f"Worst of {len(parts)} sets of sentences, {label(kind[0])}"
-                f"{f', {distance} or more {unit_of(kind[0])}' if distance else ''}: points {than} "
-                f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
-                away,
-                "sentences",
-                "some" if away.high < 0 else "none",
-                query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
-                share=False,
-                tag="" if away.high < 0 else "Not shown",
-                more="the interval is for all sets at once" if len(parts) > 1 else "",
-            )
+        yield Finding(
+            column.name,
+            f"Worst of {len(parts)} sets of sentences, {label(kind[0])}"
+            f"{f', {distance} or more {unit_of(kind[0])}' if distance else ''}: points {than} "
+            f"equally long sentences in {_EXPLAINED.get(metric, metric)}",
+            away,
+            "sentences",
+            "some" if away.high < 0 else "none",
+            query={"system": column.name, "tests": group.tests, "group": _part_name(kind, distance)},
+            share=False,
+            tag="" if away.high < 0 else "Not shown",
+            more="the interval is for all sets at once" if len(parts) > 1 else "",
         )
-    return found
 
 
 def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
@@ -262,7 +230,7 @@ def _part_name(kind: Kind, distance: int) -> str:
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
-    """Quality over all sentences, by each metric."""
+    """Quality over all sentences, by each metric; then the share of dependencies kept, of those decided on."""
     whole = {
         row.name: row
         for row in rows
@@ -271,53 +239,59 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     }
     ordered = [name for name in dict.fromkeys([*_NAMES, *whole]) if name in whole]
     scores = [Headline(f"{_NAMES.get(name, name)}, all sentences", whole[name]) for name in ordered]
-    return [*scores, *verdict_headline(rows)]
+    kept = [
+        Headline(
+            f"Dependencies kept, {which}of those decided on ({row.counts['undecided']} undecided)",
+            row,
+            "percent",
+        )
+        for _, which, row in _shown(rows)
+    ]
+    return [*scores, *kept]
 
 
-def caveats(group: Group) -> list[Caveat]:
-    found = mismatch_caveats(group, lambda record: record.get("translation"))
+def caveats(group: Group) -> Iterator[Caveat]:
+    yield from mismatch_caveats(group, lambda record: record.get("translation"))
     metric = _metric(group)
     for column in group.columns:
-        found += [Caveat(column.name, text) for text in _too_small(group, column.cell.rows, metric)]
+        yield from _too_small(group, column, metric)
         alone = {
             (str(row.labels["phenomenon"]), str(row.labels["side"]))
             for row in column.cell.rows
             if row.name == "control_mean" and not row.estimate.n
         }
         if alone:
-            found.append(
-                Caveat(
-                    column.name,
-                    f"phenomena without length-matched controls, for want of other sentences as long: {len(alone)} "
-                    "(--controls all).",
-                )
+            yield Caveat(
+                column.name,
+                f"phenomena without length-matched controls, for want of other sentences as long: {len(alone)} "
+                "(--controls all).",
             )
-        found += noted_of(
+        yield from noted_of(
             column.name,
             column.cell.rows,
             {"empty": "have an empty translation", "unfinished": "have a translation that was not finished"},
         )
-    return found
 
 
-def _too_small(group: Group, rows: Sequence[Row], metric: str) -> list[str]:
-    """What is said of sets below the size that a verdict needs."""
+def _too_small(group: Group, column: Column, metric: str) -> Iterator[Caveat]:
+    """How many sets are below the size that a verdict needs."""
     needed = _verdict_from(group)
     sizes = {
         _part_name(kind, distance): scores[distance].estimate.n
         for kind in _kinds(group)
-        if (scores := _scores_by_distance(rows, metric, kind))
+        if (scores := _scores_by_distance(column.cell.rows, metric, kind))
         for distance in _distinct_distances(scores)
     }
     small = {name: n for name, n in sizes.items() if n < needed}
     if not small:
-        return []
+        return
     largest = max(small, key=lambda name: small[name])
     which = f"All {len(sizes)} sets" if len(small) == len(sizes) else f"{len(small)} of {len(sizes)} sets"
-    return [
+    yield Caveat(
+        column.name,
         f"{which} {'has' if len(small) == 1 else 'have'} fewer than the {needed} sentences that a verdict needs "
-        f"(--verdict-from), the largest {small[largest]:,}."
-    ]
+        f"(--verdict-from), the largest {small[largest]:,}.",
+    )
 
 
 def pictures(group: Group) -> list[Picture]:
@@ -389,12 +363,12 @@ def tables(group: Group) -> list[Table]:
             row.name == "minus_control" and row.labels["metric"] == metric and "distance" not in row.labels
         ),
     )
-    return pivot(
-        group,
-        "By phenomenon and minimum distance",
-        ("phenomenon", "side", "min_distance", "unit"),
-        (*scores, away),
-    )
+    kept = Figures("kept, of those decided on", lambda row: row.name == VERDICTS, "percent")
+    labels = ("phenomenon", "side", "min_distance")
+    return [
+        *pivot(group, "By phenomenon and minimum distance", (*labels, "unit"), (*scores, away)),
+        *pivot(group, "Dependencies by themselves", labels, (kept,)),
+    ]
 
 
 def label(phenomenon: str) -> str:
@@ -417,23 +391,16 @@ def about(record: Record) -> About:
             else ChallengeSettings.model_fields["distances"].default
         )
         groups += [_part_name(kind, distance) for distance in known if distance <= each.distance]
-    references: list[Line] = [("reference", text) for text in record["references"]]
-    return About(
-        record["source"], tuple(dict.fromkeys(groups)), lines=[*_dependency_lines(record), *references]
-    )
-
-
-def _dependency_lines(record: Record) -> list[Line]:
-    found = []
-    for each in record.get("extra", {}).get("dependencies", ()):
-        if each.get("head_form") and each.get("dependent_form"):
-            found.append(
-                (
-                    str(each["phenomenon"]),
-                    f"{each['head_form']} … {each['dependent_form']} ({each['distance']:g})",
-                )
-            )
-    return list(dict.fromkeys(found))
+    dependencies = {
+        (
+            str(each["phenomenon"]),
+            f"{each['head_form']} … {each['dependent_form']} ({each['distance']:g})",
+        ): None
+        for each in record.get("extra", {}).get("dependencies", ())
+        if each.get("head_form") and each.get("dependent_form")
+    }
+    references = (("reference", text) for text in record["references"])
+    return About(record["source"], tuple(dict.fromkeys(groups)), lines=[*dependencies, *references])
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
@@ -467,9 +434,9 @@ def section(group: Group) -> Section:
         group="phenomenon",
         order=40,
         findings=[*findings(group), *verdict_findings(group)],
-        caveats=caveats(group),
+        caveats=[*caveats(group)],
         pictures=pictures(group),
-        tables=[*tables(group), *verdict_pivot(group)],
+        tables=tables(group),
         names=names(group),
         measures={
             each.measure: Measure(each.measure, each.unit) for each in group.columns[0].cell.comparable

@@ -29,9 +29,6 @@ from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import AmbiguousSource, choice_of
 from babelscope.util.errors import BabelscopeError, RefusedText
 
-# --- Questions of contrastive conditioning: the system translates, the evaluator scores (section 3.2) --------------
-
-
 # Rounding can lift the log-probability of a certain token this far above 0.
 _ROUNDING = 1e-3
 _TEXT_NAMES = {"source": "source with a cue", "target": "translation"}
@@ -80,10 +77,15 @@ def ask(
                     item, translation.text, evaluator.name, given=_is_given(system, item, settings)
                 ),
                 "notes": sorted(notes),
-                "under_correct": [_score_under(source, found) for source in item.correct_sources if found],
-                "under_incorrect": [
-                    _score_under(source, found) for source in item.incorrect_sources if found
-                ],
+                **{
+                    f"under_{side}": [
+                        {"source": each, **score_as_json(found[each])} for each in cued if found
+                    ]
+                    for side, cued in (
+                        ("correct", item.correct_sources),
+                        ("incorrect", item.incorrect_sources),
+                    )
+                },
             }
         )
     return records
@@ -170,11 +172,6 @@ def score_as_json(scored: Scored) -> Record:
     }
 
 
-def _score_under(source: str, found: Mapping[str, Scored]) -> Record:
-    """The log-probability (nats, EOS included) of the translation under one cued source, and its token count."""
-    return {"source": source, **score_as_json(found[source])}
-
-
 def translations_or_reasons(
     system: Any, items: Sequence[AmbiguousSource], settings: Conditioned
 ) -> list[Scored | str]:
@@ -213,7 +210,6 @@ def _cued_sources(item: AmbiguousSource) -> list[str]:
 
 # --- Translations whose truth is known -----------------------------------------------------------------------------
 
-
 Side = Literal["for", "against", "neither", ""]
 """Which of two translations has more words of the reference: the one with the right cue (for), the one with the wrong
 cue (against), or neither; empty where there is no reference."""
@@ -235,12 +231,6 @@ def side_of(right: str, wrong: str, reference: str) -> Side:
     ours, theirs, meant = _words(right, wrong, reference)
     ahead = (ours & meant).total() - (theirs & meant).total()
     return "for" if ahead > 0 else "against" if ahead < 0 else "neither"
-
-
-def only_cue_differs(right: str, wrong: str, plain: str) -> bool:
-    """Whether both translations have all words of the one without a cue: then both have its sense, and the cue."""
-    ours, theirs, without = _words(right, wrong, plain)
-    return bool(without) and without <= ours and without <= theirs
 
 
 def _words(*texts: str) -> list[Counter[str]]:
@@ -466,7 +456,11 @@ def ask_known(
         wanted += match
     asked = list(dict.fromkeys(wanted))
     scores = dict(zip(asked, _usable(functools.partial(ask_score, evaluator), asked), strict=True))
-    own = _own_translations(evaluator, items, list(records), settings)
+    own = {}
+    if _translates(evaluator):  # what it would write itself shows its language
+        questions = [items[place].question for place in records]
+        answers = _usable(functools.partial(ask_translate, evaluator, beam=settings.beam), questions)
+        own = {place: each[0].text for place, each in zip(records, answers, strict=True) if each}
     itself = systems["system"].fingerprint == evaluator.fingerprint
     found: dict[int, Record] = {}
     for place in records:
@@ -480,7 +474,7 @@ def ask_known(
             "preflight": {
                 "known": under,
                 **made.stored(place),
-                "match": [_score(each) for each in two] if two and all(two) else None,
+                "match": [score_as_json(each) for each in two if each] if two and all(two) else None,
                 "own": own.get(place),
                 "itself": itself,
             }
@@ -542,7 +536,9 @@ def _translated_pairs(
         ours, theirs, plain = next(made), next(made), next(made)
         if not (ours.strip() and theirs.strip()):
             continue
-        if ours == theirs or only_cue_differs(ours, theirs, plain):
+        right_words, wrong_words, without = _words(ours, theirs, plain)
+        # Where both have all words of the translation without a cue, both have its sense, and the cue.
+        if ours == theirs or (without and without <= right_words and without <= wrong_words):
             same.add(place)
             continue
         # The cue may have been translated too, and would give its side away: other cues are asked, where there are.
@@ -586,27 +582,13 @@ def _of_two_sources(
     item = items[place]
     text = _reference(item) or record.get("translation") or ""
     others = (items[(place + len(items) // 2 + more) % len(items)] for more in range(min(50, len(items))))
-    other = next((each for each in others if _is_another(each, item)), None)
-    if other is None or not text.strip():
-        return []
-    return [(item.question, text), (changed(item.question, source=other.source), text)]
-
-
-def _is_another(one: AmbiguousSource, item: AmbiguousSource) -> bool:
-    """Not the sentence itself, nor the same with a word exchanged (test sets have such twins)."""
-    words = [set(each.source.lower().split()) for each in (one, item)]
-    return len(words[0] & words[1]) <= len(words[0] | words[1]) / 2
-
-
-def _own_translations(
-    evaluator: Any, items: Sequence[AmbiguousSource], places: Sequence[int], settings: ConditionSettings
-) -> dict[int, str]:
-    """What the evaluator itself would write, which shows its language; nothing if it cannot translate."""
-    if not _translates(evaluator):
-        return {}
-    questions = [items[place].question for place in places]
-    answers = _usable(functools.partial(ask_translate, evaluator, beam=settings.beam), questions)
-    return {place: each[0].text for place, each in zip(places, answers, strict=True) if each}
+    words = set(item.source.lower().split())
+    for other in others if text.strip() else ():
+        theirs = set(other.source.lower().split())
+        # Not the sentence itself, nor the same with a word exchanged: test sets have such twins.
+        if len(words & theirs) <= len(words | theirs) / 2:
+            return [(item.question, text), (changed(item.question, source=other.source), text)]
+    return []
 
 
 def _told(each: Known, question: Question, scores: Mapping[tuple[Question, str], Scored | None]) -> Record:
@@ -616,13 +598,10 @@ def _told(each: Known, question: Question, scores: Mapping[tuple[Question, str],
         found = [scores[changed(question, source=source), each.text] for source in side]
         if not all(found):
             return {}
-        sides.append([{"source": source, **_score(one)} for source, one in zip(side, found, strict=True)])
+        sides.append(
+            [{"source": source, **score_as_json(one)} for source, one in zip(side, found, strict=True) if one]
+        )
     return {**each.described, "under_correct": sides[0], "under_incorrect": sides[1]}
-
-
-def _score(scored: Scored | None) -> Record:
-    assert scored is not None
-    return score_as_json(scored)
 
 
 def _usable(ask: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> list[Any]:

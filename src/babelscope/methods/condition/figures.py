@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from babelscope.core.comparison import Group
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
 from babelscope.core.settings import Settings
 from babelscope.core.system import Scoring
-from babelscope.methods.measuring import grouped
+from babelscope.methods.measuring import grouped, sources
 from babelscope.stats.intervals import clustered_proportion, odds
 from babelscope.stats.weighted import OUTSIDE, weighted_share
 from babelscope.testsets.mucow import NO_CATEGORY
@@ -66,9 +66,6 @@ class ConditionSettings(Conditioned):
     leave verdicts within its noise undecided (strict); or decide every item without a test, as the paper's text says
     (paper: score > 0.5), or as its released code does (released: score >= 0.5, equal weights by order, powers of 2).
     Settings that are given beside it stay as they are given."""
-
-
-# --- Scores, verdicts, weights and rows of contrastive conditioning (its paper, sections 3.2 to 4.2) ---------------
 
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
@@ -174,12 +171,6 @@ def is_decided(record: Record) -> bool:
     return not record["skipped"] and record["verdict"] != "undecided"
 
 
-def is_within_noise(record: Record) -> bool:
-    """Whether a judged record's margin says no more than a mistake of the evaluator would."""
-    noise = record.get("noise")
-    return noise is not None and not record["skipped"] and abs(margin_of_record(record)) <= noise
-
-
 def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> JudgedItems:
     """The decided items with their weights; skipped and undecided items are left out."""
     kept = [record for record in records if is_decided(record)]
@@ -191,8 +182,11 @@ def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> J
         [credit("half")[record["verdict"]] for record in kept],
         categories,
         weights_of(margins, categories, equal),
-        [record["source"] for record in kept],
-        [is_within_noise(record) for record in kept],
+        sources(kept),
+        [
+            record.get("noise") is not None and abs(margin) <= record["noise"]
+            for record, margin in zip(kept, margins, strict=True)
+        ],
     )
 
 
@@ -260,11 +254,10 @@ def undecided_rows(records: Sequence[Record]) -> list[Row]:
     return rows
 
 
-def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> list[Row]:
+def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> Iterator[Row]:
     """A histogram of |score - 0.5|: the share of items in each bin, and what verdicts these have."""
     judged = [record for record in records if not record["skipped"]]
     confidences = [abs(record["score"] - 0.5) for record in judged]
-    rows = []
     for number, (low, high) in enumerate(itertools.pairwise(CONFIDENCE_EDGES)):
         last = number == len(CONFIDENCE_EDGES) - 2
         inside = [low <= each < high or (last and each == high) for each in confidences]
@@ -275,11 +268,8 @@ def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> list[
             "ties": verdicts["tie"],
             "undecided": verdicts["undecided"],
         }
-        share = clustered_proportion(
-            [float(here) for here in inside], [record["source"] for record in judged]
-        )
-        rows.append(Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts))
-    return rows
+        share = clustered_proportion([float(here) for here in inside], sources(judged))
+        yield Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts)
 
 
 def least_certain(records: Sequence[Record], n: int) -> list[Record]:
@@ -320,12 +310,10 @@ def class_rows(records: Sequence[Record]) -> list[Row]:
     if not any(record["gold"] in _OTHER for record, _ in known):
         return []
     labels = {"evaluator": known[0][0]["evaluator"]}
-    golds, found = (
-        Counter(some) for some in ([record["gold"] for record, _ in known], [name for _, name in known])
-    )
+    golds, found = Counter(record["gold"] for record, _ in known), Counter(name for _, name in known)
     gendered = [(record, name) for record, name in known if name in _OTHER]
     male = clustered_proportion(
-        [float(name == "male") for _, name in gendered], [record["source"] for record, _ in gendered]
+        [float(name == "male") for _, name in gendered], sources(record for record, _ in gendered)
     )
     counts = {name: found[name] for name in ("male", "female", "neutral") if name in _OTHER or found[name]}
     meant = {f"meant_{name}": golds[name] for name in ("male", "female", "neutral") if golds[name]}
@@ -335,18 +323,16 @@ def class_rows(records: Sequence[Record]) -> list[Row]:
     return rows
 
 
-def _confusion(known: Sequence[tuple[Record, str]], labels: Mapping[str, str]) -> list[Row]:
+def _confusion(known: Sequence[tuple[Record, str]], labels: Mapping[str, str]) -> Iterator[Row]:
     """Of the items of each class, the share translated as each."""
     names = sorted({record["gold"] for record, _ in known} | {name for _, name in known})
-    rows = []
     for gold in sorted({record["gold"] for record, _ in known}):
         own = [(record["source"], name) for record, name in known if record["gold"] == gold]
         for name in names:
             held = [float(each == name) for _, each in own]
             share = clustered_proportion(held, [source for source, _ in own])
             told = {**labels, "category": gold, "as": name}
-            rows.append(Row("translated as", share, told, {"count": int(sum(held))}))
-    return rows
+            yield Row("translated as", share, told, {"count": int(sum(held))})
 
 
 def lost_in(group: Group, system: str, kept_by: Iterable[str]) -> list[Mapping[str, Record]]:

@@ -52,9 +52,6 @@ if TYPE_CHECKING:
     from babelscope.core.results import Record, Result
 
 
-# --- Contrastive conditioning --------------------------------------------------------------------------------------
-
-
 NO_CUE = "no cue"
 IMPOSSIBLE = "impossible"
 UNDECIDED = "undecided"
@@ -101,29 +98,14 @@ def _verdict(correct: float | None, incorrect: float | None, settings: Condition
 
 def complete(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
     """All records of a cell with what depends on all of them: the evaluator's noise, and weights (section 3.4)."""
-    return add_weights(leave_undecided(records, settings), settings)
-
-
-def leave_undecided(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """The records with the evaluator's noise (nats); by the strict protocol a margin within it is undecided."""
     noise = preflight_of(records, settings).noise
-    if noise is None or settings.protocol != "strict":
-        return [{**record, "noise": noise} for record in records]
-    undecided = {"verdict": UNDECIDED, "correct": None}
-    return [
-        {
-            **record,
-            **(undecided if not record["skipped"] and abs(margin_of_record(record)) <= noise else {}),
-            "noise": noise,
-        }
-        for record in records
-    ]
-
-
-def add_weights(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """The records with the weights of those that are decided."""
-    weights = iter(decided_items(records, settings.tied_weights).weights)
-    return [{**record, "weight": next(weights) if is_decided(record) else None} for record in records]
+    found = [{**record, "noise": noise} for record in records]
+    if noise is not None and settings.protocol == "strict":
+        for record in found:  # a margin within the noise (nats) is undecided
+            if not record["skipped"] and abs(margin_of_record(record)) <= noise:
+                record |= {"verdict": UNDECIDED, "correct": None}
+    weights = iter(decided_items(found, settings.tied_weights).weights)
+    return [{**record, "weight": next(weights) if is_decided(record) else None} for record in found]
 
 
 def corrected_row(records: Sequence[Record], truths: Sequence[Truth]) -> Row:
@@ -234,19 +216,13 @@ def queue(records: Sequence[Record], _settings: ConditionSettings) -> list[Entry
         if record["translation"] is None or record["verdict"] is None:
             continue
         extra = record.get("extra", {})
-        told = _gender(record, extra) or _words(extra) or _sources(record, extra)
+        told = _words(extra) or _sources(record, extra)
+        if _is_text(extra.get("occupation")) and record["gold"] in ("male", "female"):  # as WinoMT has it
+            told = {"task": "winomt", "occupation": extra["occupation"], "gold": record["gold"]}
         if told:
             texts = {"translation": record["translation"], **told}
             found.append(entry(record, group=(record["category"],), **texts))
     return found
-
-
-def _gender(record: Record, extra: Mapping[str, Any]) -> Record:
-    """The occupation whose gender is asked for, where an item says it as WinoMT does."""
-    occupation = extra.get("occupation")
-    if not _is_text(occupation) or record["gold"] not in ("male", "female"):
-        return {}
-    return {"task": "winomt", "occupation": occupation, "gold": record["gold"]}
 
 
 def _words(extra: Mapping[str, Any]) -> Record:
@@ -266,13 +242,7 @@ def _sources(record: Record, extra: Mapping[str, Any]) -> Record:
         return {}
     right, wrong = ("\n".join(own[:_MOST_SOURCES]) for own in sides)
     word = {"word": extra["word"]} if _is_text(extra.get("word")) else {}
-    return {
-        "task": "mucow",
-        "question": _BY_SOURCES,
-        **word,
-        "correct_sense": right,
-        "wrong_sense": wrong,
-    }
+    return {"task": "mucow", "question": _BY_SOURCES, **word, "correct_sense": right, "wrong_sense": wrong}
 
 
 def _is_text(value: object) -> bool:
@@ -308,7 +278,6 @@ METHOD = Method(
 
 
 # --- `babelscope condition`: which sense translations have ---------------------------------------------------------
-
 
 _INDENT = " " * 4
 

@@ -179,13 +179,11 @@ def _balanced(truths: Sequence[Truth]) -> Estimate:
 
 def accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[Check]:
     """Over all categories, and for each that has enough known translations."""
-    judged: dict[str, int] = {}
-    for record in records:
-        judged[record["category"]] = judged.get(record["category"], 0) + (not record.get("skipped"))
+    judged = grouped((record["category"], not record.get("skipped")) for record in records)
     checks = [_with_makers(_accuracy(truths, "", must=True), find_makers(records))]
-    for category, size in sorted(judged.items()):
-        own = [each for each in truths if each.category == category]
-        checks.append(_accuracy(own, category, must=size >= LARGE))
+    for category, own in sorted(judged.items()):
+        known = [each for each in truths if each.category == category]
+        checks.append(_accuracy(known, category, must=sum(own) >= LARGE))
     return [*checks, *_independence(truths), *_references(truths)]
 
 
@@ -319,7 +317,9 @@ def _language(records: Sequence[Record], tested: Sequence[Mapping[str, Any]]) ->
     targets = [record["translation"] for record in records if record["translation"]]
     own = [each["own"] for each in tested if each["own"]]
     nothing = Estimate.of_nothing()
-    expected = identify_all(own, "").language if own else _stated_language(records)
+    stated = {record.get("extra", {}).get("target_language") for record in records}
+    only = stated.pop() if len(stated) == 1 else None
+    expected = identify_all(own, "").language if own else only if isinstance(only, str) else None
     if not expected or not targets:
         return Check("language", "unknown", nothing, needed=False)
     found = identify_all(targets, expected)
@@ -330,30 +330,26 @@ def _language(records: Sequence[Record], tested: Sequence[Mapping[str, Any]]) ->
     return Check("language", found.verdict, nothing, needed=False)
 
 
-def _stated_language(records: Sequence[Record]) -> str | None:
-    stated = {record.get("extra", {}).get("target_language") for record in records}
-    only = stated.pop() if len(stated) == 1 else None
-    return only if isinstance(only, str) else None
-
-
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
 def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
     """The row `preflight` with what came out, and a row for each test."""
-    first, *_ = found.checks
+    first, *others = found.checks
     labels = {"evaluator": evaluator} if evaluator else {}
     noise = {} if found.noise is None else {"noise": f"{found.noise:.4g}"}
     labels_of_all = {**labels, "passed": found.passed, **noise, **first.labels}
-    rows = [Row("preflight", first.estimate, labels_of_all, first.counts)]
-    for check in found.checks:
-        if check is not first:
-            name = f"preflight {check.name}"
-            rows.append(
-                Row(name, check.estimate, {**labels, "passed": check.passed, **check.labels}, check.counts)
-            )
-    return rows
+    rest = [
+        Row(
+            f"preflight {check.name}",
+            check.estimate,
+            {**labels, "passed": check.passed, **check.labels},
+            check.counts,
+        )
+        for check in others
+    ]
+    return [Row("preflight", first.estimate, labels_of_all, first.counts), *rest]
 
 
 def passed_of(rows: Sequence[Row]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.comparison import Column, Group
@@ -60,9 +60,8 @@ def _categories(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if "category" in row.labels and row.labels.get("weighting") == "category"]
 
 
-def findings(group: Group) -> list[Finding]:
+def findings(group: Group) -> Iterator[Finding]:
     """The errors of each system whose evaluator may judge; where it is untested, that is said."""
-    found = []
     for column in group.columns:
         rows = column.cell.rows
         if not can_be_shown(rows):
@@ -75,37 +74,28 @@ def findings(group: Group) -> list[Finding]:
             # The category is chosen by weighted accuracy, so its figure is the weighted one, too.
             own = one(_categories(rows), category, category=category)
             if own and own.estimate.value < 1:
-                found.append(
-                    error_finding(
-                        column.name,
-                        f"Worst of {len(_categories(rows))} categories by weighted accuracy ({group.tests}), "
-                        f"{category}: errors, weighted",
-                        complement(own.estimate),
-                        "sentences",
-                        query={**query, "group": category},
-                        more="; ".join(
-                            filter(None, ["the surer the evaluator, the more a verdict counts", untested])
-                        ),
-                    )
+                yield error_finding(
+                    column.name,
+                    f"Worst of {len(_categories(rows))} categories by weighted accuracy ({group.tests}), "
+                    f"{category}: errors, weighted",
+                    complement(own.estimate),
+                    "sentences",
+                    query={**query, "group": category},
+                    more="; ".join(
+                        filter(None, ["the surer the evaluator, the more a verdict counts", untested])
+                    ),
                 )
         if overall := one(rows, "all"):
-            found.append(
-                error_finding(
-                    column.name,
-                    f"Sentences translated with another meaning than was meant ({group.tests})",
-                    complement(overall.estimate),
-                    "sentences",
-                    query=query,
-                    more="; ".join(filter(None, [_noted_noise(overall), untested])),
-                )
+            unsure = overall.counts["within_noise"]
+            noise = f"{unsure} of them are within the evaluator’s noise" if unsure else ""
+            yield error_finding(
+                column.name,
+                f"Sentences translated with another meaning than was meant ({group.tests})",
+                complement(overall.estimate),
+                "sentences",
+                query=query,
+                more="; ".join(filter(None, [noise, untested])),
             )
-    return found
-
-
-def _noted_noise(row: Row) -> str:
-    """How many verdicts say no more than a mistake of the evaluator would."""
-    unsure = row.counts["within_noise"]
-    return f"{unsure} of them are within the evaluator’s noise" if unsure else ""
 
 
 def headline(rows: Sequence[Row], *, categories: bool = True) -> list[Headline]:
@@ -135,15 +125,21 @@ def over(rows: Sequence[Row]) -> list[Headline]:
     return headline(rows, categories=False)
 
 
-def _about_the_evaluator(column: Column) -> list[Caveat]:
+def _about_the_evaluator(column: Column) -> Iterator[Caveat]:
     """Why there is no finding, or why it is to be taken with care."""
     rows = column.cell.rows
-    found = []
     if passed_of(rows) != "yes":
         settings = restore_settings(find_method("condition"), column.cell.settings)
         assert isinstance(settings, ConditionSettings)
-        found += evaluator_caveats(column, preflight_of(column.cell.records, settings).reasons)
-    found += _about_known_translations(column)
+        yield from evaluator_caveats(column, preflight_of(column.cell.records, settings).reasons)
+    test = one(rows, "preflight")
+    unchecked = test.counts.get("unchecked", 0) if test else 0
+    if test and unchecked > test.counts["known_wrong"] / 2:
+        yield Caveat(
+            column.name,
+            f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
+            f"{test.labels['known_by']} that the evaluator was tested with.",
+        )
     decided, worst, best = (one(rows, name) for name in ("decided", "worst case", "best case"))
     if decided and decided.counts["undecided"]:
         told = (
@@ -153,36 +149,17 @@ def _about_the_evaluator(column: Column) -> list[Caveat]:
         if worst and best and worst.estimate.n:
             low, high = (f"{100 * (1 - end):.1f} %" for end in (best.estimate.high, worst.estimate.low))
             told += f": {low} to {high} of all are wrong"
-        found.append(Caveat(column.name, f"{told}."))
-    return found
+        yield Caveat(column.name, f"{told}.")
 
 
-def _about_known_translations(column: Column) -> list[Caveat]:
-    """That nothing tells whether most of what the evaluator was tested with is known, where it is so."""
-    test = one(column.cell.rows, "preflight")
-    unchecked = test.counts.get("unchecked", 0) if test else 0
-    if test is None or not unchecked or unchecked <= test.counts["known_wrong"] / 2:
-        return []
-    return [
-        Caveat(
-            column.name,
-            f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
-            f"{test.labels['known_by']} that the evaluator was tested with.",
-        )
-    ]
-
-
-def caveats(group: Group) -> list[Caveat]:
-    found: list[Caveat] = []
+def caveats(group: Group) -> Iterator[Caveat]:
     for column in group.columns:
         name, rows = column.name, column.cell.rows
-        found += _about_the_evaluator(column)
+        yield from _about_the_evaluator(column)
         if column.cell.roles.get("evaluator") == column.cell.fingerprint:
-            found.append(
-                Caveat(
-                    name,
-                    "it is its own evaluator: what it misunderstands, it may misjudge in the same way.",
-                )
+            yield Caveat(
+                name,
+                "it is its own evaluator: what it misunderstands, it may misjudge in the same way.",
             )
         bins = [
             (float(str(row.labels["bin"]).partition("-")[2]), row.counts["items"])
@@ -192,14 +169,12 @@ def caveats(group: Group) -> list[Caveat]:
         total = sum(count for _, count in bins)
         unsure = sum(count for end, count in bins if end <= 0.01)
         if total and unsure / total > _MANY_UNSURE:
-            found.append(
-                Caveat(
-                    name,
-                    f"in {unsure} of {total} sentences the evaluator was hardly surer than a coin (score within "
-                    "0.01 of 0.5).",
-                )
+            yield Caveat(
+                name,
+                f"in {unsure} of {total} sentences the evaluator was hardly surer than a coin (score within "
+                "0.01 of 0.5).",
             )
-        found += noted_of(
+        yield from noted_of(
             name,
             rows,
             {
@@ -210,39 +185,32 @@ def caveats(group: Group) -> list[Caveat]:
                 "unfinished": "have a translation that was not finished",
             },
         )
-    return found
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Group) -> Iterator[Picture]:
     bars = by_name(
         (str(row.labels["category"]), bar(column.name, str(row.labels["category"]), row.estimate))
         for column in group.columns
         for row in _categories(column.cell.rows)
     )
-    found = []
     if bars:
-        found.append(
-            Picture(
-                f"Accuracy by category: {group.tests}",
-                Forest(bars, "weighted accuracy", keys(group), domain=(0.0, 1.0), bars=True),
-                "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
-                "verdicts counting most. Lines are 95 % intervals.",
-            )
+        yield Picture(
+            f"Accuracy by category: {group.tests}",
+            Forest(bars, "weighted accuracy", keys(group), domain=(0.0, 1.0), bars=True),
+            "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
+            "verdicts counting most. Lines are 95 % intervals.",
         )
     for column in group.columns:
         rows = [row for row in column.cell.rows if row.name == "confidence"]
         bins = [(str(row.labels["bin"]), row.counts["items"], row.counts["correct"]) for row in rows]
         neither = [row.counts.get("ties", 0) + row.counts.get("undecided", 0) for row in rows]
         if bins:
-            found.append(
-                Picture(
-                    f"How sure the evaluator is: {column.name}, {group.tests}",
-                    Histogram(column.name, bins, "confidence, from … on", neither),
-                    "Confidence is the distance of the evaluator’s score from one half, 0.5 at most. Each bar counts "
-                    "sentences from the number below it to the next. Verdicts far left are little more than guesses.",
-                )
+            yield Picture(
+                f"How sure the evaluator is: {column.name}, {group.tests}",
+                Histogram(column.name, bins, "confidence, from … on", neither),
+                "Confidence is the distance of the evaluator’s score from one half, 0.5 at most. Each bar counts "
+                "sentences from the number below it to the next. Verdicts far left are little more than guesses.",
             )
-    return found
 
 
 def tables(group: Group) -> list[Table]:
@@ -341,9 +309,9 @@ def section(group: Group) -> Section:
         measure=_MEASURE,
         group="category",
         order=20,
-        findings=findings(group),
-        caveats=caveats(group),
-        pictures=pictures(group),
+        findings=[*findings(group)],
+        caveats=[*caveats(group)],
+        pictures=[*pictures(group)],
         tables=tables(group),
     )
 

@@ -22,7 +22,6 @@ from babelscope.stats.intervals import Array, clustered_mean, clustered_proporti
 
 # --- What a run says about each error type: forced choice, own translations ----------------------------------------
 
-
 READINGS: Mapping[str, str] = {
     "real": "its own translations have the error, too",
     "beyond": "preferred more often than controls explain, but not seen in its own translations",
@@ -203,38 +202,27 @@ def own_words(each: TypeFigures) -> str:
     return f"{each.own:,} of {n:,} references are its own output, on which it can hardly fail"
 
 
-def provenance_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+def provenance_caveats(system: str, rows: Sequence[Row]) -> Iterator[Caveat]:
     """How machine references came about, whether the system wrote them, and what human ones alone may hide."""
     types = figures_by_type(rows)
-    found = [Caveat(system, told) for told in _told_making(rows)]
+    yield from (Caveat(system, told) for told in _told_making(rows))
     machine = [each for each in types if each.reference == "machine"]
     own, n = sum(each.own for each in machine), sum(each.forced.estimate.n for each in machine)
     if 2 * own > n:
-        found.append(
-            Caveat(
-                system,
-                f"it is judged on its own output: it wrote {own:,} of {n:,} machine references, on which it can "
-                "hardly fail.",
-            )
+        yield Caveat(
+            system,
+            f"it is judged on its own output: it wrote {own:,} of {n:,} machine references, on which it can "
+            "hardly fail.",
         )
     if types and not any(each.reference == "machine" or each.is_control for each in types):
         skipped = any(row.counts.get("skipped") for row in rows)
-        found.append(
-            Caveat(
-                system,
-                f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
-                f"choice may be ones that it never writes ({_remedies([each.name for each in types])}).",
-            )
+        # Variants are made for error types only; of these ours, whichever plug-ins are installed.
+        made = {each.name for each in types} <= set(OWN_TYPES)
+        yield Caveat(
+            system,
+            f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
+            f"choice may be ones that it never writes ({'--machine-references, ' if made else ''}--control).",
         )
-    return found
-
-
-def _remedies(phenomena: Sequence[str]) -> str:
-    """The options that can add to a test set of these phenomena: variants are made for error types only.
-
-    Only our own error types are looked up, so that a report is the same whichever plug-ins are installed.
-    """
-    return "--machine-references, --control" if set(phenomena) <= set(OWN_TYPES) else "--control"
 
 
 def _told_making(rows: Sequence[Row]) -> list[str]:
@@ -263,10 +251,10 @@ def _told_making(rows: Sequence[Row]) -> list[str]:
 
 def _told_reasons(rows: Sequence[Row], verdict: str) -> str:
     """The number of pairs by reason, most first."""
-    own = sorted(
-        (row for row in rows if row.name == verdict and "reason" in row.labels), key=_pairs, reverse=True
+    own = [row for row in rows if row.name == verdict and "reason" in row.labels]
+    return ", ".join(
+        f"{_pairs(row):,} {row.labels['reason']}" for row in sorted(own, key=_pairs, reverse=True)
     )
-    return ", ".join(f"{_pairs(row):,} {row.labels['reason']}" for row in own)
 
 
 def _pairs(row: Row) -> int:
@@ -274,7 +262,6 @@ def _pairs(row: Row) -> int:
 
 
 # --- Rows of contrastive evaluation: verdicts, accuracy, discrepancy, expected false positives ---------------------
-
 
 _NOTES = ("truncated", "changed", "unfinished")
 _SOURCES_A_BIN = 25
@@ -338,10 +325,7 @@ def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -
     if len(kinds) > 1:
         known = {kind: own for kind, own in kinds.items() if _with_discrepancy(own)}
         rows += [_discrepancy_row(own, {"reference": kind}) for kind, own in known.items()]
-    return [
-        *rows,
-        *false_positive_rows(records, ties=ties, controls=controls),
-    ]
+    return [*rows, *false_positive_rows(records, ties=ties, controls=controls)]
 
 
 def _discrepancy_row(members: Sequence[Record], labels: Mapping[str, str | int]) -> Row:
@@ -395,26 +379,19 @@ def _with_discrepancy(records: Iterable[Record]) -> list[Record]:
 def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
     """Counts of items; `correct` includes ties if the policy counts them as correct."""
     verdicts = Counter(record["verdict"] for record in records)
-    counted = Counter(note for record in records for note in _notes(record))
+    answers = [[each.get("correct"), *each.get("contrastive", ()), each.get("best")] for each in records]
+    counted = Counter(note for own in answers for note in {n for each in own if each for n in each["notes"]})
     bare = sum(not record["scores"]["contrastive"] for record in records)
+    machine = any(each["reference"] == "machine" for each in records)
     return {
         "correct": verdicts["correct"] + (verdicts["tie"] if ties == "correct" else 0),
         "ties": verdicts["tie"],
         **{note: counted[note] for note in _NOTES},
         **told_counts(counted),
         "infinite": sum(_is_infinite(record["scores"]) for record in records),
-        **(
-            {"own": sum(map(is_own, records))}
-            if any(each["reference"] == "machine" for each in records)
-            else {}
-        ),
+        **({"own": sum(map(is_own, records))} if machine else {}),
         **({"without_variants": bare} if bare else {}),
     }
-
-
-def _notes(record: Record) -> set[str]:
-    answers = [record.get("correct"), *record.get("contrastive", ()), record.get("best")]
-    return {note for answer in answers if answer for note in answer["notes"]}
 
 
 def _is_infinite(scores: Mapping[str, Any]) -> bool:
@@ -422,7 +399,7 @@ def _is_infinite(scores: Mapping[str, Any]) -> bool:
     return bool(scores["contrastive"]) and None in known
 
 
-def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
+def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> Iterator[Row]:
     """`expected_false_positives`, as the controls predict them, and `excess_errors`, the error rate beyond them.
 
     The model: every error on a control is a false positive, and a plausible pair is exposed to false
@@ -439,16 +416,10 @@ def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequ
         known = {key: with_it for key, some in plausible.items() if (with_it := _with_discrepancy(some))}
         families = [(_with_discrepancy(control), known, True)]
     else:
-        kinds = sorted({reference for _, reference in plausible})
-        families = [
-            (
-                [record for record in control if record["reference"] == kind],
-                {key: some for key, some in plausible.items() if key[1] == kind},
-                False,
-            )
-            for kind in kinds
-        ]
-    rows = []
+        families = []
+        for kind in sorted({reference for _, reference in plausible}):
+            own = [record for record in control if record["reference"] == kind]
+            families.append((own, {key: some for key, some in plausible.items() if key[1] == kind}, False))
     for controlled, groups, binned in families:
         # One sentence says nothing about others.
         exposed = {key: some for key, some in groups.items() if len(set(sources(some))) > 1}
@@ -464,9 +435,8 @@ def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequ
                 "expected": round(expected.value * len(some)),
                 "controls": len(controlled),
             }
-            rows.append(Row("expected_false_positives", expected, labels, counts))
-            rows.append(Row("excess_errors", excess, labels, counts))
-    return rows
+            yield Row("expected_false_positives", expected, labels, counts)
+            yield Row("excess_errors", excess, labels, counts)
 
 
 def _bin_edges(controls: Sequence[Record]) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any
@@ -17,7 +17,6 @@ from babelscope.core.system import (
     Question,
     Scored,
     Scoring,
-    System,
     capabilities,
     properties,
     score_tokens,
@@ -116,7 +115,6 @@ def variant_score(record: Record, variant: Mapping[str, Any], how: Scoring) -> f
 
 # --- How far a system's own alternatives are from its 1-best -------------------------------------------------------
 
-
 SECOND, SAMPLE = "second", "sample"
 
 
@@ -165,9 +163,8 @@ def ask_spread(
     return {place: {"spread": each} for place, each in found.items() if each}
 
 
-def spread_rows(records: Sequence[Record], settings: ContrastSettings) -> list[Row]:
+def spread_rows(records: Sequence[Record], settings: ContrastSettings) -> Iterator[Row]:
     """`spread`: mean of score(1-best) - score(alternative), for the second-best translation and for a sample."""
-    rows = []
     for kind in (SECOND, SAMPLE):
         known, distances = [], []
         for record in records:
@@ -179,15 +176,14 @@ def spread_rows(records: Sequence[Record], settings: ContrastSettings) -> list[R
                 known.append(record)
                 distances.append(best - its)
         if known:
-            rows.append(Row("spread", clustered_mean(distances, sources(known)), {"of": kind}))
-    return rows
+            yield Row("spread", clustered_mean(distances, sources(known)), {"of": kind})
 
 
 CAUTION = "not comparable between models (section 3.2): compare test sets under one model, not models"
 """What must be said where the discrepancies of several systems stand beside each other."""
 
 
-def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
+def discrepancy_caveats(system: str, rows: Sequence[Row]) -> Iterator[Caveat]:
     """How far the pairs are from the system's output, measured by its own alternatives."""
     second, drawn = (one(rows, "spread", of=kind) for kind in (SECOND, SAMPLE))
     whole = [row for row in rows if row.name == "discrepancy" and "phenomenon" not in row.labels]
@@ -199,7 +195,6 @@ def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
         if row.name == "discrepancy" and "reference" in row.labels
     }
     machine = next((row for row in distances if row.labels.get("reference") == "machine"), None)
-    found = []
     for row in distances:
         kind = row.labels.get("reference") or ", ".join(kinds)
         nearer = [
@@ -214,21 +209,16 @@ def discrepancy_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
         if not nearer:
             continue
         beyond = ", ".join(words for words, _ in nearer)
-        found.append(
-            Caveat(
-                system,
-                f"pairs with {kind} references are farther from its translation than {beyond}: errors there say "
-                "little.",
-            )
+        yield Caveat(
+            system,
+            f"pairs with {kind} references are farther from its translation than {beyond}: errors there say "
+            "little.",
         )
     if not any(row.name == "discrepancy" for row in rows):
-        found.append(
-            Caveat(
-                system,
-                "how far the pairs are from its own translations is not known: it may never make such errors.",
-            )
+        yield Caveat(
+            system,
+            "how far the pairs are from its own translations is not known: it may never make such errors.",
         )
-    return found
 
 
 # --- Forced choice between a correct translation and variants with an error (paper: minimal-pairs) -----------------
@@ -244,10 +234,8 @@ def judge(records: Sequence[Record], settings: ContrastSettings) -> list[Record]
         verdicts = score_record(_scores(record, settings), clipped=settings.discrepancy == "clipped")
         if looks:
             verdicts |= next(detected) if "best" in record else {}
-        elif (
-            settings.detect_in_output != "no" and "detected" in record
-        ):  # by an analyzer that is not installed here
-            verdicts["detected"] = record["detected"]
+        elif settings.detect_in_output != "no" and "detected" in record:
+            verdicts["detected"] = record["detected"]  # by an analyzer that is not installed here
         kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS + _LAST_FIELDS}
         last = {name: record[name] for name in _LAST_FIELDS if name in record}
         found.append({**kept, **verdicts, **last})
@@ -261,14 +249,10 @@ _LAST_FIELDS = ("spread", "extra")
 
 def _scores(record: Record, settings: ContrastSettings) -> Scores:
     if "correct" not in record:  # a run of stored scores has no token log-probabilities
-        stored = record["scores"]
-        best = (
-            minus_inf_if_none(stored["best"]) if "best" in stored and settings.discrepancy != "none" else None
-        )
-        return Scores(
-            minus_inf_if_none(stored["correct"]), tuple(map(minus_inf_if_none, stored["contrastive"])), best
-        )
-
+        stored = {name: minus_inf_if_none(record["scores"].get(name)) for name in ("correct", "best")}
+        known = "best" in record["scores"] and settings.discrepancy != "none"
+        others = tuple(map(minus_inf_if_none, record["scores"]["contrastive"]))
+        return Scores(stored["correct"], others, stored["best"] if known else None)
     known = "best" in record and settings.discrepancy != "none"
     return Scores(
         stored_score(record["correct"], settings.score),
@@ -297,7 +281,9 @@ def ask(
     once = list(dict.fromkeys(asked))
     with relocate_errors(lambda what, number: f"{_first_item_with(items, *once[number - 1])}: {what}"):
         found = dict(zip(once, ask_score(system, once), strict=True))
-    best = _one_best_by_question(system, items, settings.beam) if _needs_one_best(system, settings) else {}
+    may = settings.discrepancy == "auto" and "translate" in capabilities(system)
+    needs_best = may or settings.needs_translations
+    best = _one_best_by_question(system, items, settings.beam) if needs_best else {}
     return [_record(item, found, best.get(item.question)) for item in items]
 
 
@@ -324,9 +310,7 @@ def _unasked_record(item: MinimalPair, settings: ContrastSettings) -> Record:
     """The record of an item that no system can be asked about."""
     if item.contrastive:
         return {"unanswered": "it has an empty text, which no system can be asked about"}
-    if settings.without_variants == "skip":
-        return {"unanswered": NO_VARIANT}
-    return _stored_record(item, ItemScores(-math.inf, ()), settings, "")
+    return _stored_record(item, None, settings, "")
 
 
 def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], best: Scored | None) -> Record:
@@ -339,12 +323,6 @@ def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], bes
         "contrastive": [variant_as_json(correct, found[item.question, text]) for text in item.contrastive],
         **({} if best is None else {"best": scored_as_json(best)}),
     }
-
-
-def _needs_one_best(system: System, settings: ContrastSettings) -> bool:
-    """Whether the 1-best must be asked for."""
-    may = settings.discrepancy == "auto" and "translate" in capabilities(system)
-    return may or settings.needs_translations
 
 
 def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[Question, Scored]:
@@ -440,44 +418,36 @@ def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direct
         )
 
 
-def output_error_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
+def output_error_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> Iterator[Row]:
     """`forced_errors` and `generated_errors` for each phenomenon and reference kind."""
     known = [record for record in records if "detected" in record]
     generated = generated_error_rows(known, controls=controls)
-    rows = []
     for members, row in zip(by_phenomenon(known).values(), generated, strict=True):
         wrong = [1.0 - worth for worth in tie_credits(members, ties)]
         forced = clustered_proportion(wrong, sources(members))
         labels = {name: value for name, value in row.labels.items() if name != "note"}
-        rows += [Row("forced_errors", forced, labels), row]
-    return rows
-
-
-_Labels = dict[str, str | int]
+        yield from [Row("forced_errors", forced, labels), row]
 
 
 def reference_differences(group: Group, settings: Any, _seed: int) -> list[Row]:
-    """`machine_minus_human` of each system: accuracy on machine minus human references of the same sources."""
-    by_system = {column.name: column.cell.records for column in group.columns}
-    return tested_rows("machine_minus_human", _reference_tests(by_system, settings.ties))
+    """`machine_minus_human` of each system and phenomenon: accuracy on machine minus human references.
 
-
-def _reference_tests(by_system: Mapping[str, Sequence[Record]], ties: Ties) -> list[Tested]:
-    """A test for each system and phenomenon, on sources with both kinds of references; each source counts once."""
+    Of sources with both kinds of references; each source counts once.
+    """
     tests: list[Tested] = []
-    for system, records in by_system.items():
-        groups = by_phenomenon(records)
+    for column in group.columns:
+        groups = by_phenomenon(column.cell.records)
         for phenomenon in dict.fromkeys(name for name, _ in groups):
             human, machine = (
-                _mean_credit_by_source(groups.get((phenomenon, kind), []), ties)
+                _mean_credit_by_source(groups.get((phenomenon, kind), []), settings.ties)
                 for kind in ("human", "machine")
             )
             both = sorted(human.keys() & machine.keys())
             if both:
                 values = [machine[source] - human[source] for source in both]
-                labels: _Labels = {"system": system, "phenomenon": phenomenon}
+                labels = {"system": column.name, "phenomenon": phenomenon}
                 tests.append((labels, *paired_difference(values, both, verdicts=True), {}))
-    return tests
+    return tested_rows("machine_minus_human", tests)
 
 
 def _mean_credit_by_source(records: Sequence[Record], ties: Ties) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -69,31 +69,27 @@ _TAGS = {
 """Tags of error types that are not shown to be real."""
 
 
-def findings(group: Group, labels: Mapping[str, str]) -> list[Finding]:
+def findings(group: Group, labels: Mapping[str, str]) -> Iterator[Finding]:
     """Each error type that is preferred, machine references before human ones; then the alarms on controls."""
-    found = []
     for column in group.columns:
         rows, settings = column.cell.rows, column.cell.settings
         query = {"system": column.name, "tests": group.tests}
         for each in leading(figures_by_type(rows)):
             if not each.is_control:
-                found.append(_of_type(column.name, each, query, labels, settings))
+                yield _of_type(column.name, each, query, labels, settings)
         for row in by_reference(rows, "controls"):
             kind = str(row.labels["reference"])
-            found.append(
-                Finding(
-                    column.name,
-                    f"Controls, which nobody gets wrong, in which it prefers the error ({kind} references)",
-                    complement(row.estimate),
-                    "pairs",
-                    "note",
-                    query={**query, "verdict": false_alarm_on(kind)},
-                    tag=CONTROLS,
-                    more=_told_ties(row, settings),
-                )
+            yield Finding(
+                column.name,
+                f"Controls, which nobody gets wrong, in which it prefers the error ({kind} references)",
+                complement(row.estimate),
+                "pairs",
+                "note",
+                query={**query, "verdict": false_alarm_on(kind)},
+                tag=CONTROLS,
+                more=_told_ties(row, settings),
             )
-        found += worst_finding(column.name, rows, functools.partial(_alarms, query), labels)
-    return found
+        yield from worst_finding(column.name, rows, functools.partial(_alarms, query), labels)
 
 
 def _of_type(
@@ -279,27 +275,24 @@ _SHARED_TOKENS_SHOWN = 5
 """Tokens of a long shared prefix that are shown before the first that differs."""
 
 
-def caveats(group: Group) -> list[Caveat]:
-    found: list[Caveat] = []
+def caveats(group: Group) -> Iterator[Caveat]:
     labels = names(group)
     for column in group.columns:
         name, rows = column.name, column.cell.rows
         if alike := sum(_reads_alike(record) for record in column.cell.records):
             pairs = count_of(len(column.cell.records), "pairs")
             said = "a right and a wrong translation are the same tokens to it: these ties tell nothing."
-            found.append(Caveat(name, f"in {alike} of {pairs} {said}"))
-        found += provenance_caveats(name, rows)
-        found += discrepancy_caveats(name, rows)
+            yield Caveat(name, f"in {alike} of {pairs} {said}")
+        yield from provenance_caveats(name, rows)
+        yield from discrepancy_caveats(name, rows)
         for row in accuracy_rows(rows):
             if "control" in row.labels and row.estimate.value < 1:
-                found.append(
-                    Caveat(
-                        name,
-                        f"it prefers an error that nobody makes ({labels[row.name]}): so may other errors be false.",
-                    )
+                yield Caveat(
+                    name,
+                    f"it prefers an error that nobody makes ({labels[row.name]}): so may other errors be false.",
                 )
-        found += language_caveats(name, rows)
-        found += noted_of(
+        yield from language_caveats(name, rows)
+        yield from noted_of(
             name,
             rows,
             {
@@ -310,8 +303,7 @@ def caveats(group: Group) -> list[Caveat]:
             },
         )
     if len(group.columns) > 1 and any(row.name == "discrepancy" for row in group.columns[0].cell.rows):
-        found += [Caveat("discrepancy", f"{CAUTION}.")]
-    return found
+        yield Caveat("discrepancy", f"{CAUTION}.")
 
 
 def _reads_alike(record: Record) -> bool:
@@ -476,8 +468,8 @@ def section(group: Group) -> Section:
         group="error type",
         colors="difference",
         order=10,
-        findings=findings(group, names(group)),
-        caveats=caveats(group),
+        findings=[*findings(group, names(group))],
+        caveats=[*caveats(group)],
         pictures=pictures(group),
         tables=tables(group),
         names=names(group),

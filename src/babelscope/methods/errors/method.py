@@ -90,18 +90,17 @@ def detect_in_pairs(records: Sequence[Record]) -> list[Record]:
     return found
 
 
-def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: str) -> list[Record]:
+def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: str) -> Iterator[Record]:
     """Run the detectors `names` of the language `code` on each record with `references` and `best`.
 
     The fields are those of pairs by error type, for every detector that applies to the source. What a detector
     finds is measured on variants of the references with the error put in, one per reference (`variants`).
     """
     reader = _Reader()
-    found: list[Record] = []
     for record in records:
         source, text, references = record["source"], record["best"]["text"], record["references"]
         if (target_language(record) or code) != code:
-            found.append({})
+            yield {}
             continue
         applicable = [name for name in names if can_detect(name, source)]
         others = _other_languages(code, text, references)
@@ -121,10 +120,7 @@ def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: st
         }
         if others:
             detected["other_language"] = others
-        found.append(
-            {"detected": detected, "variants": {name: some for name, some in variants.items() if some}}
-        )
-    return found
+        yield {"detected": detected, "variants": {name: some for name, some in variants.items() if some}}
 
 
 def target_language(record: Mapping[str, Any]) -> str:
@@ -320,10 +316,14 @@ def queue(records: Sequence[Record], _settings: ErrorsSettings) -> list[Entry]:
 
 def _entries(record: Record) -> Iterator[Entry]:
     for name, alarm in record["alarms"].items():
-        texts = _known_texts(record, name)
-        if texts is None or not record["best"]["text"].strip():
+        if "phenomenon" in record:
+            correct, (contrastive, *_) = pair_texts(record)
+        elif made := record["variants"].get(name):
+            correct, contrastive = made[0]
+        else:  # the error has no place in a reference
             continue
-        correct, contrastive = texts
+        if not record["best"]["text"].strip():
+            continue
         line = {
             "id": record["id"] if "phenomenon" in record else f"{record['id']}/{name}",
             "system": record["system"],
@@ -338,15 +338,6 @@ def _entries(record: Record) -> Iterator[Entry]:
             "choices": list(LABELS["machine-reference"]),
         }
         yield Entry(line, (record["id"], name), (name, "alarm" if alarm else "no alarm"))
-
-
-def _known_texts(record: Record, name: str) -> tuple[str, str] | None:
-    """A right translation and the same with the error; None if the error has no place in a reference."""
-    if "phenomenon" in record:
-        correct, variants = pair_texts(record)
-        return correct, variants[0]
-    made = record["variants"].get(name)
-    return (made[0][0], made[0][1]) if made else None
 
 
 METHOD = Method(

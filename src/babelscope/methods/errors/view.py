@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -89,16 +89,14 @@ def language_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
     return whole or noted_of(system, rows, told)
 
 
-def findings(group: Group) -> list[Finding]:
-    found = []
+def findings(group: Group) -> Iterator[Finding]:
     for column in group.columns:
         query = {"system": column.name, "tests": group.tests}
 
         def query_of(row: Row, query: dict[str, str] = query) -> Mapping[str, str]:
             return {**query, "group": row_name(row), "verdict": _alarm(str(row.labels["phenomenon"]))}
 
-        found += worst_finding(column.name, column.cell.rows, query_of) or _nothing_sure(column, query)
-    return found
+        yield from worst_finding(column.name, column.cell.rows, query_of) or _nothing_sure(column, query)
 
 
 def _nothing_sure(column: Column, query: Mapping[str, str]) -> list[Finding]:
@@ -111,26 +109,22 @@ def _nothing_sure(column: Column, query: Mapping[str, str]) -> list[Finding]:
     return [Finding(column.name, claim, most.estimate, "sentences", "none", query=query)]
 
 
-def caveats(group: Group) -> list[Caveat]:
+def caveats(group: Group) -> Iterator[Caveat]:
     told = {
         "empty": "have an empty translation",
         "truncated": "were too long and were cut",
         "unfinished": "have a translation that was not finished",
     }
-    found: list[Caveat] = []
     for column in group.columns:
         name, rows = column.name, column.cell.rows
-        found += [*language_caveats(name, rows), *noted_of(name, rows, told)]
-        found += [
-            Caveat(
-                name,
-                "detectors find an error that no system is known to make "
-                f"({error_label(str(row.labels['phenomenon']))}): so may other findings be false.",
-            )
-            for row in error_rows(rows)
-            if "control" in row.labels and _least(row) > 0
-        ]
-    return found
+        yield from (*language_caveats(name, rows), *noted_of(name, rows, told))
+        for row in error_rows(rows):
+            if "control" in row.labels and _least(row) > 0:
+                yield Caveat(
+                    name,
+                    "detectors find an error that no system is known to make "
+                    f"({error_label(str(row.labels['phenomenon']))}): so may other findings be false.",
+                )
 
 
 def pictures(group: Group) -> list[Picture]:
@@ -206,8 +200,8 @@ def section(group: Group) -> Section:
         reading=_READING,
         group="error type",
         order=15,
-        findings=findings(group),
-        caveats=caveats(group),
+        findings=[*findings(group)],
+        caveats=[*caveats(group)],
         pictures=pictures(group),
         tables=tables(group),
         names={name: error_label(name) for name in names},

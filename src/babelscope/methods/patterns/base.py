@@ -60,7 +60,6 @@ def _digest(path: Path) -> str:
 
 # --- What both pattern-matching methods ask: translations, and files parallel to them ------------------------------
 
-
 TranslationOrReason = Scored | str
 """A translation, or the reason for none."""
 

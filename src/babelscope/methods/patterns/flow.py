@@ -25,9 +25,6 @@ from babelscope.util.text import (
     shorten,
 )
 
-# --- How senses or genders shift from data to distilled data to student (conditioning paper, figure 4) -------------
-
-
 STAGES = ("data", "distilled", "student")
 QUERIES: Registry[Callable[[str], dict[str, Forms]]] = Registry(
     "set of queries", "collections.abc:Callable", "babelscope.queries", {}
@@ -98,15 +95,10 @@ def merge_words(flows: Iterable[Flow], stages: Sequence[str] = STAGES) -> list[F
     """Flows summed over words: `data_male` for `doctor_data_male`; flows from the bare word are left out."""
     total: Counter[tuple[str, str]] = Counter()
     for start, end, count in flows:
-        ends = [_stage_and_class(node, stages) for node in (start, end)]
-        if None not in ends:
-            total[str(ends[0]), str(ends[1])] += count  # type: ignore[assignment]
+        ends = [node.rsplit("_", 2)[1:] for node in (start, end)]
+        if all(len(each) == 2 and each[0] in stages for each in ends):
+            total["_".join(ends[0]), "_".join(ends[1])] += count  # type: ignore[assignment]
     return [(start, end, count) for (start, end), count in sorted(total.items())]
-
-
-def _stage_and_class(node: str, stages: Sequence[str]) -> str | None:
-    parts = node.rsplit("_", 2)
-    return f"{parts[1]}_{parts[2]}" if len(parts) == 3 and parts[1] in stages else None
 
 
 def shift_rows(models: Sequence[Sequence[Occurrence]], stages: Sequence[str] = STAGES) -> list[Row]:
@@ -167,7 +159,6 @@ def _ratio_row(male: Sequence[float], female: Sequence[float], clusters: Sequenc
 
 
 # --- Flows with the word as a column (conditioning paper, figures 1 and 4) -----------------------------------------
-
 
 MOST_FLOWS = 100_000
 WORD_NODE = "word:"
@@ -261,14 +252,8 @@ def share_rows(flows: Sequence[Flow], stages: Sequence[str]) -> list[Row]:
     rows = []
     for stage, name in itertools.product(stages, classes):
         count = round(totals[stage, name])
-        rows.append(
-            Row(
-                "share",
-                proportion(count, round(whole[stage])),
-                {"stage": stage, "class": name},
-                {"count": count},
-            )
-        )
+        share = proportion(count, round(whole[stage]))
+        rows.append(Row("share", share, {"stage": stage, "class": name}, {"count": count}))
     for (before, after), name in itertools.product(itertools.pairwise(stages), classes):
         change = totals[after, name] / whole[after] - totals[before, name] / whole[before]
         estimate = Estimate.without_interval(change, round(whole[after]), "counts without their spread")

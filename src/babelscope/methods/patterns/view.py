@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,11 @@ from babelscope.methods.command import Given, Tables
 from babelscope.methods.view import complement, error_finding, every_figure, headlines, one
 from babelscope.util.errors import BabelscopeError
 
-# --- The report sections of pattern matching: wrong genders and wrong senses, the worst group first ----------------
-
-
 _SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
 
 
-def _findings(group: Group, figure: str, claim: str) -> list[Finding]:
+def _findings(group: Group, figure: str, claim: str) -> Iterator[Finding]:
     """The errors in each gender or category, or over all where there are none."""
-    found = []
     for column in group.columns:
         rows = [row for row in column.cell.rows if row.name == figure and row.estimate.n]
         whole = ("all", "male and female")
@@ -30,16 +26,13 @@ def _findings(group: Group, figure: str, claim: str) -> list[Finding]:
         for row in parts or [row for row in rows if row.labels.get("category") == "all"]:
             category = str(row.labels["category"])
             query = {"system": column.name, "tests": group.tests, "verdict": "wrong"}
-            found.append(
-                error_finding(
-                    column.name,
-                    f"{claim}, {category}" if parts else claim,
-                    complement(row.estimate),
-                    "sentences",
-                    query={**query, "group": category} if parts else query,
-                )
+            yield error_finding(
+                column.name,
+                f"{claim}, {category}" if parts else claim,
+                complement(row.estimate),
+                "sentences",
+                query={**query, "group": category} if parts else query,
             )
-    return found
 
 
 def _about(record: Record) -> About:
@@ -69,7 +62,7 @@ def _winomt(group: Group) -> Section:
         question="Does the translated occupation have the gender that the source means?",
         group="gender",
         order=22,
-        findings=_findings(group, "accuracy", "Occupations translated with another gender than was meant"),
+        findings=[*_findings(group, "accuracy", "Occupations translated with another gender than was meant")],
         tables=every_figure(group),
     )
 
@@ -91,7 +84,7 @@ def _mucow(group: Group) -> Section:
         question="Is the word translated in the sense that the source means?",
         group="category",
         order=23,
-        findings=_findings(group, "precision", "Known words of a wrong sense, of all known words"),
+        findings=[*_findings(group, "precision", "Known words of a wrong sense, of all known words")],
         tables=every_figure(group),
     )
 

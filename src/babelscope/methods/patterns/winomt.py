@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -238,13 +238,20 @@ def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> 
 
 WITHOUT_NEUTRAL = "male and female"
 _STEREOTYPES = ("pro", "anti")
+_KINDS = (*_STEREOTYPES, "none")
 _DECIMALS = 3
 """One decimal of a percentage, as published."""
 
 
 def summarize(records: Sequence[Record], settings: WinomtSettings, _seed: int) -> list[Row]:
-    """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders."""
-    table, rounding = _count_table(records), settings.intermediate_rounding
+    """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders.
+
+    All are made of counts [gold gender, predicted gender, stereotype].
+    """
+    table, rounding = np.zeros((3, len(GENDERS), len(_KINDS)), dtype=int), settings.intermediate_rounding
+    for record in records:
+        kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
+        table[GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)] += 1
     rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
     rows += _f1_and_deltas(table, {record["stereotype"] for record in records}, rounding)
     rows += [*_ratios(table), *_confusion(table)]
@@ -256,23 +263,6 @@ def summarize(records: Sequence[Record], settings: WinomtSettings, _seed: int) -
     }
     labeled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
     return count_other_languages(labeled, records)
-
-
-def _count_table(records: Sequence[Record]) -> Array:
-    """Counts [gold gender, predicted gender, stereotype]."""
-    table = np.zeros(_SHAPE, dtype=int)
-    for record in records:
-        table[_cell(record)] += 1
-    return table
-
-
-_KINDS = (*_STEREOTYPES, "none")
-_SHAPE = (3, len(GENDERS), len(_KINDS))
-
-
-def _cell(record: Record) -> tuple[int, int, int]:
-    kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
-    return GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)
 
 
 def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
@@ -301,14 +291,12 @@ def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
     return rows
 
 
-def _by_gender(table: Array, rounding: Rounding) -> list[Row]:
+def _by_gender(table: Array, rounding: Rounding) -> Iterator[Row]:
     confusion = table.sum(axis=2)
-    rows = []
     for number, gender in enumerate(GENDERS[:2]):
         right, predicted = int(confusion[number, number]), int(confusion[:, number].sum())
         estimate = _proportion(right, predicted, rounding)
-        rows.append(Row("precision", estimate, {"category": gender}, {"correct": right}))
-    return rows
+        yield Row("precision", estimate, {"category": gender}, {"correct": right})
 
 
 def _f1_and_deltas(table: Array, stereotypes: Set[str], rounding: Rounding) -> list[Row]:
@@ -353,14 +341,12 @@ def _share(part: float, whole: float, rounding: Rounding) -> float:
     return quotient if rounding == "exact" else float(np.round(quotient, _DECIMALS))
 
 
-def _ratios(table: Array) -> list[Row]:
+def _ratios(table: Array) -> Iterator[Row]:
     """M:F, male for each female translation (Saunders and Byrne 2020)."""
-    rows = []
     for name, golds in (("all", slice(None)), (WITHOUT_NEUTRAL, slice(2))):
         male, female = (int(table[golds, number].sum()) for number in (0, 1))
         counts = {"male": male, "female": female}
-        rows.append(Row("male_to_female", odds(proportion(male, male + female)), {"category": name}, counts))
-    return rows
+        yield Row("male_to_female", odds(proportion(male, male + female)), {"category": name}, counts)
 
 
 def _confusion(table: Array) -> list[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections import Counter
@@ -90,8 +91,8 @@ def pair_sides(right: Sequence[str], wrong: Sequence[str]) -> list[tuple[str, st
     return list(itertools.islice(both, max(len(right), len(wrong))))
 
 
-def _check(prompt: str, *names: str) -> str:
-    places = [f"{{{name}}}" for name in names]
+def _check(prompt: str, what: str) -> str:
+    places = [f"{{{name}}}" for name in (what, "first", "second")]
     if missing := [place for place in places if place not in prompt]:
         raise ValueError(f"has no {missing[0]}; it needs {', '.join(places)}")
     return prompt
@@ -105,10 +106,7 @@ class ContrastAnswersSettings(Settings):
     undecided: Ties = "half"
     """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
 
-    @field_validator("prompt")
-    @classmethod
-    def _has_places(cls, prompt: str) -> str:
-        return _check(prompt, "source", "first", "second")
+    _has_places = field_validator("prompt")(functools.partial(_check, what="source"))
 
 
 class ConditionAnswersSettings(Conditioned):
@@ -119,14 +117,10 @@ class ConditionAnswersSettings(Conditioned):
     undecided: Ties = "half"
     """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
 
-    @field_validator("prompt")
-    @classmethod
-    def _has_places(cls, prompt: str) -> str:
-        return _check(prompt, "translation", "first", "second")
+    _has_places = field_validator("prompt")(functools.partial(_check, what="translation"))
 
 
 # --- From answers in both orders to verdicts -----------------------------------------------------------------------
-
 
 Choice = Literal["right", "wrong", "first", "second", "none"]
 """Both orders name the right one, or the wrong one; the first or the second, whatever it is; or one names neither."""
@@ -179,8 +173,7 @@ Labels = Mapping[str, str | int]
 
 def worth_of(undecided: Ties) -> dict[str, float]:
     """What each verdict counts."""
-    worth = credit(undecided)
-    return {"correct": 1.0, "wrong": 0.0, "undecided": worth["tie"]}
+    return {"correct": 1.0, "wrong": 0.0, "undecided": credit(undecided)["tie"]}
 
 
 def figures(records: Sequence[Record], undecided: Ties, by: Sequence[str]) -> list[Row]:
@@ -366,12 +359,6 @@ def _sides(item: AmbiguousSource) -> list[tuple[str, str]]:
     return pair_sides(item.correct_sources, item.incorrect_sources)
 
 
-def _of_senses(records: Sequence[Record], settings: ConditionAnswersSettings, _seed: int) -> list[Row]:
-    evaluator = str(records[0].get("evaluator", "")) if records else ""
-    tested = preflight_rows(preflight_of(records), evaluator)
-    return [*figures(records, settings.undecided, ("category",)), *tested]
-
-
 CONTRAST = Method(
     name="contrast_answers",
     summary="forced choice between correct and contrastive translations, asked in words, in both orders",
@@ -404,7 +391,10 @@ CONDITION = Method(
     settings=ConditionAnswersSettings,
     ask=ask_senses,
     judge=judge_senses,
-    summarize=_of_senses,
+    summarize=lambda records, settings, _seed: [
+        *figures(records, settings.undecided, ("category",)),
+        *preflight_rows(preflight_of(records), str(records[0].get("evaluator", "")) if records else ""),
+    ],
     sample=sample,
     ask_more=ask_known,
     asks=frozenset({"prompt", "translations", "beam", "preflight"}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.comparison import Group
@@ -21,7 +21,7 @@ from babelscope.core.page import (
     Tone,
     View,
 )
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.results import Record, Row
 from babelscope.methods.condition.preflight import can_be_shown, evaluator_caveats, is_test
 from babelscope.methods.prompted_choice.method import preflight_of, worth_of
 from babelscope.methods.view import (
@@ -59,8 +59,7 @@ _NEITHER = {
 }
 
 
-def _findings(group: Group, claim: str, of: str) -> list[Finding]:
-    found = []
+def _findings(group: Group, claim: str, of: str) -> Iterator[Finding]:
     for column in group.columns:
         query = {"system": column.name, "tests": group.tests}
         accuracy, passed = one(column.cell.rows, "answer_accuracy_decided"), _passed(column.cell.rows)
@@ -73,16 +72,19 @@ def _findings(group: Group, claim: str, of: str) -> list[Finding]:
             more += ["it is not known if the evaluator can judge this"] if passed == "unknown" else []
             wrong = {**query, "verdict": "wrong", **({"group": which} if which else {})}
             said = f"{claim} (the worst: {which})" if which else claim
-            found.append(
-                error_finding(column.name, said, errors, f"decided {of}", query=wrong, more="; ".join(more))
-            )
+            yield error_finding(column.name, said, errors, f"decided {of}", query=wrong, more="; ".join(more))
         bias = one(column.cell.rows, "position_bias")
-        if bias and _is_biased(bias.estimate):
+        # Whether 0 is outside the interval; choices that are all alike have none.
+        if (
+            bias
+            and bias.estimate.n
+            and bias.estimate.value
+            and not bias.estimate.low <= 0 <= bias.estimate.high
+        ):
             which = "first" if bias.estimate.value > 0 else "second"
             said = f"Position bias of its answers (1 at most): it favors the {which} of two, whatever it is"
             tone: Tone = "some" if bias.estimate.n >= FEWEST else "note"
-            found.append(Finding(column.name, said, bias.estimate, "choices", tone, query=query, share=False))
-    return found
+            yield Finding(column.name, said, bias.estimate, "choices", tone, query=query, share=False)
 
 
 def _worst(rows: Sequence[Row], figure: str) -> tuple[Row | None, str]:
@@ -102,13 +104,6 @@ def _passed(rows: Sequence[Row]) -> str:
     """Whether the evaluator passed its test; "" where a system is asked about its own translations."""
     row = one(rows, "preflight")
     return str(row.labels["passed"]) if row else ""
-
-
-def _is_biased(bias: Estimate) -> bool:
-    """Whether 0 is outside the interval; choices that are all alike have none."""
-    if bias.no_interval:
-        return bool(bias.n) and bias.value != 0
-    return bool(bias.n) and not bias.low <= 0 <= bias.high
 
 
 def _caveats(group: Group) -> list[Caveat]:
@@ -166,7 +161,7 @@ def _section(
         reading=_READING,
         group=label,
         order=order,
-        findings=_findings(group, claim, of),
+        findings=[*_findings(group, claim, of)],
         caveats=_caveats(group),
         pictures=_pictures(group, title),
         tables=[

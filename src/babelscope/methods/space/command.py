@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from babelscope.core.options import Option, reads, writes
 from babelscope.core.results import Record, Row
 from babelscope.core.system import METER
-from babelscope.core.tables import Table, with_sizes
+from babelscope.core.tables import Table, for_paper, with_sizes
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.figures import MEASURES, TREATMENTS, by_measure, rows_named, warnings_of
 from babelscope.methods.space.method import segment_lines
@@ -22,12 +22,10 @@ from babelscope.util.text import quoted
 
 if TYPE_CHECKING:
     from babelscope.core.results import Result
-    from babelscope.core.tables import Table
     from babelscope.testsets.items import TestSet
 
 
 # --- Hypothesis spaces for reading: the layouts of the paper's tables, who was left out ----------------------------
-
 
 PAPERS_METRIC = "the paper has COMET in its main tables and chrF in table 8"
 _Labels = dict[str, str | int]
@@ -258,8 +256,6 @@ def _study(given: Given) -> dict[str, Any]:
 def _show(result: Result, given: Given) -> str:
     """Cases, if wanted; or the tables alone, in LaTeX."""
     if given["latex"]:
-        from babelscope.core.tables import for_paper
-
         return "\n\n".join(for_paper(each, result.signature) for each in _tables(result))
     parts = []
     for name in dict.fromkeys(record["system"] for record in result.records) if given["cases"] else ():

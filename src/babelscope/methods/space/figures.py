@@ -61,7 +61,6 @@ from babelscope.stats.correlation import Statistic, correlation
 
 # --- What depends on searches that ended with their budget: both treatments ----------------------------------------
 
-
 TREATMENTS: tuple[Literal["leave-out", "keep"], ...] = ("leave-out", "keep")
 POINT = 0.01
 """Treatments that differ by more than this are warned of."""
@@ -235,7 +234,6 @@ def _points(row: Row) -> str:
 
 
 # --- Rows of the hypothesis space: quality and ranking of its regions, and errors of beam search -------------------
-
 
 _VIEWS: tuple[View, ...] = ("tokens", "text")
 _EMPTY_APART: tuple[View, ...] = ("without-empty", "lists-with-empty", "lists-without-empty")

@@ -26,9 +26,6 @@ from babelscope.stats.intervals import Array, cluster_sums, clustered_proportion
 from babelscope.systems.contract import ask_translate
 from babelscope.util.seeds import stream
 
-# --- Beam search by the size of its beam: quality, modes missed, log-probability and length (`beams`) --------------
-
-
 MISSES_MODE = ("misses_mode", "mode_gap")
 """Rows of translations with the system's own length penalty."""
 
@@ -210,17 +207,13 @@ def penalty_label(records: Sequence[Record]) -> Labels:
 def _by_size(cell: SystemRecords) -> tuple[SystemRecords, dict[int, list[Record]]]:
     """The records that have several sizes, and of each size its translations."""
     own = [record for record in cell.records if record.get("beams")]
-    answers = {size: [_of_size(record, size) for record in own] for size in cell.settings.beams}
+    by_size = [{each["beam"]: each for each in record["beams"]} for record in own]
+    answers = {size: [each[size] for each in by_size] for size in cell.settings.beams}
     return SystemRecords(own, cell.settings), answers
 
 
 def _unfinished(answers: list[Record]) -> dict[str, int]:
     return {"unfinished": sum("unfinished" in each.get("notes", ()) for each in answers)}
-
-
-def _of_size(record: Record, size: int) -> Record:
-    found: Record = next(each for each in record["beams"] if each["beam"] == size)
-    return found
 
 
 Lists = list[list[Scored]]
@@ -276,7 +269,6 @@ def normalization_rows(cell: SystemRecords) -> Iterator[Row]:
 
 
 # --- How sure a model is, and whether it should be (the hypothesis-space paper's outlook): `confidence` ------------
-
 
 BINS = 20
 _SIMULATED = 200
@@ -349,10 +341,11 @@ def _mass_rows(cell: SystemRecords) -> Iterator[Row]:
 def _calibration_rows(cell: SystemRecords, seed: int) -> Iterator[Row]:
     whole = [record for record in cell.records if {"tokens", "reference"} <= record[_FIELD].keys()]
     finished = [record for record in whole if "unfinished" not in record["best"].get("notes", ())]
-    judged = [_judged_tokens(record[_FIELD]) for record in finished]
-    confidences = np.array([value for own, _ in judged for value in own])
-    right = np.array([value for _, own in judged for value in own], dtype=float)
-    sources = [record["source"] for record, (own, _) in zip(finished, judged, strict=True) for _ in own]
+    said = [record[_FIELD] for record in finished]  # of the tokens of a translation, all but its end
+    confidences = np.array([math.exp(each) for own in said for each in own["logprobs"][:-1]])
+    kept = [each for own in said for each in kept_tokens(own["tokens"][:-1], own["reference"][:-1])]
+    right = np.array(kept, dtype=float)
+    sources = [record["source"] for record in finished for _ in record[_FIELD]["logprobs"][:-1]]
     counts = {
         "sentences": len(finished),
         "unfinished": len(whole) - len(finished),
@@ -397,12 +390,6 @@ def _ratio(
     return ratio_of_sums(
         sums.tolist(), totals.tolist(), what="source sentences", n=len(values), within=within
     )
-
-
-def _judged_tokens(told: Record) -> tuple[list[float], list[bool]]:
-    """(probability, whether it is right) of each token of a translation but its end."""
-    kept = kept_tokens(told["tokens"][:-1], told["reference"][:-1])
-    return [math.exp(each) for each in told["logprobs"][:-1]], kept
 
 
 def kept_tokens(hypothesis: Sequence[str], reference: Sequence[str]) -> list[bool]:

@@ -84,7 +84,10 @@ def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
             if others:
                 hypothesis["qualities"] = {name: qualities[name][number][place] for name in others}
     for record in judged:
-        record["mbr"] = _mbr_choice(record, settings.mbr_samples)
+        drawn = record["samples"]["drawn"][: settings.mbr_samples]
+        if drawn:  # the highest mean chrF against all of these
+            texts = [record["samples"]["hypotheses"][each]["text"] for each in drawn]
+            record["mbr"] = dict(record["samples"]["hypotheses"][drawn[mbr_decode(texts).number]])
         record |= _gains(record, settings)
         record.pop("gains", None)
         if others:
@@ -148,14 +151,6 @@ def _gains(record: Record, settings: SpaceSettings) -> Record:
     return found
 
 
-def _mbr_choice(record: Record, among: int) -> Record | None:
-    """The choice of MBR decoding among the first samples: the highest mean chrF against all of these."""
-    hypotheses, drawn = record["samples"]["hypotheses"], record["samples"]["drawn"][:among]
-    if not drawn:
-        return None
-    return dict(hypotheses[drawn[mbr_decode([hypotheses[each]["text"] for each in drawn]).number]])
-
-
 def segments_of(record: Record) -> list[Segment]:
     """A segment for each hypothesis of a record, in the order of `hypotheses_of`."""
     references = tuple(record["references"])
@@ -168,7 +163,6 @@ def segment_lines(records: Sequence[Record]) -> Iterator[str]:
 
 
 # --- Questions about hypothesis spaces: the exact k best, beam search's k best, samples ----------------------------
-
 
 _UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
 """Tokens for unknown words, which tokenizers leave out of texts."""
@@ -238,6 +232,7 @@ def _answers(
         top = tops[number]
         if question in empty:
             top = with_others_seen(top, [*seen, empty[question]], settings.k)
+        swept = [{"beam": size, **_hypothesis(each), **_gaps(top, [each])} for size, each in wider.items()]
         found[question] = {
             "best": _hypothesis(best[number][0]) if best[number] else None,
             "beam": [_hypothesis(each) for each in wide[number]],
@@ -246,7 +241,7 @@ def _answers(
             **({BEAM_SIZES: {"beam": settings.beam, "beam-list": width}} if best[number] else {}),
             **_misses(top, top.exact, plain[number], plain_wide[number]),
             **_normalization(system, top, best[number], plain[number]),
-            **({"beams": _sweep(top, wider)} if wider else {}),
+            **({"beams": swept} if wider else {}),
             **(confidence_fields(best[number], drawn[number]) if settings.confidence else {}),
         }
     return found
@@ -304,14 +299,9 @@ def _of_lists(regions: Regions, k: int) -> Record:
 
 def _of_list(found: Sequence[Scored], *, exact: bool) -> Record:
     """A top region that no search of ours found, as it is stored."""
-    return {
-        "found": [_hypothesis(each) for each in found],
-        "exact": exact,
-        "bound": None if exact else 0.0,
-        "mass": None,
-        "expansions": None,
-        "minimum": None,
-    }
+    unknown = dict.fromkeys(("mass", "expansions", "minimum"))
+    bound = None if exact else 0.0
+    return {"found": [_hypothesis(each) for each in found], "exact": exact, "bound": bound, **unknown}
 
 
 def _budget(settings: SpaceSettings) -> Budget | None:
@@ -366,21 +356,12 @@ def _normalization(system: Any, top: TopK, best: Sequence[Scored], plain: Sequen
     """What the system's length penalty changes, where it was searched."""
     if not (best and plain and top.found):
         return {}
-    gaps = {"missed_by": _short_by(_proven(top), best), "below_known": _short_by(top.found, best)}
-    return normalization(system, best[0], plain[0], gaps)
+    return normalization(system, best[0], plain[0], _gaps(top, best))
 
 
-def _sweep(top: TopK, by_width: Mapping[int, Scored]) -> list[Record]:
-    """Beam search's translation by the width of its beam, and by how many nats it misses mode and best known."""
-    return [
-        {
-            "beam": width,
-            **_hypothesis(each),
-            "missed_by": _short_by(_proven(top), [each]),
-            "below_known": _short_by(top.found, [each]),
-        }
-        for width, each in by_width.items()
-    ]
+def _gaps(top: TopK, found: Sequence[Scored]) -> dict[str, float | None]:
+    """By how many nats beam search misses the mode, and the best hypothesis known."""
+    return {"missed_by": _short_by(_proven(top), found), "below_known": _short_by(top.found, found)}
 
 
 def _missed_by(
@@ -455,12 +436,13 @@ def queue(records: Sequence[Record], settings: SpaceSettings) -> list[Entry]:
             f"lists of {settings.k} translations are too long to judge; {_LONGEST} are the most, so ask again with a "
             "smaller --k"
         )
-    found = []
-    for record in records:
-        top = region_hypotheses(record, "top", settings.k, settings)
-        if record["top_kqrg"] is not None and top is not None and len(top) > 1:
-            found.append(entry(record, "ranking", translations=[each.text for each in top]))
-    return found
+    return [
+        entry(record, "ranking", translations=[each.text for each in top])
+        for record in records
+        if record["top_kqrg"] is not None
+        and (top := region_hypotheses(record, "top", settings.k, settings)) is not None
+        and len(top) > 1
+    ]
 
 
 def lower(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:

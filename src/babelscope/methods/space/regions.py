@@ -137,7 +137,6 @@ def identity_on(settings: SpaceSettings, languages: Languages) -> Mapping[str, A
 
 # --- The regions of a stored hypothesis space, and the hypotheses in them that count -------------------------------
 
-
 Region = Literal["top", "beam", "samples"]
 
 

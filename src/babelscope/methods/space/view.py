@@ -50,7 +50,6 @@ from babelscope.util.seeds import stream
 
 # --- Pictures of hypothesis spaces: quality, ranking over k, lengths, sizes of the beam ----------------------------
 
-
 _MOST_POINTS = 4000
 """Points of a cloud; larger clouds are subsampled."""
 _FEWEST_TOKENS = 30
@@ -116,9 +115,7 @@ def quality_name(group: Group) -> str:
 
 def first_metric(column: Column) -> str:
     """The metric of tables and pictures."""
-    settings = column.cell.settings
-    first, *_ = settings["metric"] if "metric" in settings else [settings["quality"]]  # its earlier name
-    return str(first)
+    return str(column.cell.settings["metric"][0])
 
 
 def rows_of(column: Column) -> list[Row]:
@@ -202,23 +199,14 @@ def _lengths(group: Group) -> list[Picture]:
     return found
 
 
-def _sweep(group: Group) -> list[Picture]:
+def _sweep(group: Group) -> Iterator[Picture]:
     """Quality, search errors, log-probability and length over the size of the beam."""
     charts = {
-        "beam_quality": (
-            "Quality over the size of the beam",
-            f"mean quality ({quality_name(group)})",
-            "plain",
-        ),
-        "misses_mode": (
-            "Translations that are not the mode, over the size of the beam",
-            "sentences",
-            "percent",
-        ),
-        "beam_logprob": ("Log-probability over the size of the beam", "nats per sentence", "plain"),
-        "beam_length_ratio": ("Length ratio over the size of the beam", "length ratio", "plain"),
+        "beam_quality": ("Quality", f"mean quality ({quality_name(group)})", "plain"),
+        "misses_mode": ("Translations that are not the mode,", "sentences", "percent"),
+        "beam_logprob": ("Log-probability", "nats per sentence", "plain"),
+        "beam_length_ratio": ("Length ratio", "length ratio", "plain"),
     }
-    found = []
     for name, (title, label, unit) in charts.items():
         curves = []
         for column in group.columns:
@@ -227,15 +215,12 @@ def _sweep(group: Group) -> list[Picture]:
             curves += [Curve(column.name, column.name, own)] if own else []
         if curves:
             chart = Lines(curves, "size of the beam", label, cast(Unit, unit))
-            found.append(
-                Picture(title, chart, "Translations of the same sentences by each size of the beam.")
-            )
-    return found
+            reading = "Translations of the same sentences by each size of the beam."
+            yield Picture(f"{title} over the size of the beam", chart, reading)
 
 
-def _entropy(group: Group) -> list[Picture]:
+def _entropy(group: Group) -> Iterator[Picture]:
     """Entropy a token and a translation, each on an axis of its own."""
-    found = []
     for of in ("token", "translation"):
         bars = [
             bar(column.name, f"nats a {of}", row.estimate, "plain")
@@ -244,17 +229,14 @@ def _entropy(group: Group) -> list[Picture]:
             if row.name == "entropy" and row.labels["of"] == of and row.estimate.n
         ]
         if bars:
-            found.append(
-                Picture(
-                    f"How undecided the model is, a {of}",
-                    Forest([("entropy", bars)], f"entropy, nats a {of}", keys(group), "plain", zero=0.0),
-                    "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
-                )
+            yield Picture(
+                f"How undecided the model is, a {of}",
+                Forest([("entropy", bars)], f"entropy, nats a {of}", keys(group), "plain", zero=0.0),
+                "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
             )
-    return found
 
 
-def _calibration(group: Group) -> list[Picture]:
+def _calibration(group: Group) -> Iterator[Picture]:
     """Accuracy of tokens over the model's confidence in them, and mass over k."""
     curves: list[Curve] = []
     mass: list[Curve] = []
@@ -275,28 +257,23 @@ def _calibration(group: Group) -> list[Picture]:
             curves.append(Curve(column.name, f"{column.name}, its confidence", stated, dashed=True))
         together = [(float(row.labels["k"]), point(row.estimate)) for row in rows if row.name == "top_mass"]
         mass += [Curve(column.name, column.name, together)] if len(together) > 1 else []
-    found = []
     if curves:
         chart = Lines(curves, "probability of the token, from", "tokens that are right", "percent")
-        found.append(
-            Picture(
-                "Is the model as often right as it is sure?",
-                chart,
-                "Tokens of beam search’s translations, by the probability that the model gave them; right are those "
-                "that the reference has in their place. Below its dashed line a model is too sure of itself. Bins of "
-                f"fewer than {_FEWEST_TOKENS} tokens are left out.",
-            )
+        yield Picture(
+            "Is the model as often right as it is sure?",
+            chart,
+            "Tokens of beam search’s translations, by the probability that the model gave them; right are those "
+            "that the reference has in their place. Below its dashed line a model is too sure of itself. Bins of "
+            f"fewer than {_FEWEST_TOKENS} tokens are left out.",
         )
     if mass:
         chart = Lines(mass, "k", "probability of the k most probable translations", "percent")
         reading = "All k together, the mean over sentences. The rest lies in translations beyond them."
-        found.append(Picture("How much probability the most probable translations have", chart, reading))
-    return found
+        yield Picture("How much probability the most probable translations have", chart, reading)
 
 
-def _clouds(group: Group) -> list[Picture]:
+def _clouds(group: Group) -> Iterator[Picture]:
     """Log-probability against quality, a picture a region."""
-    found = []
     for region, what in (("top", "the k most probable translations"), ("samples", "samples")):
         dots = []
         for column in group.columns:
@@ -307,8 +284,11 @@ def _clouds(group: Group) -> list[Picture]:
                 for place in _distances_and_qualities(record, region)
             ]
             if points:
-                rng = stream(0, f"report/cloud/{column.name}")
-                dots.append(Dots(column.name, _subsample(points, _MOST_POINTS // len(group.columns), rng)))
+                most = _MOST_POINTS // len(group.columns)
+                if len(points) > most:
+                    drawn = stream(0, f"report/cloud/{column.name}").permutation(len(points))[:most]
+                    points = [points[number] for number in drawn]
+                dots.append(Dots(column.name, points))
         if not dots:
             continue
         ordered = sorted(x for own in dots for x, _ in own.points)
@@ -318,15 +298,12 @@ def _clouds(group: Group) -> list[Picture]:
             f"quality ({quality_name(group)})",
             min(ordered[len(ordered) // 50], -1e-3),
         )
-        found.append(
-            Picture(
-                f"Log-probability against quality: {what}",
-                chart,
-                "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
-                "probability knew quality, the lines would rise to the right. The least probable 2 % are left out.",
-            )
+        yield Picture(
+            f"Log-probability against quality: {what}",
+            chart,
+            "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
+            "probability knew quality, the lines would rise to the right. The least probable 2 % are left out.",
         )
-    return found
 
 
 def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, float]]:
@@ -337,14 +314,7 @@ def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, f
     return [(min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"]) for each in known]
 
 
-def _subsample(points: Sequence[tuple[float, float]], most: int, rng: Any) -> list[tuple[float, float]]:
-    if len(points) <= most:
-        return list(points)
-    return [points[number] for number in rng.permutation(len(points))[:most]]
-
-
 # --- The report section of hypothesis spaces: probability against quality ------------------------------------------
-
 
 _DRAWING: Mapping[str, float] = {"temperature": 1.0, "top_p": 1.0, "epsilon": 0.0}
 _MISSED = "missed by beam search"
@@ -359,49 +329,41 @@ _MEASURES = {
 }
 
 
-def findings(group: Group) -> list[Finding]:
-    found = []
+def findings(group: Group) -> Iterator[Finding]:
     for column in group.columns:
         rows = rows_of(column)
         query = {"system": column.name, "tests": group.tests}
         empty = one(rows, "empty_mode", view="tokens")
         if empty and empty.estimate.n:
-            found.append(
-                error_finding(
-                    column.name,
-                    "Sentences whose most probable translation is empty",
-                    empty.estimate,
-                    "sentences",
-                    query={**query, "verdict": "empty"},
-                )
+            yield error_finding(
+                column.name,
+                "Sentences whose most probable translation is empty",
+                empty.estimate,
+                "sentences",
+                query={**query, "verdict": "empty"},
             )
         ranked = _largest(rows, "krg_above_random", "top")
         if ranked and ranked.estimate.n and ranked.estimate.low <= 0:
-            found.append(
-                Finding(
-                    column.name,
-                    "What its ranking of its own best translations gains over a random order, not shown to be "
-                    "above 0 (at most 0.4)",
-                    ranked.estimate,
-                    "sentences",
-                    "some",
-                    query=query,
-                    share=False,
-                )
+            yield Finding(
+                column.name,
+                "What its ranking of its own best translations gains over a random order, not shown to be "
+                "above 0 (at most 0.4)",
+                ranked.estimate,
+                "sentences",
+                "some",
+                query=query,
+                share=False,
             )
         missed = one(rows, "search_error", decoding="beam")
         if missed and missed.estimate.n:
-            found.append(
-                Finding(
-                    column.name,
-                    "Sentences whose most probable translation beam search without length penalty misses",
-                    missed.estimate,
-                    "sentences",
-                    "note",
-                    query={**query, "verdict": _MISSED},
-                )
+            yield Finding(
+                column.name,
+                "Sentences whose most probable translation beam search without length penalty misses",
+                missed.estimate,
+                "sentences",
+                "note",
+                query={**query, "verdict": _MISSED},
             )
-    return found
 
 
 def headline(rows: Sequence[Row]) -> list[Headline]:
@@ -523,8 +485,7 @@ def tables(group: Group) -> list[Table]:
     wrong = (
         Figures(
             "most probable one empty",
-            # Earlier runs have no region here, since there was one only.
-            lambda row: row.name == "empty_mode" and row.labels.get("region", "top") == "top",
+            lambda row: row.name == "empty_mode" and row.labels["region"] == "top",
             "percent",
         ),
         Figures("search errors", lambda row: row.name == "search_error", "percent"),
@@ -573,12 +534,6 @@ def _hidden(row: Row) -> tuple[str, str]:
     return (row.name, str(row.labels["region"])) if row.labels.get("view") == "paired" else ("", "")
 
 
-def _mode_is_known(record: Record, settings: Mapping[str, Any]) -> bool:
-    """Whether the first hypothesis is taken as the most probable: proven to be, or not asked to be."""
-    kept = settings.get("unresolved") == "keep"
-    return bool(record["top"]["found"]) and (kept or is_proven(record, 1))
-
-
 def about(record: Record) -> About:
     return About(record["source"], lines=[("reference", text) for text in record["references"]])
 
@@ -594,7 +549,8 @@ def answer(record: Record, settings: Mapping[str, Any]) -> Answer:
     measure = record[f"{region}_krg"]
     if region == "samples":
         return Answer("sampled", "note", measure, ", ".join(facts), lambda: _lines(record))
-    if not _mode_is_known(record, settings):
+    # The first hypothesis is taken as the most probable if that is proven, or not asked for.
+    if not record["top"]["found"] or not (settings.get("unresolved") == "keep" or is_proven(record, 1)):
         return Answer("not resolved", "note", measure, ", ".join(facts), lambda: _lines(record))
     if missed:
         facts.append(f"missed by {missed:.2f} nats")
@@ -612,13 +568,12 @@ def _lines(record: Record) -> list[Line]:
     shown = [(f"{rank}", each) for rank, each in enumerate(record["top"]["found"], 1)]
     shown += [(name, record[key]) for name, key in (("beam", "best"), ("minimum risk", "mbr")) if record[key]]
     return [
-        (f"{name} · {_short(each['logprob'])} · {each['quality']:.2f}", each["text"] or "(empty)")
+        (
+            f"{name} · {'–' if each['logprob'] is None else format(each['logprob'], '.2f')} · {each['quality']:.2f}",
+            each["text"] or "(empty)",
+        )
         for name, each in shown
     ]
-
-
-def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
 
 
 _READING = (
@@ -640,7 +595,7 @@ def section(group: Group) -> Section:
         reading=_READING,
         measure="kRG of the most probable translations",
         order=30,
-        findings=findings(group),
+        findings=[*findings(group)],
         caveats=caveats(group),
         pictures=pictures(group),
         tables=tables(group),
