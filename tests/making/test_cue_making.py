@@ -99,12 +99,12 @@ def masked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def lab_items(n: int, seed: int, split: str = "test") -> TestSet:
+def lab_items(n: int, seed: int) -> TestSet:
     """Sentences whose verb or modifier tells the sense, each with a reference, and one with the wrong noun."""
     rng = random.Random(seed)
     items = []
-    pairs = suites.sense_pairs(n, seed, split)
-    for pair, item in zip(pairs, suites.sense_items(n, seed, split, inserted=True), strict=True):
+    pairs = suites.sense_pairs(n, seed)
+    for pair, item in zip(pairs, suites.sense_items(n, seed, inserted=True), strict=True):
         if item["word"] in WORDS:
             sense = f"{item['word']}/{item['category']}"
             more = {"gold": sense, "wrong": realize_with_mistake(pair, sense, rng)}
@@ -175,7 +175,7 @@ def test_sentences_that_cues_are_selected_on_are_not_tested(masked: Path, tests:
         assert item.extra["cues"]["correct"][0] in item.correct_sources[0].split()
     paper = make_cues(tests, evaluator, model, mode="paper")
     assert len(paper.tests) == paper.selected_on == len(tests)
-    others = make_cues(tests, evaluator, candidates=made.candidates, select_on=lab_items(36, 6, "dev"))
+    others = make_cues(tests, evaluator, candidates=made.candidates, select_on=lab_items(36, 6))
     assert len(others.tests) == len(tests)
     with pytest.raises(BabelscopeError, match=r"item sense-\d+ of lab is in lab too"):
         make_cues(tests, evaluator, model, select_on=tests)
