@@ -175,7 +175,10 @@ def test_sentences_that_cues_are_selected_on_are_not_tested(masked: Path, tests:
         assert item.extra["cues"]["correct"][0] in item.correct_sources[0].split()
     paper = make_cues(tests, evaluator, model, mode="paper")
     assert len(paper.tests) == paper.selected_on == len(tests)
-    others = make_cues(tests, evaluator, candidates=made.candidates, select_on=lab_items(36, 6))
+    sources = {item.source for item in tests.items_of(AmbiguousSource, what_for="this test")}
+    drawn = lab_items(60, 6).items_of(AmbiguousSource, what_for="this test")
+    apart = TestSet("apart", tuple(item for item in drawn if item.source not in sources))
+    others = make_cues(tests, evaluator, candidates=made.candidates, select_on=apart)
     assert len(others.tests) == len(tests)
     with pytest.raises(BabelscopeError, match=r"item sense-\d+ of lab is in lab too"):
         make_cues(tests, evaluator, model, select_on=tests)

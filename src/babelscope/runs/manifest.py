@@ -213,15 +213,7 @@ def manifest_of(
             if label in systems
         },
         tests={
-            label: TestsPart.model_validate(
-                {
-                    "spec": spec,
-                    **tests[label].identity,
-                    "machine_references": {
-                        each: system.fingerprint.as_json() for each, system in authors.get(label, {}).items()
-                    },
-                }
-            )
+            label: _tests_part(spec, tests[label], authors.get(label, {}))
             for label, spec in specs["tests"].items()
             if label in tests
         },
@@ -235,12 +227,18 @@ def manifest_of(
             for cell in cells
         ],
         shard=shard,
-        software={
-            "babelscope": __version__,
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-        },
+        software=_software(),
     )
+
+
+def _software() -> dict[str, str]:
+    python, where = platform.python_version(), platform.platform()
+    return {"babelscope": __version__, "python": python, "platform": where}
+
+
+def _tests_part(spec: str, tests: TestSet, authors: Mapping[str, System]) -> TestsPart:
+    made = {each: system.fingerprint.as_json() for each, system in authors.items()}
+    return TestsPart.model_validate({"spec": spec, **tests.identity, "machine_references": made})
 
 
 def describe_method(setup: Setup, tests: Mapping[str, TestSet]) -> MethodPart:

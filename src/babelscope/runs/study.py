@@ -341,12 +341,7 @@ def _open_and_run(
 
     with contextlib.ExitStack() as stack:
         opener = functools.cache(opener_of(run, stack))
-        tests: dict[str, TestSet] = {}
-        for number, entry in enumerate(study.tests):
-            with errors_located(where, f"tests[{number}]"):
-                loaded = load(entry.spec, data_dir=run.data_dir)
-                # In a command, which has no place, a test set has the name that it gives itself.
-                tests[entry.label if where else entry.name or loaded.name] = loaded
+        tests = _load_tests(study, where)
         entries: list[tuple[SystemEntry, str]] = []
         for number, asked in enumerate(study.systems):
             with errors_located(where, place := f"systems[{number}]"):
@@ -364,11 +359,7 @@ def _open_and_run(
         systems: dict[str, System] = {}
         for own, place in entries:
             with errors_located(where, place):
-                if isinstance(own.spec, str):
-                    system: System = opened(own.spec)
-                else:  # with a spec for each test set, these are one system
-                    parts = {each: opened(spec) for each, spec in own.spec.items()}
-                    system = ByTests(own.label, parts, tests)
+                system = _open_entry(own, opened, tests)
                 name = own.label if folder else own.name or system.name
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
@@ -396,6 +387,24 @@ def _open_and_run(
         result = execute(cells, manifest, folder)
     forget_unfinished()
     return result
+
+
+def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Mapping[str, TestSet]) -> System:
+    """The system of an entry; with a spec for each test set, these are one system."""
+    if isinstance(entry.spec, str):
+        system: System = opened(entry.spec)
+        return system
+    return ByTests(entry.label, {each: opened(spec) for each, spec in entry.spec.items()}, tests)
+
+
+def _load_tests(study: Study, where: str) -> dict[str, TestSet]:
+    tests: dict[str, TestSet] = {}
+    for number, entry in enumerate(study.tests):
+        with errors_located(where, f"tests[{number}]"):
+            loaded = load(entry.spec, data_dir=study.run.data_dir)
+            # In a command, which has no place, a test set has the name that it gives itself.
+            tests[entry.label if where else entry.name or loaded.name] = loaded
+    return tests
 
 
 def _make_references(

@@ -48,23 +48,19 @@ def distill(
     files = {"teacher": teacher, "source": source, "dev-source": dev_source, "dev-target": dev_target}
     recipe = recipe_options(settings, vocabulary=own_vocabulary)
     command = _command(files, ["--beam", str(beam), *recipe], threads, device)
-
-    def translate(text: Path, folder: Path) -> dict[str, Any]:
-        plan = Augmentation(source=text, forward=teacher, real=False, decoding=Decoding(beam))
-        return augment(plan, folder, threads=threads, device=device, quiet=quiet)
+    how: dict[str, Any] = {"threads": threads, "device": device, "quiet": quiet}
 
     with locked_folder(out):
         _check_settings(out, settings)  # another process may have used the folder before we had the lock
         data = translations if translations and not (out / DATA).exists() else out / DATA
-        made = translate(source, data)
-        unusable = _count_unusable(made, teacher)
-        dev = (dev_source, dev_target) if dev_source and dev_target else None
-        if dev_source and not dev:
-            translate(dev_source, data / "dev")
-            dev = (data / "dev" / SOURCE, data / "dev" / TARGET)
+        made = _translate(source, data, teacher, beam, **how)
         known = made["models"]["forward"]
         distilled = {"teacher": str(teacher), "teacher_fingerprint": known, "source": str(source)}
-        distilled |= {"source_sha256": digest, "beam": beam, "unusable": unusable}
+        distilled |= {"source_sha256": digest, "beam": beam, "unusable": _count_unusable(made, teacher)}
+        dev = (dev_source, dev_target) if dev_source and dev_target else None
+        if dev_source and not dev:
+            _translate(dev_source, data / "dev", teacher, beam, **how)
+            dev = (data / "dev" / SOURCE, data / "dev" / TARGET)
         return train(
             data / SOURCE,
             data / TARGET,
@@ -73,13 +69,16 @@ def distill(
             dev=dev,
             tokenizer=None if own_vocabulary else teacher,
             max_minutes=max_minutes,
-            threads=threads,
-            device=device,
-            quiet=quiet,
             checkpoint_seconds=checkpoint_seconds,
+            **how,
             locked=True,
             origin={"command": command, "distilled": distilled},
         )
+
+
+def _translate(text: Path, folder: Path, teacher: Path, beam: int, **how: Any) -> dict[str, Any]:
+    plan = Augmentation(source=text, forward=teacher, real=False, decoding=Decoding(beam))
+    return augment(plan, folder, **how)
 
 
 def _count_unusable(made: Mapping[str, Any], teacher: Path) -> int:

@@ -221,10 +221,9 @@ def train(
 ) -> dict[str, Any]:
     """Train a model on two line-parallel files, write it to the folder `out`, and return its card.
 
-    After a kill, the same call resumes from the last checkpoint and ends with the same weights as a run that was
-    never killed (on the same machine with as many threads). Without `dev`, some pairs are held out; with
-    `tokenizer`, the vocabulary of that model folder is used. `origin` goes on the card of a distilled model. Pass
-    `locked` if the caller holds the folder's lock.
+    After a kill, the same call resumes from the last checkpoint and ends with the same weights (on the same machine
+    with as many threads). Without `dev`, some pairs are held out; with `tokenizer`, the vocabulary of that model
+    folder is used. `origin` goes on the card of a distilled model. Pass `locked` if the caller has the lock.
     """
     where = find_device(device)
     text = read_parallel(source, target)
@@ -257,9 +256,8 @@ def train(
             _save_pieces(run, tokenizer, out)
             stopped = run.train(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
             save_network(run.finish(), out, half=settings.half)
-            card = make_card(
-                run, configuration, text, held, stopped=stopped, tokenizer=tokenizer, origin=origin
-            )
+            made: dict[str, Any] = {"stopped": stopped, "tokenizer": tokenizer, "origin": origin}
+            card = make_card(run, configuration, text, held, **made)
             write_card(card, out)
         if stopped != "time":  # a run that ran out of time can be resumed with more
             (out / CHECKPOINT).unlink(missing_ok=True)

@@ -134,7 +134,7 @@ def _about_the_evaluator(column: Column) -> Iterator[Caveat]:
         yield from evaluator_caveats(column, preflight_of(column.cell.records, settings).reasons)
     test = one(rows, "preflight")
     unchecked = test.counts.get("unchecked", 0) if test else 0
-    if test and unchecked > test.counts["known_wrong"] / 2:
+    if test and unchecked and unchecked > test.counts["known_wrong"] / 2:
         yield Caveat(
             column.name,
             f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
