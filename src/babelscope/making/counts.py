@@ -20,7 +20,7 @@ from babelscope.testsets.mucow import Sense, frequency_categories, read_keys
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import json_number, read_lines, shorten, stream_lines
 
-# --- Genders of occupations counted in parallel text (conditioning paper, appendices A and C -----------------------
+# --- Genders of occupations counted in parallel text ---------------------------------------------------------------
 
 WORD = re.compile(r"\w+")
 _LOOKED_AT = 1000  # lines

@@ -130,7 +130,7 @@ class MaskedModel:
         return ids
 
 
-# --- Finds disambiguation cues with a masked language model, and selects the best (conditioning --------------------
+# --- Finds disambiguation cues with a masked language model, and selects the best ----------------------------------
 
 Candidates = Mapping[str, Mapping[str, Sequence[str]]]
 """Word -> sense -> cues, best first: the released file's shape (see `cues.read_candidates`)."""

@@ -105,7 +105,7 @@ class Adequacy:
         return found
 
 
-# --- Whether two translations share a phenomenon, judged by the words that show it (minimal-pairs ------------------
+# --- Whether two translations share a phenomenon, judged by the words that show it ---------------------------------
 
 
 def changed_words(correct: str, contrastive: str, tokenize: Callable[[str], Spans]) -> Variant:
@@ -167,7 +167,7 @@ def _place(sentence: Analyzed[Any], start: int) -> int:
     return next(at, max(0, len(sentence.tokens) - 1))
 
 
-# --- Minimal pairs with machine references: retranslated sources, new variants, validated (minimal-pairs -----------
+# --- Minimal pairs with machine references: retranslated sources, new variants, validated --------------------------
 
 ANSWERS = LABELS["machine-reference"]
 """Answers that a person may give about a queued translation."""

@@ -18,7 +18,7 @@ from babelscope.stats.intervals import Array, cluster_sums, clustered_mean, figu
 from babelscope.testsets.items import Item, MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 
-# --- How machine references change a test set: which pairs are lost, how the others differ (minimal-pairs ----------
+# --- How machine references change a test set: which pairs are lost, how the others differ -------------------------
 
 
 @dataclass(frozen=True, slots=True)

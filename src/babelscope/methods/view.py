@@ -280,7 +280,7 @@ def every_figure(group: Group) -> list[Table]:
     return [Table(f"Figures: {group.tests}", *made, 1 + len(labels))]
 
 
-# --- Figures over a factor of the systems, such as kQRG over width (hypothesis-space paper -------------------------
+# --- Figures over a factor of the systems, such as kQRG over width -------------------------------------------------
 
 _Figures = Mapping[str, Sequence[Headline]]
 """Column -> what is drawn of it."""

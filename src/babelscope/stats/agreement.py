@@ -315,7 +315,7 @@ def krippendorffs_alpha(units: Sequence[Sequence[Any]], *, level: Level = "nomin
     return Estimate(value, min(value, float(low)), max(value, float(high)), n)
 
 
-# --- Agreement of annotators with each other and of methods with annotators (conditioning paper --------------------
+# --- Agreement of annotators with each other and of methods with annotators ----------------------------------------
 
 
 def rank_agreement(scores: Mapping[str, Mapping[str, float]]) -> Estimate:
