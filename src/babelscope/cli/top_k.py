@@ -50,7 +50,7 @@ def top_k(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one per line; - is stdin.")] = Path(
         "-"
     ),
-    k: Annotated[int, typer.Option("--k", min=1, help="Hypotheses a source.")] = 10,
+    k: Annotated[int, typer.Option("--k", min=1, help="Hypotheses per source.")] = 10,
     length: Annotated[
         int, typer.Option(min=0, help="Only hypotheses of so many tokens, EOS included; 0: of all lengths.")
     ] = 0,

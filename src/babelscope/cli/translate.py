@@ -54,7 +54,7 @@ def translate(
         "-"
     ),
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
-    n_best: Annotated[int, typer.Option(min=1, help="Translations a source, separated by tabs.")] = 1,
+    n_best: Annotated[int, typer.Option(min=1, help="Translations per source, separated by tabs.")] = 1,
     decode: Annotated[
         Literal["beam", "mbr"],
         typer.Option(help="By beam search, or by minimum Bayes risk among samples."),
@@ -208,7 +208,7 @@ MaxLength = Annotated[int, typer.Option(help="Tokens at most; 0: the system's ow
 def sample(
     system: Systems,
     source: Annotated[Path, file_option("Sources, one per line; - is stdin.")],
-    n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, separated by tabs.")] = 200,
+    n: Annotated[int, typer.Option("--n", min=1, help="Samples per source, separated by tabs.")] = 200,
     seed: Seed = 0,
     temperature: Temperature = 1,
     top_k: TopK = 0,
@@ -298,7 +298,7 @@ def mbr(
         str, typer.Option(metavar="TESTS", help="A test set, whose sources are taken instead.")
     ] = "",
     metric: Utilities = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="Samples a source, or hypotheses of a list.")] = 100,
+    n: Annotated[int, typer.Option("--n", min=1, help="Samples per source, or hypotheses of a list.")] = 100,
     tokenize: Tokenize = "",
     aggregate: Aggregate = 0,
     weights: Annotated[
