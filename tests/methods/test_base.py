@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from babelscope.methods.cells import config_of, make_cells
 
 import babelscope as bs
 from babelscope.core.results import Estimate, Record, Result, Row, signature
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
 from babelscope.methods.base import Method, Settings, Setup, find_method, languages_of, method_names, set_up
-from babelscope.methods.cells import config_of, make_cells
 from babelscope.methods.measuring import check_reference_words, language_mismatch
 from babelscope.report.summary import summarize
 from babelscope.runs.execute import run_method

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.comparison import Column, Group
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import About, Answer, Headline, Lines, Picture, Section, View
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.view import Figures, factor_caveats, factor_pictures, mean_over_seeds, pivot
@@ -18,16 +18,16 @@ FIGURES = (
 )
 
 
-def column(name: str, *measures: str) -> Column:
+def column(name: str, *measures: str) -> SystemResult:
     rows = [Row(each, Estimate(0.5, 0.4, 0.6, 9), {"region": "top"}) for each in measures]
     cell: Any = SimpleNamespace(rows=rows)
-    return Column(name, cell)
+    return SystemResult(name, cell)
 
 
 @pytest.mark.parametrize("number", [1, 3])
 def test_few_systems_have_a_column_each(number: int) -> None:
     names = [f"s{each}" for each in range(number)]
-    group = Group("space", "news", tuple(column(name, "krg", "empty") for name in names))
+    group = Comparison("space", "news", tuple(column(name, "krg", "empty") for name in names))
     (table,) = pivot(group, "Ranking", ("region",), FIGURES)
     several = [f", {name}" for name in names] if number > 1 else [""]
     assert table.headings == [
@@ -41,7 +41,7 @@ def test_few_systems_have_a_column_each(number: int) -> None:
 
 def test_many_systems_have_a_line_each() -> None:
     names = [f"s{each}" for each in range(12)]
-    group = Group("space", "news", tuple(column(name, "krg", "empty") for name in names))
+    group = Comparison("space", "news", tuple(column(name, "krg", "empty") for name in names))
     (table,) = pivot(group, "Ranking", ("region",), FIGURES)
     assert table.headings == ["region", "system", "n", "kRG", "empty, %"]
     assert [row[1] for row in table.rows] == names
@@ -50,7 +50,7 @@ def test_many_systems_have_a_line_each() -> None:
 
 
 def test_a_figure_that_the_first_system_lacks_is_shown() -> None:
-    group = Group("space", "news", (column("a", "empty"), column("b", "empty", "krg")))
+    group = Comparison("space", "news", (column("a", "empty"), column("b", "empty", "krg")))
     (table,) = pivot(group, "Ranking", ("region",), FIGURES)
     assert table.headings[2:] == ["kRG, a", "kRG, b", "empty, %, a", "empty, %, b"]
     assert table.rows[0][2:4] == ["", "0.5 [0.4, 0.6]"]
@@ -62,22 +62,22 @@ def estimate(value: float) -> Estimate:
 
 def system(
     name: str, value: float, evaluator: str = "", samples: float | None = None, **factors: Any
-) -> Column:
+) -> SystemResult:
     rows = [Row("kqrg", estimate(value), {"region": "top"})]
     if samples is not None:
         rows.append(Row("kqrg", estimate(samples), {"region": "samples"}))
     cell: Any = SimpleNamespace(rows=rows, factors=factors, evaluator=evaluator, records=())
-    return Column(name, cell)
+    return SystemResult(name, cell)
 
 
-def drawn(*columns: Column) -> list[Picture]:
+def drawn(*columns: SystemResult) -> list[Picture]:
     view = View(
         lambda _group: Section("", ""),
         lambda _record: About(""),
         lambda _record, _settings: Answer(),
         over=lambda rows: [Headline("kQRG", row, "plain", str(row.labels["region"])) for row in rows],
     )
-    return factor_pictures(Group("space", "news", columns), view)
+    return factor_pictures(Comparison("space", "news", columns), view)
 
 
 def curves(picture: Picture) -> dict[str, dict[float, float]]:
@@ -144,10 +144,10 @@ def test_systems_that_nothing_tells_apart_are_not_averaged_as_if_they_were_seeds
     rest = [system("w2", 0.5, width=2), system("w3", 0.6, width=3)]
     (picture,) = drawn(*alike, *rest)
     assert curves(picture) == {"all systems": {2: 0.5, 3: 0.6}}
-    caveats = factor_caveats(Group("space", "news", (*alike, *rest)))
+    caveats = factor_caveats(Comparison("space", "news", (*alike, *rest)))
     assert [each.system for each in caveats] == ["lstm", "conv"]
     assert "the same factors as conv" in caveats[0].text
-    assert not factor_caveats(Group("space", "news", tuple(alike)))
+    assert not factor_caveats(Comparison("space", "news", tuple(alike)))
     same_seed = [
         system("a", 0.2, width=1, seed=1),
         system("b", 0.8, width=1, seed=1),
@@ -163,7 +163,7 @@ def test_evaluators_are_lines_not_seeds() -> None:
     ]
     (picture,) = drawn(*found)
     assert curves(picture) == {"by x": {1: 0.2, 2: 0.2}, "by y": {1: 0.8, 2: 0.8}}
-    assert not factor_caveats(Group("condition", "news", tuple(found)))
+    assert not factor_caveats(Comparison("condition", "news", tuple(found)))
 
 
 def test_a_system_with_nobody_to_join_is_left_out_and_counted() -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from babelscope.core.comparison import Column, Group, JudgedCell
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import Finding, Section
 from babelscope.core.results import Record
 from babelscope.methods.base import Settings, find_method, method_names
@@ -162,7 +162,7 @@ MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[s
 }
 
 
-def random_group(name: str, given: Mapping[str, Any], seed: int) -> Group:
+def random_group(name: str, given: Mapping[str, Any], seed: int) -> Comparison:
     """Two systems with random answers to the same items, judged and summarized by the method itself."""
     method, make = find_method(name), MADE[name][0]
     settings: Settings = method.settings.model_validate(dict(given))
@@ -190,17 +190,17 @@ def random_group(name: str, given: Mapping[str, Any], seed: int) -> Group:
             method="",
             run=SimpleNamespace(sections=()),
         )
-        columns.append(Column(system, cast(JudgedCell, cell)))
-    return Group(name, "tests", tuple(columns))
+        columns.append(SystemResult(system, cast(SystemResult, cell)))
+    return Comparison(name, "tests", tuple(columns))
 
 
-def shown_on_page(group: Group, section: Section) -> dict[str, Any]:
+def shown_on_page(group: Comparison, section: Section) -> dict[str, Any]:
     view = find_view(group.method)
     assert view is not None
     return items_of([group], section, view, {"one": 0, "two": 1})
 
 
-def errors_behind(finding: Finding, group: Group, data: Mapping[str, Any]) -> float:
+def errors_behind(finding: Finding, group: Comparison, data: Mapping[str, Any]) -> float:
     """The errors among the items that a link shows, counted by what the page says of them; a tie is half of one."""
     series = {"one": 0, "two": 1}[finding.system]
     group_name, verdict = finding.query.get("group"), finding.query["verdict"]
@@ -249,7 +249,7 @@ def test_two_items_make_no_alarm() -> None:
         assert view is not None
         for seed in range(6):
             group = random_group(name, settings[0], seed)
-            if len(group.columns[0].cell.records) == 2:
+            if len(group.results[0].records) == 2:
                 assert all(each.tone != "errors" for each in section_of(group, view).findings)
 
 

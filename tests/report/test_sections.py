@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import Section
 from babelscope.methods.view import find_view, sections_of
 from babelscope.report import page, sections
@@ -41,7 +41,7 @@ def test_a_page_of_stored_sections_is_the_same_page(
 ) -> None:
     """Every kind of chart is in it."""
 
-    def stored(group: Group) -> tuple[Section, Any]:
+    def stored(group: Comparison) -> tuple[Section, Any]:
         section, view = sections.shown_by(group)
         return Section.from_json(through_a_file(section.as_json())), view
 

@@ -73,7 +73,7 @@ def test_tables_and_sections_are_of_all_items(babelscope: Babelscope, tmp_path: 
     assert plain_cell.rows == split_cell.rows
     assert runs[0].sections == runs[1].sections
     (group,) = group_runs(runs[1:])
-    assert {row.labels.get("domain") for row in group.columns[0].figures.values()} == {None, "news", "chat"}
+    assert {row.labels.get("domain") for row in group.results[0].figures.values()} == {None, "news", "chat"}
 
 
 def test_in_a_study_a_test_set_may_lack_the_field(babelscope: Babelscope, tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_systems_are_compared_item_by_item(make_run: MakeRun) -> None:
         for row in paired_differences(group)
         if "over" not in row.labels
     }
-    ours, theirs = (column.cell.records for column in group.columns)
+    ours, theirs = (column.records for column in group.results)
     for category, row in rows.items():
         both = [
             (a["verdict"] == "correct", b["verdict"] == "correct")
@@ -122,8 +122,8 @@ def test_likelihoods_are_compared_in_nats_a_token(make_run: MakeRun) -> None:
     (group,) = _groups(make_run("run", {"x": "toy:1", "y": "toy:2"}, "likelihood"))
     (row,) = paired_differences(group)
     ours, theirs = (
-        [np.mean(record["references"][0]["logprobs"]) for record in column.cell.records]
-        for column in group.columns
+        [np.mean(record["references"][0]["logprobs"]) for record in column.records]
+        for column in group.results
     )
     assert row.labels["measure"] == "logprob"
     assert row.estimate.value == pytest.approx(np.mean(ours) - np.mean(theirs))  # all references are as long
@@ -145,7 +145,7 @@ def test_other_test_sets_are_refused_with_what_differs(make_run: MakeRun) -> Non
     ):
         _groups(one, four)
     (group,) = _groups(one, two, four, summary_only=True)
-    assert [column.name for column in group.columns] == ["x", "y (two)", "y (four)"]
+    assert [column.name for column in group.results] == ["x", "y (two)", "y (four)"]
     # The same items under another name are the same test set.
     five = make_run("five", {"y": "toy:2"}, "condition", tests_name="other")
     assert len(_groups(one, five)) == 1
@@ -196,8 +196,8 @@ def test_means_and_differences_over_seeds(make_run: MakeRun) -> None:
     (group,) = _groups(make_run("run", systems, "condition"))
     rows = seed_rows(group)
     values = {
-        column.name: next(row.estimate.value for row in column.cell.rows if row.name == "minimum")
-        for column in group.columns
+        column.name: next(row.estimate.value for row in column.rows if row.name == "minimum")
+        for column in group.results
     }
 
     def only(name: str, system: str) -> Row:
@@ -232,7 +232,7 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
     systems = {name: f"toy:{name}" for name in "abcd"}
     paths = [make_run(f"by{n}", systems, "condition", evaluator=f"toy:e{n}") for n in range(3)]
     (group,) = _groups(*paths)
-    assert group.columns[0].name == "a by toy:e0"
+    assert group.results[0].name == "a by toy:e0"
     assert len(paired_differences(group)) == 3 * 6 * 4, "systems of one evaluator only are compared"
     found = {
         (row.labels["over"], row.labels.get("system")): row for row in evaluator_agreement(group, "weighted")
@@ -275,7 +275,7 @@ def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
         for row in regress_figure(group, read_systems([table]), ["bleu", "distilled"])
     }
     outcome = [
-        100 * next(r.estimate.value for r in c.cell.rows if r.name == "minimum") for c in group.columns
+        100 * next(r.estimate.value for r in c.rows if r.name == "minimum") for c in group.results
     ]
     columns = np.column_stack([np.ones(6), bleu, [n % 2 for n in range(6)]])
     right = np.linalg.lstsq(columns, np.array(outcome), rcond=None)[0]
@@ -320,8 +320,8 @@ def test_where_lower_is_better_wins_are_the_lower_ones(tmp_path: Path) -> None:
     run_study(Study.model_validate(study), out=tmp_path / "run")
     (group,) = _groups(tmp_path / "run")
     (row,) = (each for each in paired_differences(group) if each.labels["phenomenon"] == "all")
-    ours, theirs = ([each["scores"]["ter"] for each in column.cell.records] for column in group.columns)
+    ours, theirs = ([each["scores"]["ter"] for each in column.records] for column in group.results)
     assert row.labels["better"] == "lower"
     assert row.counts["wins"] == sum(a < b for a, b in zip(ours, theirs, strict=True))
-    one, other = (column.figures["ter", (("phenomenon", "all"),)].estimate.value for column in group.columns)
+    one, other = (column.figures["ter", (("phenomenon", "all"),)].estimate.value for column in group.results)
     assert row.estimate.value == pytest.approx(one - other)

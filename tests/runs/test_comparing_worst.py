@@ -8,13 +8,13 @@ from collections.abc import Mapping
 import pytest
 
 from babelscope import run_method
-from babelscope.core.results import Comparable, Record
+from babelscope.core.results import PairedField, Record
 from babelscope.methods.condition.figures import weights_of
 from babelscope.runs.compare import worst_difference
 from babelscope.testsets import AmbiguousSource
 from tests.support.toys import ToySystem
 
-BY = Comparable(
+BY = PairedField(
     "verdict", worth={"correct": 1.0, "wrong": 0.0}, worst_of="category", weight="weight", unranked=("none",)
 )
 

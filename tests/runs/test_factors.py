@@ -72,8 +72,8 @@ def test_figures_carry_them_and_comparisons_do_not_trip_over_them(run: Path) -> 
     cells = cells_of_run(read)
     assert all(not set(row.labels) & {"width", "distilled", "seed"} for cell in cells for row in cell.rows)
     (group,) = group_runs([read])
-    assert len(group.columns) == 8
-    assert {len(column.figures) for column in group.columns} == {len(group.columns[0].figures)}
+    assert len(group.results) == 8
+    assert {len(column.figures) for column in group.results} == {len(group.results[0].figures)}
 
 
 def test_systems_alike_but_for_their_seed_are_a_group(run: Path) -> None:
@@ -121,7 +121,7 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
     assert isinstance(view, View)
     pictures = factor_pictures(group, view)
     assert view.over is not None
-    figures = {each.name for column in group.columns for each in view.over(column.cell.rows)}
+    figures = {each.name for column in group.results for each in view.over(column.rows)}
     assert {picture.title for picture in pictures} == {f"{name} over width" for name in figures}
     for picture in pictures:
         chart = picture.chart
@@ -133,9 +133,9 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
     assert isinstance(chart, Lines)
     own = [
         each.row.estimate.value
-        for column in group.columns
+        for column in group.results
         if column.name in ("t128-1", "t128-2")
-        for each in view.over(column.cell.rows)
+        for each in view.over(column.rows)
         if each.name == name
     ]
     assert chart.curves[0].points[0][1].value == pytest.approx(np.mean(own))
@@ -245,8 +245,8 @@ def test_the_report_has_means_over_seeds(run: Path) -> None:
     assert view.over is not None
     own = [
         each.row.estimate.value
-        for column in group.columns[:2]
-        for each in view.over(column.cell.rows)
+        for column in group.results[:2]
+        for each in view.over(column.rows)
         if each.name == over.rows[0][0]
     ]
     assert over.rows[0][1] == "not distilled, width 128"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.core.comparison import Column, Group
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, Row
 from babelscope.runs.regression import SystemTable, figure_of, regress_figure, whole_name
 from babelscope.util.errors import BabelscopeError
@@ -17,16 +17,16 @@ KINDS = ["lstm", "conv", "lstm", "conv", "lstm", "lstm"]
 VALUES = [0.2, 0.5, 0.3, 0.7, 0.25, 0.9]
 
 
-def column(name: str, value: float) -> Column:
+def column(name: str, value: float) -> SystemResult:
     rows = [
         Row("kqrg", Estimate(at, at, at, 9), {"region": region, "k": 10})
         for region, at in (("top", value), ("samples", value / 2))
     ]
     cell: Any = SimpleNamespace(rows=rows, system=name, tests="news", evaluator="")
-    return Column(name, cell)
+    return SystemResult(name, cell)
 
 
-GROUP = Group("space", "news", tuple(map(column, NAMES, VALUES)))
+GROUP = Comparison("space", "news", tuple(map(column, NAMES, VALUES)))
 
 
 def table(**columns: list[str]) -> SystemTable:
@@ -68,7 +68,7 @@ def test_systems_without_the_factor_are_left_out_and_named() -> None:
 
 
 def test_labels_say_which_of_several_figures_is_meant() -> None:
-    first = GROUP.columns[0]
+    first = GROUP.results[0]
     assert figure_of(first, "kqrg").value == 0.2
     assert figure_of(first, "kqrg,region=samples").value == 0.1
     assert figure_of(first, "kqrg,k=10,region=samples").value == 0.1
@@ -82,4 +82,4 @@ def test_labels_say_which_of_several_figures_is_meant() -> None:
 def test_a_name_may_have_a_comma() -> None:
     row = Row("tense, past", Estimate(0.5, 0.4, 0.6, 9), {})
     cell: Any = SimpleNamespace(rows=[row], tests="news")
-    assert figure_of(Column("a", cell), "tense, past").value == 0.5
+    assert figure_of(SystemResult("a", cell), "tense, past").value == 0.5

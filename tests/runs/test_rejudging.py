@@ -96,8 +96,8 @@ def test_the_manifest_says_what_each_cell_is_and_what_it_cost(tmp_path: Path) ->
     assert (manifest.format, manifest.status) == (2, "finished")
     (part,) = manifest.methods.values()
     assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 1, "mean")
-    assert [each.by for each in part.comparable] == [(), (), ("category",)]
-    assert [each.worst_of for each in part.comparable] == ["category", "", ""]
+    assert [each.by for each in part.paired] == [(), (), ("category",)]
+    assert [each.worst_of for each in part.paired] == ["category", "", ""]
     assert {"babelscope", "python", "platform"} == manifest.software.keys()
     assert manifest.cost.seconds > 0
     assert manifest.cost.tokens > 12

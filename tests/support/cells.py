@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
-from babelscope.core.comparison import Column, Group, JudgedCell
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record
 
 
-def group_of(records: Mapping[str, Sequence[Record]], settings: Mapping[str, Any] | None = None) -> Group:
+def group_of(records: Mapping[str, Sequence[Record]], settings: Mapping[str, Any] | None = None) -> Comparison:
     """A group with a column for each system's records."""
     cells = {
-        name: cast(JudgedCell, SimpleNamespace(records=own, settings=settings or {}))
+        name: cast(SystemResult, SimpleNamespace(records=own, settings=settings or {}))
         for name, own in records.items()
     }
-    return Group("method", "tests", tuple(Column(name, cell) for name, cell in cells.items()))
+    return Comparison("method", "tests", tuple(SystemResult(name, cell) for name, cell in cells.items()))

@@ -104,7 +104,7 @@ def draw_sample(
     without them the records are its own. `assume_decided` draws none that it decided: they are taken to be right.
     """
     method = find_method(records[0]["method"])
-    entries = find_queue(method)(records, restore_settings(method, {}))
+    entries = find_queue(method(restore_settings(method, {})))(records)
     if not entries:
         raise BabelscopeError(f"none of these {len(records)} records has anything to be judged")
     strata = _strata(records, by)

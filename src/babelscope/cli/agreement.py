@@ -169,7 +169,7 @@ def _by_method(path: Path, tests: set[str]) -> dict[str, list[tuple[str, Mapping
 
 def _records_of(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     """(place, record) of each item: of a run folder with what depends on all of its records, such as weights."""
-    from babelscope.runs.reading import cells_of_run, check_if_of_a_run, read_run
+    from babelscope.runs.reading import check_if_of_a_run, read_run, results_of_run
     from babelscope.systems.translation_files import renamed
     from babelscope.testsets.pattern_files import read_verdicts
 
@@ -177,8 +177,8 @@ def _records_of(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
         return list(read_verdicts(check_if_of_a_run(path)))
     return [
         (f"{path}, item {record['id']}", renamed(record))
-        for cell in cells_of_run(read_run(path))
-        for record in cell.records
+        for result in results_of_run(read_run(path))
+        for record in result.records
     ]
 
 

@@ -73,7 +73,7 @@ def open_systems(
     specs: Sequence[str], *needed: Capability, cache: bool | None, what_for: str = ""
 ) -> dict[str, Any]:
     """Systems by their names, which must be able to do what is needed."""
-    from babelscope.methods.cells import systems_by_name
+    from babelscope.methods.jobs import systems_by_name
     from babelscope.systems.cache import remembering
     from babelscope.systems.registry import open_system, require
 

@@ -27,7 +27,7 @@ from babelscope.util.files import check_outputs
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from babelscope.core.comparison import Group
+    from babelscope.core.comparison import Comparison
     from babelscope.core.results import Row
     from babelscope.core.tables import Table
     from babelscope.runs.regression import SystemTable
@@ -139,7 +139,9 @@ def compare(
 class _Comparison:
     """What there is to say about some runs."""
 
-    def __init__(self, groups: list[Group], signatures: list[tuple[str, str]], known: SystemTable) -> None:
+    def __init__(
+        self, groups: list[Comparison], signatures: list[tuple[str, str]], known: SystemTable
+    ) -> None:
         self.groups = groups
         self.known = known
         self.signatures = signatures
@@ -154,11 +156,11 @@ class _Comparison:
 
         figures: list[Row] = []
         for group in self.groups:
-            for column in group.columns:
-                own = {**group.labels, "system": column.name, "run": column.cell.run.name}
-                rows = (*column.cell.rows, *column.cell.parts)
+            for column in group.results:
+                own = {**group.labels, "system": column.name, "run": column.run.name}
+                rows = (*column.rows, *column.parts)
                 labeled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
-                figures += with_labels(labeled, column.cell.factors)
+                figures += with_labels(labeled, column.factors)
         return [("figures", figures), *self.more.items()]
 
     def cautions(self) -> list[str]:
@@ -189,15 +191,12 @@ class _Comparison:
         return found
 
 
-def _cautions(group: Group) -> list[str]:
+def _cautions(group: Comparison) -> list[str]:
     """What the method says against comparing figures of its own between systems, where several stand beside."""
     from babelscope.methods.base import find_method, method_names
 
-    first = group.columns[0].cell
-    if (
-        len({str(column.cell.fingerprint) for column in group.columns}) < 2
-        or first.kind not in method_names()
-    ):
+    first = group.results[0]
+    if len({str(column.fingerprint) for column in group.results}) < 2 or first.kind not in method_names():
         return []
     names = {row.name for row in first.rows}
     return [f"{name}: {text}" for name, text in find_method(first.kind).cautions.items() if name in names]
@@ -219,7 +218,7 @@ def _compare_runs(
     opened = [read_run(path) for path in runs]
     groups = compare_module.group_runs(opened, summary_only=summary)
     # A run may have methods without this figure.
-    with_figure = [each for each in groups if regression.rows_of(each.columns[0], figure)]
+    with_figure = [each for each in groups if regression.rows_of(each.results[0], figure)]
     if opened and variables and not with_figure:
         raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
     found = _Comparison(
@@ -245,7 +244,7 @@ def _compare_runs(
 
 
 def _picture(
-    groups: list[Group], known: SystemTable, column: str, figure: str, lines: str, patterns: list[str]
+    groups: list[Comparison], known: SystemTable, column: str, figure: str, lines: str, patterns: list[str]
 ) -> str:
     """The systems of the one method and test set that has the figure, against what is known of them (figure 5)."""
     from babelscope.core.page import Point, point
@@ -253,7 +252,7 @@ def _picture(
     from babelscope.runs.compare import seed_groups
     from babelscope.runs.regression import figure_of, rows_of, scale_of, whole_name
 
-    chosen = [group for group in groups if rows_of(group.columns[0], figure)]
+    chosen = [group for group in groups if rows_of(group.results[0], figure)]
     if len(chosen) != 1:
         told = ", ".join(f"{group.method} on {group.tests}" for group in chosen)
         raise BabelscopeError(f"--svg draws one method on one test set, and {figure!r} is a figure of {told}")
@@ -261,17 +260,17 @@ def _picture(
     kinds = {
         name: kind
         for kind, names in seed_groups(
-            {each.cell.system: each.cell.factors for each in group.columns}, patterns
+            {each.system: each.factors for each in group.results}, patterns
         ).items()
         for name in names
     }
-    columns = [each for each in group.columns if not known.lacks(each.cell.system, column)]
+    columns = [each for each in group.results if not known.lacks(each.system, column)]
     if not columns:
         raise BabelscopeError(f"no system of {group.tests} has the factor {column!r}")
     factor, unit = scale_of([figure_of(each, figure).value for each in columns])
     marks = []
     for each in columns:
-        system = each.cell.system
+        system = each.system
         own = known.estimates.get((system, column))
         marks.append(
             Mark(
@@ -288,7 +287,7 @@ def _picture(
     return draw_against(marks, title=title, x_label=column, y_label=y_label, line_label=lines)
 
 
-def _side_by_side_table(group: Group, *, even: bool) -> Table:
+def _side_by_side_table(group: Comparison, *, even: bool) -> Table:
     """Figures of one method and test set, one column per system."""
     from babelscope.core.comparison import rows_by_figure
     from babelscope.core.results import even_decimals
@@ -297,7 +296,7 @@ def _side_by_side_table(group: Group, *, even: bool) -> Table:
 
     figures = [(figure, rows) for figure, rows in rows_by_figure(group) if figure[0] not in HISTOGRAMS]
     labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))
-    columns = [[row for _, found in figures if (row := found[place])] for place in range(len(group.columns))]
+    columns = [[row for _, found in figures if (row := found[place])] for place in range(len(group.results))]
     digits = [even_decimals(row.estimate.value for row in own) if even else None for own in columns]
     rows: list[list[Any]] = []
     for (name, told), found in figures:
@@ -317,7 +316,7 @@ def _side_by_side_table(group: Group, *, even: bool) -> Table:
                 ),
             ]
         )
-    headings = ["figure", *labels, "n", *(column.name for column in group.columns)]
+    headings = ["figure", *labels, "n", *(column.name for column in group.results)]
     return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
 
 

@@ -86,8 +86,8 @@ def init(
 
 def study_text(file: Path, systems: list[str], tests: list[str], names: list[str]) -> str:
     """A study as TOML that runs as it is; names that do not go together are refused."""
-    from babelscope.methods.base import Setup, find_method
-    from babelscope.methods.cells import check_kinds
+    from babelscope.methods.base import find_method
+    from babelscope.methods.jobs import check_kinds
     from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable, SystemEntry
 
     methods = [find_method(name) for name in names or _METHODS]
@@ -95,11 +95,9 @@ def study_text(file: Path, systems: list[str], tests: list[str], names: list[str
     loaded = _load(file.absolute().parent, tests)
     if not names:
         kinds = {each.kind for each in loaded.values()}
-        methods = [method for method in methods if kinds.intersection(method.kinds)]
+        methods = [method for method in methods if kinds.intersection(method.items)]
     # Settings do not matter for what is judged.
-    check_kinds(
-        [Setup(method, method.name, method.settings.model_construct(), {}) for method in methods], loaded
-    )
+    check_kinds([method(method.Settings.model_construct()) for method in methods], loaded)
     parts = [_HEAD.format(name=file.name), "[study]", *_commented(StudyTable, name=file.stem)]
     for table, specs, entry in (("systems", systems, SystemEntry), ("tests", tests, Entry)):
         for number, spec in enumerate(specs):
@@ -107,16 +105,17 @@ def study_text(file: Path, systems: list[str], tests: list[str], names: list[str
             parts += ["", f"[[{table}]]", f"spec = {_toml(spec)}", *about]
     for number, method in enumerate(methods):
         shared = _commented(MethodEntry, without=("name",)) if not number else []
-        parts += ["", *_comment(method.summary), "[[methods]]", f"name = {_toml(method.name)}", *shared]
+        parts += ["", *_comment(method.summary()), "[[methods]]", f"name = {_toml(method.name)}", *shared]
         parts += [f"{role} = {_toml(spec)}" for role, spec in _roles(method, systems).items()]
-        parts += _commented(method.settings)
+        parts += _commented(method.Settings)
     return "\n".join([*parts, "", "[run]", *_commented(RunTable), ""])
 
 
-def _lab_tests(method: Method) -> str:
-    if method.kind.__name__ not in _TESTS:
-        raise BabelscopeError(f"{method.name} judges {method.kind.__name__} items; name a test set of them")
-    return _TESTS[method.kind.__name__]
+def _lab_tests(method: type[Method]) -> str:
+    kind = method.items[0].__name__
+    if kind not in _TESTS:
+        raise BabelscopeError(f"{method.name} judges {kind} items; name a test set of them")
+    return _TESTS[kind]
 
 
 def _load(folder: Path, specs: Iterable[str]) -> dict[str, TestSet]:
@@ -129,16 +128,16 @@ def _load(folder: Path, specs: Iterable[str]) -> dict[str, TestSet]:
         return {spec: load(spec) for spec in specs}
 
 
-def _roles(method: Method, systems: Sequence[str]) -> dict[str, str]:
+def _roles(method: type[Method], systems: Sequence[str]) -> dict[str, str]:
     """A system for each role but that of the tested ones, which must all be able to do what is needed."""
     from babelscope.systems.registry import find_scheme
 
     def able(spec: str, needed: Sequence[Capability]) -> bool:
         has = find_scheme(spec).capabilities
-        return all(each in has or method.instead.get(each) in has for each in needed)
+        return all(each in has or (each == "score" and "item_scores" in has) for each in needed)
 
     roles = {}
-    for role, needed in method.needs.items():
+    for role, needed in method.requires.items():
         fit = [spec for spec in systems if able(spec, needed)]
         if not fit or (role == "system" and len(fit) < len(systems)):
             unfit = next(spec for spec in systems if spec not in fit)

@@ -291,8 +291,8 @@ def _write_queue(command: JudgingCommand, result: Result, given: Given) -> None:
         write_file(given["annotate"], Form.JSON, map(as_line, command.queue(result, given)))
         return
     (settings,) = result.settings.values()
-    method = find_method(command.method)
-    drawn = draw_queue(method, result.records, settings, n=given["annotate-n"], seed=given["seed"])
+    method = find_method(command.method)(settings)
+    drawn = draw_queue(method, result.records, n=given["annotate-n"], seed=given["seed"])
     write_file(given["annotate"], Form.JSON, map(as_line, drawn.lines))
     print(f"{visible(str(given['annotate']))}: {drawn}", file=sys.stderr)
 

@@ -98,13 +98,12 @@ def _summarize(
     from babelscope.core.results import Result, Row
     from babelscope.core.system import properties
     from babelscope.methods.base import set_up
-    from babelscope.methods.cells import config_of
-    from babelscope.methods.likelihood import METHOD, summarize
+    from babelscope.methods.jobs import config_of
     from babelscope.systems.contract import scored_as_json
     from babelscope.util.digests import digest_json
 
-    setup = set_up(METHOD, {})
-    config = config_of([setup], opened.values(), {}, seed=0, chunk=LINES_AT_ONCE)
+    method = set_up("likelihood", {})
+    config = config_of([method], opened.values(), {}, seed=0, chunk=LINES_AT_ONCE)
     config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
     told = [
         [skipped[name], *(scored_as_json(each) for _, each in scored)]
@@ -115,7 +114,7 @@ def _summarize(
     rows = []
     for name, scored in answers.items():
         records = [{"source": source, "references": [scored_as_json(each)]} for source, each in scored]
-        for row in summarize(records, setup.settings, 0):  # type: ignore[arg-type]
+        for row in method.summarize(records, 0):
             figure = "all" if row.name == "logprob" else row.name
             unanswered = {"skipped": skipped[name]} if skipped[name] else {}
             rows.append(Row(figure, row.estimate, {"system": name}, {**row.counts, **unanswered}))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from babelscope.core.results import Comparable, Record, Row
+from babelscope.core.results import PairedField, Record, Row
 from babelscope.util.text import shorten
 
 # --- Factors of a system, such as its width: what a study says of it, and figures are shown by ---------------------
@@ -176,7 +177,7 @@ _OUTCOMES = frozenset({"lowest", "p", "p_holm", "significant", "note", "noise"})
 
 
 class StoredRun(Protocol):
-    """The run that a cell is of."""
+    """The run that a result is of."""
 
     @property
     def path(self) -> Path: ...
@@ -192,87 +193,71 @@ class StoredRun(Protocol):
         """The stored report sections, one for each method and test set."""
 
 
-class JudgedCell(Protocol):
-    """One method on one system and one test set, judged."""
+@dataclass(frozen=True)
+class SystemResult:
+    """What one method found about one system on one test set: figures and records, just computed or stored."""
 
-    @property
-    def run(self) -> StoredRun: ...
+    name: str
+    """What the system is called beside others; unique among those it is compared with."""
+    run: StoredRun
+    method: str
+    """What the study calls the method."""
+    kind: str
+    """The method's own name."""
+    version: int
+    settings: Mapping[str, Any]
+    """As in the signature: programs and analyzers by digest or version."""
+    roles: Mapping[str, Any]
+    """Fingerprints of its other systems."""
+    system: str
+    fingerprint: Mapping[str, Any]
+    tests: str
+    digest: str
+    """Digest of its test set."""
+    factors: Factors = field(default_factory=dict)
+    """What the study says of the system."""
+    paired: Sequence[PairedField] = ()
+    all_rows: Sequence[Row] = field(default=(), repr=False)
+    load: Callable[[], Sequence[Record]] = field(default=tuple, repr=False)
+    """Reads its records; called once."""
 
-    @property
-    def method(self) -> str:
-        """What the study calls the method."""
+    @cached_property
+    def rows(self) -> list[Row]:
+        """Its figures over all items, with the labels that distinguish them within the result."""
+        return [row for row in self.all_rows if not row.is_part]
 
-    @property
-    def kind(self) -> str:
-        """The method's own name."""
+    @cached_property
+    def parts(self) -> list[Row]:
+        """The same figures by fields of the items, where the study asked for that (`--by`)."""
+        return [row for row in self.all_rows if row.is_part]
 
-    @property
-    def system(self) -> str: ...
-
-    @property
-    def tests(self) -> str: ...
-
-    @property
-    def settings(self) -> Mapping[str, Any]: ...
-
-    @property
-    def roles(self) -> Mapping[str, Any]:
-        """Fingerprints of its other systems."""
-
-    @property
-    def fingerprint(self) -> Mapping[str, Any]: ...
-
-    @property
-    def factors(self) -> Factors:
-        """What the study says of the system."""
-
-    @property
-    def digest(self) -> str:
-        """Digest of its test set."""
-
-    @property
-    def comparable(self) -> Sequence[Comparable]: ...
-
-    @property
-    def asked(self) -> tuple[Any, ...]:
-        """Everything that its figures depend on."""
+    @cached_property
+    def records(self) -> Sequence[Record]:
+        """One record per answered item, in order, with the fields that depend on all of them."""
+        return self.load()
 
     @property
     def evaluator(self) -> str:
         """Name of the system that judged, for methods that use one; else empty."""
+        return next((str(row.labels["evaluator"]) for row in self.rows if "evaluator" in row.labels), "")
 
     @property
-    def rows(self) -> Sequence[Row]:
-        """Its figures over all items, with the labels that distinguish them within the cell."""
-
-    @property
-    def parts(self) -> Sequence[Row]:
-        """The same figures by fields of the items, where the study asked for that (`--by`)."""
-
-    @property
-    def records(self) -> Sequence[Record]:
-        """One record for each answered item, in order."""
-
-
-@dataclass(frozen=True)
-class Column:
-    """A cell beside others of the same method and test set, under a name of its own."""
-
-    name: str
-    cell: JudgedCell
+    def asked(self) -> tuple[Any, ...]:
+        """Everything that its figures depend on."""
+        return self.kind, self.settings, self.roles, self.fingerprint, self.digest
 
     @property
     def figures(self) -> dict[FigureKey, Row]:
-        return {figure_key(row): row for row in (*self.cell.rows, *self.cell.parts)}
+        return {figure_key(row): row for row in self.all_rows}
 
 
 @dataclass(frozen=True)
-class Group:
-    """The columns of one method on one test set."""
+class Comparison:
+    """The results of one method on one test set, one per system."""
 
     method: str
     tests: str
-    columns: tuple[Column, ...]
+    results: tuple[SystemResult, ...]
 
     @property
     def labels(self) -> dict[str, str | int]:
@@ -285,9 +270,9 @@ def figure_key(row: Row) -> FigureKey:
     return row.name, tuple(sorted(labels.items()))
 
 
-def rows_by_figure(group: Group) -> list[tuple[FigureKey, list[Row | None]]]:
-    """Every figure of a group with its row in each column; None where a column has none."""
-    columns = [column.figures for column in group.columns]
+def rows_by_figure(group: Comparison) -> list[tuple[FigureKey, list[Row | None]]]:
+    """Every figure of a comparison with its row in each result; None where a result has none."""
+    columns = [column.figures for column in group.results]
     return [
         (figure, [each.get(figure) for each in columns])
         for figure in dict.fromkeys(figure for each in columns for figure in each)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from babelscope.core.settings import Settings
+    from babelscope.core.settings import MethodSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ def writes(name: str, help: str) -> Option:
     return Option(name, help, Path, metavar="FILE", role="write")
 
 
-def options_of(settings: type[Settings]) -> list[Option]:
+def options_of(settings: type[MethodSettings]) -> list[Option]:
     """One option for each field: its type says what is accepted (Path: an input file), its docstring is the help."""
     return [_option(name, field) for name, field in settings.model_fields.items()]
 

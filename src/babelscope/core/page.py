@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
 from babelscope.util.errors import BabelscopeError
@@ -355,7 +355,7 @@ class Headline:
 class View:
     """How a method is shown: a section of figures, and its items."""
 
-    section: Callable[[Group], Section]
+    section: Callable[[Comparison], Section]
     about: Callable[[Record], About]
     answer: Callable[[Record, Mapping[str, Any]], Answer]
     """(record, settings of its cell) -> what to show of it."""
@@ -363,7 +363,7 @@ class View:
     """The rows of a cell -> the few that matter most, the first of them most of all; none if none can be believed."""
     over: Callable[[Sequence[Row]], Sequence[Headline]] | None = None
     """The rows of a cell -> those that are drawn over factors of the systems; None for the headlines."""
-    overview: Callable[[Group], Table] | None = None
+    overview: Callable[[Comparison], Table] | None = None
     """A table that a summary of one method and test set shows in the place of headlines."""
 
 

@@ -116,7 +116,7 @@ class Registry(Generic[Thing]):
 
     def _checked(self, thing: Any, entry: Any) -> Thing:
         wanted: type = resolve(self.place)
-        if not isinstance(thing, wanted):
+        if not (isinstance(thing, wanted) or (isinstance(thing, type) and issubclass(thing, wanted))):
             raise BabelscopeError(
                 f"the plug-in {entry.name} ({entry.value}) offers {thing!r}, not a {wanted.__name__}"
             )

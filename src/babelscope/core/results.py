@@ -14,7 +14,7 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import draw, visible
 
 if TYPE_CHECKING:
-    from babelscope.core.comparison import Group
+    from babelscope.core.comparison import Comparison
 
 
 Record = dict[str, Any]
@@ -154,7 +154,7 @@ class Result:
     """What a report shows of each method and test set, as data."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Of each method, by what its records call it."""
-    groups: Sequence[Group] = field(default=(), repr=False, compare=False)
+    groups: Sequence[Comparison] = field(default=(), repr=False, compare=False)
     """The same figures and records by method and test set, for those who show them."""
 
     @property
@@ -352,7 +352,7 @@ _SHARE = "share of items"
 
 
 @dataclass(frozen=True, slots=True)
-class Comparable:
+class PairedField:
     """A number that each record has, or a verdict that is worth one."""
 
     field: str | tuple[str, ...]

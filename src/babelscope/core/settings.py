@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from babelscope.core.registry import did_you_mean
 
+DEFAULT_CHUNK = 128
+"""Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
 
-class Settings(BaseModel):
-    """The settings of a method as the user gave them; unchanged by a round trip through JSON."""
+T = TypeVar("T")
+_RERUN, _LOWERED = object(), object()
+Rerun = Annotated[T, _RERUN]
+"""A setting that the answers depend on: after a run it cannot be changed without asking again."""
+Lowered = Annotated[T, _RERUN, _LOWERED]
+"""A setting that the answers depend on, and that may be lowered after a run; `judge` leaves out what is too much."""
+
+Languages = frozenset[tuple[str, str]]
+"""The (source, target) languages of items; empty text where none is known."""
+
+
+class MethodSettings(BaseModel):
+    """The settings of a method as the user gave them; unchanged by a round trip through JSON.
+
+    One field is one option of its command, one key of a study and one line of documentation.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
 
@@ -30,6 +46,36 @@ class Settings(BaseModel):
     @classmethod
     def _fill_presets(cls, given: Any) -> Any:
         return {**cls.preset_by(given), **given} if isinstance(given, Mapping) else given
+
+    chunk: ClassVar[int] = DEFAULT_CHUNK
+    """Most items asked and stored together. A method whose items take seconds each names fewer, so that a kill loses
+    about a minute of work."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all items form one chunk, because `ask` or `judge` needs all of them together: to align
+        translations, or to read files parallel to them. Such an `ask` may itself return `unanswered` records."""
+        return False
+
+    def identity(self) -> Mapping[str, Any]:
+        """What some settings resolved to, by name (versions of analyzers, digests of programs). The signature has
+        these in place of the values that the user wrote."""
+        return {}
+
+    def identity_on(self, languages: Languages) -> Mapping[str, Any]:  # noqa: ARG002
+        """The same for settings that are resolved by the languages of the items, such as tokenizers."""
+        return {}
+
+
+def rerun_fields(settings: type[MethodSettings], marker: object = _RERUN) -> frozenset[str]:
+    """The settings that the answers depend on."""
+    fields = settings.model_fields.items()
+    return frozenset(name for name, field in fields if any(each is marker for each in field.metadata))
+
+
+def lowered_fields(settings: type[MethodSettings]) -> frozenset[str]:
+    """Those of them that may be lowered after a run."""
+    return rerun_fields(settings, _LOWERED)
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:

@@ -12,8 +12,8 @@ from babelscope.core.options import Option, options_of, writes
 
 if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
+    from babelscope.core.settings import MethodSettings
     from babelscope.core.tables import Table
-    from babelscope.methods.base import Settings
     from babelscope.testsets.items import TestSet
 
 ASKED = (
@@ -105,7 +105,7 @@ class JudgingCommand:
     name: str
     help: str
     method: str
-    settings: type[Settings]
+    settings: type[MethodSettings]
     by_answer: str = ""
     """The method that `--by-answer` runs in the place of its own."""
     options: tuple[Option, ...] = ()

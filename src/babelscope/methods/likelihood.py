@@ -6,9 +6,9 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import (
     About,
     Answer,
@@ -26,9 +26,9 @@ from babelscope.core.page import (
     tooltip,
 )
 from babelscope.core.results import Record, Row
-from babelscope.core.settings import Settings
+from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import Scores, told_counts
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method, Needs
 from babelscope.methods.command import JudgingCommand
 from babelscope.methods.view import every_figure, figure_note, headlines, noted, one
 from babelscope.stats.intervals import cluster_sums, leave_one_out, perplexity, ratio_of_sums
@@ -37,10 +37,10 @@ from babelscope.systems.contract import ask_score, scored_as_json
 from babelscope.testsets.items import ParallelSentence
 
 
-class LikelihoodSettings(Settings):
+class LikelihoodSettings(MethodSettings):
     """Which references are scored."""
 
-    references: Literal["all", "first"] = "all"
+    references: Rerun[Literal["all", "first"]] = "all"
     """Score every reference of an item, or its first only."""
 
 
@@ -106,13 +106,13 @@ def summarize(records: Sequence[Record], _settings: LikelihoodSettings, _seed: i
     return [Row("logprob", mean, counts=shown), Row("perplexity", perplexity(mean), counts=shown)]
 
 
-def system_differences(group: Group, _settings: LikelihoodSettings, _seed: int) -> list[Row]:
+def system_differences(group: Comparison, _settings: LikelihoodSettings, _seed: int) -> list[Row]:
     """Differences of `logprob` between every two systems, over the references that are possible under both."""
     found: list[Tested] = []
-    for first, other in itertools.combinations(group.columns, 2):
-        theirs = {record["id"]: record for record in other.cell.records}
+    for first, other in itertools.combinations(group.results, 2):
+        theirs = {record["id"]: record for record in other.records}
         sums, sources = [], []
-        for record in first.cell.records:
+        for record in first.records:
             both = _sums_of_both(record, theirs[record["id"]]) if record["id"] in theirs else None
             if both:
                 sums.append(both)
@@ -142,31 +142,38 @@ def _sums_of_both(ours: Record, theirs: Record) -> tuple[float, float, float, fl
     return math.fsum(own), float(len(own)), math.fsum(other), float(len(other))
 
 
-METHOD = Method(
-    name="likelihood",
-    summary="log-probability per token, and perplexity, of the references",
-    kind=ParallelSentence,
-    settings=LikelihoodSettings,
-    ask=ask,
-    judge=judge,
-    summarize=summarize,
-    asks=frozenset({"references"}),
-    needs={"system": ("score",)},
-    across=system_differences,
-    view="babelscope.methods.likelihood:VIEW",
-)
+class Likelihood(Method):
+    """log-probability per token, and perplexity, of the references"""
+
+    name = "likelihood"
+    items = (ParallelSentence,)
+    requires: ClassVar[Needs] = {"system": ("score",)}
+    Settings = LikelihoodSettings
+    view = "babelscope.methods.likelihood:VIEW"
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        return ask(systems, items, self.settings, seed)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return summarize(records, self.settings, seed)
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
+        return system_differences(comparison, self.settings, seed)
 
 
 # --- The report section of likelihoods: perplexity of the references, and their tokens -----------------------------
 
 
-def findings(group: Group) -> list[Finding]:
+def findings(group: Comparison) -> list[Finding]:
     claim = "Perplexity of the references: it wavers at each step as if among so many equally good words"
-    rows = {column.name: one(column.cell.rows, "perplexity") for column in group.columns}
+    rows = {column.name: one(column.rows, "perplexity") for column in group.results}
     return [figure_note(group, name, claim, row) for name, row in rows.items() if row and row.estimate.n]
 
 
-def caveats(group: Group) -> list[Caveat]:
+def caveats(group: Comparison) -> list[Caveat]:
     return noted(
         group,
         {
@@ -177,11 +184,11 @@ def caveats(group: Group) -> list[Caveat]:
     )
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Comparison) -> list[Picture]:
     bars = [
         (column.name, [Bar(column.name, point(row.estimate), tooltip(column.name, row.estimate, "plain"))])
-        for column in group.columns
-        if (row := one(column.cell.rows, "perplexity")) and row.estimate.n
+        for column in group.results
+        if (row := one(column.rows, "perplexity")) and row.estimate.n
     ]
     if not bars:
         return []
@@ -222,7 +229,7 @@ _READING = (
 )
 
 
-def section(group: Group) -> Section:
+def section(group: Comparison) -> Section:
     """The report section of one test set."""
     return Section(
         title="Likelihood: how surprising references are",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import Caveat
 from babelscope.core.results import Record
 from babelscope.core.system import told_counts
@@ -39,12 +39,12 @@ def language_mismatch(translations: Sequence[str], references: Sequence[str]) ->
     return None
 
 
-def mismatch_caveats(group: Group, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
+def mismatch_caveats(group: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
     """A caveat for each system whose translations, all together, are in another language than the references."""
-    for column in group.columns:
+    for column in group.results:
         judged = [
             (text, record["references"][0])
-            for record in column.cell.records
+            for record in column.records
             if record.get("references") and isinstance(text := translation_of(record), str)
         ]
         languages = language_mismatch([text for text, _ in judged], [reference for _, reference in judged])

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, field_validator
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import (
     About,
     Answer,
@@ -24,9 +24,9 @@ from babelscope.core.page import (
     View,
 )
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.core.settings import Settings
+from babelscope.core.settings import Languages, MethodSettings, Rerun
 from babelscope.core.system import Translates
-from babelscope.methods.base import Languages, Method
+from babelscope.methods.base import Items, Method
 from babelscope.methods.command import JudgingCommand
 from babelscope.methods.measuring import (
     answer_counts,
@@ -59,7 +59,7 @@ from babelscope.stats.paired import Tested, count_wins, tested_rows
 from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 
-class QualitySettings(Settings):
+class QualitySettings(MethodSettings):
     """By which metrics translations are measured, and how they are made."""
 
     metric: Annotated[tuple[str, ...], Field(min_length=1)] = ("chrf", "bleu")
@@ -67,23 +67,21 @@ class QualitySettings(Settings):
     tokenize: str = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
     item's target language needs it."""
-    beam: int = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
 
     _known_tokenizer = field_validator("tokenize")(known_tokenizer)
 
     _known_metrics = field_validator("metric")(known_metrics)
 
+    def identity(self) -> Mapping[str, Any]:
+        """What metrics and the tokenizer are."""
+        return {**metric_identity("metric", self.metric), **named_identity(tokenize=self.tokenize)}
 
-def identity(settings: QualitySettings) -> Mapping[str, Any]:
-    """What metrics and the tokenizer are."""
-    return {**metric_identity("metric", settings.metric), **named_identity(tokenize=settings.tokenize)}
-
-
-def identity_on(settings: QualitySettings, languages: Languages) -> Mapping[str, Any]:
-    """The tokenizers that the target languages choose."""
-    chosen = language_identity(settings.tokenize, settings.metric, [target for _, target in languages])
-    return {"tokenize": chosen} if chosen else {}
+    def identity_on(self, languages: Languages) -> Mapping[str, Any]:
+        """The tokenizers that the target languages choose."""
+        chosen = language_identity(self.tokenize, self.metric, [target for _, target in languages])
+        return {"tokenize": chosen} if chosen else {}
 
 
 def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: QualitySettings) -> None:
@@ -123,10 +121,10 @@ def _mean(sums: Array) -> float:
     return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
-def system_differences(group: Group, settings: QualitySettings, _seed: int) -> list[Row]:
+def system_differences(group: Comparison, settings: QualitySettings, _seed: int) -> list[Row]:
     """Differences of corpus scores between every two systems, over the sentences that both answered."""
     by_system: Mapping[str, Mapping[int, Record]] = {
-        column.name: {record["item"]: record for record in column.cell.records} for column in group.columns
+        column.name: {record["item"]: record for record in column.records} for column in group.results
     }
     found: list[Tested] = []
     for (first, own), (second, other) in itertools.combinations(by_system.items(), 2):
@@ -184,33 +182,43 @@ def queue(records: Sequence[Record], _settings: QualitySettings) -> list[Entry]:
     ]
 
 
-METHOD = Method(
-    name="quality",
-    summary="corpus scores by BLEU, chrF or any other metric",
-    kind=ParallelSentence,
-    also=(SourceSentence,),
-    settings=QualitySettings,
-    ask=ask,
-    judge=judge,
-    summarize=summarize,
-    asks=frozenset({"beam"}),
-    identity=identity,
-    identity_on=identity_on,
-    check_items=check_items,
-    across=system_differences,
-    view="babelscope.methods.quality:VIEW",
-    queue=queue,
-)
+class Quality(Method):
+    """corpus scores by BLEU, chrF or any other metric"""
+
+    name = "quality"
+    items = (ParallelSentence, SourceSentence)
+    Settings = QualitySettings
+    view = "babelscope.methods.quality:VIEW"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
+        if systems is None:
+            check_items(items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        return ask(systems, items, self.settings, seed)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return summarize(records, self.settings, seed)
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
+        return system_differences(comparison, self.settings, seed)
+
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        return queue(records, self.settings)
 
 
 # --- The report section of quality: corpus scores by metric, and the sentences behind them -------------------------
 
 
-def findings(group: Group) -> list[Finding]:
+def findings(group: Comparison) -> list[Finding]:
     return [
         figure_note(group, column.name, f"{row.name} of its translations{_direction_note(row)}", row)
-        for column in group.columns
-        for row in column.cell.rows[:1]  # of the first metric: the table has the others
+        for column in group.results
+        for row in column.rows[:1]  # of the first metric: the table has the others
         if row.estimate.n
     ]
 
@@ -219,7 +227,7 @@ def _direction_note(row: Row) -> str:
     return " (lower is better)" if row.labels.get("better") == "lower" else ""
 
 
-def caveats(group: Group) -> list[Caveat]:
+def caveats(group: Comparison) -> list[Caveat]:
     told = {
         "empty": "have an empty translation",
         "truncated": "were too long and were cut",
@@ -228,13 +236,10 @@ def caveats(group: Group) -> list[Caveat]:
     return [*mismatch_caveats(group, lambda record: record.get("translation")), *noted(group, told)]
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Comparison) -> list[Picture]:
     """A forest plot for each metric, one line per system."""
     found = grouped(
-        (row.name, (column.name, row))
-        for column in group.columns
-        for row in column.cell.rows
-        if row.estimate.n
+        (row.name, (column.name, row)) for column in group.results for row in column.rows if row.estimate.n
     )
     return [
         Picture(
@@ -271,10 +276,10 @@ _READING = (
 )
 
 
-def section(group: Group) -> Section:
+def section(group: Comparison) -> Section:
     """The report section of one test set."""
     # Where nothing was answered there is one row, of no metric.
-    answered = (row for column in group.columns for row in column.cell.rows if row.estimate.n)
+    answered = (row for column in group.results for row in column.rows if row.estimate.n)
     names = list(dict.fromkeys(row.name for row in answered))
     units = {name: "points" if scale_of(name).unit == "percent" else name for name in names}
     return Section(

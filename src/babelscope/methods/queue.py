@@ -28,8 +28,8 @@ class Entry:
     """What it is drawn by: phenomenon, category..."""
 
 
-Queue = Callable[[Sequence[Record], Any], list[Entry]]
-"""(judged records of one or several systems on one test set, settings) -> all that can be judged. Pure."""
+Queue = Callable[[Sequence[Record]], list[Entry]]
+"""Judged records of one or several systems on one test set -> all that can be judged. Pure."""
 
 
 def entry(record: Record, task: str, *, group: Sequence[str] = (), **shown: Any) -> Entry:
@@ -38,13 +38,14 @@ def entry(record: Record, task: str, *, group: Sequence[str] = (), **shown: Any)
     return Entry({**names, "task": task, "source": record["source"], **shown}, (record["id"],), tuple(group))
 
 
-def find_queue(method: Method) -> Queue:
+def find_queue(method: Method | type[Method]) -> Queue:
     """How a method's queue is made, or one sentence that it has none."""
     if method.queue is None:
         raise BabelscopeError(
             f"{method.name} has no queue for annotators: what its systems answer is nothing that people could judge"
         )
-    return method.queue
+    made: Queue = method.queue  # type: ignore[assignment]
+    return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,9 @@ class Drawn:
         return f"{len(self.lines)} of {self.of} are drawn to be judged{left}"
 
 
-def draw_queue(method: Method, records: Sequence[Record], settings: Any, *, n: int, seed: int) -> Drawn:
+def draw_queue(method: Method, records: Sequence[Record], *, n: int, seed: int) -> Drawn:
     """`n` units of the records of one test set, or all if there are fewer; of each group its share."""
-    entries = find_queue(method)(records, settings)
+    entries = find_queue(method)(records)
     if not entries:
         raise BabelscopeError(
             f"none of these {len(records)} records of {method.name} has anything to be judged"

@@ -11,9 +11,9 @@ from typing import Any
 
 from babelscope.core.comparison import (
     SEED,
-    Column,
-    Group,
+    Comparison,
     Rest,
+    SystemResult,
     but,
     is_number,
     rows_by_figure,
@@ -61,16 +61,16 @@ def find_view(kind: str) -> View | None:
     return found
 
 
-def sections_of(groups: Iterable[Group]) -> list[dict[str, Any]]:
+def sections_of(groups: Iterable[Comparison]) -> list[dict[str, Any]]:
     """What to store of a run, so that its report needs no plug-in: a section for each method that has a view."""
     return [
         {"method": group.method, "tests": group.tests, "section": section_of(group, view).as_json()}
         for group in groups
-        if (view := find_view(group.columns[0].cell.kind))
+        if (view := find_view(group.results[0].kind))
     ]
 
 
-def section_of(group: Group, view: View) -> Section:
+def section_of(group: Comparison, view: View) -> Section:
     """The section of a view with figures over factors, its findings with the number of items that links show."""
     section = view.section(group)
     pictures = [*section.pictures, *factor_pictures(group, view)]
@@ -88,14 +88,13 @@ def matches(groups: Sequence[str], answer: Answer, query: Mapping[str, str]) -> 
     return not verdict or verdict in (answer.verdict, *answer.also)
 
 
-def count_behind(section: Section, group: Group, view: View) -> Section:
+def count_behind(section: Section, group: Comparison, view: View) -> Section:
     """The section with `behind` of each finding counted by the filter that the page uses."""
     answers = {
         column.name: [
-            (view.about(record).groups, view.answer(record, column.cell.settings))
-            for record in column.cell.records
+            (view.about(record).groups, view.answer(record, column.settings)) for record in column.records
         ]
-        for column in group.columns
+        for column in group.results
         if any(finding.query.get("system") == column.name for finding in section.findings)
     }
     counted = [
@@ -142,7 +141,7 @@ def error_finding(system: str, claim: str, errors: Estimate, of: str, **more: An
     return Finding(system, claim, errors, of, tone, **more)
 
 
-def figure_note(group: Group, system: str, claim: str, row: Row) -> Finding:
+def figure_note(group: Comparison, system: str, claim: str, row: Row) -> Finding:
     """A figure that is neither good nor bad by itself, with the sentences that have least of it."""
     query = {"system": system, "tests": group.tests, "sort": "least"}
     return Finding(system, claim, row.estimate, "sentences", "note", query=query, share=False)
@@ -153,9 +152,9 @@ def complement(estimate: Estimate) -> Estimate:
     return estimate.converted(lambda share: 1 - share)
 
 
-def noted(group: Group, names: Mapping[str, str]) -> list[Caveat]:
+def noted(group: Comparison, names: Mapping[str, str]) -> list[Caveat]:
     """Counts in the rows of each system that are not 0, in words: `names` says what each means."""
-    return [caveat for column in group.columns for caveat in noted_of(column.name, column.cell.rows, names)]
+    return [caveat for column in group.results for caveat in noted_of(column.name, column.rows, names)]
 
 
 def noted_of(system: str, rows: Iterable[Row], names: Mapping[str, str]) -> list[Caveat]:
@@ -187,9 +186,9 @@ def by_name(bars: Iterable[tuple[str, Bar]]) -> list[tuple[str, list[Bar]]]:
     return list(grouped(bars).items())
 
 
-def keys(group: Group) -> list[Key]:
+def keys(group: Comparison) -> list[Key]:
     """A legend of the systems."""
-    return [Key(column.name, column.name) for column in group.columns]
+    return [Key(column.name, column.name) for column in group.results]
 
 
 # -- tables ----------------------------------------------------------------------------------------------
@@ -205,7 +204,7 @@ class Figures:
 
 
 def pivot(
-    group: Group,
+    group: Comparison,
     title: str,
     labels: Sequence[str],
     figures: Sequence[Figures],
@@ -216,8 +215,8 @@ def pivot(
     Of more systems than stand `side_by_side`, each has a line of its own.
     """
     cells: dict[tuple[str, ...], dict[tuple[int, int], Estimate]] = {}
-    for place, column in enumerate(group.columns):
-        for row in column.cell.rows:
+    for place, column in enumerate(group.results):
+        for row in column.rows:
             for number, figure in enumerate(figures):
                 if figure.fits(row):
                     key = tuple(
@@ -225,7 +224,7 @@ def pivot(
                     )
                     cells.setdefault(key, {})[number, place] = row.estimate
     known = sorted({number for own in cells.values() for number, _ in own})
-    names = [column.name for column in group.columns]
+    names = [column.name for column in group.results]
     said = [label.replace("_", " ") for label in labels]
     if len(names) > side_by_side:
         said.append("system")
@@ -264,7 +263,7 @@ def _heading(figure: Figures, system: str) -> str:
     return ", ".join(filter(None, (figure.heading, "%" if figure.unit == "percent" else "", system)))
 
 
-def every_figure(group: Group) -> list[Table]:
+def every_figure(group: Comparison) -> list[Table]:
     """One line per figure, for methods whose figures we do not know."""
     found = rows_by_figure(group)
     labels = list(dict.fromkeys(name for (_, labeled), _ in found for name, _ in labeled))
@@ -275,7 +274,7 @@ def every_figure(group: Group) -> list[Table]:
         )
         for (name, labeled), rows in found
     ]
-    systems = [column.name for column in group.columns]
+    systems = [column.name for column in group.results]
     made = with_sizes(["figure", *labels], systems, lines)
     return [Table(f"Figures: {group.tests}", *made, 1 + len(labels))]
 
@@ -283,7 +282,7 @@ def every_figure(group: Group) -> list[Table]:
 # --- Figures over a factor of the systems, such as kQRG over width -------------------------------------------------
 
 _Figures = Mapping[str, Sequence[Headline]]
-"""Column -> what is drawn of it."""
+"""SystemResult -> what is drawn of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,14 +292,14 @@ class _Joined:
     part: str
     evaluator: str
     rest: Rest
-    points: Mapping[float, Sequence[tuple[Column, Estimate]]]
+    points: Mapping[float, Sequence[tuple[SystemResult, Estimate]]]
 
 
-def factor_pictures(group: Group, view: View) -> list[Picture]:
+def factor_pictures(group: Comparison, view: View) -> list[Picture]:
     """A picture for each figure that matters and each quantity in which the systems differ, but for their seed."""
-    twins = _twins(group.columns)
-    columns = [column for column in group.columns if column.name not in twins]
-    figures = {column.name: list((view.over or view.headline)(column.cell.rows)) for column in columns}
+    twins = _twins(group.results)
+    columns = [column for column in group.results if column.name not in twins]
+    figures = {column.name: list((view.over or view.headline)(column.rows)) for column in columns}
     named = dict.fromkeys((each.name, each.unit) for own in figures.values() for each in own)
     found = [
         _over(columns, factor, name, unit, figures) for factor in _quantities(columns) for name, unit in named
@@ -308,25 +307,23 @@ def factor_pictures(group: Group, view: View) -> list[Picture]:
     return [picture for picture in found if picture is not None]
 
 
-def factor_caveats(group: Group) -> list[Caveat]:
+def factor_caveats(group: Comparison) -> list[Caveat]:
     """Which systems are in no picture over a factor, since nothing that the study says tells them apart."""
-    if not _quantities(group.columns):
+    if not _quantities(group.results):
         return []
     return [
         Caveat(
             name,
             f"has the same factors as {other}: neither is in pictures over a factor (name what differs, or seeds).",
         )
-        for name, other in _twins(group.columns).items()
+        for name, other in _twins(group.results).items()
     ]
 
 
-def _twins(columns: Sequence[Column]) -> dict[str, str]:
-    """Column -> another with the very same factors, seed included, under the same evaluator."""
+def _twins(columns: Sequence[SystemResult]) -> dict[str, str]:
+    """SystemResult -> another with the very same factors, seed included, under the same evaluator."""
     alike = grouped(
-        ((but(column.cell.factors), column.cell.evaluator), column.name)
-        for column in columns
-        if column.cell.factors
+        ((but(column.factors), column.evaluator), column.name) for column in columns if column.factors
     )
     return {
         name: next(other for other in names if other != name)
@@ -336,17 +333,16 @@ def _twins(columns: Sequence[Column]) -> dict[str, str]:
     }
 
 
-def _quantities(columns: Sequence[Column]) -> list[str]:
+def _quantities(columns: Sequence[SystemResult]) -> list[str]:
     """Factors that are numbers and have two values or more."""
-    names = dict.fromkeys(name for column in columns for name in column.cell.factors if name != SEED)
-    values = {
-        name: [column.cell.factors[name] for column in columns if name in column.cell.factors]
-        for name in names
-    }
+    names = dict.fromkeys(name for column in columns for name in column.factors if name != SEED)
+    values = {name: [column.factors[name] for column in columns if name in column.factors] for name in names}
     return [name for name, own in values.items() if is_number(own) and len(set(own)) > 1]
 
 
-def _over(columns: Sequence[Column], factor: str, name: str, unit: Unit, figures: _Figures) -> Picture | None:
+def _over(
+    columns: Sequence[SystemResult], factor: str, name: str, unit: Unit, figures: _Figures
+) -> Picture | None:
     """The picture of one figure; None where no two systems differ in the factor, and perhaps their seed, alone."""
     found = _joined(columns, factor, name, figures)
     drawn = [own for own in found if len(own.points) > 1]
@@ -372,18 +368,18 @@ def _over(columns: Sequence[Column], factor: str, name: str, unit: Unit, figures
     )
 
 
-def _joined(columns: Sequence[Column], factor: str, name: str, figures: _Figures) -> list[_Joined]:
+def _joined(columns: Sequence[SystemResult], factor: str, name: str, figures: _Figures) -> list[_Joined]:
     """The systems that have the factor and the figure, those of one line together."""
-    found: dict[tuple[str, str, Rest], dict[float, list[tuple[Column, Estimate]]]] = {}
+    found: dict[tuple[str, str, Rest], dict[float, list[tuple[SystemResult, Estimate]]]] = {}
     for column in columns:
-        if factor not in column.cell.factors:
+        if factor not in column.factors:
             continue
-        at = float(column.cell.factors[factor])
-        rest = but(column.cell.factors, factor, SEED)
+        at = float(column.factors[factor])
+        rest = but(column.factors, factor, SEED)
         for each in figures[column.name]:
             estimate = each.row.estimate
             if each.name == name and estimate.n and math.isfinite(estimate.value):
-                own = found.setdefault((each.part, column.cell.evaluator, rest), {})
+                own = found.setdefault((each.part, column.evaluator, rest), {})
                 own.setdefault(at, []).append((column, estimate))
     return [_Joined(*key, own) for key, own in found.items()]
 

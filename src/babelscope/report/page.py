@@ -16,7 +16,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from babelscope.core.comparison import SEED, Group
+from babelscope.core.comparison import SEED, Comparison
 from babelscope.core.page import Answer, Finding, Line, Section, View, count_of
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table, all_rows, of_rows, table_html
@@ -71,12 +71,18 @@ class Item:
 
 
 def items_of(
-    groups: Sequence[Group], section: Section, view: View, series: Series, *, cap: int = CAP, seed: int = 0
+    groups: Sequence[Comparison],
+    section: Section,
+    view: View,
+    series: Series,
+    *,
+    cap: int = CAP,
+    seed: int = 0,
 ) -> dict[str, Any]:
     """The items of a method as JSON for the page's script; `note` says which were left out."""
     found = _joined(groups, view, series)
     chosen, note = choose(found, cap=cap, seed=seed)
-    names = list(dict.fromkeys(column.name for group in groups for column in group.columns))
+    names = list(dict.fromkeys(column.name for group in groups for column in group.results))
     return {
         "systems": [{"name": name, "series": series[name]} for name in names],
         "tests": [group.tests for group in groups],
@@ -103,16 +109,16 @@ def count_shown(data: Mapping[str, Any], query: Mapping[str, str]) -> int:
     )
 
 
-def _joined(groups: Sequence[Group], view: View, series: Series) -> list[Item]:
+def _joined(groups: Sequence[Comparison], view: View, series: Series) -> list[Item]:
     """One entry an item, with the answers of all systems, in the order of the test sets."""
     found: dict[tuple[int, str], Item] = {}
     for number, group in enumerate(groups):
-        for column in group.columns:
-            for record in column.cell.records:
+        for column in group.results:
+            for record in column.records:
                 key = (number, record["id"])
                 if key not in found:
                     found[key] = Item(record, number, len(found), [])
-                answer = view.answer(record, column.cell.settings)
+                answer = view.answer(record, column.settings)
                 found[key].answers.append((series[column.name], answer))
     return list(found.values())
 
@@ -222,7 +228,7 @@ class Chapter:
     names: Mapping[str, str]
 
 
-_Content = tuple[Group, Section, View]
+_Content = tuple[Comparison, Section, View]
 """A method on a test set, the section about it, and the view that shows its items."""
 
 
@@ -256,7 +262,7 @@ class Report:
     def lede(self) -> str:
         """One sentence: how many systems, test sets, methods and items."""
         tests = dict.fromkeys(name for section in self.sections for name in section.items["tests"])
-        asked = sum(cell.items for run in self.runs for cell in run.manifest.cells)
+        asked = sum(job.items for run in self.runs for job in run.manifest.jobs)
         return (
             f"{count_of(len(self.series), 'systems')}, {count_of(len(tests), 'test sets')} ({', '.join(tests)}), "
             f"{count_of(len(self.sections), 'methods')}: {count_of(asked, 'items')} judged."
@@ -281,7 +287,7 @@ class Report:
 
     @staticmethod
     def skipped(run: Run) -> int:
-        return sum(sum(cell.skipped.values()) for cell in run.manifest.cells)
+        return sum(sum(job.skipped.values()) for job in run.manifest.jobs)
 
 
 def write_report(runs: Sequence[str | Path], out: str | Path, *, cap: int = CAP, seed: int = 0) -> Path:
@@ -303,7 +309,7 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
         apart = error.reason if isinstance(error, NotComparable) else str(error)
         groups = [group for run in runs for group in group_runs([run])]
     groups = _with_distinct_names(groups)
-    names = dict.fromkeys(column.name for group in groups for column in group.columns)
+    names = dict.fromkeys(column.name for group in groups for column in group.results)
     series = {name: place for place, name in enumerate(names)}
     together: dict[tuple[int, str], list[_Content]] = {}
     for group in groups:
@@ -324,9 +330,9 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
     return Report(runs, series, chapters, flow_pictures(runs), apart, ordered)
 
 
-def _describe(groups: Sequence[Group]) -> str:
+def _describe(groups: Sequence[Comparison]) -> str:
     """The method of some groups and the folders they are from, for error messages."""
-    paths = dict.fromkeys(str(column.cell.run.path) for group in groups for column in group.columns)
+    paths = dict.fromkeys(str(column.run.path) for group in groups for column in group.results)
     return f"{groups[0].method} in {', '.join(paths)}"
 
 
@@ -339,30 +345,30 @@ def _key(method: str, number: int, taken: Sequence[str]) -> str:
     return f"method-{number}"
 
 
-def _with_distinct_names(groups: Sequence[Group]) -> list[Group]:
+def _with_distinct_names(groups: Sequence[Comparison]) -> list[Comparison]:
     """Rename systems that share a name, and test sets of one method that do: the name of the run is added."""
     runs = run_names(
-        {str(column.cell.run.path): column.cell.run for group in groups for column in group.columns}.values()
+        {str(column.run.path): column.run for group in groups for column in group.results}.values()
     )
     systems: dict[str, list[Mapping[str, Any]]] = {}
     tests = Counter((group.method, group.tests) for group in groups)
     for group in groups:
-        for column in group.columns:
+        for column in group.results:
             known = systems.setdefault(column.name, [])
-            if column.cell.fingerprint not in known:
-                known.append(column.cell.fingerprint)
+            if column.fingerprint not in known:
+                known.append(column.fingerprint)
     renamed = []
     for group in groups:
-        own = dict.fromkeys(runs[str(column.cell.run.path)] for column in group.columns)
+        own = dict.fromkeys(runs[str(column.run.path)] for column in group.results)
         several = tests[group.method, group.tests] > 1
         columns = [
-            dataclasses.replace(column, name=f"{column.name} ({runs[str(column.cell.run.path)]})")
+            dataclasses.replace(column, name=f"{column.name} ({runs[str(column.run.path)]})")
             if len(systems[column.name]) > 1
             else column
-            for column in group.columns
+            for column in group.results
         ]
         name = f"{group.tests} ({', '.join(own)})" if several else group.tests
-        renamed.append(dataclasses.replace(group, tests=name, columns=tuple(columns)))
+        renamed.append(dataclasses.replace(group, tests=name, results=tuple(columns)))
     return renamed
 
 
@@ -375,11 +381,11 @@ def _chapter(
     compared: list[Finding] = []
     is_compared = False
     for group, section, _ in contents:
-        differences = paired_differences(group) if len(group.columns) > 1 else []
+        differences = paired_differences(group) if len(group.results) > 1 else []
         is_compared |= bool(differences)
         compared += paired_findings(differences, section)
         parts.append(_part(group, section, series, differences, several))
-    method, kind = groups[0].method, groups[0].columns[0].cell.kind
+    method, kind = groups[0].method, groups[0].results[0].kind
     items = items_of(groups, first, view, series, cap=cap, seed=seed)
     findings = [
         dataclasses.replace(
@@ -408,8 +414,10 @@ def _chapter(
     )
 
 
-def _part(group: Group, section: Section, series: Series, differences: Sequence[Row], several: bool) -> Part:
-    runs = {str(column.cell.run.path): column.cell.run for column in group.columns}
+def _part(
+    group: Comparison, section: Section, series: Series, differences: Sequence[Row], several: bool
+) -> Part:
+    runs = {str(column.run.path): column.run for column in group.results}
     signatures = [str(run.manifest.signature) for run in runs.values()]
     suffix = f" ({', '.join(run_names(runs.values()).values())})"
     title = f"{group.tests.removesuffix(suffix)}{suffix}" if several else group.tests
@@ -442,24 +450,24 @@ def _part(group: Group, section: Section, series: Series, differences: Sequence[
         tables.append(_shown(prompts_table(over), signatures, note=note))
     everything = [
         Row(row.name, row.estimate, {"system": column.name, **row.labels}, row.counts)
-        for column in group.columns
-        for row in (*column.cell.rows, *column.cell.parts)
+        for column in group.results
+        for row in (*column.rows, *column.parts)
     ]
     table = all_rows(f"All figures: {group.method} on {group.tests}", everything)
     tables.append(_shown(table, signatures, folded=True, note="Proportions from 0 to 1, as in summary.json."))
     return Part(title, [draw(picture, series) for picture in pictures], tables)
 
 
-def _over_seeds(group: Group) -> Table | None:
+def _over_seeds(group: Comparison) -> Table | None:
     """The figures that matter most over seeds, where a study names these."""
     _, view = shown_by(group)
     # Patterns are of names within one run; systems of several may have other names here.
-    runs = {str(column.cell.run.path): column.cell.run.manifest.seed_groups for column in group.columns}
+    runs = {str(column.run.path): column.run.manifest.seed_groups for column in group.results}
     patterns = next(iter(runs.values())) if len(runs) == 1 else []
-    if not patterns and not any(SEED in column.cell.factors for column in group.columns):
+    if not patterns and not any(SEED in column.factors for column in group.results):
         return None
     shown = view.over or view.headline
-    return seeds_table(group, lambda column: shown(column.cell.rows), patterns)
+    return seeds_table(group, lambda column: shown(column.rows), patterns)
 
 
 def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> ShownTable:

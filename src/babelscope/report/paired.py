@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, tooltip
 from babelscope.core.results import Row
 from babelscope.report.charts import extent
@@ -74,7 +74,7 @@ def paired_findings(rows: Sequence[Row], section: Section) -> Iterator[Finding]:
             )
 
 
-def differences_pictures(group: Group, rows: Sequence[Row], section: Section) -> Iterator[Picture]:
+def differences_pictures(group: Comparison, rows: Sequence[Row], section: Section) -> Iterator[Picture]:
     """Differences with their intervals, shares and other measures apart."""
     rows = _leading(rows)
     for share in (True, False):
@@ -94,8 +94,8 @@ def _unit(row: Row, section: Section) -> str:
     return section.measures[measure].unit if measure in section.measures else measure
 
 
-def _picture(group: Group, rows: Sequence[Row], share: bool, unit: str) -> Picture:
-    several = len(group.columns) > 2
+def _picture(group: Comparison, rows: Sequence[Row], share: bool, unit: str) -> Picture:
+    several = len(group.results) > 2
     labels = _varying(rows) if share else ["measure"]
     lines = []
     for row in rows:

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.comparison import Group, StoredRun, figure_key
+from babelscope.core.comparison import Comparison, StoredRun, figure_key
 from babelscope.core.page import About, Answer, Caveat, Finding, Headline, Line, Section, Tone, View, plain
 from babelscope.core.results import Record, Row
 from babelscope.core.system import TOLD
@@ -46,9 +46,9 @@ def _lines(record: Record) -> list[Line]:
     return found
 
 
-def generic_section(group: Group) -> Section:
+def generic_section(group: Comparison) -> Section:
     """Every figure, a line each."""
-    cell = group.columns[0].cell
+    cell = group.results[0]
     summary = cell.run.manifest.methods[cell.method].summary
     return Section(
         title=cell.kind.replace("_", " ").capitalize(),
@@ -80,9 +80,9 @@ _MOST_WHY = 90
 """Characters of reasons, so that a warning has no more than two lines."""
 
 
-def shown_by(group: Group) -> tuple[Section, View]:
+def shown_by(group: Comparison) -> tuple[Section, View]:
     """The section of a group, and the view that shows its items."""
-    view = find_view(group.columns[0].cell.kind)
+    view = find_view(group.results[0].kind)
     if view is None:
         # Items are shown by their fields then, so links are counted by what these filter.
         section = stored(group) or generic_section(group)
@@ -90,7 +90,7 @@ def shown_by(group: Group) -> tuple[Section, View]:
     return section_of_view(group, view), view
 
 
-def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
+def caveats_of(contents: Sequence[tuple[Comparison, Section]]) -> list[str]:
     """The caveats of one method: each text once, after the systems and test sets it holds for."""
     found: dict[str, dict[str, list[str]]] = {}
     for group, section in contents:
@@ -105,18 +105,18 @@ def caveats_of(contents: Sequence[tuple[Group, Section]]) -> list[str]:
     return said
 
 
-def caveats_in(group: Group, section: Section) -> list[Caveat]:
+def caveats_in(group: Comparison, section: Section) -> list[Caveat]:
     """What must be known of each system: what no figure counts, then what the method says."""
     return [*_counted(group), *section.caveats]
 
 
-def _counted(group: Group) -> Iterator[Caveat]:
+def _counted(group: Comparison) -> Iterator[Caveat]:
     """What no figure counts, and why, where the reading of the test set says so; and answers with chatter."""
-    for column in group.columns:
-        cell = column.cell
+    for column in group.results:
+        cell = column
         reasons = {
             reason: count
-            for part in cell.run.manifest.cells
+            for part in cell.run.manifest.jobs
             if (part.method, part.system, part.tests) == (cell.method, cell.system, cell.tests)
             for reason, count in part.skipped.items()
         }
@@ -134,14 +134,14 @@ def figure_of(finding: Finding) -> tuple[str, str]:
     return form(finding.estimate.value), finding.estimate.interval(form)
 
 
-def stored(group: Group) -> Section | None:
+def stored(group: Comparison) -> Section | None:
     """The stored sections of a group's runs joined, with the page's names; None if a run has stored none."""
     names: dict[str, dict[str, str]] = {}
     cells = {}
-    for column in group.columns:
-        path = str(column.cell.run.path)
-        cells[path] = column.cell
-        names.setdefault(path, {})[column.cell.system] = column.name
+    for column in group.results:
+        path = str(column.run.path)
+        cells[path] = column
+        names.setdefault(path, {})[column.system] = column.name
     found = []
     for path, cell in cells.items():
         section = section_of(cell.run, cell.method, cell.tests)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 
-from babelscope.core.comparison import Column, Group, JudgedCell
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import Finding, Headline, Section, View, count_of
 from babelscope.core.results import Result, Row
 from babelscope.core.tables import Table, as_text, by_shape
@@ -35,7 +35,7 @@ _INDENT, _HANGING = " " * 2, " " * 13
 class _Shown:
     """A method on a test set, and what is shown of it."""
 
-    group: Group
+    group: Comparison
     section: Section
     headlines: Sequence[tuple[str, Sequence[Headline]]]
     """Of each system."""
@@ -97,17 +97,15 @@ def everything(
     return "\n\n".join([*parts, result.told_unanswered() + "\n".join(closing)])
 
 
-def _shown(group: Group, *, alone: bool) -> _Shown:
+def _shown(group: Comparison, *, alone: bool) -> _Shown:
     """What is shown of a group; the method's own table only if it is `alone`, since tables cannot be joined."""
     section, view = shown_by(group)
     overview = view.overview(group) if view.overview and alone else None
-    headlines = [
-        (column.name, _headlines(column.cell, view, whole=overview is None)) for column in group.columns
-    ]
+    headlines = [(column.name, _headlines(column, view, whole=overview is None)) for column in group.results]
     return _Shown(group, section, headlines, view, overview)
 
 
-def _headlines(cell: JudgedCell, view: View, *, whole: bool) -> list[Headline]:
+def _headlines(cell: SystemResult, view: View, *, whole: bool) -> list[Headline]:
     """The figures of a cell that matter most (`whole`), then the first of them for each value of a field."""
     headline = sections.headline if view.headline is _UNSAID else view.headline
     first_of_all = [*headline(cell.rows)]
@@ -129,7 +127,7 @@ def _title(result: Result, width: int) -> list[str]:
     groups = result.groups
     methods = dict.fromkeys(group.method for group in groups)
     tests = dict.fromkeys(group.tests for group in groups)
-    systems = dict.fromkeys(column.cell.system for group in groups for column in group.columns)
+    systems = dict.fromkeys(column.system for group in groups for column in group.results)
     asked = [
         _named(each, what)
         for each, what in ((systems, "systems"), (tests, "test sets"), (methods, "methods"))
@@ -222,9 +220,9 @@ def _table(figures: Sequence[_Figure], width: int) -> list[str]:
     return draw(headings, rows, right=range(len(labels), len(headings)), width=width).split("\n")
 
 
-def _are_alike(groups: Sequence[Group]) -> bool:
+def _are_alike(groups: Sequence[Comparison]) -> bool:
     """Whether a method is there twice, under other settings: the name of a figure does not say whose it is."""
-    return len({group.method for group in groups}) > len({group.columns[0].cell.kind for group in groups})
+    return len({group.method for group in groups}) > len({group.results[0].kind for group in groups})
 
 
 def _numbers(headline: Headline) -> list[str]:
@@ -245,8 +243,8 @@ def _numbers(headline: Headline) -> list[str]:
 def _over_prompts(shown: Sequence[_Shown], width: int) -> tuple[list[str], int]:
     """The first figures over several prompts, with their spread, and how many rows have these."""
 
-    def headlines(each: _Shown) -> Callable[[Column], Sequence[Headline]]:
-        return lambda column: _headlines(column.cell, each.view, whole=True)
+    def headlines(each: _Shown) -> Callable[[SystemResult], Sequence[Headline]]:
+        return lambda column: _headlines(column, each.view, whole=True)
 
     table = headlines_table((each.group, headlines(each)) for each in shown)
     if table is None:
@@ -292,7 +290,7 @@ def _said(tag: str, subject: str, finding: Finding, width: int) -> list[str]:
     return wrap(claim, width, indent=f"{first:<{len(_HANGING)}}", hanging=_HANGING)
 
 
-def _differences(result: Result, group: Group) -> list[Row]:
+def _differences(result: Result, group: Comparison) -> list[Row]:
     """Systems compared item by item, with a p-value that is corrected for their number."""
     own = group.labels.items()
     compared = result.rows[len(result.rows) - result.comparisons :]
@@ -310,7 +308,7 @@ def _caveats(shown: Sequence[_Shown], width: int) -> list[list[str]]:
         for caveat in caveats_in(each.group, each.section):
             key = caveat.text if "[" in caveat.text else _COUNT.sub("#", caveat.text)
             found.setdefault(key, []).append((caveat.system, each.group.tests, caveat.text))
-    systems = {column.name for each in shown for column in each.group.columns}
+    systems = {column.name for each in shown for column in each.group.results}
     tests = {each.group.tests for each in shown}
     lines = []
     for own in found.values():

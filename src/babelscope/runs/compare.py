@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 import math
@@ -14,26 +15,25 @@ from typing import Any
 
 from babelscope.core.comparison import (
     SEED,
-    Column,
+    Comparison,
     Factor,
     Factors,
     FigureKey,
-    Group,
-    JudgedCell,
     Rest,
     StoredRun,
+    SystemResult,
     but,
     in_words,
     told_apart,
 )
 from babelscope.core.page import FORMATS, Headline, Unit
-from babelscope.core.results import Comparable, Estimate, PartLabels, Record, Row, differences, number
+from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences, number
 from babelscope.core.tables import Table
-from babelscope.methods.base import ANSWER_FILES, find_method, method_names, restore_settings
+from babelscope.methods.base import ANSWER_FILES, find_method, method_names
 from babelscope.methods.view import mean_over_seeds
 from babelscope.metrics.base import METRICS, find_metric
 from babelscope.metrics.corpus import bounds_of
-from babelscope.runs.reading import Run, StoredCell, cells_of_run
+from babelscope.runs.reading import Run, results_of_run
 from babelscope.runs.regression import HISTOGRAMS, Labels, figure_of
 from babelscope.stats.agreement import rank_agreement
 from babelscope.stats.intervals import mean_and_sd, welch
@@ -99,7 +99,7 @@ def _alike_but_for_seed(systems: Systems) -> dict[str, list[str]]:
     return groups
 
 
-def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
+def seed_rows(group: Comparison, patterns: Sequence[str] = ()) -> list[Row]:
     """Mean and sd of every figure over systems that differ by seed only, and differences between such groups.
 
     Intervals are over seeds, by Student's t: they cover other training runs, not other test items.
@@ -110,25 +110,25 @@ def seed_rows(group: Group, patterns: Sequence[str] = ()) -> list[Row]:
     return rows
 
 
-def _by_evaluator(group: Group) -> Iterator[tuple[str, dict[str, Column]]]:
+def _by_evaluator(group: Comparison) -> Iterator[tuple[str, dict[str, SystemResult]]]:
     """Each evaluator (empty for methods without one) with the columns that it judged, by name."""
-    for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
-        judged = [column for column in group.columns if column.cell.evaluator == evaluator]
-        systems = [column.cell.system for column in judged]
+    for evaluator in dict.fromkeys(column.evaluator for column in group.results):
+        judged = [column for column in group.results if column.evaluator == evaluator]
+        systems = [column.system for column in judged]
         # The system's own name shows its seed; use the column's name only where two runs share the system's.
         shared = [system for system in systems if systems.count(system) > 1]
-        names = [each.name if each.cell.system in shared else each.cell.system for each in judged]
+        names = [each.name if each.system in shared else each.system for each in judged]
         yield evaluator, dict(zip(names, judged, strict=True))
 
 
 def seeds_table(
-    group: Group, headlines: Callable[[Column], Sequence[Headline]], patterns: Sequence[str] = ()
+    group: Comparison, headlines: Callable[[SystemResult], Sequence[Headline]], patterns: Sequence[str] = ()
 ) -> Table | None:
     """Mean and sd over seeds of the main figures, one line per figure and group; None without groups."""
     found: dict[str, list[list[str]]] = {}
-    several = len({column.cell.evaluator for column in group.columns}) > 1
+    several = len({column.evaluator for column in group.results}) > 1
     for evaluator, columns in _by_evaluator(group):
-        groups = seed_groups({name: column.cell.factors for name, column in columns.items()}, patterns)
+        groups = seed_groups({name: column.factors for name, column in columns.items()}, patterns)
         for title, names in groups.items():
             values: dict[tuple[str, Unit], list[float]] = {}
             for each in (each for name in names for each in headlines(columns[name])):
@@ -146,9 +146,9 @@ def seeds_table(
 
 
 def _rows_of_seed_groups(
-    group: Group, columns: Mapping[str, Column], patterns: Sequence[str], more: Labels
+    group: Comparison, columns: Mapping[str, SystemResult], patterns: Sequence[str], more: Labels
 ) -> Iterator[Row]:
-    systems = {name: column.cell.factors for name, column in columns.items()}
+    systems = {name: column.factors for name, column in columns.items()}
     groups = seed_groups(systems, patterns)
     values = {
         title: _values_by_figure({name: columns[name] for name in names}) for title, names in groups.items()
@@ -158,7 +158,7 @@ def _rows_of_seed_groups(
         for labels, found in spread_over(group, own, {**more, "system": title}):
             mean, sd = mean_and_sd(found, "seeds", _scale_of(labels))
             yield from [Row("mean", mean, labels), Row("sd", sd, labels)]
-    kind = group.columns[0].cell.kind
+    kind = group.results[0].kind
     cautions = find_method(kind).cautions if kind in method_names() else {}
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
@@ -177,14 +177,14 @@ def _scale_of(labels: Labels) -> tuple[float, float]:
 
 
 def spread_over(
-    group: Group, columns: Mapping[str, Column], labels: Labels
+    group: Comparison, columns: Mapping[str, SystemResult], labels: Labels
 ) -> Iterator[tuple[Labels, list[float]]]:
     """The labels and the values of every figure that at least two of these systems have."""
     for figure, own in _values_by_figure(columns).items():
         yield _labels(group, figure, labels), list(own.values())
 
 
-def _values_by_figure(columns: Mapping[str, Column]) -> dict[FigureKey, dict[str, float]]:
+def _values_by_figure(columns: Mapping[str, SystemResult]) -> dict[FigureKey, dict[str, float]]:
     """Figure -> system -> value, for figures that at least two systems have."""
     found: dict[FigureKey, dict[str, float]] = {}
     for name, column in columns.items():
@@ -210,8 +210,8 @@ def _difference(
     return Row("seed_difference", estimate, {**labels, "pairing": "none (Welch)"})
 
 
-def _labels(group: Group, figure: FigureKey, more: Labels) -> Labels:
-    kind = group.columns[0].cell.kind
+def _labels(group: Comparison, figure: FigureKey, more: Labels) -> Labels:
+    kind = group.results[0].kind
     row = Row(figure[0], Estimate.of_nothing(), dict(figure[1]))
     # A run can be compared where its method is not installed.
     measure = find_method(kind).measure_of(row) if kind in method_names() else ""
@@ -219,16 +219,16 @@ def _labels(group: Group, figure: FigureKey, more: Labels) -> Labels:
     return {**group.labels, **more, "of": figure[0], **measured, **dict(figure[1])}
 
 
-def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
+def evaluator_agreement(group: Comparison, figure: str = "minimum") -> list[Row]:
     """Mean Spearman correlation over all pairs of evaluators, over systems and over items (section 3.5).
 
     Over systems: of a figure of the systems that all evaluators judged, if there are three. Over items: of the
     scores of each system's items. There is no interval, but the least and the greatest of all pairs are measured.
     """
-    judged: dict[str, dict[str, Column]] = {}
-    for column in group.columns:
-        if column.cell.evaluator:
-            judged.setdefault(column.cell.evaluator, {})[column.cell.system] = column
+    judged: dict[str, dict[str, SystemResult]] = {}
+    for column in group.results:
+        if column.evaluator:
+            judged.setdefault(column.evaluator, {})[column.system] = column
     if len(judged) < 2:
         return []
     common = sorted(set.intersection(*(set(own) for own in judged.values())))
@@ -250,12 +250,10 @@ def evaluator_agreement(group: Group, figure: str = "minimum") -> list[Row]:
     return rows
 
 
-def _item_scores(columns: Mapping[str, Column]) -> dict[str, dict[str, float]]:
+def _item_scores(columns: Mapping[str, SystemResult]) -> dict[str, dict[str, float]]:
     """Evaluator -> item -> score, for items that all evaluators scored."""
     scores = {
-        name: {
-            record["id"]: record["score"] for record in column.cell.records if record.get("score") is not None
-        }
+        name: {record["id"]: record["score"] for record in column.records if record.get("score") is not None}
         for name, column in columns.items()
     }
     common = set.intersection(*(set(own) for own in scores.values()))
@@ -277,14 +275,14 @@ _NOT_DRAWN = "prompts are chosen, not drawn"
 _SPREAD = ("mean", "sd", "min", "max")
 
 
-def prompt_rows(group: Group) -> list[Row]:
+def prompt_rows(group: Comparison) -> list[Row]:
     """Mean, standard deviation, minimum and maximum of every figure over systems that differ by prompt only.
 
     There is no interval: nobody drew the prompts from a population that other prompts are of.
     """
     rows: list[Row] = []
-    for columns in _groups(group.columns):
-        evaluator = next(iter(columns.values())).cell.evaluator
+    for columns in _groups(group.results):
+        evaluator = next(iter(columns.values())).evaluator
         told = {"system": common_name(list(columns)), "over": "prompts"}
         more: Labels = {"evaluator": evaluator, **told} if evaluator else {**told}
         for labels, values in spread_over(group, columns, more):
@@ -316,12 +314,12 @@ def prompts_table(rows: Sequence[Row]) -> Table:
 
 
 def headlines_table(
-    groups: Iterable[tuple[Group, Callable[[Column], Sequence[Headline]]]],
+    groups: Iterable[tuple[Comparison, Callable[[SystemResult], Sequence[Headline]]]],
 ) -> Table | None:
     """The same of the figures that a summary shows, in its own words and units; None if there are none."""
     rows = []
     for group, headlines in groups:
-        for columns in _groups(group.columns):
+        for columns in _groups(group.results):
             values: dict[tuple[str, Unit], list[float]] = {}
             for column in columns.values():
                 for each in headlines(column):
@@ -340,21 +338,21 @@ def _spread(values: Sequence[float]) -> tuple[float, float, float, float]:
     return mean.value, sd.value, min(values), max(values)
 
 
-def _groups(columns: Sequence[Column]) -> list[dict[str, Column]]:
+def _groups(columns: Sequence[SystemResult]) -> list[dict[str, SystemResult]]:
     """The columns of one system under several prompts and one evaluator, by their names; for each such system."""
-    alike: dict[str, dict[str, Column]] = {}
+    alike: dict[str, dict[str, SystemResult]] = {}
     for column in columns:
-        fingerprint = column.cell.fingerprint
+        fingerprint = column.fingerprint
         settings = fingerprint.get("settings")
         if isinstance(settings, Mapping) and isinstance(settings.get("prompt"), Mapping):
             rest = {name: value for name, value in settings.items() if name not in _OF_THE_PROMPT}
-            whole: Any = [{**fingerprint, "settings": rest}, column.cell.evaluator]
+            whole: Any = [{**fingerprint, "settings": rest}, column.evaluator]
             alike.setdefault(json.dumps(whole, sort_keys=True), {})[column.name] = column
     return [own for own in alike.values() if 1 < len(set(map(_digest, own.values()))) == len(own)]
 
 
-def _digest(column: Column) -> str:
-    return str(column.cell.fingerprint["settings"]["prompt"].get("digest"))
+def _digest(column: SystemResult) -> str:
+    return str(column.fingerprint["settings"]["prompt"].get("digest"))
 
 
 def common_name(names: Sequence[str]) -> str:
@@ -383,7 +381,7 @@ class _Worst:
     """How far each item pulls the weighted mean: its weight times its distance from the mean, over all weights."""
 
 
-def _worst_group(records: Sequence[Record], by: Comparable) -> _Worst | None:
+def _worst_group(records: Sequence[Record], by: PairedField) -> _Worst | None:
     """The group with the lowest weighted mean; None if no item of a group has a value and a weight."""
     groups: dict[str, dict[str, tuple[float, float]]] = {}
     for record in records:
@@ -402,7 +400,7 @@ def _worst_group(records: Sequence[Record], by: Comparable) -> _Worst | None:
 
 
 def worst_difference(
-    ours: Sequence[Record], theirs: Sequence[Record], by: Comparable
+    ours: Sequence[Record], theirs: Sequence[Record], by: PairedField
 ) -> tuple[str, Estimate, float, dict[str, int]] | None:
     """The groups compared, the difference of their weighted means with its interval, p, and wins, losses, ties.
 
@@ -436,27 +434,27 @@ class NotComparable(BabelscopeError):
         self.reason = str(BabelscopeError(reason))  # BabelscopeError escapes what could steer a terminal
 
 
-def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Group]:
-    """Group the cells of runs by method and test set; refuses runs with different settings or test sets.
+def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Comparison]:
+    """Group the results of runs by method and test set; refuses runs with different settings or test sets.
 
-    With `summary_only` nothing is refused and cells are grouped by the name of the test set: their figures can
+    With `summary_only` nothing is refused and results are grouped by the name of the test set: their figures can
     stand side by side, but their items cannot be paired.
     """
-    cells = [cell for run in runs for cell in cells_of_run(run)]
-    found: dict[tuple[str, str], list[StoredCell]] = {}
-    for cell in cells:
-        found.setdefault((cell.method, cell.tests if summary_only else cell.digest), []).append(cell)
+    results = [each for run in runs for each in results_of_run(run)]
+    found: dict[tuple[str, str], list[SystemResult]] = {}
+    for each in results:
+        found.setdefault((each.method, each.tests if summary_only else each.digest), []).append(each)
     if not summary_only:
-        for method in dict.fromkeys(cell.method for cell in cells):
-            _refuse_incomparable([cell for cell in cells if cell.method == method])
-    return [Group(own[0].method, own[0].tests, tuple(_columns(own))) for own in found.values()]
+        for method in dict.fromkeys(each.method for each in results):
+            _refuse_incomparable([each for each in results if each.method == method])
+    return [Comparison(own[0].method, own[0].tests, tuple(_renamed(own))) for own in found.values()]
 
 
-def _refuse_incomparable(cells: Sequence[StoredCell]) -> None:
-    """Refuse cells of one method whose runs differ in settings or test sets, saying what differs."""
-    runs: dict[str, list[StoredCell]] = {}
-    for cell in cells:
-        runs.setdefault(str(cell.run.path), []).append(cell)
+def _refuse_incomparable(results: Sequence[SystemResult]) -> None:
+    """Refuse results of one method whose runs differ in settings or test sets, saying what differs."""
+    runs: dict[str, list[SystemResult]] = {}
+    for result in results:
+        runs.setdefault(str(result.run.path), []).append(result)
     (first, ours), *others = runs.items()
     for path, theirs in others:
         mine, yours = (
@@ -467,29 +465,29 @@ def _refuse_incomparable(cells: Sequence[StoredCell]) -> None:
             raise NotComparable(
                 f"{first} and {path} have other settings of {ours[0].method} ({'; '.join(changes[:3])})"
             )
-        if {cell.digest for cell in ours} != {cell.digest for cell in theirs}:
+        if {result.digest for result in ours} != {result.digest for result in theirs}:
             raise NotComparable(
                 f"{first} and {path} have other test sets: {_describe_test_difference(ours, theirs)}"
             )
 
 
-def _describe_test_difference(ours: Sequence[StoredCell], theirs: Sequence[StoredCell]) -> str:
+def _describe_test_difference(ours: Sequence[SystemResult], theirs: Sequence[SystemResult]) -> str:
     """The first difference: a test set that one side lacks, its size, or an item."""
-    known = {cell.digest for cell in (*ours, *theirs)}
-    both = {cell.digest for cell in ours} & {cell.digest for cell in theirs}
-    for cell in ours:
+    known = {result.digest for result in (*ours, *theirs)}
+    both = {result.digest for result in ours} & {result.digest for result in theirs}
+    for result in ours:
         other = next(
-            (each for each in theirs if each.tests == cell.tests and each.digest != cell.digest), None
+            (each for each in theirs if each.tests == result.tests and each.digest != result.digest), None
         )
-        if cell.digest in both or other is None:
+        if result.digest in both or other is None:
             continue
-        if len(cell.records) != len(other.records):
-            return f"{cell.tests} has {len(cell.records)} items there, {len(other.records)} here"
-        for one, another in zip(cell.records, other.records, strict=True):
+        if len(result.records) != len(other.records):
+            return f"{result.tests} has {len(result.records)} items there, {len(other.records)} here"
+        for one, another in zip(result.records, other.records, strict=True):
             if (one["id"], one.get("source")) != (another["id"], another.get("source")):
-                return f"{cell.tests} has other items from {one['id']} there, {another['id']} here"
-        return f"{cell.tests} has items of the same sources that differ in something else"
-    lacking = next(cell for cell in (*ours, *theirs) if cell.digest in known - both)
+                return f"{result.tests} has other items from {one['id']} there, {another['id']} here"
+        return f"{result.tests} has items of the same sources that differ in something else"
+    lacking = next(result for result in (*ours, *theirs) if result.digest in known - both)
     return f"only {lacking.run.path} has {lacking.tests}"
 
 
@@ -500,62 +498,64 @@ def run_names(runs: Iterable[StoredRun]) -> dict[str, str]:
     return {path: name if shared[name] == 1 else path for path, name in paths.items()}
 
 
-def _columns(cells: Sequence[StoredCell]) -> Iterable[Column]:
-    """Columns with unique names: the system's, with evaluator or run added where several have the same."""
-    evaluators = {cell.evaluator for cell in cells}
-    names = [cell.system if len(evaluators) < 2 else f"{cell.system} by {cell.evaluator}" for cell in cells]
-    runs = run_names(cell.run for cell in cells)
+def _renamed(results: Sequence[SystemResult]) -> Iterable[SystemResult]:
+    """The results under unique names: the system's, with evaluator or run added where several have the same."""
+    evaluators = {result.evaluator for result in results}
+    names = [
+        result.system if len(evaluators) < 2 else f"{result.system} by {result.evaluator}"
+        for result in results
+    ]
+    runs = run_names(result.run for result in results)
     used: set[str] = set()
-    for place, (cell, name) in enumerate(zip(cells, names, strict=True)):
+    for place, (result, name) in enumerate(zip(results, names, strict=True)):
         twins = [number for number, other in enumerate(names) if other == name]
         if len(twins) > 1:
-            for twin in (cells[number] for number in twins if number < place):
-                if twin.asked == cell.asked:
+            for twin in (results[number] for number in twins if number < place):
+                if twin.asked == result.asked:
                     raise BabelscopeError(
-                        f"{name} stands in {twin.run.path} and in {cell.run.path}; leave one of them out"
+                        f"{name} stands in {twin.run.path} and in {result.run.path}; leave one of them out"
                     )
-            name = f"{name} ({runs[str(cell.run.path)]})"
+            name = f"{name} ({runs[str(result.run.path)]})"
         while name in used:
             name = f"{name}*"  # another system has this very name
         used.add(name)
-        yield Column(name, cell)
+        yield dataclasses.replace(result, name=name)
 
 
 # -- item by item ----------------------------------------------------------------------------------
 
 
-def paired_differences(group: Group) -> list[Row]:
+def paired_differences(group: Comparison) -> list[Row]:
     """Differences between every two systems: those that the method makes itself, else item by item."""
-    first = group.columns[0].cell
+    first = group.results[0]
     own: list[Row] = []
-    if len(group.columns) > 1 and first.kind in method_names():
-        method, manifest = find_method(first.kind), first.run.manifest
+    if len(group.results) > 1 and first.kind in method_names():
+        manifest = first.run.manifest
         with explain_damage(str(first.run.path)):
-            settings = restore_settings(method, manifest.methods[first.method].settings)
-            made = method.across(group, settings, manifest.seed)
+            made = manifest.method_of(first.method).compare(group, manifest.seed)
         own = [row for row in made if row.name == "difference"]
     labeled = [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
     return labeled or item_differences(group)
 
 
-def item_differences(group: Group) -> list[Row]:
+def item_differences(group: Comparison) -> list[Row]:
     """Mean difference of every two systems on their common items, with wins, losses, ties, p and Holm's p.
 
     Intervals and tests are over source sentences; Holm corrects for all tests of the method on the test set.
     Systems judged by different evaluators are not compared.
     """
     found: list[Tested] = []
-    for one, other in itertools.combinations(group.columns, 2):
-        if one.cell.roles != other.cell.roles:
+    for one, other in itertools.combinations(group.results, 2):
+        if one.roles != other.roles:
             continue
         systems = {**group.labels, "system": one.name, "against": other.name}
-        for by in one.cell.comparable:
-            worst = worst_difference(one.cell.records, other.cell.records, by) if by.worst_of else None
+        for by in one.paired:
+            worst = worst_difference(one.records, other.records, by) if by.worst_of else None
             if worst is not None:
                 groups, apart, p, counts = worst
                 over = {"over": f"worst {by.worst_of}: {groups}", **({"of": by.of} if by.of else {})}
                 found.append(({**systems, **over}, apart, p, counts))
-        for part, members in _differences_by_part(one.cell, other.cell).items():
+        for part, members in _differences_by_part(one, other).items():
             sources, values, signs, worth = zip(*members, strict=True)
             better = [value * sign for value, sign in zip(values, signs, strict=True)]
             apart, p = paired_difference(values, sources, verdicts=worth[0])
@@ -565,14 +565,14 @@ def item_differences(group: Group) -> list[Row]:
 
 
 def _differences_by_part(
-    one: JudgedCell, other: JudgedCell
+    one: SystemResult, other: SystemResult
 ) -> dict[PartLabels, list[tuple[str, float, int, bool]]]:
     """(cluster, difference, 1 if higher is better, else -1, whether of verdicts) of all common items, by part."""
     theirs = {record["id"]: record for record in other.records}
     parts: dict[PartLabels, list[tuple[str, float, int, bool]]] = {}
     for record in one.records:
         against = theirs.get(record["id"])
-        for each in one.comparable if against is not None else ():
+        for each in one.paired if against is not None else ():
             if each.worst_of or any(record.get(name) in each.unranked for name in each.by):
                 continue
             value, its = each.value(record), each.value(against or {})

@@ -13,17 +13,17 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
-from babelscope.core.comparison import SEED, Group, with_labels
+from babelscope.core.comparison import SEED, Comparison, with_labels
 from babelscope.core.results import Config, Record, Result, Row, split_unanswered
 from babelscope.core.system import METER, System, properties
-from babelscope.methods.base import Method, Settings, Setup, set_up
-from babelscope.methods.cells import (
-    Cell,
-    cell_rows,
+from babelscope.methods.base import Method, set_up
+from babelscope.methods.jobs import (
+    Job,
     config_of,
     has_context,
+    job_rows,
     judge_all,
-    make_cells,
+    make_jobs,
     systems_by_name,
 )
 from babelscope.methods.view import sections_of
@@ -111,9 +111,9 @@ def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 # --- The one way to run a study: ask and judge missing chunks, then summarize; in a folder or in memory ------------
 
-_CELL_LABELS = ("method", "system", "tests")
-Methods = Mapping[str, tuple[Method, Settings]]
-"""Label of a method in the study -> the method and its settings."""
+_JOB_LABELS = ("method", "system", "tests")
+Methods = Mapping[str, Method]
+"""Methods by their labels in the study."""
 
 
 class Store(Protocol):
@@ -140,16 +140,16 @@ class InMemory:
         self.records += records
 
 
-def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> Result:
+def execute(jobs: Sequence[Job], manifest: Manifest, folder: Path | None) -> Result:
     """Ask the missing chunks of a run and summarize it; of a shard, only store the records."""
-    _check_asked_for(cells, manifest)
-    methods: Methods = {cell.setup.label: (cell.setup.method, cell.setup.settings) for cell in cells}
+    _check_asked_for(jobs, manifest)
+    methods: Methods = {job.method.label: job.method for job in jobs}
     if folder is None:
         kept = InMemory(manifest)
-        _ask(cells, manifest, kept)
+        _ask(jobs, manifest, kept)
         return summarize_run(manifest, kept.records, methods)
     with RunFolder(folder, manifest.as_json()) as run:
-        spent = _ask(cells, manifest, run)
+        spent = _ask(jobs, manifest, run)
         cost = total_cost([Cost.model_validate(run.stored_manifest.get("cost", {})), spent])
         if manifest.shard is not None:
             run.check_sealed()
@@ -158,27 +158,27 @@ def execute(cells: Sequence[Cell], manifest: Manifest, folder: Path | None) -> R
         return finish(run, manifest, methods, cost)
 
 
-def _check_asked_for(cells: Sequence[Cell], manifest: Manifest) -> None:
+def _check_asked_for(jobs: Sequence[Job], manifest: Manifest) -> None:
     """Refuse what the summary could not give: figures by an unknown field, means over a group of one system."""
-    tests = {cell.tests_name: cell.tests.items for cell in cells}.values()
+    tests = {job.tests_name: job.tests.items for job in jobs}.values()
     records = [[{**item.as_json(), "extra": item.extra} for item in items] for items in tests]
     check_fields([record for own in records for record in own], manifest.by)
     for own_records, name in itertools.product(records, manifest.by):
         split_by(own_records, name)
     if manifest.seed_groups:
-        for own in {(cell.setup.label, cell.tests_name): None for cell in cells}:
-            names = [cell.system_name for cell in cells if (cell.setup.label, cell.tests_name) == own]
+        for own in {(job.method.label, job.tests_name): None for job in jobs}:
+            names = [job.system_name for job in jobs if (job.method.label, job.tests_name) == own]
             seed_groups({name: manifest.systems[name].factors for name in names}, manifest.seed_groups)
 
 
-def _ask(cells: Sequence[Cell], manifest: Manifest, store: Store) -> Cost:
+def _ask(jobs: Sequence[Job], manifest: Manifest, store: Store) -> Cost:
     """Ask the missing chunks, store their records, and return the cost."""
     begun, tokens, retries = time.monotonic(), METER.tokens, METER.retries
     missing = store.missing()
     total = len(store.records) + sum(chunk.stop - chunk.start for chunk in missing)
     with progress(manifest.study, total) as advance:
         advance(len(store.records))
-        for records in judge_all([(cells[each.cell], each.start, each.stop) for each in missing]):
+        for records in judge_all([(jobs[each.job], each.start, each.stop) for each in missing]):
             store.store(records)
             advance(len(records))
     return Cost(
@@ -213,11 +213,11 @@ def _signed_config(manifest: Manifest, records: Sequence[Record]) -> Config:
     reasons why items were not answered, which may name ports and seconds.
     """
     answers, start = [], 0
-    for cell in manifest.cells:
-        own = records[start : start + cell.items]
-        start += cell.items
-        for record in () if cell.reproducible else own:
-            kept = {name: value for name, value in record.items() if name not in _CELL_LABELS}
+    for job in manifest.jobs:
+        own = records[start : start + job.items]
+        start += job.items
+        for record in () if job.reproducible else own:
+            kept = {name: value for name, value in record.items() if name not in _JOB_LABELS}
             answers.append({**kept, "unanswered": True} if "unanswered" in kept else kept)
     return {**manifest.config, "answers": digest_json(answers)} if answers else manifest.config
 
@@ -225,28 +225,28 @@ def _signed_config(manifest: Manifest, records: Sequence[Record]) -> Config:
 def summarize_run(
     manifest: Manifest, records: Sequence[Record], methods: Methods, folder: Path | None = None
 ) -> Result:
-    """Summarize all records of a run: rows of each cell, rows by fields of items (`manifest.by`), comparisons."""
+    """Summarize all records of a run: rows of each job, rows by fields of items (`manifest.by`), comparisons."""
     rows: list[Row] = []
     completed: list[Record] = []
     start = 0
     check_fields(split_unanswered(records)[0], manifest.by)
-    with progress("computing figures", len(manifest.cells)) as advance:
-        for cell in manifest.cells:
-            own = records[start : start + cell.items]
-            start += cell.items
-            method, settings = methods[cell.method]
-            labels: dict[str, str | int] = {name: getattr(cell, name) for name in _CELL_LABELS}
+    with progress("computing figures", len(manifest.jobs)) as advance:
+        for job in manifest.jobs:
+            own = records[start : start + job.items]
+            start += job.items
+            method = methods[job.method]
+            labels: dict[str, str | int] = {name: getattr(job, name) for name in _JOB_LABELS}
             context = any(has_context(record.get("extra", {})) for record in own)
-            if manifest.systems[cell.system].drops_context and context:
+            if manifest.systems[job.system].drops_context and context:
                 labels["context"] = 0
             answered, unanswered = split_unanswered(own)
-            answered = list(method.complete(answered, settings))
-            rows_of = functools.partial(cell_rows, method, settings, manifest.seed)
-            own_rows = rows_of([*answered, *unanswered], labels, cell.skipped)
+            answered = list(method.complete(answered))
+            rows_of = functools.partial(job_rows, method, manifest.seed)
+            own_rows = rows_of([*answered, *unanswered], labels, job.skipped)
             for name in manifest.by:
                 for value, some in split_by(answered, name).items():
                     own_rows += rows_of(some, {**labels, "by": name, name: value}, {})
-            rows += with_labels(own_rows, manifest.systems[cell.system].factors)
+            rows += with_labels(own_rows, manifest.systems[job.system].factors)
             completed += answered
             advance(1)
     run = Run(folder or Path("memory"), manifest, rows, in_memory=completed)
@@ -254,7 +254,7 @@ def summarize_run(
     with working("comparing systems"):
         compared = _comparison_rows(run, groups, methods)
     unanswered = split_unanswered(records)[1]
-    of_methods = {label: own for label, (_, own) in methods.items()}
+    of_methods = {label: method.settings for label, method in methods.items()}
     return Result(
         _signed_config(manifest, records),
         [*rows, *compared],
@@ -267,24 +267,23 @@ def summarize_run(
     )
 
 
-def _comparison_rows(run: Run, groups: Sequence[Group], methods: Methods) -> list[Row]:
+def _comparison_rows(run: Run, groups: Sequence[Comparison], methods: Methods) -> list[Row]:
     """Rows that compare the systems of a run, for each method and test set."""
     rows: list[Row] = []
     patterns = run.manifest.seed_groups
     for group in groups:
-        method, settings = methods[group.columns[0].cell.method]
-        own = method.across(group, settings, run.manifest.seed)
-        if len(group.columns) > 1 and not any(row.name == "difference" for row in own):
+        own = methods[group.results[0].method].compare(group, run.manifest.seed)
+        if len(group.results) > 1 and not any(row.name == "difference" for row in own):
             rows += item_differences(group)
         rows += [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
-        if patterns or any(SEED in column.cell.factors for column in group.columns):
+        if patterns or any(SEED in column.factors for column in group.results):
             rows += seed_rows(group, patterns)
         rows += prompt_rows(group)
     return rows
 
 
 def run_method(
-    method: Method | str,
+    method: type[Method] | str,
     systems: System | Sequence[System],
     tests: TestSet | Iterable[Item],
     *,
@@ -296,22 +295,22 @@ def run_method(
 ) -> Result:
     """Run one method on systems and a test set in memory; `settings` are those of the method."""
     _refuse_names(systems, tests)
-    setup = set_up(method, settings)
+    ready = set_up(method, settings)
     named = systems_by_name(systems if isinstance(systems, Sequence) else [systems])
     tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
-    cells = make_cells([setup], named, {tests.name: tests}, seed)
-    chunk = chunk_size([setup], named.values(), [tests], chunk)
-    config = config_of([setup], named.values(), {tests.name: tests}, seed=seed, chunk=chunk)
+    jobs = make_jobs([ready], named, {tests.name: tests}, seed)
+    chunk = chunk_size([ready], named.values(), [tests], chunk)
+    config = config_of([ready], named.values(), {tests.name: tests}, seed=seed, chunk=chunk)
     manifest = manifest_of(
-        setup.label,
+        ready.label,
         config,
-        [setup],
-        cells,
+        [ready],
+        jobs,
         {"systems": {name: name for name in named}, "tests": {tests.name: tests.name}},
         by=by,
         seed_groups=seed_groups,
     )
-    return execute(cells, manifest, None)
+    return execute(jobs, manifest, None)
 
 
 def _refuse_names(systems: object, tests: object) -> None:
@@ -324,20 +323,20 @@ def _refuse_names(systems: object, tests: object) -> None:
 
 
 def chunk_size(
-    setups: Sequence[Setup], systems: Iterable[System], tests: Iterable[TestSet], given: int | None = None
+    methods: Sequence[Method], systems: Iterable[System], tests: Iterable[TestSet], given: int | None = None
 ) -> int:
     """Items a chunk: as given, or all if a method or system must be asked as a whole, or the fewest of any method.
 
     Items of a chunk share batches, which can change the last bits of floats; so the size is part of the signature.
     """
     longest = max(len(each) for each in tests)
-    whole = [setup.label for setup in setups if setup.method.whole_if(setup.settings)]
+    whole = [method.label for method in methods if method.settings.is_whole]
     if given and whole and given < longest:
         raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {given} out")
-    asked = [*systems, *(role for setup in setups for role in setup.roles.values())]
+    asked = [*systems, *(role for method in methods for role in method.roles.values())]
     if whole or any(properties(system).asked_as_a_whole for system in asked):
         return given or longest
-    return given or min(setup.method.chunk for setup in setups)
+    return given or min(method.settings.chunk for method in methods)
 
 
 # --- The methods as functions: systems and items in, a result out, no files ----------------------------------------

@@ -30,53 +30,53 @@ from babelscope.util.text import (
 )
 from babelscope.util.version import __version__
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """The format of a run folder, in its manifest: raised when manifest, records or summary change their form."""
 # Fields of a manifest that must be equal for a run to be resumed.
-_MUST_MATCH = ("config", "cells", "shard")
+_MUST_MATCH = ("config", "jobs", "shard")
 # Names of the files that a killed `replacing` leaves behind.
 _TEMPORARY_FILE = re.compile(r"\.(?:manifest|summary)\.json\..*\.part")
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The unit of asking and storing: items `start` to `stop` of one cell."""
+    """The unit of asking and storing: items `start` to `stop` of one job."""
 
-    cell: int
+    job: int
     start: int
     stop: int
 
 
 def plan_chunks(
-    cells: Sequence[Mapping[str, Any]], size: int, number: int = 1, of: int = 1
+    jobs: Sequence[Mapping[str, Any]], size: int, number: int = 1, of: int = 1
 ) -> Iterator[Chunk]:
-    """The chunks of all cells, or those of shard `number` of `of`; shards take chunks in turn.
+    """The chunks of all jobs, or those of shard `number` of `of`; shards take chunks in turn.
 
     Chunks depend on the arguments alone, so a resumed run has the same batches and floats. A generator, because
     a stranger's manifest may claim more chunks than fit into memory.
     """
-    for cell, starts, items in _chunk_starts(cells, size, number, of):
+    for job, starts, items in _chunk_starts(jobs, size, number, of):
         for start in starts:
-            yield Chunk(cell, start, min(start + size, items))
+            yield Chunk(job, start, min(start + size, items))
 
 
 def _chunk_starts(
-    cells: Sequence[Mapping[str, Any]], size: int, number: int, of: int
+    jobs: Sequence[Mapping[str, Any]], size: int, number: int, of: int
 ) -> Iterator[tuple[int, range, int]]:
-    """(cell, first items of its chunks in this shard, number of its items) for each cell."""
+    """(job, first items of its chunks in this shard, number of its items) for each job."""
     if type(size) is not int or size < 1:
         raise ValueError(f"a chunk has at least one item, not {size!r}")
     before = number - 1  # chunks to skip before the next one of this shard
-    for cell, described in enumerate(cells):
+    for job, described in enumerate(jobs):
         items = described["items"]
-        yield cell, range(before * size, items, of * size), items
-        before = (before + items // -size) % of  # minus the number of chunks of this cell
+        yield job, range(before * size, items, of * size), items
+        before = (before + items // -size) % of  # minus the number of chunks of this job
 
 
 def _chunk_arguments(manifest: Mapping[str, Any]) -> tuple[Sequence[Mapping[str, Any]], int, int, int]:
     """The arguments of `plan_chunks` for a run or shard."""
     shard = manifest.get("shard") or {"number": 1, "of": 1}
-    return manifest["cells"], manifest["config"]["chunk"], shard["number"], shard["of"]
+    return manifest["jobs"], manifest["config"]["chunk"], shard["number"], shard["of"]
 
 
 def chunks_of(manifest: Mapping[str, Any]) -> Iterator[Chunk]:
@@ -86,10 +86,10 @@ def chunks_of(manifest: Mapping[str, Any]) -> Iterator[Chunk]:
 
 def count_records(manifest: Mapping[str, Any]) -> int:
     """How many records a run or shard has when it is finished."""
-    cells, size, number, of = _chunk_arguments(manifest)
+    jobs, size, number, of = _chunk_arguments(manifest)
     return sum(
         len(starts) * size - max(0, starts[-1] + size - items)
-        for _, starts, items in _chunk_starts(cells, size, number, of)
+        for _, starts, items in _chunk_starts(jobs, size, number, of)
         if starts
     )
 
@@ -98,9 +98,9 @@ class RunFolder:
     """An open, locked run folder: one process at a time."""
 
     def __init__(self, path: str | Path, manifest: Mapping[str, Any]) -> None:
-        """Start a run, or resume one of the same configuration; `manifest` has `config` and `cells`."""
+        """Start a run, or resume one of the same configuration; `manifest` has `config` and `jobs`."""
         self.path = Path(path)
-        self._cells = manifest["cells"]
+        self._jobs = manifest["jobs"]
         self._chunks = list(chunks_of(manifest))
         try:
             _refuse_foreign(self.path)
@@ -235,7 +235,7 @@ class RunFolder:
         # Detached below, not closed: closing it would close the file and release the lock.
         lines = io.BufferedReader(self._file)
         try:
-            records, size = parse_records(lines, self._chunks, self._cells, self._file.name)
+            records, size = parse_records(lines, self._chunks, self._jobs, self._file.name)
         finally:
             lines.detach()
         os.ftruncate(self._file.fileno(), size)
@@ -248,7 +248,7 @@ class RunFolder:
 
 
 def parse_records(
-    file: IO[bytes], chunks: Iterable[Chunk], cells: Sequence[Mapping[str, Any]], path: str | Path
+    file: IO[bytes], chunks: Iterable[Chunk], jobs: Sequence[Mapping[str, Any]], path: str | Path
 ) -> tuple[list[Record], int]:
     """The records of the complete chunks at the start of a file, and their size in bytes.
 
@@ -261,7 +261,7 @@ def parse_records(
         here = list(itertools.islice(lines, chunk.stop - chunk.start))
         found: list[Record] = []
         for item, line in enumerate(here, chunk.start):
-            key = record_key(cells[chunk.cell], item)
+            key = record_key(jobs[chunk.job], item)
             record = _parse_object(line) if line.endswith(b"\n") else None
             if record is None or not key.items() <= record.items():
                 last = item - chunk.start == len(here) - 1 and next(lines, None) is None
@@ -285,9 +285,9 @@ def _is_cut_record(line: bytes, key: Mapping[str, Any]) -> bool:
     return head.startswith(line) or line.startswith((head + b",", head + b"}"))
 
 
-def record_key(cell: Mapping[str, Any], item: int) -> dict[str, Any]:
-    """The first fields of a record: its cell, and the number of its item there."""
-    return {**{name: cell[name] for name in ("method", "system", "tests")}, "item": item}
+def record_key(job: Mapping[str, Any], item: int) -> dict[str, Any]:
+    """The first fields of a record: its job, and the number of its item there."""
+    return {**{name: job[name] for name in ("method", "system", "tests")}, "item": item}
 
 
 def _damage_error(path: str | Path, line: int) -> BabelscopeError:

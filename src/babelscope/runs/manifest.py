@@ -1,4 +1,4 @@
-"""manifest.json of a run folder (`format: 2`): what was run, as a typed document."""
+"""manifest.json of a run folder (`format: 3`): what was run, as a typed document."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from babelscope.core.comparison import Factor, Factors, check_factors
-from babelscope.core.results import Comparable, signature
+from babelscope.core.results import PairedField, signature
 from babelscope.core.settings import explain
 from babelscope.core.system import System, properties
-from babelscope.methods.base import Method, Settings, Setup, find_method, restore_settings
-from babelscope.methods.cells import Cell, drops_context
+from babelscope.methods.base import Method, find_method, restore_settings
+from babelscope.methods.jobs import Job, drops_context, identity_of
 from babelscope.runs.folder import FORMAT, read_object, require_format
 from babelscope.testsets.items import TestSet
 from babelscope.util.digests import digest_json
@@ -44,7 +44,7 @@ class MethodPart(_ManifestModel):
     """What some of them resolved to: versions of analyzers, digests of programs."""
     roles: dict[str, Json] = {}
     """Fingerprints of its other systems, such as an evaluator."""
-    comparable: list[Comparable] = []
+    paired: list[PairedField] = []
     """Which fields of its records can be compared between systems."""
 
 
@@ -74,7 +74,7 @@ class TestsPart(_ManifestModel):
     """Fingerprints of the systems whose translations pairs were made of for the run, by their specs."""
 
 
-class CellPart(_ManifestModel):
+class JobPart(_ManifestModel):
     """One method on one system and one test set, by what the study calls them."""
 
     method: _Text
@@ -124,7 +124,7 @@ def total_cost(costs: Iterable[Cost]) -> Cost:
 class Manifest(_ManifestModel):
     """manifest.json of a run folder."""
 
-    format: Literal[2]
+    format: Literal[3]
     study: str
     status: Literal["unfinished", "finished"] = "unfinished"
     signature: str
@@ -141,7 +141,7 @@ class Manifest(_ManifestModel):
     methods: dict[str, MethodPart]
     systems: dict[str, SystemPart]
     tests: dict[str, TestsPart]
-    cells: list[CellPart]
+    jobs: list[JobPart]
     shard: ShardPart | None = None
     records: RecordsPart | None = None
     """Written when the run is finished."""
@@ -169,18 +169,18 @@ class Manifest(_ManifestModel):
                 del found[name]
         return found
 
-    def settings_of(self, label: str) -> tuple[Method, Settings]:
-        """A method of the run, and its settings as stored."""
+    def method_of(self, label: str) -> Method:
+        """A method of the run, with its settings as stored."""
         part = self.methods[label]
         method = find_method(part.name)
-        return method, restore_settings(method, part.settings)
+        return method(restore_settings(method, part.settings), label=label)
 
 
 def manifest_of(
     name: str,
     config: Json,
-    setups: Iterable[Setup],
-    cells: Iterable[Cell],
+    methods: Iterable[Method],
+    jobs: Iterable[Job],
     specs: Mapping[Literal["systems", "tests"], Mapping[str, str]],
     *,
     authors: Mapping[str, Mapping[str, System]] = MappingProxyType({}),
@@ -190,9 +190,9 @@ def manifest_of(
     shard: ShardPart | None = None,
 ) -> Manifest:
     """The manifest of a run that is about to be asked."""
-    cells = list(cells)
-    systems = {cell.system_name: cell.system for cell in cells}
-    tests = {cell.tests_name: cell.tests for cell in cells}
+    jobs = list(jobs)
+    systems = {job.system_name: job.system for job in jobs}
+    tests = {job.tests_name: job.tests for job in jobs}
     return Manifest(
         format=FORMAT,
         study=name,
@@ -201,7 +201,7 @@ def manifest_of(
         config=config,
         by=list(by),
         seed_groups=list(seed_groups),
-        methods={setup.label: describe_method(setup, tests) for setup in setups},
+        methods={method.label: describe_method(method, tests) for method in methods},
         systems={
             label: SystemPart(
                 spec=spec,
@@ -217,14 +217,14 @@ def manifest_of(
             for label, spec in specs["tests"].items()
             if label in tests
         },
-        cells=[
-            CellPart(
-                **cell.labels,
-                items=len(cell.tests),
-                skipped=dict(cell.tests.skipped),
-                reproducible=all(properties(each).reproducible for each in cell.systems.values()),
+        jobs=[
+            JobPart(
+                **job.labels,
+                items=len(job.tests),
+                skipped=dict(job.tests.skipped),
+                reproducible=all(properties(each).reproducible for each in job.systems.values()),
             )
-            for cell in cells
+            for job in jobs
         ],
         shard=shard,
         software=_software(),
@@ -241,17 +241,16 @@ def _tests_part(spec: str, tests: TestSet, authors: Mapping[str, System]) -> Tes
     return TestsPart.model_validate({"spec": spec, **tests.identity, "machine_references": made})
 
 
-def describe_method(setup: Setup, tests: Mapping[str, TestSet]) -> MethodPart:
+def describe_method(method: Method, tests: Mapping[str, TestSet]) -> MethodPart:
     """The entry of a method in a manifest."""
-    method, settings = setup.method, setup.settings
     return MethodPart(
         name=method.name,
         version=method.version,
-        summary=method.summary,
-        settings=settings.model_dump(mode="json"),
-        identity=setup.identity(tests),
-        roles={role: system.fingerprint.as_json() for role, system in setup.roles.items()},
-        comparable=list(method.comparable(settings)),
+        summary=method.summary(),
+        settings=method.settings.model_dump(mode="json"),
+        identity=identity_of(method, tests),
+        roles={role: system.fingerprint.as_json() for role, system in method.roles.items()},
+        paired=list(method.paired()),
     )
 
 
@@ -270,9 +269,9 @@ def parse_manifest(found: Json, path: Path) -> Manifest:
         manifest = Manifest.model_validate(found)
     except ValidationError as error:
         raise BabelscopeError(explain(error, Manifest, f"{path} is damaged")) from None
-    for number, cell in enumerate(manifest.cells):
+    for number, job in enumerate(manifest.jobs):
         for table in ("method", "system", "tests"):
             known = getattr(manifest, table if table == "tests" else f"{table}s")
-            if getattr(cell, table) not in known:
-                raise BabelscopeError(f"{path} is damaged: cells[{number}] has a {table} that is not there")
+            if getattr(job, table) not in known:
+                raise BabelscopeError(f"{path} is damaged: jobs[{number}] has a {table} that is not there")
     return manifest

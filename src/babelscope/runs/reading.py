@@ -1,7 +1,8 @@
-"""Reads finished run folders: manifest, rows, records, and the cells that they form."""
+"""Reads finished run folders: manifest, rows, records, and the results that they form."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import math
@@ -11,10 +12,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.comparison import Factors, without_labels
+from babelscope.core.comparison import SystemResult, without_labels
 from babelscope.core.registry import did_you_mean
-from babelscope.core.results import Comparable, Estimate, Record, Row, split_unanswered
-from babelscope.methods.base import Method, find_method, method_names, restore_settings
+from babelscope.core.results import Estimate, Record, Row, split_unanswered
+from babelscope.methods.base import Method, find_method, method_names
 from babelscope.methods.queue import Drawn, draw_queue, find_queue
 from babelscope.runs.folder import read_object, records_changed
 from babelscope.runs.manifest import Manifest, read_manifest
@@ -22,7 +23,7 @@ from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import open_regular
 from babelscope.util.text import json_lines
 
-_CELL_LABELS = ("method", "system", "tests")
+_JOB_LABELS = ("method", "system", "tests")
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class Run:
     path: Path
     manifest: Manifest
     rows: Sequence[Row] = field(repr=False)
-    """Rows of its cells."""
+    """Rows of its jobs."""
     comparisons: Sequence[Row] = field(default=(), repr=False)
-    """Rows about several cells together."""
+    """Rows about several jobs together."""
     sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
     """The report's section of each method and test set, as JSON."""
     in_memory: Sequence[Record] | None = field(default=None, repr=False)
@@ -45,7 +46,7 @@ class Run:
 
     @cached_property
     def records(self) -> Sequence[Record]:
-        """The records of all answered items of all cells; read when first used."""
+        """The records of all answered items of all jobs; read when first used."""
         return split_unanswered(read_records(self.path) if self.in_memory is None else self.in_memory)[0]
 
 
@@ -54,82 +55,10 @@ def read_records(folder: Path) -> list[Record]:
     found: list[Record] = []
     with io.BufferedReader(open_regular(folder / "records.jsonl")) as file:
         for place, record in json_lines(file, file.name):
-            if not record.keys() >= set(_CELL_LABELS):
+            if not record.keys() >= set(_JOB_LABELS):
                 raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
             found.append(dict(record))
     return found
-
-
-@dataclass(frozen=True)
-class StoredCell:
-    """One method on one system and one test set of a run."""
-
-    run: Run
-    method: str
-    """What the study calls the method."""
-    kind: str
-    """The method's own name."""
-    version: int
-    settings: Mapping[str, Any]
-    """As in the signature: programs and analyzers by digest or version."""
-    roles: Mapping[str, Any]
-    """Fingerprints of its other systems."""
-    system: str
-    fingerprint: Mapping[str, Any]
-    tests: str
-    digest: str
-    comparable: tuple[Comparable, ...] = ()
-
-    @cached_property
-    def rows(self) -> list[Row]:
-        """Its rows over all items, without the labels of the cell."""
-        return [row for row in self._all_rows if not row.is_part]
-
-    @property
-    def parts(self) -> list[Row]:
-        """Its rows by fields of the items, if the study asked for these."""
-        return [row for row in self._all_rows if row.is_part]
-
-    @cached_property
-    def _all_rows(self) -> list[Row]:
-        own = [
-            row for row in self.run.rows if tuple(row.labels[name] for name in _CELL_LABELS) == self._names
-        ]
-        return without_labels(own, {**self.factors, **dict(zip(_CELL_LABELS, self._names, strict=True))})
-
-    @property
-    def factors(self) -> Factors:
-        """What the study says of the system."""
-        return self.run.manifest.systems[self.system].factors
-
-    @property
-    def asked(self) -> tuple[Any, ...]:
-        """All that its rows depend on."""
-        return self.kind, self.settings, self.roles, self.fingerprint, self.digest
-
-    @property
-    def evaluator(self) -> str:
-        """The name of the evaluator, for methods that have one; else empty."""
-        return next((str(row.labels["evaluator"]) for row in self.rows if "evaluator" in row.labels), "")
-
-    @cached_property
-    def records(self) -> list[Record]:
-        """The records of its answered items, in order, with the fields that depend on all of them."""
-        own = [
-            record
-            for record in self.run.records
-            if tuple(record[name] for name in _CELL_LABELS) == self._names
-        ]
-        if self.run.in_memory is not None or self.kind not in method_names():
-            return own
-        method = find_method(self.kind)
-        with explain_damage(str(self.run.path)):
-            settings = restore_settings(method, self.run.manifest.methods[self.method].settings)
-            return list(method.complete(own, settings))
-
-    @property
-    def _names(self) -> tuple[str, str, str]:
-        return self.method, self.system, self.tests
 
 
 def read_run(path: str | Path) -> Run:
@@ -146,7 +75,7 @@ def read_run(path: str | Path) -> Run:
     check_records(path, manifest)
     summary = read_object(path / "summary.json")
     try:
-        rows = [_parse_row(row, _CELL_LABELS) for row in summary["rows"]]
+        rows = [_parse_row(row, _JOB_LABELS) for row in summary["rows"]]
         comparisons = [_parse_row(row, ("method", "tests")) for row in summary.get("comparisons", ())]
         sections = [dict(section) for section in summary.get("sections", ())]
     except (KeyError, TypeError, ValueError) as error:
@@ -188,26 +117,43 @@ def check_if_of_a_run(path: Path) -> Path:
     return file
 
 
-def cells_of_run(run: Run) -> list[StoredCell]:
-    """The cells of a run."""
+def results_of_run(run: Run) -> list[SystemResult]:
+    """What a run found: one result per job."""
     manifest = run.manifest
-    return [
-        StoredCell(
-            run,
-            cell.method,
-            method.name,
-            method.version,
-            {**method.settings, **method.identity},
-            method.roles,
-            cell.system,
-            manifest.systems[cell.system].fingerprint,
-            cell.tests,
-            manifest.tests[cell.tests].digest,
-            tuple(method.comparable),
+    found = []
+    for job in manifest.jobs:
+        method, system = manifest.methods[job.method], manifest.systems[job.system]
+        names = {name: getattr(job, name) for name in _JOB_LABELS}
+        rows = [row for row in run.rows if names.items() <= row.labels.items()]
+        found.append(
+            SystemResult(
+                job.system,
+                run,
+                job.method,
+                method.name,
+                method.version,
+                {**method.settings, **method.identity},
+                method.roles,
+                job.system,
+                system.fingerprint,
+                job.tests,
+                manifest.tests[job.tests].digest,
+                system.factors,
+                tuple(method.paired),
+                without_labels(rows, {**system.factors, **names}),
+                functools.cache(functools.partial(_records_of_job, run, names)),
+            )
         )
-        for cell in manifest.cells
-        for method in [manifest.methods[cell.method]]
-    ]
+    return found
+
+
+def _records_of_job(run: Run, names: Mapping[str, str]) -> list[Record]:
+    """The records of a job's answered items, in order, with the fields that depend on all of them."""
+    own = [record for record in run.records if names.items() <= record.items()]
+    if run.in_memory is not None or run.manifest.methods[names["method"]].name not in method_names():
+        return own
+    with explain_damage(str(run.path)):
+        return list(run.manifest.method_of(names["method"]).complete(own))
 
 
 def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
@@ -251,32 +197,31 @@ def queue_of_run(
 
     The same arguments give the same queue.
     """
-    found, records, settings = records_of_run(folder, method=method, tests=tests, systems=systems)
+    found, records = records_of_run(folder, method=method, tests=tests, systems=systems)
     with explain_damage(str(folder)):
-        return draw_queue(found, records, settings, n=n, seed=seed)
+        return draw_queue(found, records, n=n, seed=seed)
 
 
 def records_of_run(
     folder: str | Path, *, method: str = "", tests: str = "", systems: Sequence[str] = ()
-) -> tuple[Method, list[Record], Any]:
-    """The method that people judge of a run, its records of one test set and of some systems, and its settings."""
+) -> tuple[Method, list[Record]]:
+    """The method that people judge of a run, and its records of one test set and of some systems."""
     run = read_run(folder)
-    cells = cells_of_run(run)
+    results = results_of_run(run)
     if not method:
         # A method that has nothing to be judged leaves no choice.
         known = method_names()
-        cells = [each for each in cells if each.kind in known and find_method(each.kind).queue] or cells
+        results = [each for each in results if each.kind in known and find_method(each.kind).queue] or results
     for what, chosen in (("method", method), ("tests", tests)):
-        name = _one(folder, [str(getattr(cell, what)) for cell in cells], what, chosen)
-        cells = [cell for cell in cells if getattr(cell, what) == name]
+        name = _one(folder, [str(getattr(each, what)) for each in results], what, chosen)
+        results = [each for each in results if getattr(each, what) == name]
     for name in systems:
-        _known(folder, name, [cell.system for cell in cells], "system")
-    cells = [cell for cell in cells if not systems or cell.system in systems]
-    found = find_method(cells[0].kind)
-    find_queue(found)
+        _known(folder, name, [each.system for each in results], "system")
+    results = [each for each in results if not systems or each.system in systems]
+    find_queue(find_method(results[0].kind))
     with explain_damage(str(folder)):
-        settings = restore_settings(found, run.manifest.methods[cells[0].method].settings)
-        return found, [record for cell in cells for record in cell.records], settings
+        found = run.manifest.method_of(results[0].method)
+        return found, [record for each in results for record in each.records]
 
 
 def _one(folder: str | Path, names: Iterable[str], what: str, chosen: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from babelscope.core.comparison import Column, Group, as_label, figure_key
+from babelscope.core.comparison import Comparison, SystemResult, as_label, figure_key
 from babelscope.core.results import Estimate, Row
-from babelscope.runs.reading import Run, cells_of_run, read_run
+from babelscope.runs.reading import Run, read_run, results_of_run
 from babelscope.stats.regression import regress
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import read_lines, shorten
@@ -27,7 +27,7 @@ class SystemTable:
     cells: Mapping[str, Mapping[str, str]]
     """System -> column -> what stands there."""
     columns: Mapping[str, str]
-    """Column -> where it is from."""
+    """SystemResult -> where it is from."""
     estimates: Mapping[tuple[str, str], Estimate] = field(default_factory=dict)
     """(system, column) -> the figure with its interval, where it is one of a run."""
     factors: frozenset[str] = frozenset()
@@ -125,7 +125,7 @@ def _factors_of_runs(runs: Sequence[Run]) -> tuple[dict[str, dict[str, str]], di
 
 def _figures_of_run(path: Path) -> dict[tuple[str, str], Estimate]:
     """(system, figure) -> the figure over all items of a run's one test set."""
-    cells = cells_of_run(read_run(path))
+    cells = results_of_run(read_run(path))
     tests = list(dict.fromkeys(cell.tests for cell in cells))
     if len(tests) > 1:
         raise BabelscopeError(
@@ -182,9 +182,9 @@ HISTOGRAMS = frozenset({"confidence"})
 """Names of rows that are bins of a histogram, not figures to average."""
 
 
-def rows_of(column: Column, figure: str) -> list[Row]:
+def rows_of(column: SystemResult, figure: str) -> list[Row]:
     """The rows that `NAME` or `NAME,LABEL=VALUE...` means: `kqrg`, or `kqrg,region=samples`."""
-    rows = column.cell.rows
+    rows = column.rows
     # A name may have commas itself, such as an error type's.
     if whole := [row for row in rows if row.name == figure]:
         return whole
@@ -197,25 +197,25 @@ def rows_of(column: Column, figure: str) -> list[Row]:
     ]
 
 
-def figure_of(column: Column, figure: str) -> Estimate:
+def figure_of(column: SystemResult, figure: str) -> Estimate:
     """A figure of a system, the first that `figure` means; of nothing (NaN) if it had no items."""
     return _first(column, figure).estimate
 
 
-def _first(column: Column, figure: str) -> Row:
+def _first(column: SystemResult, figure: str) -> Row:
     found = rows_of(column, figure)
     if not found:
-        known = dict.fromkeys(row.name for row in column.cell.rows if row.name not in HISTOGRAMS)
+        known = dict.fromkeys(row.name for row in column.rows if row.name not in HISTOGRAMS)
         raise BabelscopeError(
-            f"{column.name} has no figure {figure!r} of {column.cell.tests}; it has {', '.join(known)}"
+            f"{column.name} has no figure {figure!r} of {column.tests}; it has {', '.join(known)}"
         )
     return found[0]
 
 
-def whole_name(column: Column, figure: str) -> str:
+def whole_name(column: SystemResult, figure: str) -> str:
     """The figure with the labels that tell it from others of its name: `kqrg,k=10,region=top,view=tokens`."""
     row = _first(column, figure)
-    others = [dict(figure_key(each)[1]) for each in column.cell.rows if each.name == row.name]
+    others = [dict(figure_key(each)[1]) for each in column.rows if each.name == row.name]
     told = [
         f"{name}={value}"
         for name, value in figure_key(row)[1]
@@ -225,16 +225,16 @@ def whole_name(column: Column, figure: str) -> str:
 
 
 def regress_figure(
-    group: Group, known: SystemTable, variables: Sequence[str], figure: str = "minimum"
+    group: Comparison, known: SystemTable, variables: Sequence[str], figure: str = "minimum"
 ) -> list[Row]:
     """Linear regression of a figure on variables of the systems, one for each evaluator (table 3).
 
     Systems of which the study does not say one of these factors are left out, and named by the label `left_out`.
     """
     rows: list[Row] = []
-    for evaluator in dict.fromkeys(column.cell.evaluator for column in group.columns):
-        judged = [column for column in group.columns if column.cell.evaluator == evaluator]
-        lacking = [any(known.lacks(each.cell.system, name) for name in variables) for each in judged]
+    for evaluator in dict.fromkeys(column.evaluator for column in group.results):
+        judged = [column for column in group.results if column.evaluator == evaluator]
+        lacking = [any(known.lacks(each.system, name) for name in variables) for each in judged]
         columns = [column for column, lacks in zip(judged, lacking, strict=True) if not lacks]
         left = [column.name for column, lacks in zip(judged, lacking, strict=True) if lacks]
         if not columns:
@@ -243,7 +243,7 @@ def regress_figure(
         factor, unit = scale_of(values)
         judge: Labels = {"evaluator": evaluator} if evaluator else {}
         told: Labels = {"outcome": whole_name(columns[0], figure), "unit": unit}
-        own, against = _regressors(known, [column.cell.system for column in columns], variables)
+        own, against = _regressors(known, [column.system for column in columns], variables)
         more: Labels = {"left_out": ", ".join(left)} if left else {}
         labels = {**group.labels, **judge, **told, **against, **more}
         rows += _regression_rows([factor * value for value in values], own, labels)

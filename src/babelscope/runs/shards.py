@@ -67,7 +67,7 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
     unfinished = {"shard": None, "status": "unfinished", "records": None}
     manifest = first.model_copy(update={**unfinished, "software": made})
     answered = {chunk: records for each in stored for chunk, records in each.answered.items()}
-    methods = {label: first.settings_of(label) for label in first.methods}
+    methods = {label: first.method_of(label) for label in first.methods}
     with RunFolder(Path(out).absolute(), manifest.as_json()) as run:
         for chunk in run.missing():
             run.store(answered[chunk])
@@ -88,9 +88,9 @@ def _read_shard(path: Path) -> _FinishedShard:
     try:
         wanted = count_records(stored)
         with io.BufferedReader(open_regular(path / "records.jsonl")) as file:
-            records, _ = parse_records(file, chunks_of(stored), stored["cells"], file.name)
+            records, _ = parse_records(file, chunks_of(stored), stored["jobs"], file.name)
         for label in manifest.methods:
-            manifest.settings_of(label)
+            manifest.method_of(label)
     except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
         raise BabelscopeError(f"{path / 'manifest.json'} is damaged: {error!r}") from None
     if len(records) < wanted:
@@ -112,7 +112,7 @@ def _check_shards(stored: Sequence[_FinishedShard]) -> None:
     for each in stored:
         found = [
             place
-            for name in ("config", "cells")
+            for name in ("config", "jobs")
             for place in differences(ours[name], each.manifest.as_json()[name], name)
         ]
         if found:

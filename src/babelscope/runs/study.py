@@ -26,7 +26,7 @@ from babelscope.core.settings import explain
 from babelscope.core.system import System
 from babelscope.making.machine_tests import with_machine_references
 from babelscope.methods.base import set_up
-from babelscope.methods.cells import check_kinds, config_of, make_cells
+from babelscope.methods.jobs import check_kinds, config_of, make_jobs
 from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.shards import Shard
@@ -346,15 +346,15 @@ def _open_and_run(
         for number, asked in enumerate(study.systems):
             with errors_located(where, place := f"systems[{number}]"):
                 entries += [(each, place) for each in asked.by_prompt()]
-        setups = []
+        methods = []
         for number, method in enumerate(study.methods):
             with errors_located(where, f"methods[{number}]"):
                 given = method.model_extra or {}
-                setups.append(
+                methods.append(
                     set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
                 )
         with errors_located(where):
-            check_kinds(setups, tests)
+            check_kinds(methods, tests)
             check(tests)
         systems: dict[str, System] = {}
         for own, place in entries:
@@ -366,14 +366,14 @@ def _open_and_run(
                 systems[name] = system
         authors = _make_references(study, tests, opened, where)
         with errors_located(where):
-            cells = make_cells(setups, systems, tests, seed)
-        chunk = chunk_size(setups, systems.values(), tests.values(), run.chunk)
-        config = config_of(setups, systems.values(), tests, seed=seed, chunk=chunk)
+            jobs = make_jobs(methods, systems, tests, seed)
+        chunk = chunk_size(methods, systems.values(), tests.values(), run.chunk)
+        config = config_of(methods, systems.values(), tests, seed=seed, chunk=chunk)
         manifest = manifest_of(
             study.study.name,
             config,
-            setups,
-            cells,
+            methods,
+            jobs,
             {
                 "systems": dict(zip(systems, (entry.text for entry, _ in entries), strict=True)),
                 "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
@@ -384,7 +384,7 @@ def _open_and_run(
             seed_groups=study.study.seed_groups,
             shard=None if shard is None else ShardPart(number=shard.number, of=shard.of),
         )
-        result = execute(cells, manifest, folder)
+        result = execute(jobs, manifest, folder)
     forget_unfinished()
     return result
 

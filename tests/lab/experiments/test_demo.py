@@ -12,7 +12,7 @@ from typing import cast
 
 import pytest
 
-from babelscope.core.comparison import Column, Group, JudgedCell
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record, Result
 from babelscope.lab.experiments.demo import (
     APART,
@@ -45,13 +45,13 @@ def result(folder: Path) -> Result:
 def changed(result: Result, tests: str, change: Callable[[str, Record], Record]) -> Result:
     """The result with the records of one test set changed; `change` gets the name of the system, too."""
 
-    def column(each: Column) -> Column:
-        records = [change(each.name, record) for record in each.cell.records]
-        cell = SimpleNamespace(records=records, rows=each.cell.rows, settings=each.cell.settings)
-        return Column(each.name, cast(JudgedCell, cell))
+    def column(each: SystemResult) -> SystemResult:
+        records = [change(each.name, record) for record in each.records]
+        cell = SimpleNamespace(records=records, rows=each.rows, settings=each.settings)
+        return SystemResult(each.name, cast(SystemResult, cell))
 
     groups = [
-        Group(each.method, each.tests, tuple(map(column, each.columns))) if each.tests == tests else each
+        Comparison(each.method, each.tests, tuple(map(column, each.results))) if each.tests == tests else each
         for each in result.groups
     ]
     return dataclasses.replace(result, groups=groups)
@@ -83,7 +83,7 @@ def lost(result: Result) -> Example:
 
 
 def test_what_was_lost_is_what_the_records_say(result: Result) -> None:
-    records = next(each for each in result.groups if each.tests == GENDER).columns[0].cell.records
+    records = next(each for each in result.groups if each.tests == GENDER).results[0].records
     chosen = records[3]["id"]
 
     def only_there(system: str, record: Record) -> Record:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import babelscope as bs
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
 from babelscope.methods.challenge.command import paper_tables
@@ -59,7 +59,7 @@ def rows_of(result: Result, name: str, **labels: Any) -> list[Row]:
     ]
 
 
-def group_of(result: Result) -> Group:
+def group_of(result: Result) -> Comparison:
     (group,) = result.groups
     return group
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope import condition
-from babelscope.core.comparison import Column, Group, JudgedCell
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Result, Row
 from babelscope.core.system import (
     Asked,
@@ -505,10 +505,10 @@ def test_the_figure_of_the_worst_category_is_the_one_it_was_chosen_by() -> None:
     differing = 0
     for seed in range(60):
         group = random_group("condition", {"ties": "half"}, seed)
-        for column in group.columns:
-            rows = column.cell.rows
+        for column in group.results:
+            rows = column.rows
             lowest, plain = one(rows, "minimum"), one(rows, "minimum unweighted")
-            worst = [each for each in findings(alone(group, column.cell)) if "Worst" in each.claim]
+            worst = [each for each in findings(alone(group, column)) if "Worst" in each.claim]
             if not worst or lowest is None or plain is None:
                 continue
             category = str(lowest.labels["lowest"])
@@ -519,5 +519,5 @@ def test_the_figure_of_the_worst_category_is_the_one_it_was_chosen_by() -> None:
     assert differing, "no draw in which the two measures choose different categories"
 
 
-def alone(group: Group, cell: JudgedCell) -> Group:
-    return Group(group.method, group.tests, (Column("one", cell),))
+def alone(group: Comparison, cell: SystemResult) -> Comparison:
+    return Comparison(group.method, group.tests, (SystemResult("one", cell),))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from babelscope.core.comparison import Column, Group
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import Finding
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.methods.contrast.figures import (
@@ -147,8 +147,8 @@ def compared_records(records: list[Record]) -> list[Row]:
     for name in dict.fromkeys(record["system"] for record in records):
         own = [record for record in records if record["system"] == name]
         cell: Any = SimpleNamespace(records=own, roles={}, comparable=METHOD.comparable(settings))
-        columns.append(Column(name, cell))
-    group = Group("contrast", "t", tuple(columns))
+        columns.append(SystemResult(name, cell))
+    group = Comparison("contrast", "t", tuple(columns))
     return [*item_differences(group), *METHOD.across(group, settings, 0)]
 
 
@@ -332,8 +332,9 @@ def test_two_pairs_make_no_alarm() -> None:
 
 def test_items_that_were_not_answered_are_counted_where_they_are_missing() -> None:
     """Nobody knows which part an unread item is of, so rows over a part do not count it."""
-    from babelscope.methods.base import find_method
     from babelscope.methods.cells import cell_rows
+
+    from babelscope.methods.base import find_method
 
     method = find_method("contrast")
     records = [*judged(PAIRS).records, {"id": "x", "unanswered": "asleep"}]

@@ -17,7 +17,7 @@ import pytest
 
 from babelscope.annotate.answers import answer_path
 from babelscope.annotate.items import read_tasks
-from babelscope.core.comparison import Column, Group
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.system import Asked, Budget, Scored, TopK, sources_of
 from babelscope.core.tables import Table
@@ -130,10 +130,10 @@ def test_a_case_lists_the_reference_the_region_and_what_was_decoded() -> None:
 def correlations(rows: list[Row]) -> list[Row]:
     systems = dict.fromkeys(str(each.labels["system"]) for each in rows)
     columns = [
-        Column(name, SimpleNamespace(rows=[each for each in rows if each.labels["system"] == name]))
+        SystemResult(name, SimpleNamespace(rows=[each for each in rows if each.labels["system"] == name]))
         for name in systems
     ]
-    return mbr_correlations(Group("space", "t", tuple(columns)), None, 0)
+    return mbr_correlations(Comparison("space", "t", tuple(columns)), None, 0)
 
 
 def test_correlations_are_over_the_systems_that_have_both_figures() -> None:

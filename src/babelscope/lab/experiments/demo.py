@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import Line, Token, count_of, plain
 from babelscope.core.results import Estimate, Record, Result
 from babelscope.lab.experiments.truth import cases
@@ -139,8 +139,8 @@ def what_to_look_at(result: Result) -> list[Example]:
     drawn = _pairs_of(
         record["source"]
         for tests in (PAIRS, APART)
-        for column in groups[tests].columns
-        for record in column.cell.records
+        for column in groups[tests].results
+        for record in column.records
     )
     return [
         _lost(groups[GENDER]),
@@ -176,7 +176,7 @@ def _in_percent(estimate: Estimate) -> str:
     return f"{100 * estimate.value:.0f} % {ends}" if estimate.n else "–"
 
 
-def _lost(group: Group) -> Example:
+def _lost(group: Comparison) -> Example:
     """An item that the student gets wrong and the others right, by the evaluator, held against the grammar."""
     title = "What distillation lost: male or female"
     truths = _truths(group)
@@ -209,12 +209,12 @@ def _lost(group: Group) -> Example:
     return Example(title, f"{figure} {none}", more=more)
 
 
-def _agreement(group: Group, truths: Mapping[str, Mapping[str, bool]]) -> Estimate:
+def _agreement(group: Comparison, truths: Mapping[str, Mapping[str, bool]]) -> Estimate:
     """Share of translations of all systems on which the evaluator's verdict is the grammar's."""
     same = [
         (record["verdict"] == "wrong") == truths[column.name][record["id"]]
-        for column in group.columns
-        for record in column.cell.records
+        for column in group.results
+        for record in column.records
         if is_decided(record) and record["id"] in truths[column.name]
     ]
     return proportion(sum(same), len(same))
@@ -225,17 +225,17 @@ def _only_in(truths: Mapping[str, Mapping[str, bool]], one_system: str, other: s
     return sum(wrong and truths[other].get(item) is False for item, wrong in truths[one_system].items())
 
 
-def _truths(group: Group) -> dict[str, dict[str, bool]]:
+def _truths(group: Comparison) -> dict[str, dict[str, bool]]:
     """System -> item -> whether the grammar finds the other gender in the translation; unknown ones are left out."""
-    made = cases("gender-marked", len(group.columns[0].cell.records), SEED, HARD)
+    made = cases("gender-marked", len(group.results[0].records), SEED, HARD)
     known = {case.item.id: case for case in made}
     return {
         column.name: {
             record["id"]: not right
-            for record in column.cell.records
+            for record in column.records
             if (right := known[record["id"]].truth(record["translation"])) is not None
         }
-        for column in group.columns
+        for column in group.results
     }
 
 
@@ -269,12 +269,12 @@ def _mark_occupation(text: str, noun: str) -> list[Token]:
     return mark_words(text, [found.span() for found in re.finditer(r"\w+", text) if found[0] in forms])
 
 
-def _empty_mode(group: Group) -> Example:
+def _empty_mode(group: Comparison) -> Example:
     """The shortest proven mode, beside what beam search finds."""
     title = "An empty mode: the model's most probable translation of all"
-    rows = ((column.name, one(column.cell.rows, "empty_mode", view="tokens")) for column in group.columns)
+    rows = ((column.name, one(column.rows, "empty_mode", view="tokens")) for column in group.results)
     told = _figures(((name, row.estimate) for name, row in rows if row), "sentences")
-    asked = sum(len(column.cell.records) for column in group.columns)
+    asked = sum(len(column.records) for column in group.results)
     proof = f"{unproven(group)} of {asked} searches ended without a proof"
     figure = f"Most probable is no word at all: {told}; {proof}."
     found = modes_by_length(group)
@@ -302,19 +302,19 @@ def _empty_mode(group: Group) -> Example:
     return Example(title, figure, lines, look, more)
 
 
-def _false_alarm(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
+def _false_alarm(group: Comparison, pairs: Mapping[str, SentencePair]) -> Example:
     """A pair with the error preferred, though the grammar finds none of its kind in the system's own translation."""
     title = "A false alarm: an error in forced choice that free output does not make"
     controls = [
         (column.name, complement(row.estimate))
-        for column in group.columns
-        for row in by_reference(column.cell.rows, "controls")
+        for column in group.results
+        for row in by_reference(column.rows, "controls")
     ]
     told = _figures(controls, "pairs")
     figure = f"Preferred on controls, errors that no system is known to make: {told}."
     more = "babelscope contrast --system lab:hard-student --tests lab:hard-pairs"
     found = false_alarms(group, lambda record: _has_error(record, pairs[record["source"]]))
-    n = sum(len(column.cell.records) for column in group.columns)
+    n = sum(len(column.records) for column in group.results)
     if not found:
         return Example(title, f"{figure} It did not appear among {n} choices.", more=more)
     system, record = found[0]
@@ -326,7 +326,7 @@ def _false_alarm(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
         ("it writes", record["best"]["text"]),
     ]
     kind = record["phenomenon"]
-    is_control = kind in group.columns[0].cell.settings.get("controls", ())
+    is_control = kind in group.results[0].settings.get("controls", ())
     which = "a control" if is_control else "no control shows this here"
     look = (
         f"the {system} prefers the error ({error_label(kind, {})}; {which}), yet what it writes itself has none of "
@@ -347,19 +347,19 @@ def _has_error(record: Record, pair: SentencePair) -> bool | None:
     return False if verdict.exact else None
 
 
-def _broken(group: Group, pairs: Mapping[str, SentencePair]) -> Example:
+def _broken(group: Comparison, pairs: Mapping[str, SentencePair]) -> Example:
     """The dependency over most words that is broken, first where nothing else is wrong."""
     title = "A long-distance dependency that breaks"
     found: list[tuple[str, Record, Broken]] = []
     shares = []
-    for column in group.columns:
+    for column in group.results:
         own = [
             (column.name, record, each)
-            for record in column.cell.records
+            for record in column.records
             for each in broken_dependencies(pairs[record["source"]], record["translation"])
         ]
         broken = {record["id"] for _, record, _ in own}
-        shares.append((column.name, proportion(len(broken), len(column.cell.records))))
+        shares.append((column.name, proportion(len(broken), len(column.records))))
         found += own
     told = _figures(shares, "sentences")
     figure = f"Subject and verb at odds, or a particle lost, with words between, by the grammar: {told}."

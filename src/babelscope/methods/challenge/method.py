@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.core.comparison import Group
-from babelscope.core.results import Comparable, Estimate, Record, Row
+from babelscope.core.comparison import Comparison
+from babelscope.core.results import Estimate, PairedField, Record, Row
 from babelscope.core.system import Translates
 from babelscope.core.tokenizers import DEFAULT, find_tokenizer
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method
 from babelscope.methods.challenge.annotation import entries
 from babelscope.methods.challenge.sets import (
     ChallengeSettings,
@@ -22,8 +22,6 @@ from babelscope.methods.challenge.sets import (
     Partition,
     Subset,
     greatest_distances,
-    identity,
-    identity_on,
     phenomena_and_sides,
     read_instances,
 )
@@ -37,6 +35,7 @@ from babelscope.methods.measuring import (
     sources,
     translated_records,
 )
+from babelscope.methods.queue import Entry
 from babelscope.metrics.base import find_metric, is_allowed
 from babelscope.metrics.corpus import (
     FEWEST,
@@ -535,11 +534,11 @@ def summarize(records: Sequence[Record], settings: ChallengeSettings, seed: int)
     ]
 
 
-def comparable(settings: ChallengeSettings) -> list[Comparable]:
+def comparable(settings: ChallengeSettings) -> list[PairedField]:
     """The sentence score by each metric."""
     scales = {name: scale_of(name) for name in settings.metrics}
     return [
-        Comparable(
+        PairedField(
             ("scores", name),
             "points" if scale.unit == "percent" else name,
             name,
@@ -549,9 +548,9 @@ def comparable(settings: ChallengeSettings) -> list[Comparable]:
     ]
 
 
-def system_differences(group: Group, settings: ChallengeSettings, seed: int) -> list[Row]:
+def system_differences(group: Comparison, settings: ChallengeSettings, seed: int) -> list[Row]:
     """Differences of corpus scores between every two systems, over the sentences that all systems answered."""
-    by_system = {column.name: column.cell.records for column in group.columns}
+    by_system = {column.name: column.records for column in group.results}
     if len(by_system) < 2:
         return []
     common = set.intersection(*({record["item"] for record in own} for own in by_system.values()))
@@ -572,22 +571,34 @@ def check_items(items: Sequence[ParallelSentence], settings: ChallengeSettings) 
     check_source_words(items, settings.source_tokenize)
 
 
-METHOD = Method(
-    name="challenge",
-    summary="BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora",
-    kind=ParallelSentence,
-    settings=ChallengeSettings,
-    ask=ask,
-    judge=judge,
-    check_items=check_items,
-    summarize=summarize,
-    asks=frozenset({"beam"}),
-    whole_if=lambda settings: settings.target_parser is not None,
-    identity=identity,
-    identity_on=identity_on,
-    comparable=comparable,
-    across=system_differences,
-    part_labels=frozenset({"phenomenon"}),
-    view="babelscope.methods.challenge.view:VIEW",
-    queue=entries,
-)
+class Challenge(Method):
+    """BLEU, chrF and RIBES by phenomenon and distance, against the whole and length-matched corpora"""
+
+    name = "challenge"
+    items = (ParallelSentence,)
+    Settings = ChallengeSettings
+    part_labels = frozenset({"phenomenon"})
+    view = "babelscope.methods.challenge.view:VIEW"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
+        if systems is None:
+            check_items(items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        return ask(systems, items, self.settings, seed)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return summarize(records, self.settings, seed)
+
+    def paired(self) -> list[PairedField]:
+        return comparable(self.settings)
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
+        return system_differences(comparison, self.settings, seed)
+
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        return entries(records, self.settings)

@@ -13,11 +13,10 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from babelscope.core.results import Record
-from babelscope.core.settings import Settings
+from babelscope.core.settings import Languages, MethodSettings, Rerun
 from babelscope.language.align import longest_sentence
 from babelscope.language.parsers import UDPIPE_MODELS, open_parser
 from babelscope.making.challenge.reordering import UNITS
-from babelscope.methods.base import Languages
 from babelscope.methods.measuring import (
     given_once,
     known_metrics,
@@ -194,7 +193,7 @@ def _distances(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side)
 ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 
-class ChallengeSettings(Settings):
+class ChallengeSettings(MethodSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {
             "paper": {
@@ -229,7 +228,7 @@ class ChallengeSettings(Settings):
     """Sentences that a set needs for a verdict; figures of smaller ones are shown without."""
     controls: Literal["others", "all"] = "others"
     """What length-matched corpora are drawn from: sentences outside of the set, or all of them, as in the paper."""
-    beam: int = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     matched_corpora: int = Field(default=100, ge=2, le=1_000_000)
     """Random corpora of equally long sentences that each set is compared with."""
@@ -263,14 +262,28 @@ class ChallengeSettings(Settings):
             self.distances, self.order_distances, exact=self.exact, cap=self.max_sentences, seed=seed
         )
 
+    @property
+    def is_whole(self) -> bool:
+        """Translations are aligned where each dependency is judged."""
+        return self.target_parser is not None
 
-def identity(settings: ChallengeSettings) -> Mapping[str, Any]:
-    """What metrics, the parser and tokenizers are."""
-    named = metric_identity("metrics", settings.metrics)
-    if settings.target_parser is not None:
-        named["target_parser"] = parser_identity(settings.target_parser)
-    splits = named_identity(tokenize=settings.tokenize, source_tokenize=settings.source_tokenize)
-    return {**named, **splits}
+    def identity(self) -> Mapping[str, Any]:
+        """What metrics, the parser and tokenizers are."""
+        named = metric_identity("metrics", self.metrics)
+        if self.target_parser is not None:
+            named["target_parser"] = parser_identity(self.target_parser)
+        splits = named_identity(tokenize=self.tokenize, source_tokenize=self.source_tokenize)
+        return {**named, **splits}
+
+    def identity_on(self, languages: Languages) -> Mapping[str, Any]:
+        """The tokenizers that languages choose; lengths are in words, whatever the metric."""
+        chosen = {
+            "tokenize": language_identity(self.tokenize, ["bleu"], [target for _, target in languages]),
+            "source_tokenize": language_identity(
+                self.source_tokenize, ["bleu"], [source for source, _ in languages]
+            ),
+        }
+        return {name: value for name, value in chosen.items() if value}
 
 
 def parser_identity(spec: str) -> str:
@@ -279,14 +292,3 @@ def parser_identity(spec: str) -> str:
     path = UDPIPE_MODELS.find(name) if name in UDPIPE_MODELS.names() else Path(name)
     told = f"{kind}:sha256:{digest_file(path)}" if kind == "udpipe" and path.is_file() else spec
     return f"{told} sil-thot:{version('sil-thot')}"
-
-
-def identity_on(settings: ChallengeSettings, languages: Languages) -> Mapping[str, Any]:
-    """The tokenizers that languages choose; lengths are in words, whatever the metric."""
-    chosen = {
-        "tokenize": language_identity(settings.tokenize, ["bleu"], [target for _, target in languages]),
-        "source_tokenize": language_identity(
-            settings.source_tokenize, ["bleu"], [source for source, _ in languages]
-        ),
-    }
-    return {name: value for name, value in chosen.items() if value}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.comparison import Column, Group
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import (
     FEWEST,
     About,
@@ -62,10 +62,10 @@ def _shown(rows: Sequence[Row]) -> list[tuple[str, str, Row]]:
     return [(name, f"worst of {len(parts)} phenomena, {plain_words(name)}, ", worst), *found]
 
 
-def verdict_findings(group: Group) -> Iterator[Finding]:
+def verdict_findings(group: Comparison) -> Iterator[Finding]:
     """For each system, the share of dependencies that were lost, in the worst phenomenon where there are several."""
-    for column in group.columns:
-        for name, which, row in _shown(column.cell.rows)[:1]:
+    for column in group.results:
+        for name, which, row in _shown(column.rows)[:1]:
             if row.estimate.n:
                 query = {"system": column.name, "tests": group.tests, "verdict": "lost"}
                 yield error_finding(
@@ -137,22 +137,22 @@ Kind = tuple[str, str]
 """A phenomenon, and the side it is on."""
 
 
-def _metrics(group: Group) -> dict[str, str]:
+def _metrics(group: Comparison) -> dict[str, str]:
     """The metrics that sentences were scored by, the best known first, with what they are called."""
-    known = [each.measure for each in group.columns[0].cell.comparable]
+    known = [each.measure for each in group.results[0].paired]
     return {name: _NAMES.get(name, name) for name in (*_NAMES, *known) if name in known}
 
 
-def _metric(group: Group) -> str:
+def _metric(group: Comparison) -> str:
     return next(iter(_metrics(group)))
 
 
-def _kinds(group: Group) -> list[Kind]:
+def _kinds(group: Comparison) -> list[Kind]:
     return list(
         dict.fromkeys(
             (str(row.labels["phenomenon"]), str(row.labels["side"]))
-            for column in group.columns
-            for row in column.cell.rows
+            for column in group.results
+            for row in column.rows
             if "side" in row.labels
         )
     )
@@ -173,14 +173,14 @@ def _labels(kind: Kind, distance: int) -> Labels:
     return {"phenomenon": kind[0], "side": kind[1], "min_distance": distance}
 
 
-def findings(group: Group) -> Iterator[Finding]:
+def findings(group: Comparison) -> Iterator[Finding]:
     metric = _metric(group)
-    known = group.columns[0].cell.comparable
+    known = group.results[0].paired
     lower = any(each.measure == metric and not each.higher_is_better for each in known)
     than = "better or worse than" if lower else "above or below"
     needed = _verdict_from(group)
-    for column in group.columns:
-        rows = column.cell.rows
+    for column in group.results:
+        rows = column.rows
         parts = [
             (kind, distance, row.estimate)
             for kind in _kinds(group)
@@ -217,10 +217,10 @@ def _distinct_distances(parts: Mapping[int, Row]) -> list[int]:
     return list(seen.values())
 
 
-def _verdict_from(group: Group) -> int:
+def _verdict_from(group: Comparison) -> int:
     """How many sentences a set needs for a verdict."""
     default = ChallengeSettings.model_fields["verdict_from"].default
-    return int(group.columns[0].cell.settings.get("verdict_from", default))
+    return int(group.results[0].settings.get("verdict_from", default))
 
 
 def _part_name(kind: Kind, distance: int) -> str:
@@ -250,14 +250,14 @@ def headline(rows: Sequence[Row]) -> list[Headline]:
     return [*scores, *kept]
 
 
-def caveats(group: Group) -> Iterator[Caveat]:
+def caveats(group: Comparison) -> Iterator[Caveat]:
     yield from mismatch_caveats(group, lambda record: record.get("translation"))
     metric = _metric(group)
-    for column in group.columns:
+    for column in group.results:
         yield from _too_small(group, column, metric)
         alone = {
             (str(row.labels["phenomenon"]), str(row.labels["side"]))
-            for row in column.cell.rows
+            for row in column.rows
             if row.name == "control_mean" and not row.estimate.n
         }
         if alone:
@@ -268,18 +268,18 @@ def caveats(group: Group) -> Iterator[Caveat]:
             )
         yield from noted_of(
             column.name,
-            column.cell.rows,
+            column.rows,
             {"empty": "have an empty translation", "unfinished": "have a translation that was not finished"},
         )
 
 
-def _too_small(group: Group, column: Column, metric: str) -> Iterator[Caveat]:
+def _too_small(group: Comparison, column: SystemResult, metric: str) -> Iterator[Caveat]:
     """How many sets are below the size that a verdict needs."""
     needed = _verdict_from(group)
     sizes = {
         _part_name(kind, distance): scores[distance].estimate.n
         for kind in _kinds(group)
-        if (scores := _scores_by_distance(column.cell.rows, metric, kind))
+        if (scores := _scores_by_distance(column.rows, metric, kind))
         for distance in _distinct_distances(scores)
     }
     small = {name: n for name, n in sizes.items() if n < needed}
@@ -294,11 +294,11 @@ def _too_small(group: Group, column: Column, metric: str) -> Iterator[Caveat]:
     )
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Comparison) -> list[Picture]:
     metric = _metric(group)
     bars = []
-    for column in group.columns:
-        rows = column.cell.rows
+    for column in group.results:
+        rows = column.rows
         if whole := one(rows, metric, phenomenon="all"):
             bars.append(("all sentences", bar(column.name, "all", whole.estimate, "plain")))
         for kind in _kinds(group):
@@ -318,26 +318,26 @@ def pictures(group: Group) -> list[Picture]:
         kind
         for kind in _kinds(group)
         if any(
-            len(_distinct_distances(_scores_by_distance(column.cell.rows, metric, kind))) > 1
-            for column in group.columns
+            len(_distinct_distances(_scores_by_distance(column.rows, metric, kind))) > 1
+            for column in group.results
         )
     ]
     return [by_phenomenon, *(_by_distance(group, kind) for kind in curved[:_MOST_CURVES])]
 
 
-def _by_distance(group: Group, kind: Kind) -> Picture:
+def _by_distance(group: Comparison, kind: Kind) -> Picture:
     """Curves, each with the band of its own controls."""
     metric = _metric(group)
     curves, bands, sizes = [], [], ""
-    for column in group.columns:
-        parts = _scores_by_distance(column.cell.rows, metric, kind)
+    for column in group.results:
+        parts = _scores_by_distance(column.rows, metric, kind)
         points = [(float(distance), point(parts[distance].estimate)) for distance in sorted(parts)]
         curves.append(Curve(column.name, column.name, points))
         sizes = ", ".join(f"{d}: {parts[d].estimate.n}" for d in sorted(parts))
         band = []
         for distance in sorted(parts):
             labels: Labels = {**_labels(kind, distance), "metric": metric}
-            mean, sd = (one(column.cell.rows, f"control_{name}", **labels) for name in ("mean", "sd"))
+            mean, sd = (one(column.rows, f"control_{name}", **labels) for name in ("mean", "sd"))
             if mean and sd and mean.estimate.n:
                 spread = 1.96 * sd.estimate.value
                 band.append((float(distance), mean.estimate.value - spread, mean.estimate.value + spread))
@@ -351,7 +351,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
     )
 
 
-def tables(group: Group) -> list[Table]:
+def tables(group: Comparison) -> list[Table]:
     scores = tuple(
         Figures(heading, lambda row, name=name: row.name == name and "distance" not in row.labels)  # type: ignore[misc]
         for name, heading in _metrics(group).items()
@@ -377,7 +377,7 @@ def label(phenomenon: str) -> str:
     return known.get(phenomenon) or plain_words(phenomenon)
 
 
-def names(group: Group) -> dict[str, str]:
+def names(group: Comparison) -> dict[str, str]:
     return {kind: label(kind) for kind, _ in _kinds(group)}
 
 
@@ -424,7 +424,7 @@ _READING = (
 )
 
 
-def section(group: Group) -> Section:
+def section(group: Comparison) -> Section:
     """The report section of one test set."""
     return Section(
         title="Challenge sets: phenomena and distance",
@@ -438,9 +438,7 @@ def section(group: Group) -> Section:
         pictures=pictures(group),
         tables=tables(group),
         names=names(group),
-        measures={
-            each.measure: Measure(each.measure, each.unit) for each in group.columns[0].cell.comparable
-        },
+        measures={each.measure: Measure(each.measure, each.unit) for each in group.results[0].paired},
     )
 
 

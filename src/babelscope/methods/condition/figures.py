@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 from scipy.special import expit
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
-from babelscope.core.settings import Settings
+from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import Scoring
 from babelscope.methods.measuring import grouped, sources
 from babelscope.stats.intervals import clustered_proportion, odds
@@ -27,14 +27,14 @@ TiedWeights = Literal["shared", "order"]
 Protocol = Literal["checked", "strict", "paper", "released"]
 
 
-class Conditioned(Settings):
+class Conditioned(MethodSettings):
     """Whose translations are judged, and how the evaluator is tested."""
 
-    translations: Literal["given", "system"] = "given"
+    translations: Rerun[Literal["given", "system"]] = "given"
     """Judge the translation an item has, asking the system where it has none; or always ask the system."""
-    beam: int = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the system (section 4.2)."""
-    preflight: int = Field(default=100, ge=0)
+    preflight: Rerun[int] = Field(default=100, ge=0)
     """Test the evaluator on at most so many items before its verdicts are believed: on their references, and on
     translations of their sources with a cue. 0: no test, and `passed` is unknown."""
 
@@ -332,7 +332,7 @@ def _confusion(known: Sequence[tuple[Record, str]], labels: Mapping[str, str]) -
             yield Row("translated as", share, told, {"count": int(sum(held))})
 
 
-def lost_in(group: Group, system: str, kept_by: Iterable[str]) -> list[Mapping[str, Record]]:
+def lost_in(group: Comparison, system: str, kept_by: Iterable[str]) -> list[Mapping[str, Record]]:
     """Records (system -> record) of items that `system` has wrong and all of `kept_by` right, the clearest first.
 
     The clearest is the one with the largest gap between the margin of the lost translation and the smallest margin of
@@ -353,16 +353,16 @@ def lost_in(group: Group, system: str, kept_by: Iterable[str]) -> list[Mapping[s
     return sorted(found, key=gap, reverse=True)
 
 
-def decided_by_all(group: Group, systems: Iterable[str]) -> int:
+def decided_by_all(group: Comparison, systems: Iterable[str]) -> int:
     """How many items have a verdict on each of these systems."""
     return len(_by_item(group, list(systems)))
 
 
-def _by_item(group: Group, systems: list[str]) -> list[Mapping[str, Record]]:
+def _by_item(group: Comparison, systems: list[str]) -> list[Mapping[str, Record]]:
     """The records of items that are decided for all of these systems."""
     known = {
-        column.name: {record["id"]: record for record in column.cell.records if is_decided(record)}
-        for column in group.columns
+        column.name: {record["id"]: record for record in column.records if is_decided(record)}
+        for column in group.results
         if column.name in systems
     }
     shared = [item for item in known[systems[0]] if all(item in known[name] for name in systems)]

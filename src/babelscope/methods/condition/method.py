@@ -6,12 +6,12 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from babelscope.core.options import Option, reads
 from babelscope.core.results import (
-    Comparable,
     Estimate,
+    PairedField,
     Record,
     Row,
     credit,
@@ -19,7 +19,7 @@ from babelscope.core.results import (
     minus_inf_if_none,
 )
 from babelscope.core.system import told_counts
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.condition.ask import FEW, ask, ask_known, check_system, sample
 from babelscope.methods.condition.figures import (
@@ -186,11 +186,11 @@ def summarize(records: Sequence[Record], settings: ConditionSettings, _seed: int
     ]
 
 
-def comparable(settings: ConditionSettings) -> list[Comparable]:
+def comparable(settings: ConditionSettings) -> list[PairedField]:
     """Weighted accuracy of the worst category; unweighted accuracy, over all and by category."""
     worth = dict(credit(settings.ties))
     return [
-        Comparable(
+        PairedField(
             "verdict",
             of="minimum",
             worth=worth,
@@ -198,8 +198,8 @@ def comparable(settings: ConditionSettings) -> list[Comparable]:
             weight="weight",
             unranked=(NO_CATEGORY,),
         ),
-        Comparable("verdict", of="all", worth=worth),
-        Comparable("verdict", of="{category} unweighted", by=("category",), worth=worth),
+        PairedField("verdict", of="all", worth=worth),
+        PairedField("verdict", of="{category} unweighted", by=("category",), worth=worth),
     ]
 
 
@@ -253,28 +253,50 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_text, value))
 
 
-METHOD = Method(
-    name="condition",
-    summary="accuracy of disambiguation, judged by an evaluator under sources with cues",
-    kind=AmbiguousSource,
-    settings=ConditionSettings,
-    ask=ask,
-    judge=judge,
-    summarize=summarize,
-    sample=sample,
-    ask_more=ask_known,
-    asks=frozenset({"translations", "beam", "preflight"}),
-    needs={"system": ("translate",), "evaluator": ("score",)},
-    instead={"score": "item_scores"},
-    otherwise={"reply": "it can be asked in words: --by-answer, in a study the method condition_answers"},
-    comparable=comparable,
-    complete=complete,
-    part_labels=frozenset({"category"}),
-    check_system=check_system,
-    measure_of=lambda row: "accuracy" if row.name == "all" else "",
-    view="babelscope.methods.condition.view:VIEW",
-    queue=queue,
-)
+class Condition(Method):
+    """accuracy of disambiguation, judged by an evaluator under sources with cues"""
+
+    name = "condition"
+    items = (AmbiguousSource,)
+    requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("score",)}
+    Settings = ConditionSettings
+    part_labels = frozenset({"category"})
+    view = "babelscope.methods.condition.view:VIEW"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        if systems is not None:
+            advice = "it can be asked in words: --by-answer, in a study the method condition_answers"
+            require_roles(self, systems, instead={"score": "item_scores"}, otherwise={"reply": advice})
+            check_system(systems["system"], items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        records = ask(systems, items, self.settings, seed)
+        sampled = sample(items.whole, self.settings, seed)
+        return add_to_sampled(
+            records,
+            items,
+            sampled,
+            lambda some: ask_known(systems, items.whole, some, self.settings, seed),
+        )
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge(records, self.settings)
+
+    def complete(self, records: Sequence[Record]) -> list[Record]:
+        return complete(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return summarize(records, self.settings, seed)
+
+    def paired(self) -> list[PairedField]:
+        return comparable(self.settings)
+
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        return queue(records, self.settings)
+
+    @staticmethod
+    def measure_of(row: Row) -> str:
+        return "accuracy" if row.name == "all" else ""
 
 
 # --- `babelscope condition`: which sense translations have ---------------------------------------------------------

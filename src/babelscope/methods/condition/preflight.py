@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from babelscope.core.comparison import Column
+from babelscope.core.comparison import SystemResult
 from babelscope.core.page import Caveat
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.methods.condition.ask import FEW, Makers, counted_known, find_makers, is_independent
@@ -357,12 +357,12 @@ def passed_of(rows: Sequence[Row]) -> str:
     return next((str(row.labels["passed"]) for row in rows if row.name == "preflight"), "unknown")
 
 
-def evaluator_caveats(column: Column, reasons: Sequence[str]) -> list[Caveat]:
+def evaluator_caveats(column: SystemResult, reasons: Sequence[str]) -> list[Caveat]:
     """Why there is no finding, or why it is to be taken with care, where the evaluator has not passed its test."""
     told = "no finding, the evaluator failed: "
-    if passed_of(column.cell.rows) != "no":
+    if passed_of(column.rows) != "no":
         told = "it is not known if the evaluator can judge: "
-        if not can_be_shown(column.cell.rows):
+        if not can_be_shown(column.rows):
             told = f"no finding, {told}"
     return [Caveat(column.name, f"{told}{why}.") for why in reasons]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.comparison import Column, Group
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import (
     NOT_RIGHT,
     About,
@@ -60,10 +60,10 @@ def _categories(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if "category" in row.labels and row.labels.get("weighting") == "category"]
 
 
-def findings(group: Group) -> Iterator[Finding]:
+def findings(group: Comparison) -> Iterator[Finding]:
     """The errors of each system whose evaluator may judge; where it is untested, that is said."""
-    for column in group.columns:
-        rows = column.cell.rows
+    for column in group.results:
+        rows = column.rows
         if not can_be_shown(rows):
             continue
         untested = "" if passed_of(rows) == "yes" else "it is not known if the evaluator can judge this"
@@ -125,13 +125,13 @@ def over(rows: Sequence[Row]) -> list[Headline]:
     return headline(rows, categories=False)
 
 
-def _about_the_evaluator(column: Column) -> Iterator[Caveat]:
+def _about_the_evaluator(column: SystemResult) -> Iterator[Caveat]:
     """Why there is no finding, or why it is to be taken with care."""
-    rows = column.cell.rows
+    rows = column.rows
     if passed_of(rows) != "yes":
-        settings = restore_settings(find_method("condition"), column.cell.settings)
+        settings = restore_settings(find_method("condition"), column.settings)
         assert isinstance(settings, ConditionSettings)
-        yield from evaluator_caveats(column, preflight_of(column.cell.records, settings).reasons)
+        yield from evaluator_caveats(column, preflight_of(column.records, settings).reasons)
     test = one(rows, "preflight")
     unchecked = test.counts.get("unchecked", 0) if test else 0
     if test and unchecked and unchecked > test.counts["known_wrong"] / 2:
@@ -152,11 +152,11 @@ def _about_the_evaluator(column: Column) -> Iterator[Caveat]:
         yield Caveat(column.name, f"{told}.")
 
 
-def caveats(group: Group) -> Iterator[Caveat]:
-    for column in group.columns:
-        name, rows = column.name, column.cell.rows
+def caveats(group: Comparison) -> Iterator[Caveat]:
+    for column in group.results:
+        name, rows = column.name, column.rows
         yield from _about_the_evaluator(column)
-        if column.cell.roles.get("evaluator") == column.cell.fingerprint:
+        if column.roles.get("evaluator") == column.fingerprint:
             yield Caveat(
                 name,
                 "it is its own evaluator: what it misunderstands, it may misjudge in the same way.",
@@ -187,11 +187,11 @@ def caveats(group: Group) -> Iterator[Caveat]:
         )
 
 
-def pictures(group: Group) -> Iterator[Picture]:
+def pictures(group: Comparison) -> Iterator[Picture]:
     bars = by_name(
         (str(row.labels["category"]), bar(column.name, str(row.labels["category"]), row.estimate))
-        for column in group.columns
-        for row in _categories(column.cell.rows)
+        for column in group.results
+        for row in _categories(column.rows)
     )
     if bars:
         yield Picture(
@@ -200,8 +200,8 @@ def pictures(group: Group) -> Iterator[Picture]:
             "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
             "verdicts counting most. Lines are 95 % intervals.",
         )
-    for column in group.columns:
-        rows = [row for row in column.cell.rows if row.name == "confidence"]
+    for column in group.results:
+        rows = [row for row in column.rows if row.name == "confidence"]
         bins = [(str(row.labels["bin"]), row.counts["items"], row.counts["correct"]) for row in rows]
         neither = [row.counts.get("ties", 0) + row.counts.get("undecided", 0) for row in rows]
         if bins:
@@ -213,7 +213,7 @@ def pictures(group: Group) -> Iterator[Picture]:
             )
 
 
-def tables(group: Group) -> list[Table]:
+def tables(group: Comparison) -> list[Table]:
     figures = (
         Figures("weighted accuracy", lambda row: _is_accuracy(row, "category"), "percent"),
         Figures("unweighted accuracy", lambda row: _is_accuracy(row, "none"), "percent"),
@@ -300,7 +300,7 @@ _MEASURE = (
 )
 
 
-def section(group: Group) -> Section:
+def section(group: Comparison) -> Section:
     """The report section of one test set."""
     return Section(
         title="Disambiguation: the meaning that was meant",

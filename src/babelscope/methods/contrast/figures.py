@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import CERTAIN, FEWEST, Caveat
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, finite_or_none
 from babelscope.core.system import told_counts
@@ -141,13 +141,13 @@ OWN = "†"
 _HEADINGS = ("n", "forced %", "own output %", "excess %")
 
 
-def overview(group: Group, *, lead: bool = True) -> Table:
+def overview(group: Comparison, *, lead: bool = True) -> Table:
     """One line per error type: forced choice, own translations, excess errors, and how to read them together."""
-    several = len(group.columns) > 1
+    several = len(group.results) > 1
     found = [
         (column.name, each)
-        for column in group.columns
-        for types in [figures_by_type(column.cell.rows)]
+        for column in group.results
+        for types in [figures_by_type(column.rows)]
         for each in (leading(types) if lead else types)
     ]
     # Over all systems, so that where a summary has no room for all lines the worst are kept.

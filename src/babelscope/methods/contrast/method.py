@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, ClassVar
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import Caveat
-from babelscope.core.results import Comparable, Record, Row, Ties, credit, finite_or_none, minus_inf_if_none
+from babelscope.core.results import PairedField, Record, Row, Ties, credit, finite_or_none, minus_inf_if_none
 from babelscope.core.system import (
+    Capability,
     ItemScores,
     Question,
     Scored,
@@ -23,7 +24,7 @@ from babelscope.core.system import (
 )
 from babelscope.language.registry import analysis_version
 from babelscope.making.machine_tests import rows_of_making
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
 from babelscope.methods.contrast.figures import (
     Scores,
     figures,
@@ -32,7 +33,7 @@ from babelscope.methods.contrast.figures import (
     tie_credits,
     verdict,
 )
-from babelscope.methods.contrast.settings import ContrastSettings, identity
+from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.figures import generated_error_rows
 from babelscope.methods.errors.method import detect_in_pairs
 from babelscope.methods.measuring import by_phenomenon, grouped, pair_texts, sources
@@ -429,14 +430,14 @@ def output_error_rows(records: Sequence[Record], *, ties: Ties, controls: Sequen
         yield from [Row("forced_errors", forced, labels), row]
 
 
-def reference_differences(group: Group, settings: Any, _seed: int) -> list[Row]:
+def reference_differences(group: Comparison, settings: Any, _seed: int) -> list[Row]:
     """`machine_minus_human` of each system and phenomenon: accuracy on machine minus human references.
 
     Of sources with both kinds of references; each source counts once.
     """
     tests: list[Tested] = []
-    for column in group.columns:
-        groups = by_phenomenon(column.cell.records)
+    for column in group.results:
+        groups = by_phenomenon(column.records)
         for phenomenon in dict.fromkeys(name for name, _ in groups):
             human, machine = (
                 _mean_credit_by_source(groups.get((phenomenon, kind), []), settings.ties)
@@ -467,10 +468,10 @@ def summarize(records: Sequence[Record], settings: ContrastSettings, _seed: int)
     ]
 
 
-def comparable(settings: ContrastSettings) -> list[Comparable]:
+def comparable(settings: ContrastSettings) -> list[PairedField]:
     """Accuracy, by phenomenon and kind of reference."""
     return [
-        Comparable(
+        PairedField(
             "verdict",
             of="{phenomenon}",
             by=("phenomenon", "reference"),
@@ -506,27 +507,46 @@ def _can_be_asked(source: str, texts: Sequence[str]) -> bool:
     return distinct and all(text.strip() for text in (source, *texts))
 
 
-METHOD = Method(
-    name="contrast",
-    summary="forced choice between correct and contrastive translations, and how far they are from the 1-best",
-    kind=MinimalPair,
-    settings=ContrastSettings,
-    ask=ask,
-    judge=judge,
-    summarize=summarize,
-    sample=sample,
-    ask_more=ask_spread,
-    asks=frozenset({"beam", "spread", "without_variants"}),
-    check_system=check_system,
-    needs={"system": ("score",)},
-    instead={"score": "item_scores", "translate": "item_scores"},
-    otherwise={"reply": "it can be asked in words: --by-answer, in a study the method contrast_answers"},
-    identity=identity,
-    comparable=comparable,
-    across=reference_differences,
-    part_labels=frozenset({"phenomenon", "reference", "origin", "word"}),
-    measure_of=measure_of,
-    cautions={"discrepancy": CAUTION},
-    view="babelscope.methods.contrast.view:VIEW",
-    queue=queue,
-)
+class Contrast(Method):
+    """forced choice between correct and contrastive translations, and how far they are from the 1-best"""
+
+    name = "contrast"
+    items = (MinimalPair,)
+    requires: ClassVar[Needs] = {"system": ("score",)}
+    Settings = ContrastSettings
+    part_labels = frozenset({"phenomenon", "reference", "origin", "word"})
+    cautions: ClassVar[Mapping[str, str]] = {"discrepancy": CAUTION}
+    measure_of = staticmethod(measure_of)
+    view = "babelscope.methods.contrast.view:VIEW"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        if systems is not None:
+            instead: Mapping[Capability, Capability] = {"score": "item_scores", "translate": "item_scores"}
+            advice = "it can be asked in words: --by-answer, in a study the method contrast_answers"
+            require_roles(self, systems, instead=instead, otherwise={"reply": advice})
+            check_system(systems["system"], items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        records = ask(systems, items, self.settings, seed)
+        sampled = sample(items.whole, self.settings, seed)
+        return add_to_sampled(
+            records,
+            items,
+            sampled,
+            lambda some: ask_spread(systems, items.whole, some, self.settings, seed),
+        )
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return summarize(records, self.settings, seed)
+
+    def paired(self) -> list[PairedField]:
+        return comparable(self.settings)
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
+        return reference_differences(comparison, self.settings, seed)
+
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        return queue(records, self.settings)

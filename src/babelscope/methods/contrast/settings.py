@@ -8,14 +8,14 @@ from typing import Any, Literal
 from pydantic import Field, field_validator
 
 from babelscope.core.results import Ties
-from babelscope.core.settings import Settings
+from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import (
     Scoring,
 )
 from babelscope.language.registry import analysis_version, controls, missing_analysis_error
 
 
-class ContrastSettings(Settings):
+class ContrastSettings(MethodSettings):
     """How pairs are scored, and what is looked for beside."""
 
     score: Scoring = "mean"
@@ -26,9 +26,9 @@ class ContrastSettings(Settings):
     discrepancy: Literal["auto", "paper", "clipped", "none"] = "auto"
     """Section 3.2, or the released code's variant, which takes an item's at 0 where it is below.
     `auto`: as in the paper if the system can translate, else none."""
-    beam: int = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """The beam of the 1-best translation (section 3.4)."""
-    spread: int = Field(default=50, ge=0)
+    spread: Rerun[int] = Field(default=50, ge=0)
     """Sources whose second-best translation and one sample are asked for, to see how far the system's own
     alternatives are from its 1-best; of servers, none are. 0: none."""
     detect_in_output: Literal["auto", "yes", "no"] = "auto"
@@ -36,7 +36,7 @@ class ContrastSettings(Settings):
     `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
     controls: tuple[str, ...] = Field(default_factory=controls)
     """The implausible phenomena (section 3): the implausible error types, unless others are named."""
-    without_variants: Literal["skip", "correct"] = "skip"
+    without_variants: Rerun[Literal["skip", "correct"]] = "skip"
     """Items without any contrastive variant, of which MuCoW's releases have some: leave them out, or count them as
     correct, as MuCoW's published script does."""
 
@@ -52,8 +52,7 @@ class ContrastSettings(Settings):
         """Whether the system must be able to translate."""
         return self.detect_in_output == "yes" or self.discrepancy in ("paper", "clipped")
 
-
-def identity(settings: ContrastSettings) -> Mapping[str, Any]:
-    """What the detectors say depends on the analysis, so its version is part of the signature."""
-    analysis = analysis_version() if settings.detect_in_output != "no" else ""
-    return {"detect_in_output": f"{settings.detect_in_output}, {analysis}"} if analysis else {}
+    def identity(self) -> Mapping[str, Any]:
+        """What the detectors say depends on the analysis, so its version is part of the signature."""
+        analysis = analysis_version() if self.detect_in_output != "no" else ""
+        return {"detect_in_output": f"{self.detect_in_output}, {analysis}"} if analysis else {}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import (
     CONTROLS,
     NOT_RIGHT,
@@ -69,10 +69,10 @@ _TAGS = {
 """Tags of error types that are not shown to be real."""
 
 
-def findings(group: Group, labels: Mapping[str, str]) -> Iterator[Finding]:
+def findings(group: Comparison, labels: Mapping[str, str]) -> Iterator[Finding]:
     """Each error type that is preferred, machine references before human ones; then the alarms on controls."""
-    for column in group.columns:
-        rows, settings = column.cell.rows, column.cell.settings
+    for column in group.results:
+        rows, settings = column.rows, column.settings
         query = {"system": column.name, "tests": group.tests}
         for each in leading(figures_by_type(rows)):
             if not each.is_control:
@@ -158,30 +158,28 @@ def _name(row: Row, *, kinds: bool) -> str:
     return str(row.labels["phenomenon"]) + (f", {row.labels['reference']}" if kinds else "")
 
 
-def reference_kinds(group: Group) -> list[str]:
+def reference_kinds(group: Comparison) -> list[str]:
     """The kinds of references that occur, such as human and machine."""
     return list(
         dict.fromkeys(
-            str(row.labels["reference"])
-            for column in group.columns
-            for row in accuracy_rows(column.cell.rows)
+            str(row.labels["reference"]) for column in group.results for row in accuracy_rows(column.rows)
         )
     )
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Comparison) -> list[Picture]:
     return [*_accuracy(group), *_against_discrepancy(group), *_forced_and_free(group)]
 
 
-def _accuracy(group: Group) -> list[Picture]:
+def _accuracy(group: Comparison) -> list[Picture]:
     several = len(reference_kinds(group)) > 1
     bars = by_name(
         (
             _name(row, kinds=several),
             bar(column.name, f"{row.name}, {row.labels['reference']} reference", row.estimate),
         )
-        for column in group.columns
-        for row in accuracy_rows(column.cell.rows)
+        for column in group.results
+        for row in accuracy_rows(column.rows)
     )
     if not bars:
         return []
@@ -194,14 +192,14 @@ def _accuracy(group: Group) -> list[Picture]:
     ]
 
 
-def _against_discrepancy(group: Group) -> list[Picture]:
+def _against_discrepancy(group: Comparison) -> list[Picture]:
     kinds = reference_kinds(group)
-    dots = [dot for column in group.columns for dot in _dots(column.name, column.cell.rows, kinds)]
+    dots = [dot for column in group.results for dot in _dots(column.name, column.rows, kinds)]
     if not dots:
         return []
     legend = [
         Key(f"{column.name}, {kind}", column.name, shape=number)
-        for column in group.columns
+        for column in group.results
         for number, kind in enumerate(kinds)
     ]
     return [
@@ -237,13 +235,13 @@ def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
     ]
 
 
-def _forced_and_free(group: Group) -> list[Picture]:
+def _forced_and_free(group: Comparison) -> list[Picture]:
     several = len(reference_kinds(group)) > 1
     sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
     bars = by_name(
         (_name(row, kinds=several), bar(column.name, what, row.estimate, hollow=hollow))
-        for column in group.columns
-        for row in column.cell.rows
+        for column in group.results
+        for row in column.rows
         if row.name in sides and row.estimate.n
         for what, hollow in [sides[row.name]]
     )
@@ -251,7 +249,7 @@ def _forced_and_free(group: Group) -> list[Picture]:
         return []
     legend = [
         Key(f"{column.name}, {what}", column.name, hollow=hollow)
-        for column in group.columns
+        for column in group.results
         for what, hollow in sides.values()
     ]
     return [
@@ -275,12 +273,12 @@ _SHARED_TOKENS_SHOWN = 5
 """Tokens of a long shared prefix that are shown before the first that differs."""
 
 
-def caveats(group: Group) -> Iterator[Caveat]:
+def caveats(group: Comparison) -> Iterator[Caveat]:
     labels = names(group)
-    for column in group.columns:
-        name, rows = column.name, column.cell.rows
-        if alike := sum(_reads_alike(record) for record in column.cell.records):
-            pairs = count_of(len(column.cell.records), "pairs")
+    for column in group.results:
+        name, rows = column.name, column.rows
+        if alike := sum(_reads_alike(record) for record in column.records):
+            pairs = count_of(len(column.records), "pairs")
             said = "a right and a wrong translation are the same tokens to it: these ties tell nothing."
             yield Caveat(name, f"in {alike} of {pairs} {said}")
         yield from provenance_caveats(name, rows)
@@ -302,7 +300,7 @@ def caveats(group: Group) -> Iterator[Caveat]:
                 "infinite": "have a text that the system holds to be impossible",
             },
         )
-    if len(group.columns) > 1 and any(row.name == "discrepancy" for row in group.columns[0].cell.rows):
+    if len(group.results) > 1 and any(row.name == "discrepancy" for row in group.results[0].rows):
         yield Caveat("discrepancy", f"{CAUTION}.")
 
 
@@ -334,7 +332,7 @@ def over(rows: Sequence[Row]) -> list[Headline]:
     return sorted(headline(rows), key=lambda each: each.name)
 
 
-def tables(group: Group) -> list[Table]:
+def tables(group: Comparison) -> list[Table]:
     figures = (
         Figures("accuracy", lambda row: row.name == row.labels.get("phenomenon"), "percent"),
         Figures("discrepancy", lambda row: row.name == "discrepancy" and "phenomenon" in row.labels),
@@ -350,18 +348,18 @@ def tables(group: Group) -> list[Table]:
     ]
 
 
-def names(group: Group) -> dict[str, str]:
+def names(group: Comparison) -> dict[str, str]:
     """The labels of all error types of a group."""
-    rows = [row for column in group.columns for row in column.cell.rows if "phenomenon" in row.labels]
+    rows = [row for column in group.results for row in column.rows if "phenomenon" in row.labels]
     types = dict.fromkeys(str(row.labels["phenomenon"]) for row in rows)
     stored = _stored_names(group)
     return {name: error_label(name, stored) for name in types}
 
 
-def _stored_names(group: Group) -> dict[str, str]:
+def _stored_names(group: Comparison) -> dict[str, str]:
     """The names that the group's runs have stored: they may be of plug-ins that are not installed here."""
     found: dict[str, str] = {}
-    for cell in (column.cell for column in group.columns):
+    for cell in group.results:
         for each in cell.run.sections:
             section = each.get("section") if each.get("method") == cell.method else None
             own = section.get("names") if isinstance(section, Mapping) else None
@@ -458,7 +456,7 @@ _MEASURE = (
 )
 
 
-def section(group: Group) -> Section:
+def section(group: Comparison) -> Section:
     """The report section of one test set."""
     return Section(
         title="Minimal pairs: forced to choose",
@@ -483,7 +481,7 @@ def detected_in_output(record: Record) -> bool | None:
 
 
 def false_alarms(
-    group: Group, has_error: Callable[[Record], bool | None] = detected_in_output
+    group: Comparison, has_error: Callable[[Record], bool | None] = detected_in_output
 ) -> list[tuple[str, Record]]:
     """(system, record) of pairs with the error preferred, and not in the system's own translation; clearest first.
 
@@ -491,13 +489,13 @@ def false_alarms(
     """
     found = [
         (
-            record["phenomenon"] not in column.cell.settings.get("controls", ()),
+            record["phenomenon"] not in column.settings.get("controls", ()),
             margin(record),
             column.name,
             record,
         )
-        for column in group.columns
-        for record in column.cell.records
+        for column in group.results
+        for record in column.records
         if record["verdict"] == "wrong" and "best" in record and has_error(record) is False
     ]
     ranked = sorted(found, key=lambda each: (each[0], each[1] if each[1] is not None else 0.0))

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.language.fitness import other_language_of_set
 from babelscope.language.registry import error_type, looks_at_source
@@ -175,13 +175,11 @@ def _known_of_detector(
     return found, _by_source((each.source, each.false.get(phenomenon, ())) for each in right)
 
 
-def system_differences(group: Group, _settings: object, _seed: int) -> list[Row]:
+def system_differences(group: Comparison, _settings: object, _seed: int) -> list[Row]:
     """Differences of `generated_errors` between every two systems, over the items that can be told of for both."""
     tested: list[Tested] = []
-    for one, other in itertools.combinations(group.columns, 2):
-        known = [
-            [record for record in column.cell.records if record.get("detected")] for column in (one, other)
-        ]
+    for one, other in itertools.combinations(group.results, 2):
+        known = [[record for record in column.records if record.get("detected")] for column in (one, other)]
         ours, theirs = map(_groups, known)
         codes = {error_type(phenomenon).language for phenomenon, _ in ours}
         unfit = {code for own in known for code in _unfit_notes(own, codes)}

@@ -9,8 +9,9 @@ from typing import Any, Self
 
 from pydantic import Field, model_validator
 
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record, Row
-from babelscope.core.settings import Settings
+from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import Scored, told_counts
 from babelscope.language.base import Analyzed, Language
 from babelscope.language.fitness import check_language, other_language
@@ -24,7 +25,7 @@ from babelscope.language.registry import (
     languages_with_detectors,
     missing_analysis_error,
 )
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method
 from babelscope.methods.command import JudgingCommand
 from babelscope.methods.errors.figures import generated_error_rows, system_differences
 from babelscope.methods.measuring import pair_texts, warn_of_pooled_languages
@@ -149,14 +150,14 @@ def _variants(reader: _Reader, name: str, source: str, references: Sequence[str]
 # --- What can be chosen about errors in translations ---------------------------------------------------------------
 
 
-class ErrorsSettings(Settings):
+class ErrorsSettings(MethodSettings):
     """Which errors are looked for."""
 
     types: tuple[str, ...] = ()
     """The error types to look for; all that have a detector, if none is named."""
     language: str = ""
     """The language of the translations, where detectors of several are installed and the test set does not say."""
-    beam: int = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """The beam of the translations, for systems that search with one."""
     controls: tuple[str, ...] = Field(default_factory=controls)
     """Errors that nobody makes: the implausible error types, unless others are named."""
@@ -198,11 +199,10 @@ class ErrorsSettings(Settings):
             )
         return codes[0]
 
-
-def identity(settings: ErrorsSettings) -> Mapping[str, Any]:
-    """What detectors say depends on their versions and on the analysis."""
-    named = ", ".join(f"{name} v{error_type(name).version}" for name in settings.chosen())
-    return {"types": f"{named}; {analysis_version()}"}
+    def identity(self) -> Mapping[str, Any]:
+        """What detectors say depends on their versions and on the analysis."""
+        named = ", ".join(f"{name} v{error_type(name).version}" for name in self.chosen())
+        return {"types": f"{named}; {analysis_version()}"}
 
 
 def check(items: Sequence[MinimalPair | ParallelSentence], settings: ErrorsSettings) -> None:
@@ -340,23 +340,37 @@ def _entries(record: Record) -> Iterator[Entry]:
         yield Entry(line, (record["id"], name), (name, "alarm" if alarm else "no alarm"))
 
 
-METHOD = Method(
-    name="errors",
-    summary="errors that detectors find in a system's own translations, corrected for what detectors miss",
-    kind=MinimalPair,
-    also=(ParallelSentence,),
-    settings=ErrorsSettings,
-    ask=ask,
-    judge=judge,
-    summarize=summarize,
-    asks=frozenset({"beam"}),
-    identity=identity,
-    check_items=check,
-    across=system_differences,
-    measure_of=lambda row: row.name,
-    view="babelscope.methods.errors.view:VIEW",
-    queue=queue,
-)
+class Errors(Method):
+    """errors that detectors find in a system's own translations, corrected for what detectors miss"""
+
+    name = "errors"
+    items = (MinimalPair, ParallelSentence)
+    Settings = ErrorsSettings
+    view = "babelscope.methods.errors.view:VIEW"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
+        if systems is None:
+            check(items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        return ask(systems, items, self.settings, seed)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return summarize(records, self.settings, seed)
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
+        return system_differences(comparison, self.settings, seed)
+
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        return queue(records, self.settings)
+
+    @staticmethod
+    def measure_of(row: Row) -> str:
+        return row.name
 
 
 COMMAND = JudgingCommand(

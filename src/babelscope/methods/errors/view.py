@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from babelscope.core.comparison import Column, Group
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import (
     About,
     Answer,
@@ -89,19 +89,19 @@ def language_caveats(system: str, rows: Sequence[Row]) -> list[Caveat]:
     return whole or noted_of(system, rows, told)
 
 
-def findings(group: Group) -> Iterator[Finding]:
-    for column in group.columns:
+def findings(group: Comparison) -> Iterator[Finding]:
+    for column in group.results:
         query = {"system": column.name, "tests": group.tests}
 
         def query_of(row: Row, query: dict[str, str] = query) -> Mapping[str, str]:
             return {**query, "group": row_name(row), "verdict": _alarm(str(row.labels["phenomenon"]))}
 
-        yield from worst_finding(column.name, column.cell.rows, query_of) or _nothing_sure(column, query)
+        yield from worst_finding(column.name, column.rows, query_of) or _nothing_sure(column, query)
 
 
-def _nothing_sure(column: Column, query: Mapping[str, str]) -> list[Finding]:
+def _nothing_sure(column: SystemResult, query: Mapping[str, str]) -> list[Finding]:
     """The error type with most alarms, where no more of them are sure than false alarms would be."""
-    if not (measured := error_rows(column.cell.rows)):
+    if not (measured := error_rows(column.rows)):
         return []
     most = max(measured, key=lambda row: row.estimate.value)
     label = error_label(str(most.labels["phenomenon"]))
@@ -109,14 +109,14 @@ def _nothing_sure(column: Column, query: Mapping[str, str]) -> list[Finding]:
     return [Finding(column.name, claim, most.estimate, "sentences", "none", query=query)]
 
 
-def caveats(group: Group) -> Iterator[Caveat]:
+def caveats(group: Comparison) -> Iterator[Caveat]:
     told = {
         "empty": "have an empty translation",
         "truncated": "were too long and were cut",
         "unfinished": "have a translation that was not finished",
     }
-    for column in group.columns:
-        name, rows = column.name, column.cell.rows
+    for column in group.results:
+        name, rows = column.name, column.rows
         yield from (*language_caveats(name, rows), *noted_of(name, rows, told))
         for row in error_rows(rows):
             if "control" in row.labels and _least(row) > 0:
@@ -127,11 +127,11 @@ def caveats(group: Group) -> Iterator[Caveat]:
                 )
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Comparison) -> list[Picture]:
     bars = by_name(
         (row_name(row), bar(column.name, row_name(row), row.estimate))
-        for column in group.columns
-        for row in error_rows(column.cell.rows)
+        for column in group.results
+        for row in error_rows(column.rows)
     )
     if not bars:
         return []
@@ -145,7 +145,7 @@ def pictures(group: Group) -> list[Picture]:
     ]
 
 
-def tables(group: Group) -> list[Table]:
+def tables(group: Comparison) -> list[Table]:
     figures = (Figures("errors", lambda row: row.name == "generated_errors", "percent"),)
     return pivot(group, "By error type", ("phenomenon", "reference"), figures)
 
@@ -186,12 +186,12 @@ _READING = (
 )
 
 
-def section(group: Group) -> Section:
+def section(group: Comparison) -> Section:
     """The report section of one test set."""
     names = dict.fromkeys(
         str(row.labels["phenomenon"])
-        for column in group.columns
-        for row in column.cell.rows
+        for column in group.results
+        for row in column.rows
         if "phenomenon" in row.labels
     )
     return Section(

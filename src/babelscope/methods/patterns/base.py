@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from babelscope.core.results import Record, Row
-from babelscope.core.settings import Settings
+from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import TOLD, Scored, told_counts
 from babelscope.language.base import GenderRules, Morphology
 from babelscope.language.fitness import check_language, other_language
@@ -25,13 +25,18 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import open_to_read
 
 
-class PatternSettings(Settings):
+class PatternSettings(MethodSettings):
     """Whose translations are judged, and by which files."""
 
-    translations: Path | None = None
+    translations: Rerun[Path | None] = None
     """Translations made elsewhere: a line each, plain or `source ||| translation`, or a log (.jsonl)."""
-    beam: int = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of a system that is asked."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Alignments are made of, and files are parallel to, all translations."""
+        return True
 
     @field_validator("*")
     @classmethod

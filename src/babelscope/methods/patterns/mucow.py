@@ -11,10 +11,11 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from babelscope.core.results import Comparable, Record, Row
+from babelscope.core.results import PairedField, Record, Row
+from babelscope.core.settings import Rerun
 from babelscope.core.tokenizers import is_unspaced, require_spaces
 from babelscope.language.registry import lemmatize
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.measuring import grouped
 from babelscope.methods.patterns import view
@@ -43,11 +44,11 @@ class MucowSettings(PatternSettings):
         "protocol": {"paper": {"word_matching": "conditioning"}}
     }
 
-    lemmas: Path | None = None
+    lemmas: Rerun[Path | None] = None
     """The lemmas of the translations, parallel to them."""
     lemmatize: str = ""
     """Make the lemmas here: de, ru or uk."""
-    verdicts: Path | None = None
+    verdicts: Rerun[Path | None] = None
     """Verdicts stored earlier: their figures, or with translations how many agree."""
     word_matching: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
     """How translations are split into words and compared with the known ones. mucow: as MuCoW's authors do.
@@ -72,10 +73,9 @@ class MucowSettings(PatternSettings):
             raise ValueError("lemmas and lemmatize exclude each other")
         return self
 
-
-def identity(settings: MucowSettings) -> Mapping[str, Any]:
-    """What the files among the settings say."""
-    return identity_of(settings, ("translations", "lemmas", "verdicts"))
+    def identity(self) -> Mapping[str, Any]:
+        """What the files among the self say."""
+        return identity_of(self, ("translations", "lemmas", "verdicts"))
 
 
 def _check(given: Given) -> None:
@@ -312,22 +312,29 @@ def queue(records: Sequence[Record], _settings: MucowSettings) -> list[Entry]:
     ]
 
 
-METHOD = Method(
-    name="patterns_mucow",
-    summary="sense of translated words, by known words and lemmas",
-    kind=AmbiguousSource,
-    settings=MucowSettings,
-    ask=ask,
-    judge=judge,
-    summarize=summarize,
-    asks=frozenset({"translations", "beam", "lemmas", "verdicts"}),
-    whole_if=lambda _settings: True,
-    identity=identity,
-    comparable=lambda _settings: [
-        Comparable("correct", of="precision,category=all"),
-        Comparable("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
-    ],
-    part_labels=frozenset({"category"}),
-    view="babelscope.methods.patterns.view:MUCOW",
-    queue=queue,
-)
+class Mucow(Method):
+    """sense of translated words, by known words and lemmas"""
+
+    name = "patterns_mucow"
+    items = (AmbiguousSource,)
+    Settings = MucowSettings
+    part_labels = frozenset({"category"})
+    view = "babelscope.methods.patterns.view:MUCOW"
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        return ask(systems, items, self.settings, seed)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return summarize(records, self.settings, seed)
+
+    def paired(self) -> list[PairedField]:
+        return [
+            PairedField("correct", of="precision,category=all"),
+            PairedField("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
+        ]
+
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        return queue(records, self.settings)

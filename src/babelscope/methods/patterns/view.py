@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.options import Option, writes
 from babelscope.core.page import About, Answer, Finding, Headline, Line, Section, View
 from babelscope.core.results import Record, Row
@@ -17,10 +17,10 @@ from babelscope.util.errors import BabelscopeError
 _SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
 
 
-def _findings(group: Group, figure: str, claim: str) -> Iterator[Finding]:
+def _findings(group: Comparison, figure: str, claim: str) -> Iterator[Finding]:
     """The errors in each gender or category, or over all where there are none."""
-    for column in group.columns:
-        rows = [row for row in column.cell.rows if row.name == figure and row.estimate.n]
+    for column in group.results:
+        rows = [row for row in column.rows if row.name == figure and row.estimate.n]
         whole = ("all", "male and female")
         parts = [row for row in rows if row.labels.get("category", "all") not in whole]
         for row in parts or [row for row in rows if row.labels.get("category") == "all"]:
@@ -56,7 +56,7 @@ def _lines(record: Record) -> list[Line]:
     ]
 
 
-def _winomt(group: Group) -> Section:
+def _winomt(group: Comparison) -> Section:
     return Section(
         title="Gender of occupations, by word alignment and morphology",
         question="Does the translated occupation have the gender that the source means?",
@@ -78,7 +78,7 @@ def _winomt_headline(rows: Sequence[Row]) -> list[Headline]:
     )
 
 
-def _mucow(group: Group) -> Section:
+def _mucow(group: Comparison) -> Section:
     return Section(
         title="Senses of words, by known words and lemmas",
         question="Is the word translated in the sense that the source means?",

@@ -9,12 +9,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from babelscope.core.results import Comparable, Estimate, Record, Row
+from babelscope.core.results import Estimate, PairedField, Record, Row
+from babelscope.core.settings import Rerun
 from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS, GenderRules
 from babelscope.language.fitness import require_links
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.measuring import grouped
 from babelscope.methods.patterns import view
@@ -48,11 +49,11 @@ class WinomtSettings(PatternSettings):
 
     target: str
     """The language of the translations: de, ru or uk."""
-    alignments: Path | None = None
+    alignments: Rerun[Path | None] = None
     """In Pharaoh format, parallel to the translations; else made here."""
-    stereotypical: Path | None = None
+    stereotypical: Rerun[Path | None] = None
     """WinoMT's list of sentences whose genders are as stereotypes have them (en_pro.txt)."""
-    anti_stereotypical: Path | None = None
+    anti_stereotypical: Rerun[Path | None] = None
     """Its list of sentences whose genders are not (en_anti.txt)."""
     gender_rules: GenderRules = "published"
     """How gender is told. published: as WinoMT's code does, where an occupation not found is male. sound: one way of
@@ -81,10 +82,9 @@ class WinomtSettings(PatternSettings):
         """How words were aligned."""
         return "forward" if self.alignments is None else "given"
 
-
-def identity(settings: WinomtSettings) -> Mapping[str, Any]:
-    """What the files among the settings say."""
-    return identity_of(settings, ("translations", "alignments"))
+    def identity(self) -> Mapping[str, Any]:
+        """What the files among the self say."""
+        return identity_of(self, ("translations", "alignments"))
 
 
 def _check(given: Given) -> None:
@@ -379,22 +379,29 @@ def queue(records: Sequence[Record], _settings: WinomtSettings) -> list[Entry]:
     ]
 
 
-METHOD = Method(
-    name="patterns_winomt",
-    summary="gender of translated occupations, by word alignment and morphology",
-    kind=AmbiguousSource,
-    settings=WinomtSettings,
-    ask=ask,
-    judge=judge,
-    summarize=summarize,
-    asks=frozenset({"translations", "beam", "alignments", "stereotypical", "anti_stereotypical"}),
-    whole_if=lambda _settings: True,
-    identity=identity,
-    comparable=lambda _settings: [
-        Comparable("correct", of="accuracy,category=all"),
-        Comparable("correct", of="accuracy,category={gold}", by=("gold",)),
-    ],
-    part_labels=frozenset({"category", "stereotype", "gold"}),
-    view="babelscope.methods.patterns.view:WINOMT",
-    queue=queue,
-)
+class Winomt(Method):
+    """gender of translated occupations, by word alignment and morphology"""
+
+    name = "patterns_winomt"
+    items = (AmbiguousSource,)
+    Settings = WinomtSettings
+    part_labels = frozenset({"category", "stereotype", "gold"})
+    view = "babelscope.methods.patterns.view:WINOMT"
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        return ask(systems, items, self.settings, seed)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return summarize(records, self.settings, seed)
+
+    def paired(self) -> list[PairedField]:
+        return [
+            PairedField("correct", of="accuracy,category=all"),
+            PairedField("correct", of="accuracy,category={gold}", by=("gold",)),
+        ]
+
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        return queue(records, self.settings)

@@ -7,14 +7,14 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
 
-from babelscope.core.results import Comparable, Estimate, Record, Row, Ties, credit
-from babelscope.core.settings import Settings
+from babelscope.core.results import Estimate, PairedField, Record, Row, Ties, credit
+from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import Replies, Scored
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method, Needs, add_to_sampled
 from babelscope.methods.condition.ask import (
     Known,
     check_system,
@@ -98,10 +98,10 @@ def _check(prompt: str, what: str) -> str:
     return prompt
 
 
-class ContrastAnswersSettings(Settings):
+class ContrastAnswersSettings(MethodSettings):
     """How pairs are asked about."""
 
-    prompt: str = BETTER
+    prompt: Rerun[str] = BETTER
     """The question, with {source}, {first} and {second}; A names the first translation, B the second."""
     undecided: Ties = "half"
     """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
@@ -112,7 +112,7 @@ class ContrastAnswersSettings(Settings):
 class ConditionAnswersSettings(Conditioned):
     """Whose translations are judged, and how the evaluator is asked about them."""
 
-    prompt: str = RENDERED
+    prompt: Rerun[str] = RENDERED
     """The question, with {translation}, {first} and {second}; A names the first source with a cue, B the second."""
     undecided: Ties = "half"
     """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
@@ -359,51 +359,71 @@ def _sides(item: AmbiguousSource) -> list[tuple[str, str]]:
     return pair_sides(item.correct_sources, item.incorrect_sources)
 
 
-CONTRAST = Method(
-    name="contrast_answers",
-    summary="forced choice between correct and contrastive translations, asked in words, in both orders",
-    kind=MinimalPair,
-    settings=ContrastAnswersSettings,
-    ask=ask_pairs,
-    judge=judge_pairs,
-    summarize=lambda records, settings, _seed: figures(
-        records, settings.undecided, ("phenomenon", "reference")
-    ),
-    asks=frozenset({"prompt"}),
-    check_system=check_pairs,
-    needs={"system": ("reply",)},
-    comparable=lambda settings: [
-        Comparable(
-            "verdict",
-            of="answer_accuracy",
-            by=("phenomenon", "reference"),
-            worth=worth_of(settings.undecided),
-        )
-    ],
-    part_labels=frozenset({"phenomenon", "reference"}),
-    view="babelscope.methods.prompted_choice.view:PAIRS",
-)
+class ContrastAnswers(Method):
+    """forced choice between correct and contrastive translations, asked in words, in both orders"""
 
-CONDITION = Method(
-    name="condition_answers",
-    summary="accuracy of disambiguation: an evaluator says in words which source with a cue a translation renders",
-    kind=AmbiguousSource,
-    settings=ConditionAnswersSettings,
-    ask=ask_senses,
-    judge=judge_senses,
-    summarize=lambda records, settings, _seed: [
-        *figures(records, settings.undecided, ("category",)),
-        *preflight_rows(preflight_of(records), str(records[0].get("evaluator", "")) if records else ""),
-    ],
-    sample=sample,
-    ask_more=ask_known,
-    asks=frozenset({"prompt", "translations", "beam", "preflight"}),
-    check_system=check_system,
-    needs={"system": ("translate",), "evaluator": ("reply",)},
-    comparable=lambda settings: [
-        Comparable("verdict", of="answer_accuracy", worth=worth_of(settings.undecided)),
-        Comparable("verdict", of="answer_accuracy", by=("category",), worth=worth_of(settings.undecided)),
-    ],
-    part_labels=frozenset({"category"}),
-    view="babelscope.methods.prompted_choice.view:SENSES",
-)
+    name = "contrast_answers"
+    items = (MinimalPair,)
+    requires: ClassVar[Needs] = {"system": ("reply",)}
+    Settings = ContrastAnswersSettings
+    part_labels = frozenset({"phenomenon", "reference"})
+    view = "babelscope.methods.prompted_choice.view:PAIRS"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
+        if systems is not None:
+            check_pairs(systems["system"], items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        return ask_pairs(systems, items, self.settings, seed)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge_pairs(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
+        return figures(records, self.settings.undecided, ("phenomenon", "reference"))
+
+    def paired(self) -> list[PairedField]:
+        by, worth = ("phenomenon", "reference"), worth_of(self.settings.undecided)
+        return [PairedField("verdict", of="answer_accuracy", by=by, worth=worth)]
+
+
+class ConditionAnswers(Method):
+    """accuracy of disambiguation: an evaluator says in words which source with a cue a translation renders"""
+
+    name = "condition_answers"
+    items = (AmbiguousSource,)
+    requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("reply",)}
+    Settings = ConditionAnswersSettings
+    part_labels = frozenset({"category"})
+    view = "babelscope.methods.prompted_choice.view:SENSES"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
+        if systems is not None:
+            check_system(systems["system"], items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        records = ask_senses(systems, items, self.settings, seed)
+        sampled = sample(items.whole, self.settings, seed)
+        return add_to_sampled(
+            records,
+            items,
+            sampled,
+            lambda some: ask_known(systems, items.whole, some, self.settings, seed),
+        )
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return judge_senses(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
+        evaluator = str(records[0].get("evaluator", "")) if records else ""
+        rows = figures(records, self.settings.undecided, ("category",))
+        return [*rows, *preflight_rows(preflight_of(records), evaluator)]
+
+    def paired(self) -> list[PairedField]:
+        worth = worth_of(self.settings.undecided)
+        return [
+            PairedField("verdict", of="answer_accuracy", worth=worth),
+            PairedField("verdict", of="answer_accuracy", by=("category",), worth=worth),
+        ]

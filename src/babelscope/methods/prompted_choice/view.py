@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import (
     FEWEST,
     About,
@@ -59,13 +59,13 @@ _NEITHER = {
 }
 
 
-def _findings(group: Group, claim: str, of: str) -> Iterator[Finding]:
-    for column in group.columns:
+def _findings(group: Comparison, claim: str, of: str) -> Iterator[Finding]:
+    for column in group.results:
         query = {"system": column.name, "tests": group.tests}
-        accuracy, passed = one(column.cell.rows, "answer_accuracy_decided"), _passed(column.cell.rows)
-        worst, which = _worst(column.cell.rows, "answer_accuracy_decided")
+        accuracy, passed = one(column.rows, "answer_accuracy_decided"), _passed(column.rows)
+        worst, which = _worst(column.rows, "answer_accuracy_decided")
         shown = worst or accuracy
-        if shown and shown.estimate.n and can_be_shown(column.cell.rows):
+        if shown and shown.estimate.n and can_be_shown(column.rows):
             errors = complement(shown.estimate)
             left = shown.counts["undecided"]
             more = [f"{left:,} {of} are undecided"] if left else []
@@ -73,7 +73,7 @@ def _findings(group: Group, claim: str, of: str) -> Iterator[Finding]:
             wrong = {**query, "verdict": "wrong", **({"group": which} if which else {})}
             said = f"{claim} (the worst: {which})" if which else claim
             yield error_finding(column.name, said, errors, f"decided {of}", query=wrong, more="; ".join(more))
-        bias = one(column.cell.rows, "position_bias")
+        bias = one(column.rows, "position_bias")
         # Whether 0 is outside the interval; choices that are all alike have none.
         if (
             bias
@@ -106,35 +106,35 @@ def _passed(rows: Sequence[Row]) -> str:
     return str(row.labels["passed"]) if row else ""
 
 
-def _caveats(group: Group) -> list[Caveat]:
+def _caveats(group: Comparison) -> list[Caveat]:
     return [
         *(
             caveat
-            for column in group.columns
-            if _passed(column.cell.rows) not in ("", "yes")
-            for caveat in evaluator_caveats(column, preflight_of(column.cell.records).reasons)
+            for column in group.results
+            if _passed(column.rows) not in ("", "yes")
+            for caveat in evaluator_caveats(column, preflight_of(column.records).reasons)
         ),
-        *(Caveat(column.name, _NOT_LIKELIHOODS) for column in group.columns),
+        *(Caveat(column.name, _NOT_LIKELIHOODS) for column in group.results),
         *noted(
             group,
             {"undecided": "without a decision: the order of the two changes the answer, or it names neither"},
         ),
         *(
             Caveat(column.name, f"{row.counts[name]} {said}.")
-            for column in group.columns
-            if (row := one(column.cell.rows, "answer_given"))
+            for column in group.results
+            if (row := one(column.rows, "answer_given"))
             for name, said in _NEITHER.items()
             if row.counts[name]
         ),
     ]
 
 
-def _pictures(group: Group, title: str) -> list[Picture]:
+def _pictures(group: Comparison, title: str) -> list[Picture]:
     lines = [
         (column.name, [bar(column.name, "accuracy by answer", row.estimate)])
-        for column in group.columns
-        if (row := one(column.cell.rows, "answer_accuracy")) and row.estimate.n
-        if can_be_shown(column.cell.rows)
+        for column in group.results
+        if (row := one(column.rows, "answer_accuracy")) and row.estimate.n
+        if can_be_shown(column.rows)
     ]
     if not lines:
         return []
@@ -145,7 +145,7 @@ def _pictures(group: Group, title: str) -> list[Picture]:
 
 
 def _section(
-    group: Group, *, title: str, question: str, claim: str, of: str, label: str, order: int
+    group: Comparison, *, title: str, question: str, claim: str, of: str, label: str, order: int
 ) -> Section:
     shown = [
         Figures("accuracy by answer", lambda row: row.name == "answer_accuracy", "percent"),

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
 from babelscope.core.system import CHATTER, told_counts
 from babelscope.methods.measuring import sources
@@ -488,7 +488,7 @@ def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:
 _STATISTICS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
 
 
-def mbr_correlations(group: Group, _settings: object, _seed: int) -> list[Row]:
+def mbr_correlations(group: Comparison, _settings: object, _seed: int) -> list[Row]:
     """Correlation over systems of MBR decoding's quality with other measures (section 5.2.2, table 3).
 
     `beam`: mean quality of beam search's 1-best; `sampling`: of the samples; `kqrg`: of the samples, and of the top
@@ -513,11 +513,11 @@ def mbr_correlations(group: Group, _settings: object, _seed: int) -> list[Row]:
     return found
 
 
-def _figure_by_system(group: Group, name: str, **labels: str) -> dict[str, float]:
+def _figure_by_system(group: Comparison, name: str, **labels: str) -> dict[str, float]:
     """System -> value of a row; where there are several sizes of a region, the largest."""
     found: dict[str, float] = {}
-    for column in group.columns:
-        rows = [row for row in rows_named(column.cell.rows, name, **labels) if row.estimate.n]
+    for column in group.results:
+        rows = [row for row in rows_named(column.rows, name, **labels) if row.estimate.n]
         if rows:
             found[column.name] = max(rows, key=lambda row: int(row.labels.get("k", 0))).estimate.value
     return found

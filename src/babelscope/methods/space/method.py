@@ -11,9 +11,10 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from babelscope.core.results import Comparable, Record, finite_or_none
+from babelscope.core.comparison import Comparison
+from babelscope.core.results import PairedField, Record, Row, finite_or_none
 from babelscope.core.system import (
     METER,
     Budget,
@@ -26,7 +27,7 @@ from babelscope.core.system import (
     TopK,
     capabilities,
 )
-from babelscope.methods.base import Method
+from babelscope.methods.base import Items, Method, Needs
 from babelscope.methods.measuring import stated_languages
 from babelscope.methods.queue import Entry, entry
 from babelscope.methods.space.figures import figures, mbr_correlations
@@ -43,8 +44,6 @@ from babelscope.methods.space.regions import (
     SpaceSettings,
     check_references,
     hypotheses_of,
-    identity,
-    identity_on,
     quality_by,
     ranking_gains,
     region_hypotheses,
@@ -388,7 +387,7 @@ def _short_by(top: Sequence[Scored], candidates: Sequence[Scored]) -> float | No
 # --- What a model believes beyond its 1-best: its most probable translations, its samples --------------------------
 
 
-def comparable(settings: SpaceSettings) -> list[Comparable]:
+def comparable(settings: SpaceSettings) -> list[PairedField]:
     """Gains of ranking in each region, where a sentence has them; by each further metric, too."""
     names = {
         f"{region}_{measure}": f"{measure},region={region},view=tokens"
@@ -396,9 +395,9 @@ def comparable(settings: SpaceSettings) -> list[Comparable]:
         for measure in ("krg", "kqrg")
     }
     return [
-        *(Comparable(name, "ranking gain", name, of) for name, of in names.items()),
+        *(PairedField(name, "ranking gain", name, of) for name, of in names.items()),
         *(
-            Comparable(
+            PairedField(
                 ("gains", metric, name), "ranking gain", f"{name} by {metric}", f"{of},metric={metric}"
             )
             for metric in settings.metric[1:]
@@ -466,29 +465,37 @@ def lower(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
     ]
 
 
-METHOD = Method(
-    name="space",
-    summary="the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors",
-    kind=ParallelSentence,
-    also=(SourceSentence,),
-    check_items=check_references,
-    settings=SpaceSettings,
-    ask=ask,
-    judge=judge,
-    summarize=figures,
-    chunk=16,  # exact search, beams and samples of an item take seconds
-    asks=frozenset(
-        {"k", "samples", "temperature", "top_p", "epsilon", "beam", "beams", "confidence"}
-        | {"budget_expansions", "budget_seconds", "budget_bytes"}
-    ),
-    lowers=frozenset({"k"}),
-    lower=lower,
-    needs={"system": ()},
-    check_system=check_system,
-    identity=identity,
-    identity_on=identity_on,
-    comparable=comparable,
-    across=mbr_correlations,
-    view="babelscope.methods.space.view:VIEW",
-    queue=queue,
-)
+class Space(Method):
+    """the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors"""
+
+    name = "space"
+    items = (ParallelSentence, SourceSentence)
+    requires: ClassVar[Needs] = {"system": ()}
+    Settings = SpaceSettings
+    view = "babelscope.methods.space.view:VIEW"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        if systems is None:
+            check_references(items, self.settings)
+        else:
+            check_system(systems["system"], items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        return ask(systems, items, self.settings, seed)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        if self.settings.k < self.asked.k:
+            records = lower(records, self.settings)
+        return judge(records, self.settings)
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        return figures(records, self.settings, seed)
+
+    def paired(self) -> list[PairedField]:
+        return comparable(self.settings)
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
+        return mbr_correlations(comparison, self.settings, seed)
+
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        return queue(records, self.settings)

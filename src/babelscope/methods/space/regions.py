@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record, Row, minus_inf_if_none
-from babelscope.core.settings import Settings
+from babelscope.core.settings import Languages, Lowered, MethodSettings, Rerun
 from babelscope.core.system import Drawing
-from babelscope.methods.base import Languages
 from babelscope.methods.measuring import (
     check_reference_words,
     known_tokenizer,
@@ -30,16 +29,20 @@ from babelscope.testsets.items import ParallelSentence, SourceSentence
 # --- What can be chosen about hypothesis spaces --------------------------------------------------------------------
 
 
-class SpaceSettings(Settings):
-    k: int = Field(default=10, ge=0)
+class SpaceSettings(MethodSettings):
+    """What is searched and sampled, and how it is judged."""
+
+    chunk: ClassVar[int] = 16  # exact search, beams and samples of an item take seconds
+
+    k: Lowered[int] = Field(default=10, ge=0)
     """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
-    samples: int = Field(default=200, ge=0)
+    samples: Rerun[int] = Field(default=200, ge=0)
     """Samples a sentence; 0 for none."""
-    temperature: float = Field(default=1.0, gt=0)
+    temperature: Rerun[float] = Field(default=1.0, gt=0)
     """Of the samples: log-probabilities are divided by it; 1 draws from the model's own distribution."""
-    top_p: float = Field(default=1.0, gt=0, le=1)
+    top_p: Rerun[float] = Field(default=1.0, gt=0, le=1)
     """Draw only among the most probable tokens that together have this probability."""
-    epsilon: float = Field(default=0.0, ge=0, lt=1)
+    epsilon: Rerun[float] = Field(default=0.0, ge=0, lt=1)
     """Draw only tokens of at least this probability."""
     metric: tuple[str, ...] = Field(default=("chrf",), min_length=1)
     """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, cmd:COMMAND or
@@ -55,24 +58,24 @@ class SpaceSettings(Settings):
     ties: Ties = "shared"
     """What kRG gives hypotheses of equal quality: the mean of their relevances, or (eq. 13 as printed) each its own,
     in random order, as the mean over these orders."""
-    beam: int = Field(default=5, ge=1)
+    beam: Rerun[int] = Field(default=5, ge=1)
     """Size of the beam of the translation that is scored as the system's own, and of beam search's list of k (k, if
     that is more)."""
-    beams: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    beams: Rerun[tuple[Annotated[int, Field(ge=1)], ...]] = ()
     """Other sizes of the beam, 1,5,10: quality, modes missed, log-probability and length of what each gives."""
     mbr_samples: int = Field(default=100, ge=1)
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
     unresolved: Literal["leave-out", "keep"] = "keep"
     """Searches that ended with their budget: count the best that was found, or only what they proved."""
-    budget_expansions: int | None = Field(default=None, ge=1)
+    budget_expansions: Rerun[int | None] = Field(default=None, ge=1)
     """Prefixes an exact search may expand for a sentence."""
-    budget_seconds: float | None = Field(default=None, gt=0)
+    budget_seconds: Rerun[float | None] = Field(default=None, gt=0)
     """Seconds an exact search may take for a sentence; not reproducible."""
-    budget_bytes: int | None = Field(default=None, ge=1)
+    budget_bytes: Rerun[int | None] = Field(default=None, ge=1)
     """Memory an exact search may hold at once."""
     curves: bool = False
     """Figures for smaller k and fewer samples too."""
-    confidence: bool = False
+    confidence: Rerun[bool] = False
     """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
 
     @property
@@ -116,23 +119,21 @@ class SpaceSettings(Settings):
             raise ValueError("metric: each may be given once")
         return self
 
+    def identity(self) -> Mapping[str, Any]:
+        """What metrics and the tokenizer are."""
+        return {**metric_identity("metric", self.metric), **named_identity(tokenize=self.tokenize)}
+
+    def identity_on(self, languages: Languages) -> Mapping[str, Any]:
+        """The tokenizers that the target languages choose; BLEU stands beside every metric."""
+        chosen = language_identity(self.tokenize, ["bleu"], [target for _, target in languages])
+        return {"tokenize": chosen} if chosen else {}
+
 
 def check_references(items: Sequence[ParallelSentence | SourceSentence], settings: SpaceSettings) -> None:
     """Refuse items without references, unless no metric reads them, and references whose words cannot be split."""
     require_references(items, settings.metric)
     # Corpus BLEU stands beside every metric.
     check_reference_words(items, dict.fromkeys(("bleu", *settings.metric)), settings.tokenize)
-
-
-def identity(settings: SpaceSettings) -> Mapping[str, Any]:
-    """What metrics and the tokenizer are."""
-    return {**metric_identity("metric", settings.metric), **named_identity(tokenize=settings.tokenize)}
-
-
-def identity_on(settings: SpaceSettings, languages: Languages) -> Mapping[str, Any]:
-    """The tokenizers that the target languages choose; BLEU stands beside every metric."""
-    chosen = language_identity(settings.tokenize, ["bleu"], [target for _, target in languages])
-    return {"tokenize": chosen} if chosen else {}
 
 
 # --- The regions of a stored hypothesis space, and the hypotheses in them that count -------------------------------
@@ -237,23 +238,23 @@ def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
     return {each.text: each for each in sorted(found, key=lambda each: -each.logprob)}
 
 
-def modes_by_length(group: Group) -> list[tuple[str, Record]]:
+def modes_by_length(group: Comparison) -> list[tuple[str, Record]]:
     """(system, record) by how short the mode is, empty ones first; each is proven, and not beam search's translation.
 
     Of equally short ones, that of the shortest source is first: it is the easiest to read, and to translate.
     """
     found = [
         (column.name, record)
-        for column in group.columns
-        for record in column.cell.records
+        for column in group.results
+        for record in column.records
         if record["top"]["found"] and is_proven(record, 1) and _ahead(record) > 0
     ]
     return sorted(found, key=lambda each: (_share_of_beam(each[1]), len(each[1]["source"])))
 
 
-def unproven(group: Group) -> int:
+def unproven(group: Comparison) -> int:
     """How many modes, over all systems, no search could prove within its budget."""
-    return sum(not is_proven(record, 1) for column in group.columns for record in column.cell.records)
+    return sum(not is_proven(record, 1) for column in group.results for record in column.records)
 
 
 def _share_of_beam(record: Record) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from babelscope.core.comparison import Column, Group
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import (
     About,
     Answer,
@@ -71,7 +71,7 @@ _DECODINGS = {
 }
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Comparison) -> list[Picture]:
     return [
         *_decodings(group),
         *(picture for region in _REGIONS for picture in _ranking(group, region)),
@@ -83,18 +83,20 @@ def pictures(group: Group) -> list[Picture]:
     ]
 
 
-def _bars(group: Group, figure: str, label: str, names: Mapping[str, str]) -> list[tuple[str, list[Bar]]]:
+def _bars(
+    group: Comparison, figure: str, label: str, names: Mapping[str, str]
+) -> list[tuple[str, list[Bar]]]:
     """The bars of a figure, those of one value of a label together; `names` says what each value is called."""
     return by_name(
         (name, bar(column.name, name, row.estimate, "plain"))
-        for column in group.columns
+        for column in group.results
         for row in rows_of(column)
         if row.name == figure and row.estimate.n
         for name in [names[str(row.labels[label])]]
     )
 
 
-def _decodings(group: Group) -> list[Picture]:
+def _decodings(group: Comparison) -> list[Picture]:
     bars = _bars(group, "quality", "decoding", _DECODINGS)
     if not bars:
         return []
@@ -108,20 +110,20 @@ def _decodings(group: Group) -> list[Picture]:
     ]
 
 
-def quality_name(group: Group) -> str:
-    first = first_metric(group.columns[0])
+def quality_name(group: Comparison) -> str:
+    first = first_metric(group.results[0])
     return {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(first, "as chosen")
 
 
-def first_metric(column: Column) -> str:
+def first_metric(column: SystemResult) -> str:
     """The metric of tables and pictures."""
-    return str(column.cell.settings["metric"][0])
+    return str(column.settings["metric"][0])
 
 
-def rows_of(column: Column) -> list[Row]:
+def rows_of(column: SystemResult) -> list[Row]:
     """The figures of a column without those by further metrics."""
     first = first_metric(column)
-    return [row for row in column.cell.rows if row.labels.get("metric", first) == first]
+    return [row for row in column.rows if row.labels.get("metric", first) == first]
 
 
 def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
@@ -132,12 +134,12 @@ def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
     }
 
 
-def _ranking(group: Group, region: str) -> list[Picture]:
+def _ranking(group: Comparison, region: str) -> list[Picture]:
     """kRG and kQRG over k (figure 4), where there is more than one k."""
-    if not any(len(_rows_by_k(rows_of(column), "krg", region)) > 1 for column in group.columns):
+    if not any(len(_rows_by_k(rows_of(column), "krg", region)) > 1 for column in group.results):
         return []
     ranked, good = [], []
-    for column in group.columns:
+    for column in group.results:
         gains, above, qualities = (
             _rows_by_k(rows_of(column), name, region) for name in ("krg", "krg_above_random", "kqrg")
         )
@@ -169,7 +171,7 @@ def _ranking(group: Group, region: str) -> list[Picture]:
     ]
 
 
-def _lengths(group: Group) -> list[Picture]:
+def _lengths(group: Comparison) -> list[Picture]:
     """Length against the reference, of each decoding and region, and over the ranks of lists."""
     bars = _bars(group, "length_ratio", "of", _LENGTHS)
     if not bars:
@@ -183,7 +185,7 @@ def _lengths(group: Group) -> list[Picture]:
         )
     ]
     curves = []
-    for column in group.columns:
+    for column in group.results:
         for of, name in (("top", "most probable"), ("beam-list", "beam search’s list")):
             own = [
                 (float(row.labels["rank"]), point(row.estimate))
@@ -199,7 +201,7 @@ def _lengths(group: Group) -> list[Picture]:
     return found
 
 
-def _sweep(group: Group) -> Iterator[Picture]:
+def _sweep(group: Comparison) -> Iterator[Picture]:
     """Quality, search errors, log-probability and length over the size of the beam."""
     charts = {
         "beam_quality": ("Quality", f"mean quality ({quality_name(group)})", "plain"),
@@ -209,7 +211,7 @@ def _sweep(group: Group) -> Iterator[Picture]:
     }
     for name, (title, label, unit) in charts.items():
         curves = []
-        for column in group.columns:
+        for column in group.results:
             rows = [row for row in rows_of(column) if row.name == name and row.estimate.n]
             own = sorted((float(row.labels["beam"]), point(row.estimate)) for row in rows)
             curves += [Curve(column.name, column.name, own)] if own else []
@@ -219,12 +221,12 @@ def _sweep(group: Group) -> Iterator[Picture]:
             yield Picture(f"{title} over the size of the beam", chart, reading)
 
 
-def _entropy(group: Group) -> Iterator[Picture]:
+def _entropy(group: Comparison) -> Iterator[Picture]:
     """Entropy a token and a translation, each on an axis of its own."""
     for of in ("token", "translation"):
         bars = [
             bar(column.name, f"nats a {of}", row.estimate, "plain")
-            for column in group.columns
+            for column in group.results
             for row in rows_of(column)
             if row.name == "entropy" and row.labels["of"] == of and row.estimate.n
         ]
@@ -236,11 +238,11 @@ def _entropy(group: Group) -> Iterator[Picture]:
             )
 
 
-def _calibration(group: Group) -> Iterator[Picture]:
+def _calibration(group: Comparison) -> Iterator[Picture]:
     """Accuracy of tokens over the model's confidence in them, and mass over k."""
     curves: list[Curve] = []
     mass: list[Curve] = []
-    for column in group.columns:
+    for column in group.results:
         rows = rows_of(column)
         bins, sure = (
             {
@@ -272,19 +274,19 @@ def _calibration(group: Group) -> Iterator[Picture]:
         yield Picture("How much probability the most probable translations have", chart, reading)
 
 
-def _clouds(group: Group) -> Iterator[Picture]:
+def _clouds(group: Comparison) -> Iterator[Picture]:
     """Log-probability against quality, a picture a region."""
     for region, what in (("top", "the k most probable translations"), ("samples", "samples")):
         dots = []
-        for column in group.columns:
+        for column in group.results:
             points = [
                 place
-                for record in column.cell.records
+                for record in column.records
                 if record["top"]["found"]
                 for place in _distances_and_qualities(record, region)
             ]
             if points:
-                most = _MOST_POINTS // len(group.columns)
+                most = _MOST_POINTS // len(group.results)
                 if len(points) > most:
                     drawn = stream(0, f"report/cloud/{column.name}").permutation(len(points))[:most]
                     points = [points[number] for number in drawn]
@@ -329,8 +331,8 @@ _MEASURES = {
 }
 
 
-def findings(group: Group) -> Iterator[Finding]:
-    for column in group.columns:
+def findings(group: Comparison) -> Iterator[Finding]:
+    for column in group.results:
         rows = rows_of(column)
         query = {"system": column.name, "tests": group.tests}
         empty = one(rows, "empty_mode", view="tokens")
@@ -397,14 +399,14 @@ def over(rows: Sequence[Row]) -> list[Headline]:
     return [*gains, *more]
 
 
-def caveats(group: Group) -> list[Caveat]:
+def caveats(group: Comparison) -> list[Caveat]:
     """Who was not resolved and what that changes, then where our defaults are not the paper's."""
-    found = [Caveat(column.name, text) for column in group.columns for text in _caveats(column)]
+    found = [Caveat(column.name, text) for column in group.results for text in _caveats(column)]
     return [*mismatch_caveats(group, lambda record: (record.get("best") or {}).get("text")), *found]
 
 
-def _caveats(column: Column) -> Iterator[str]:
-    rows, settings = rows_of(column), column.cell.settings
+def _caveats(column: SystemResult) -> Iterator[str]:
+    rows, settings = rows_of(column), column.settings
     counted = [row for row in rows if row.name in ("krg", "empty_mode", "quality")]
     kept = settings.get("unresolved") == "keep"
     words = {
@@ -443,8 +445,8 @@ def _largest(rows: Sequence[Row], name: str, region: str) -> Row | None:
     return max(found, key=lambda row: int(row.labels["k"]), default=None)
 
 
-def tables(group: Group) -> list[Table]:
-    first = first_metric(group.columns[0])
+def tables(group: Comparison) -> list[Table]:
+    first = first_metric(group.results[0])
 
     def is_first(row: Row) -> bool:
         return row.labels.get("metric", first) == first
@@ -456,7 +458,7 @@ def tables(group: Group) -> list[Table]:
     )
     # The table shows the largest k of each region; curves show the others.
     sizes: dict[str, int] = {}
-    for row in (row for column in group.columns for row in rows_of(column) if row.name == "krg"):
+    for row in (row for column in group.results for row in rows_of(column) if row.name == "krg"):
         region, k = str(row.labels["region"]), int(row.labels["k"])
         sizes[region] = max(k, sizes.get(region, 0))
 
@@ -497,16 +499,16 @@ def tables(group: Group) -> list[Table]:
         *pivot(group, "What beam search hides", ("k",), hidden, side_by_side=0),
         *pivot(group, "How sure the model is", (), _sureness(group), side_by_side=0),
         *(
-            treatments(column.name, group.tests, column.cell.rows)
-            for column in group.columns
-            if warnings_of(column.cell.rows)
+            treatments(column.name, group.tests, column.rows)
+            for column in group.results
+            if warnings_of(column.rows)
         ),
     ]
 
 
-def _sureness(group: Group) -> tuple[Figures, ...]:
+def _sureness(group: Comparison) -> tuple[Figures, ...]:
     """What `confidence` adds, with the mass of the largest k."""
-    rows = [row for column in group.columns for row in rows_of(column) if row.name == "top_mass"]
+    rows = [row for column in group.results for row in rows_of(column) if row.name == "top_mass"]
     most = max((int(row.labels["k"]) for row in rows), default=0)
 
     def is_mass(row: Row, k: int) -> bool:
@@ -587,7 +589,7 @@ _READING = (
 )
 
 
-def section(group: Group) -> Section:
+def section(group: Comparison) -> Section:
     """The report section of one test set."""
     return Section(
         title="Hypothesis space: what the model believes",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from babelscope.core.results import Comparable, Record, Row
+from babelscope.core.results import PairedField, Record, Row
 from babelscope.stats.intervals import clustered_mean, proportion
 from babelscope_parrot.echo.settings import EchoSettings
 
@@ -19,9 +19,9 @@ def summarize(records: Sequence[Record], _settings: EchoSettings, _seed: int) ->
     return [Row("all", proportion(echoes, len(records))), Row("repeated", mean, counts={"empty": empty})]
 
 
-def comparable(_settings: EchoSettings) -> list[Comparable]:
+def comparable(_settings: EchoSettings) -> list[PairedField]:
     """What is paired between systems: translations of their own, and the share of repeated words."""
     return [
-        Comparable("verdict", worth={"own": 1.0, "echo": 0.0}),
-        Comparable("share", "share of words", "share", higher_is_better=False),
+        PairedField("verdict", worth={"own": 1.0, "echo": 0.0}),
+        PairedField("share", "share of words", "share", higher_is_better=False),
     ]

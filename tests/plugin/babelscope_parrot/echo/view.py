@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from babelscope.core.comparison import Group
+from babelscope.core.comparison import Comparison
 from babelscope.core.page import About, Answer, Finding, Forest, Measure, Picture, Section, Tone, View
 from babelscope.core.results import Record
 from babelscope.methods.view import bar, error_finding, every_figure, one
 
 
-def section(group: Group) -> Section:
+def section(group: Comparison) -> Section:
     """A finding, a mark and a column of the table for each system."""
-    rates = {column.name: one(column.cell.rows, "all") for column in group.columns}
+    rates = {column.name: one(column.rows, "all") for column in group.results}
     bars = [(name, [bar(name, "echoes", row.estimate)]) for name, row in rates.items() if row]
     return Section(
         title="Echo: what is repeated",
@@ -33,7 +33,7 @@ def section(group: Group) -> Section:
     )
 
 
-def _findings(group: Group) -> list[Finding]:
+def _findings(group: Comparison) -> list[Finding]:
     return [
         error_finding(
             column.name,
@@ -42,8 +42,8 @@ def _findings(group: Group) -> list[Finding]:
             "sentences",
             query={"system": column.name, "tests": group.tests, "verdict": "echo"},
         )
-        for column in group.columns
-        if (row := one(column.cell.rows, "all")) and row.estimate.n
+        for column in group.results
+        if (row := one(column.rows, "all")) and row.estimate.n
     ]
 
 
