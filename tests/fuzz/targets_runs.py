@@ -59,7 +59,7 @@ def _finished(settings: dict[str, Any], item: dict[str, Any], shard: str | None 
 
 
 _CELL = {"method": "m", "system": "s", "tests": "t"}
-_MANIFEST = {"format": FORMAT, "config": {"chunk": 2}, "cells": [{**_CELL, "items": 5}]}
+_MANIFEST = {"format": FORMAT, "config": {"chunk": 2}, "jobs": [{**_CELL, "items": 5}]}
 
 
 def _resume(folder: Path) -> None:

@@ -164,7 +164,7 @@ def _written(path: Path, hide: Mapping[str, str], printed: bool) -> Iterator[Fac
         return
     if path.name == "manifest.json":
         manifest = json.loads(path.read_text())
-        yield {"status": manifest.get("status"), "cells": len(manifest.get("cells", ()))}
+        yield {"status": manifest.get("status"), "jobs": len(manifest.get("jobs", ()))}
         return
     if path.name == "summary.json":
         summary = json.loads(_hidden(path.read_text(), hide))

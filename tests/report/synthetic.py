@@ -68,7 +68,7 @@ def contrast_run(
         "signature": signature(config),
         "sha256": digest_json(config),
         "config": config,
-        "cells": [
+        "jobs": [
             {"method": "contrast", "system": system, "tests": tests, "items": items, "skipped": {}}
             for system in systems
         ],

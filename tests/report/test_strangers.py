@@ -43,7 +43,7 @@ def relabeled(folder: Path, labels: list[str], count: int = 8) -> Path:
     manifest = json.loads((parts[0] / "manifest.json").read_text("utf-8"))
     manifest["config"]["methods"] *= len(labels)
     manifest["methods"] = dict.fromkeys(labels, manifest["methods"]["contrast"])
-    manifest["cells"] = [{**manifest["cells"][0], "method": label} for label in labels]
+    manifest["jobs"] = [{**manifest["jobs"][0], "method": label} for label in labels]
     records, rows = [], []
     for number, (part, label) in enumerate(zip(parts, labels, strict=True)):
         for line in (part / "records.jsonl").read_text("utf-8").splitlines():
@@ -246,9 +246,9 @@ def test_records_and_manifests_edited_by_hand_end_in_a_sentence(tmp_path: Path) 
     for number, field in enumerate(json.loads(kept["manifest.json"])):
         edits.append(("manifest.json", lambda all_, f=field, n=number: {**all_, f: WRONG[n % len(WRONG)]}))  # type: ignore[misc]
     edits.append(
-        ("manifest.json", lambda all_: {**all_, "cells": [{**all_["cells"][0], "system": "nobody"}]})
+        ("manifest.json", lambda all_: {**all_, "jobs": [{**all_["jobs"][0], "system": "nobody"}]})
     )
-    edits.append(("manifest.json", lambda all_: {**all_, "cells": [{**all_["cells"][0], "items": "many"}]}))
+    edits.append(("manifest.json", lambda all_: {**all_, "jobs": [{**all_["jobs"][0], "items": "many"}]}))
     told = 0
     for name, how in edits:
         for each, data in kept.items():
@@ -270,10 +270,10 @@ def test_records_and_manifests_edited_by_hand_end_in_a_sentence(tmp_path: Path) 
         ("summary.json", lambda found: {**found, "rows": [{**row, "value": "x"} for row in found["rows"]]}),
         (
             "manifest.json",
-            lambda found: {**found, "signature": {}, "cells": [{**found["cells"][0], "system": []}]},
+            lambda found: {**found, "signature": {}, "jobs": [{**found["jobs"][0], "system": []}]},
         ),
     ],
-    ids=["types", "no ids", "figures", "cells"],
+    ids=["types", "no ids", "figures", "jobs"],
 )
 def test_a_command_says_where_and_what_to_do(
     tmp_path: Path, babelscope: Babelscope, command: str, name: str, how: Callable[[Any], Any]

@@ -25,7 +25,7 @@ def manifest(items: int = 7, chunk: int = 3, **config: Any) -> dict[str, Any]:
     cells = [
         {"method": "m", "system": system, "tests": "t", "items": items} for system in ("one", "two \u2028 é")
     ]
-    return {"format": FORMAT, "config": {"chunk": chunk, **config}, "cells": cells}
+    return {"format": FORMAT, "config": {"chunk": chunk, **config}, "jobs": cells}
 
 
 def records_of(folder: RunFolder, chunk: Chunk) -> list[Record]:
@@ -257,5 +257,5 @@ def test_a_record_too_long_to_be_read_again_is_not_stored(
 def test_records_are_counted_without_making_the_chunks(items: list[int], size: int, of: int) -> None:
     cells = [{"items": count} for count in items]
     for number in range(1, of + 1):
-        made = {"config": {"chunk": size}, "cells": cells, "shard": {"number": number, "of": of}}
+        made = {"config": {"chunk": size}, "jobs": cells, "shard": {"number": number, "of": of}}
         assert count_records(made) == sum(chunk.stop - chunk.start for chunk in chunks_of(made))

@@ -68,7 +68,7 @@ def study(tmp_path: Path, toy_schemes: None) -> Path:  # noqa: ARG001
 def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
     """Every chunk is in one shard, and shards differ by one chunk at most, in all and in every cell."""
     cells = [{"items": count} for count in items]
-    manifest = {"config": {"chunk": size}, "cells": cells}
+    manifest = {"config": {"chunk": size}, "jobs": cells}
     shards = [
         list(chunks_of({**manifest, "shard": {"number": number, "of": of}})) for number in range(1, of + 1)
     ]
@@ -196,7 +196,7 @@ def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path
         ('"chunk": 2', '"chunk": 0'),
         ('"methods": {', '"manners": {'),
         ('"references": "all"', '"references": "some"'),
-        ('"cells"', '"sells"'),
+        ('"jobs"', '"sells"'),
     ):
         assert old in sound
         head, _, tail = sound.rpartition(old)

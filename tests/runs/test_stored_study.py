@@ -65,7 +65,7 @@ def wholes(rows: object) -> dict[tuple[str, str], Row]:
 def test_a_system_is_asked_the_test_sets_that_it_has_answers_for(study: Path, tmp_path: Path) -> None:
     result = run_study(study, out=tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert [(cell["system"], cell["tests"]) for cell in manifest["cells"]] == CELLS
+    assert [(cell["system"], cell["tests"]) for cell in manifest["jobs"]] == CELLS
     assert json.loads(manifest["systems"]["stored"]["spec"]).keys() == {"news", "law"}
     rows = wholes(result.rows)
     assert [(name, rows[name].estimate.value) for name in CELLS[:3]] == [

@@ -356,7 +356,7 @@ def test_by_command_they_are_stored_in_the_run(babelscope: Babelscope, tmp_path:
     (tests,) = manifest["tests"].values()
     assert list(tests["machine_references"]) == ["lab:control"]
     assert tests["machine_references"]["lab:control"]["model"]
-    assert manifest["cells"][0]["items"] > len(load("lab:pairs?n=3&seed=1"))
+    assert manifest["jobs"][0]["items"] > len(load("lab:pairs?n=3&seed=1"))
     refused = babelscope("contrast", "--rejudge", "run", "--machine-references", "lab:control")
     assert refused.code == 2
 
