@@ -126,7 +126,7 @@ lab locality --out run --quick @ lab.experiments.locality:locality
     "download": "data get distil-lingeval/np_agreement @ util.published:fetch",
     "metric": "data metric comet --yes @ metrics.corpus:find_metric",
 }
-PLACES = {"JUDGE": "methods.cells:Cell.judge", "SEARCH": "making.challenge.search:run_search"}
+PLACES = {"JUDGE": "methods.jobs:Job.judge", "SEARCH": "making.challenge.search:run_search"}
 COMMANDS = [(kept, *line.split(" @ ")) for kept, lines in CASES.items() for line in lines.strip().split("\n")]
 
 

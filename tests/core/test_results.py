@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from babelscope.methods.cells import config_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.core.results import Estimate, Result, Row, differences, record_line, render, signature
 from babelscope.methods.base import set_up
+from babelscope.methods.jobs import config_of
 from babelscope.testsets import ParallelSentence, TestSet, load
 from babelscope.util.errors import BabelscopeError
 from tests.support.toys import ToySystem

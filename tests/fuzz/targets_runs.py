@@ -14,7 +14,7 @@ from babelscope.report.flows import flow_pictures
 from babelscope.runs.compare import group_runs
 from babelscope.runs.folder import FORMAT, RunFolder
 from babelscope.runs.manifest import Manifest
-from babelscope.runs.reading import Run, cells_of_run, read_run
+from babelscope.runs.reading import Run, read_run, results_of_run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cache import cached
@@ -70,7 +70,7 @@ def _resume(folder: Path) -> None:
 
 def _show(folder: Path) -> None:
     run = read_run(folder)
-    for cell in cells_of_run(run):
+    for cell in results_of_run(run):
         _ = (cell.rows, cell.records, cell.asked, cell.evaluator)
     for group in group_runs([run]):
         rows_by_figure(group)

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from babelscope.methods.cells import config_of, make_cells
 
 import babelscope as bs
 from babelscope.core.results import Estimate, Record, Result, Row, signature
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
 from babelscope.methods.base import Method, Settings, Setup, find_method, languages_of, method_names, set_up
+from babelscope.methods.jobs import config_of, make_jobs
 from babelscope.methods.measuring import check_reference_words, language_mismatch
 from babelscope.report.summary import summarize
 from babelscope.runs.execute import run_method
@@ -191,7 +191,7 @@ def test_a_method_judges_the_test_sets_that_fit_and_that_it_is_meant_for() -> No
     )
 
     def found(setups: list[Setup], tests: dict[str, TestSet]) -> list[tuple[str, str]]:
-        return [(cell.setup.label, cell.tests_name) for cell in make_cells(setups, systems, tests, 0)]
+        return [(cell.setup.label, cell.tests_name) for cell in make_jobs(setups, systems, tests, 0)]
 
     assert found([of_all, of_two, of_pairs], {"one": one, "two": two, "pairs": pairs}) == [
         ("likelihood", "one"), ("likelihood", "two"), ("second", "two"), ("contrast", "pairs")
@@ -211,7 +211,7 @@ def test_a_method_judges_the_test_sets_that_fit_and_that_it_is_meant_for() -> No
         ([of_two], {"one": one}, "second is for a test set 'two', but there are one"),
     ):
         with pytest.raises(BabelscopeError, match=told):
-            make_cells(setups, systems, tests, 0)
+            make_jobs(setups, systems, tests, 0)
 
 
 SENTENCES: Sequence[Item] = [

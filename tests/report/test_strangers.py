@@ -245,9 +245,7 @@ def test_records_and_manifests_edited_by_hand_end_in_a_sentence(tmp_path: Path) 
         )
     for number, field in enumerate(json.loads(kept["manifest.json"])):
         edits.append(("manifest.json", lambda all_, f=field, n=number: {**all_, f: WRONG[n % len(WRONG)]}))  # type: ignore[misc]
-    edits.append(
-        ("manifest.json", lambda all_: {**all_, "jobs": [{**all_["jobs"][0], "system": "nobody"}]})
-    )
+    edits.append(("manifest.json", lambda all_: {**all_, "jobs": [{**all_["jobs"][0], "system": "nobody"}]}))
     edits.append(("manifest.json", lambda all_: {**all_, "jobs": [{**all_["jobs"][0], "items": "many"}]}))
     told = 0
     for name, how in edits:

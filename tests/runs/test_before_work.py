@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
-from babelscope.methods.cells import Cell
 
 import babelscope as bs
 from babelscope.methods.base import set_up
+from babelscope.methods.jobs import Cell
 from babelscope.runs.execute import chunk_size
 from babelscope.testsets import ParallelSentence
 from babelscope.testsets.items import TestSet

@@ -10,7 +10,7 @@ import pytest
 from babelscope.core.results import Row
 from babelscope.runs.compare import group_runs
 from babelscope.runs.execute import run_method
-from babelscope.runs.reading import cells_of_run, read_run
+from babelscope.runs.reading import read_run, results_of_run
 from babelscope.testsets.items import MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -69,7 +69,7 @@ def test_tables_and_sections_are_of_all_items(babelscope: Babelscope, tmp_path: 
     assert "news" not in plain
     assert "(human refs), domain news" in split
     runs = [read_run(tmp_path / name) for name in ("plain", "split")]
-    plain_cell, split_cell = (cells_of_run(run)[0] for run in runs)
+    plain_cell, split_cell = (results_of_run(run)[0] for run in runs)
     assert plain_cell.rows == split_cell.rows
     assert runs[0].sections == runs[1].sections
     (group,) = group_runs(runs[1:])

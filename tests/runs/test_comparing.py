@@ -21,7 +21,7 @@ from babelscope.runs.compare import (
     seed_of,
     seed_rows,
 )
-from babelscope.runs.reading import cells_of_run, read_run
+from babelscope.runs.reading import read_run, results_of_run
 from babelscope.runs.regression import read_column, read_systems, read_table, regress_figure
 from babelscope.runs.study import Study, run_study
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet
@@ -175,7 +175,7 @@ def test_folders_that_cannot_be_compared(make_run: MakeRun, tmp_path: Path) -> N
     (tmp_path / "kept.json").rename(one / "summary.json")
     (one / "manifest.json").write_text('{"format": 2}')
     with pytest.raises(BabelscopeError, match=r"manifest.json is damaged"):
-        cells_of_run(read_run(one))
+        results_of_run(read_run(one))
 
 
 def test_seeds_are_found_by_their_names() -> None:
@@ -240,7 +240,7 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
     by_evaluator = [
         [
             next(row.estimate.value for row in cell.rows if row.name == "weighted")
-            for cell in cells_of_run(read_run(path))
+            for cell in results_of_run(read_run(path))
         ]
         for path in paths
     ]
@@ -274,9 +274,7 @@ def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
         row.labels["variable"]: row
         for row in regress_figure(group, read_systems([table]), ["bleu", "distilled"])
     }
-    outcome = [
-        100 * next(r.estimate.value for r in c.rows if r.name == "minimum") for c in group.results
-    ]
+    outcome = [100 * next(r.estimate.value for r in c.rows if r.name == "minimum") for c in group.results]
     columns = np.column_stack([np.ones(6), bleu, [n % 2 for n in range(6)]])
     right = np.linalg.lstsq(columns, np.array(outcome), rcond=None)[0]
     assert [rows[name].estimate.value for name in ("intercept", "bleu", "distilled")] == pytest.approx(

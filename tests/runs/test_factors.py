@@ -20,7 +20,7 @@ from babelscope.methods.view import factor_pictures, find_view
 from babelscope.report.page import collect
 from babelscope.runs.compare import group_runs, seed_groups
 from babelscope.runs.execute import run_method
-from babelscope.runs.reading import cells_of_run, read_run
+from babelscope.runs.reading import read_run, results_of_run
 from babelscope.runs.study import read_study, run_study
 from babelscope.testsets.items import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
@@ -69,7 +69,7 @@ def test_figures_carry_them_and_comparisons_do_not_trip_over_them(run: Path) -> 
     }
     read = read_run(run)
     assert {name: part.factors for name, part in read.manifest.systems.items()} == FACTORS
-    cells = cells_of_run(read)
+    cells = results_of_run(read)
     assert all(not set(row.labels) & {"width", "distilled", "seed"} for cell in cells for row in cell.rows)
     (group,) = group_runs([read])
     assert len(group.results) == 8

@@ -10,7 +10,9 @@ from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record
 
 
-def group_of(records: Mapping[str, Sequence[Record]], settings: Mapping[str, Any] | None = None) -> Comparison:
+def group_of(
+    records: Mapping[str, Sequence[Record]], settings: Mapping[str, Any] | None = None
+) -> Comparison:
     """A group with a column for each system's records."""
     cells = {
         name: cast(SystemResult, SimpleNamespace(records=own, settings=settings or {}))

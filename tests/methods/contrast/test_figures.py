@@ -332,13 +332,12 @@ def test_two_pairs_make_no_alarm() -> None:
 
 def test_items_that_were_not_answered_are_counted_where_they_are_missing() -> None:
     """Nobody knows which part an unread item is of, so rows over a part do not count it."""
-    from babelscope.methods.cells import cell_rows
-
     from babelscope.methods.base import find_method
+    from babelscope.methods.jobs import job_rows
 
     method = find_method("contrast")
     records = [*judged(PAIRS).records, {"id": "x", "unanswered": "asleep"}]
-    rows = cell_rows(method, method.settings(), 0, records, {}, {"too long": 2})
+    rows = job_rows(method, method.settings(), 0, records, {}, {"too long": 2})
     skipped = {(row.name, "phenomenon" in row.labels or "reference" in row.labels): 0 for row in rows}
     for row in rows:
         skipped[row.name, "phenomenon" in row.labels or "reference" in row.labels] += row.counts["skipped"]
