@@ -120,7 +120,8 @@ def _with_n_and_verdicts(table: Table, columns: Written) -> Written:
         sizes = ["".join(f"{n:,}" for n in _sizes(line)) for line in lines]
         columns = [*columns[: table.labels], ("n", sizes), *columns[table.labels :]]
     if any(line.verdict for line in lines):
-        verdicts = [f"{line.verdict}{' (control)' if line.is_control else ''}".lstrip() for line in lines]
+        named = [(line.verdict, "control" if line.is_control else "") for line in lines]
+        verdicts = [", ".join(filter(None, each)) for each in named]
         columns = [*columns, ("verdict", verdicts)]
     return columns
 
