@@ -8,17 +8,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from babelscope.core.charts import Bar, Chart, Forest
 from babelscope.core.comparison import Group
 from babelscope.core.page import (
     About,
     Answer,
-    Bar,
     Caveat,
     Finding,
-    Forest,
     Line,
     Measure,
-    Picture,
     Section,
     Token,
     View,
@@ -177,7 +175,7 @@ def caveats(group: Group) -> list[Caveat]:
     )
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Group) -> list[Chart]:
     bars = [
         (column.name, [Bar(column.name, point(row.estimate), tooltip(column.name, row.estimate, "plain"))])
         for column in group.columns
@@ -186,7 +184,7 @@ def pictures(group: Group) -> list[Picture]:
     if not bars:
         return []
     return [
-        Picture(
+        Chart(
             f"Perplexity of the references: {group.tests}",
             Forest(bars, "perplexity, 1 is the least", unit="plain", zero=1.0),
             "The lower, the less surprised. Lines are 95 % intervals.",

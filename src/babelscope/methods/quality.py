@@ -9,20 +9,9 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, field_validator
 
+from babelscope.core.charts import Chart, Forest
 from babelscope.core.comparison import Group
-from babelscope.core.page import (
-    About,
-    Answer,
-    Caveat,
-    Finding,
-    Forest,
-    Headline,
-    Line,
-    Measure,
-    Picture,
-    Section,
-    View,
-)
+from babelscope.core.page import About, Answer, Caveat, Finding, Headline, Line, Measure, Section, View
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.settings import Settings
 from babelscope.core.system import Translates
@@ -228,7 +217,7 @@ def caveats(group: Group) -> list[Caveat]:
     return [*mismatch_caveats(group, lambda record: record.get("translation")), *noted(group, told)]
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Group) -> list[Chart]:
     """A forest plot for each metric, one line per system."""
     found = grouped(
         (row.name, (column.name, row))
@@ -237,7 +226,7 @@ def pictures(group: Group) -> list[Picture]:
         if row.estimate.n
     )
     return [
-        Picture(
+        Chart(
             f"{metric}: {group.tests}",
             Forest(
                 [(system, [bar(system, metric, row.estimate, "plain")]) for system, row in rows],

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from babelscope.core.charts import Unit
 from babelscope.core.comparison import (
     SEED,
     Column,
@@ -26,7 +27,7 @@ from babelscope.core.comparison import (
     in_words,
     told_apart,
 )
-from babelscope.core.page import FORMATS, Headline, Unit
+from babelscope.core.page import FORMATS, Headline
 from babelscope.core.results import Comparable, Estimate, PartLabels, Record, Row, differences, number
 from babelscope.core.tables import Table
 from babelscope.methods.base import ANSWER_FILES, find_method, method_names, restore_settings

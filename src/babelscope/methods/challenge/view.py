@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from babelscope.core.charts import Band, Chart, Curve, Forest, Lines
 from babelscope.core.comparison import Column, Group
 from babelscope.core.page import (
     FEWEST,
     About,
     Answer,
-    Band,
     Caveat,
-    Curve,
     Finding,
-    Forest,
     Headline,
     Line,
-    Lines,
     Measure,
-    Picture,
     Section,
     View,
     point,
@@ -294,7 +290,7 @@ def _too_small(group: Group, column: Column, metric: str) -> Iterator[Caveat]:
     )
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Group) -> list[Chart]:
     metric = _metric(group)
     bars = []
     for column in group.columns:
@@ -307,7 +303,7 @@ def pictures(group: Group) -> list[Picture]:
                 bars.append((_part_name(kind, 0), bar(column.name, kind[0], least, "plain")))
     if not bars:
         return []
-    by_phenomenon = Picture(
+    by_phenomenon = Chart(
         "Quality by phenomenon",
         Forest(
             by_name(bars), f"{_NAMES.get(metric, metric)} of the sentences that have it", keys(group), "plain"
@@ -325,7 +321,7 @@ def pictures(group: Group) -> list[Picture]:
     return [by_phenomenon, *(_by_distance(group, kind) for kind in curved[:_MOST_CURVES])]
 
 
-def _by_distance(group: Group, kind: Kind) -> Picture:
+def _by_distance(group: Group, kind: Kind) -> Chart:
     """Curves, each with the band of its own controls."""
     metric = _metric(group)
     curves, bands, sizes = [], [], ""
@@ -343,7 +339,7 @@ def _by_distance(group: Group, kind: Kind) -> Picture:
                 band.append((float(distance), mean.estimate.value - spread, mean.estimate.value + spread))
         if band:
             bands.append(Band(column.name, f"{column.name}, equally long", band))
-    return Picture(
+    return Chart(
         f"Quality by distance: {_part_name(kind, 0)}",
         Lines(curves, f"at least so many {unit_of(kind[0])}", _NAMES.get(metric, metric), bands=bands),
         f"{label(kind[0]).capitalize()}: scores of the sentences with at least so many {unit_of(kind[0])}. Bands "

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from babelscope.core.charts import Chart, Dot, Forest, Key, Scatter
 from babelscope.core.comparison import Group
 from babelscope.core.page import (
     CONTROLS,
@@ -15,14 +16,9 @@ from babelscope.core.page import (
     About,
     Answer,
     Caveat,
-    Dot,
     Finding,
-    Forest,
     Headline,
-    Key,
     Line,
-    Picture,
-    Scatter,
     Section,
     Token,
     Tone,
@@ -169,11 +165,11 @@ def reference_kinds(group: Group) -> list[str]:
     )
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Group) -> list[Chart]:
     return [*_accuracy(group), *_against_discrepancy(group), *_forced_and_free(group)]
 
 
-def _accuracy(group: Group) -> list[Picture]:
+def _accuracy(group: Group) -> list[Chart]:
     several = len(reference_kinds(group)) > 1
     bars = by_name(
         (
@@ -186,7 +182,7 @@ def _accuracy(group: Group) -> list[Picture]:
     if not bars:
         return []
     return [
-        Picture(
+        Chart(
             "How often the right translation is preferred, by error type",
             Forest(bars, "accuracy in forced choice", keys(group)),
             "Each mark is an accuracy, each line through it its 95 % interval. 50 % is what chance would give.",
@@ -194,7 +190,7 @@ def _accuracy(group: Group) -> list[Picture]:
     ]
 
 
-def _against_discrepancy(group: Group) -> list[Picture]:
+def _against_discrepancy(group: Group) -> list[Chart]:
     kinds = reference_kinds(group)
     dots = [dot for column in group.columns for dot in _dots(column.name, column.cell.rows, kinds)]
     if not dots:
@@ -205,7 +201,7 @@ def _against_discrepancy(group: Group) -> list[Picture]:
         for number, kind in enumerate(kinds)
     ]
     return [
-        Picture(
+        Chart(
             "Accuracy against discrepancy",
             Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", legend, y_most=1.0),
             "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
@@ -237,7 +233,7 @@ def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
     ]
 
 
-def _forced_and_free(group: Group) -> list[Picture]:
+def _forced_and_free(group: Group) -> list[Chart]:
     several = len(reference_kinds(group)) > 1
     sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
     bars = by_name(
@@ -255,7 +251,7 @@ def _forced_and_free(group: Group) -> list[Picture]:
         for what, hollow in sides.values()
     ]
     return [
-        Picture(
+        Chart(
             "Errors in forced choice, and in its own translations",
             Forest(bars, "error rate", legend, zero=0.0),
             "Hollow: how often the error is preferred. Filled: how often a detector finds it in free "

@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from babelscope.core.charts import Bar, Chart, Cloud, Curve, Dots, Forest, Lines, Point, Unit
 from babelscope.core.comparison import Column, Group
 from babelscope.core.page import (
     About,
     Answer,
-    Bar,
     Caveat,
-    Cloud,
-    Curve,
-    Dots,
     Finding,
-    Forest,
     Headline,
     Line,
-    Lines,
     Measure,
-    Picture,
-    Point,
     Section,
     Tone,
-    Unit,
     View,
     count_of,
     point,
@@ -71,7 +63,7 @@ _DECODINGS = {
 }
 
 
-def pictures(group: Group) -> list[Picture]:
+def pictures(group: Group) -> list[Chart]:
     return [
         *_decodings(group),
         *(picture for region in _REGIONS for picture in _ranking(group, region)),
@@ -94,12 +86,12 @@ def _bars(group: Group, figure: str, label: str, names: Mapping[str, str]) -> li
     )
 
 
-def _decodings(group: Group) -> list[Picture]:
+def _decodings(group: Group) -> list[Chart]:
     bars = _bars(group, "quality", "decoding", _DECODINGS)
     if not bars:
         return []
     return [
-        Picture(
+        Chart(
             "Quality of what can be drawn from the model",
             Forest(bars, f"mean quality of a sentence ({quality_name(group)})", keys(group), "plain"),
             "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the "
@@ -132,7 +124,7 @@ def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
     }
 
 
-def _ranking(group: Group, region: str) -> list[Picture]:
+def _ranking(group: Group, region: str) -> list[Chart]:
     """kRG and kQRG over k (figure 4), where there is more than one k."""
     if not any(len(_rows_by_k(rows_of(column), "krg", region)) > 1 for column in group.columns):
         return []
@@ -154,13 +146,13 @@ def _ranking(group: Group, region: str) -> list[Picture]:
         good.append(Curve(column.name, column.name, quality))
     what = "the k most probable translations" if region == "top" else "k samples"
     return [
-        Picture(
+        Chart(
             f"How well probability ranks {what} (kRG)",
             Lines(ranked, "k", "ranking gain, kRG"),
             "kRG is 1 where better translations are always more probable. Compare it with the dashed line, the same "
             "translations in random order; it is never 0. Lines are 95 % intervals.",
         ),
-        Picture(
+        Chart(
             f"How good, and how well ranked, {what} are (kQRG)",
             Lines(good, "k", f"kQRG ({quality_name(group)})"),
             "kQRG is the mean quality of the translations, the more probable ones weighing more. Lines are 95 % "
@@ -169,13 +161,13 @@ def _ranking(group: Group, region: str) -> list[Picture]:
     ]
 
 
-def _lengths(group: Group) -> list[Picture]:
+def _lengths(group: Group) -> list[Chart]:
     """Length against the reference, of each decoding and region, and over the ranks of lists."""
     bars = _bars(group, "length_ratio", "of", _LENGTHS)
     if not bars:
         return []
     found = [
-        Picture(
+        Chart(
             "Length of translations against the reference",
             Forest(bars, "characters, divided by those of the reference", keys(group), "plain", zero=1.0),
             "1 is as long as the reference. All are of the same sentences. A model that believes in short "
@@ -195,11 +187,11 @@ def _lengths(group: Group) -> list[Picture]:
     if curves:
         chart = Lines(curves, "rank by probability", "length ratio")
         reading = "The length of the translation at each rank, divided by that of the reference."
-        found.append(Picture("Length ratio over ranks", chart, reading))
+        found.append(Chart("Length ratio over ranks", chart, reading))
     return found
 
 
-def _sweep(group: Group) -> Iterator[Picture]:
+def _sweep(group: Group) -> Iterator[Chart]:
     """Quality, search errors, log-probability and length over the size of the beam."""
     charts = {
         "beam_quality": ("Quality", f"mean quality ({quality_name(group)})", "plain"),
@@ -216,10 +208,10 @@ def _sweep(group: Group) -> Iterator[Picture]:
         if curves:
             chart = Lines(curves, "size of the beam", label, cast(Unit, unit))
             reading = "Translations of the same sentences by each size of the beam."
-            yield Picture(f"{title} over the size of the beam", chart, reading)
+            yield Chart(f"{title} over the size of the beam", chart, reading)
 
 
-def _entropy(group: Group) -> Iterator[Picture]:
+def _entropy(group: Group) -> Iterator[Chart]:
     """Entropy a token and a translation, each on an axis of its own."""
     for of in ("token", "translation"):
         bars = [
@@ -229,14 +221,14 @@ def _entropy(group: Group) -> Iterator[Picture]:
             if row.name == "entropy" and row.labels["of"] == of and row.estimate.n
         ]
         if bars:
-            yield Picture(
+            yield Chart(
                 f"How undecided the model is, a {of}",
                 Forest([("entropy", bars)], f"entropy, nats a {of}", keys(group), "plain", zero=0.0),
                 "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
             )
 
 
-def _calibration(group: Group) -> Iterator[Picture]:
+def _calibration(group: Group) -> Iterator[Chart]:
     """Accuracy of tokens over the model's confidence in them, and mass over k."""
     curves: list[Curve] = []
     mass: list[Curve] = []
@@ -259,7 +251,7 @@ def _calibration(group: Group) -> Iterator[Picture]:
         mass += [Curve(column.name, column.name, together)] if len(together) > 1 else []
     if curves:
         chart = Lines(curves, "probability of the token, from", "tokens that are right", "percent")
-        yield Picture(
+        yield Chart(
             "Is the model as often right as it is sure?",
             chart,
             "Tokens of beam search’s translations, by the probability that the model gave them; right are those "
@@ -269,10 +261,10 @@ def _calibration(group: Group) -> Iterator[Picture]:
     if mass:
         chart = Lines(mass, "k", "probability of the k most probable translations", "percent")
         reading = "All k together, the mean over sentences. The rest lies in translations beyond them."
-        yield Picture("How much probability the most probable translations have", chart, reading)
+        yield Chart("How much probability the most probable translations have", chart, reading)
 
 
-def _clouds(group: Group) -> Iterator[Picture]:
+def _clouds(group: Group) -> Iterator[Chart]:
     """Log-probability against quality, a picture a region."""
     for region, what in (("top", "the k most probable translations"), ("samples", "samples")):
         dots = []
@@ -298,7 +290,7 @@ def _clouds(group: Group) -> Iterator[Picture]:
             f"quality ({quality_name(group)})",
             min(ordered[len(ordered) // 50], -1e-3),
         )
-        yield Picture(
+        yield Chart(
             f"Log-probability against quality: {what}",
             chart,
             "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
