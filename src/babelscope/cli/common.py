@@ -182,12 +182,12 @@ def write_file(path: Path, form: Form, lines: Iterable[str]) -> None:
 def draw_chart(path: Path, chart: Chart) -> Callable[[], None]:
     """Draw a chart for a file, as PDF or PNG if its name ends so, else as SVG; what is returned writes it."""
     from babelscope.core.charts import Scatter
-    from babelscope.report.charts import as_file
+    from babelscope.report.charts import Format, as_file
 
     keys = chart.drawing.keys if isinstance(chart.drawing, Scatter) else ()
     series = {name: number for number, name in enumerate(dict.fromkeys(key.system for key in keys))}
-    form = path.suffix.lower().removeprefix(".")
-    data = as_file(chart, series, form if form in ("pdf", "png") else "svg")
+    forms: dict[str, Format] = {".pdf": "pdf", ".png": "png"}
+    data = as_file(chart, series, forms.get(path.suffix.lower(), "svg"))
 
     def write() -> None:
         with replacing(path) as file:

@@ -23,7 +23,7 @@ from babelscope.core.page import Answer, Finding, Line, Section, View, count_of
 from babelscope.core.results import Record, Result, Row
 from babelscope.core.tables import Table, all_rows, of_rows, table_html
 from babelscope.methods.view import matches
-from babelscope.report.charts import Series, as_file, as_svg, figure, swatch
+from babelscope.report.charts import Format, Series, as_file, as_svg, figure, swatch
 from babelscope.report.flows import flow_charts
 from babelscope.report.paired import differences_charts, paired_findings
 from babelscope.report.sections import caveats_of, figure_of, shown_by
@@ -314,7 +314,7 @@ def write_report(
     cap: int = CAP,
     seed: int = 0,
     figures: str | Path | None = None,
-    figure_format: str = "pdf",
+    figure_format: Format = "pdf",
 ) -> Path:
     """Write one page about finished run folders; systems that were run on the same test sets are compared.
 
