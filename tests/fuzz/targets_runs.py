@@ -10,7 +10,7 @@ from typing import Any
 
 from babelscope.core.comparison import rows_by_figure
 from babelscope.core.system import Target as Answer
-from babelscope.report.flows import flow_pictures
+from babelscope.report.flows import flow_charts
 from babelscope.runs.compare import group_runs
 from babelscope.runs.folder import FORMAT, RunFolder
 from babelscope.runs.manifest import Manifest
@@ -90,7 +90,7 @@ def _merge(folder: Path) -> None:
 
 
 def _flows(folder: Path) -> None:
-    flow_pictures([Run(folder, Manifest.model_construct(), [])])
+    flow_charts([Run(folder, Manifest.model_construct(), [])])
 
 
 def _cache(folder: Path) -> None:

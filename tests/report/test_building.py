@@ -259,8 +259,8 @@ def test_a_method_of_a_plug_in_is_shown_by_its_view(
     install(monkeypatch, "tests.report.synthetic:SEEN")
     report = collect([read_run(politeness)])
     assert report.sections[0].title == "Minimal pairs: forced to choose"
-    shown = report.sections[0].parts[0].pictures
-    assert "Accuracy against discrepancy" in {picture.title for picture in shown}
+    shown = report.sections[0].parts[0].charts
+    assert "Accuracy against discrepancy" in {drawn.chart.title for drawn in shown}
     assert report.findings["one"]
 
 

@@ -125,12 +125,12 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
     figures = {each.name for column in group.results for each in view.over(column.rows)}
     assert {picture.title for picture in pictures} == {f"{name} over width" for name in figures}
     for picture in pictures:
-        chart = picture.chart
+        chart = picture.drawing
         assert isinstance(chart, Lines)
         assert [curve.name for curve in chart.curves] == ["not distilled", "distilled"]
         assert all([at for at, _ in curve.points] == [128, 256] for curve in chart.curves)
     name = pictures[0].title.removesuffix(" over width")
-    chart = pictures[0].chart
+    chart = pictures[0].drawing
     assert isinstance(chart, Lines)
     own = [
         each.row.estimate.value
