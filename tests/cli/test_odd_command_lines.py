@@ -196,7 +196,7 @@ TOLD = {
     "score --system toy:1 --source a.en --target one.txt": "equally many",
     "compare --table table.tsv --group x": "--group has no effect",
     "compare --table table.tsv --summary": "--summary has no effect",
-    "compare folder --json --latex": "exclude each other",
+    "compare folder --json --format latex": "excludes --format latex",
     "correlate human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
     "agreement human.jsonl --task winomt --field score": "--field has no effect",
     "annotate human.jsonl --n 3": "is about a run folder",

@@ -205,7 +205,7 @@ def test_how_many_were_skipped_is_shown(tmp_path: Path) -> None:
     tables = [shown.table for part in report.sections[0].parts for shown in part.tables]
     everything = tables[-1]
     column = everything.headings.index("skipped")
-    assert {row[column] for row in everything.rows} == {"3"}
+    assert {line.cells[column] for line in everything.lines} == {3}
     assert any("3 items" in caveat and "skipped" in caveat for caveat in report.sections[0].caveats)
 
 
