@@ -93,22 +93,20 @@ def section(comparison: Comparison) -> Section:
         for name, rate in rates.items()
         if rate.n
     ]
-    forest = Forest(bars, "translations that are echoes")
     return Section(
         title="Echo: what is repeated",
         question="How often does the system repeat the source instead of translating it?",
         reading=("An echo is a translation that has too many of the words of its source.",),
         measure="share of repeated words",
         findings=findings,
-        pictures=[Picture(f"Echoes: {comparison.tests}", forest, "The lower, the better.")],
+        pictures=[Picture(f"Echoes: {comparison.tests}", Forest(bars, "echoes"), "The lower, the better.")],
         tables=every_figure(comparison),
         measures={"share": Measure("repeated words", "share of words")},
     )
 
 
 def about(record: Record) -> About:
-    domain = _domain(record)
-    return About(record["source"], (domain,) if domain else (), domain)
+    return About(record["source"], tuple(filter(None, [_domain(record)])), _domain(record))
 
 
 def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
