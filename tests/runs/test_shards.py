@@ -131,7 +131,7 @@ def test_a_file_that_judges_need_not_be_there_to_merge(tmp_path: Path) -> None:
 def test_a_merged_run_is_a_run_like_any_other(study: Path, tmp_path: Path) -> None:
     merge(run_shards(study, 3), tmp_path / "merged")
     run = read_run(tmp_path / "merged")
-    assert [cell.method for cell in results_of_run(run)] == ["likelihood", "coarse"] * 2
+    assert [result.method for result in results_of_run(run)] == ["likelihood", "coarse"] * 2
     before = contents(tmp_path / "merged")
     # It goes on as the study's own, also where the merge itself was cut off.
     (tmp_path / "merged" / "summary.json").unlink()
