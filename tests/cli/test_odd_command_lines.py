@@ -112,8 +112,7 @@ def wrong_files(path: tuple[str, ...]) -> Iterator[list[str]]:
 def wrong_tests() -> Iterator[list[str]]:
     """Each judging command on test sets of other kinds than its own, and on files that are no test sets."""
     for command in JUDGING:
-        method = find_method(command.method)
-        taken = {kind.__name__ for kind in (method.kind, *method.also)}
+        taken = {kind.__name__ for kind in find_method(command.method).items}
         others = [name for own, name in KINDS.items() if own not in taken]
         for tests in (
             *others,

@@ -70,8 +70,8 @@ def test_figures_carry_them_and_comparisons_do_not_trip_over_them(run: Path) -> 
     }
     read = read_run(run)
     assert {name: part.factors for name, part in read.manifest.systems.items()} == FACTORS
-    cells = results_of_run(read)
-    assert all(not set(row.labels) & {"width", "distilled", "seed"} for cell in cells for row in cell.rows)
+    results = results_of_run(read)
+    assert all(not set(row.labels) & {"width", "distilled", "seed"} for each in results for row in each.rows)
     (group,) = group_runs([read])
     assert len(group.results) == 8
     assert {len(column.figures) for column in group.results} == {len(group.results[0].figures)}

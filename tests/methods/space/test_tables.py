@@ -29,8 +29,8 @@ from babelscope.metrics.ranking import krg
 from babelscope.report.summary import summarize
 from babelscope.runs.execute import space
 from babelscope.testsets import ParallelSentence
-from tests.support.cells import group_of
 from tests.support.enumerated import Enumerated
+from tests.support.results import comparison_of as group_of
 from tests.support.toy_fixtures import Babelscope, read_rows
 
 WHERE: dict[str, str | int] = {"method": "space", "tests": "news"}
