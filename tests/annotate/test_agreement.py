@@ -12,7 +12,7 @@ import pytest
 
 from babelscope.annotate.agreement import agreement_between_people, agreement_with_method
 from babelscope.annotate.answers import AnswerFile, find_answers, items_of, read_annotators
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.core.results import Row
 from babelscope.stats.agreement import cohens_kappa, krippendorffs_alpha
 from babelscope.util.errors import BabelscopeError

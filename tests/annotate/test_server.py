@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.annotate.server import Desk, build_app, listen_locally
 from babelscope.util.errors import BabelscopeError
 from tests.annotate.annotating import ITEMS, Server, item, lines, write_items

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.answers import AnswerFile, check_answer
-from babelscope.annotate.items import Task, read_tasks
+from babelscope.annotate.queue import Task, read_tasks
 from babelscope.lab.experiments.truth import Case, cases, with_mistakes
 from babelscope.lab.grammar.lexicon import NOUNS
 from tests.annotate.annotating import lines

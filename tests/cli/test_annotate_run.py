@@ -12,7 +12,7 @@ import pytest
 
 from babelscope.annotate import server
 from babelscope.annotate.answers import AnswerFile, check_answer
-from babelscope.annotate.items import Task, read_tasks
+from babelscope.annotate.queue import Task, read_tasks
 from babelscope.testsets import AmbiguousSource
 from tests.support.toy_fixtures import Babelscope, read_rows
 

@@ -57,7 +57,7 @@ def correlate(
     yes: Yes = False,
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
-    from babelscope.annotate.agreement import read_scores
+    from babelscope.annotate.agreement import check_lists, read_scores, score_rows
     from babelscope.annotate.answers import find_answers
     from babelscope.metrics.corpus import prepare_metrics, score_records
     from babelscope.runs.reading import check_if_of_a_run
@@ -75,8 +75,8 @@ def correlate(
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ()), tokenize])
     chosen = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
     answers = find_answers([human])
-    people = read_scores(answers) if answers else None
-    judged = parse_scores(people.rows() if people else read_json_lines(human), average=True)
+    people, unfinished = read_scores(answers) if answers else ([], 0)
+    judged = parse_scores(score_rows(people) if people else read_json_lines(human), average=True)
     stems = [path.stem for path in files]
     # Files of one name in two folders are told apart by their paths.
     names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in files]
@@ -87,15 +87,14 @@ def correlate(
             scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
         if not chosen:
             records = list(read_json_lines(path))
-            if people:
-                people.check_lists(records, field)
+            check_lists(people, records, field)
             for by, own in _by_metric(records, field).items():
                 scores[f"{name} {by}".strip()] = parse_scores(own, field=field)
     with working("correlating"):
         rows = human_correlations(judged, scores)
     write_rows(rows, as_json=as_json, to=to)
-    if people and people.unfinished:
-        print(f"babelscope: {people.unfinished} unfinished answers are left out", file=sys.stderr)
+    if unfinished:
+        print(f"babelscope: {unfinished} unfinished answers are left out", file=sys.stderr)
 
 
 def _by_metric(records: Sequence[LocatedRecord], field: str) -> dict[str, list[LocatedRecord]]:
