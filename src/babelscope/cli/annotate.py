@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
@@ -52,7 +52,10 @@ def annotate(
             "(Default: me.)",
         ),
     ] = None,
-    task: Annotated[Task | None, typer.Option(help="What is judged, for lines without `task`.")] = None,
+    task: Annotated[
+        Task | None,
+        typer.Option(metavar="TASK", help=f"For lines without `task`: {', '.join(get_args(Task))}."),
+    ] = None,
     method: OfMethod = "",
     tests: OfTests = "",
     system: OfSystems = None,
