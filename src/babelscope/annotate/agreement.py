@@ -12,23 +12,10 @@ import numpy as np
 
 from babelscope.annotate.answers import Answered, is_complete, read_annotators
 from babelscope.annotate.queue import Task
-from babelscope.annotate.verdicts import MethodVerdicts, list_length
+from babelscope.annotate.verdicts import MethodVerdict, MethodVerdicts, list_length
 from babelscope.core.results import Row
 from babelscope.methods.challenge.sets import ALL, unit_of
-from babelscope.stats.agreement import (
-    CANNOT_TELL,
-    LABELS,
-    REAL,
-    REDUCTIONS,
-    Annotator,
-    Judgment,
-    cohens_kappa,
-    compare,
-    is_right,
-    krippendorffs_alpha,
-    weighted,
-)
-from babelscope.stats.agreement import Task as Labeled
+from babelscope.stats import agreement as stats
 from babelscope.stats.correlation import correlation, human_correlations
 from babelscope.stats.intervals import proportion
 from babelscope.util.errors import BabelscopeError
@@ -37,8 +24,8 @@ from babelscope.util.text import LocatedRecord, shorten
 Answers = Mapping[str, Mapping[str, Answered]]
 """Annotator name -> item digest -> answer."""
 Labels = dict[str, str | float]
-Right = tuple[Answered, str | None, bool | None]
-"""An answer, the translation it is about if known, and whether that is right; None if that was left open."""
+Matched = tuple[str, bool | None, MethodVerdict | None]
+"""An item, whether its translation is right for a person (None if that was left open), and the method's verdict."""
 
 MOST_ANNOTATORS = 100
 
@@ -50,21 +37,15 @@ DEFAULT_FIELDS = {"assessment": "score", "ranking": "top_kqrg"}
 """Task -> field of a record that human scores are compared with by default."""
 
 
-def _by_task(answers: Answers) -> dict[str, tuple[dict[str, dict[str, Answered]], int]]:
-    """Task -> its complete answers by annotator, and the number of unfinished ones."""
-    found = {}
-    for task in sorted({each.task for own in answers.values() for each in own.values()}):
-        here = {
-            name: {item: each for item, each in own.items() if each.task == task}
-            for name, own in answers.items()
-        }
-        done = {
-            name: {item: each for item, each in own.items() if is_complete(each.answer)}
-            for name, own in here.items()
-            if own
-        }
-        found[task] = done, sum(map(len, here.values())) - sum(map(len, done.values()))
-    return found
+def _by_task(answers: Answers) -> dict[str, dict[str, dict[str, Answered]]]:
+    """Task -> its complete answers, by annotator and item."""
+    found: dict[str, dict[str, dict[str, Answered]]] = {}
+    for name, own in answers.items():
+        for item, each in own.items():
+            complete = found.setdefault(each.task, {}).setdefault(name, {})
+            if is_complete(each.answer):
+                complete[item] = each
+    return dict(sorted(found.items()))
 
 
 def _with_all(people: Mapping[str, list[Any]]) -> dict[str, list[Any]]:
@@ -93,31 +74,34 @@ def agreement_between_people(answers: Answers, tasks: Mapping[str, Task]) -> lis
             f"answers of {len(answers):,} annotators: every two are compared, so {MOST_ANNOTATORS} are the most"
         )
     rows: list[Row] = []
-    for task, (some, unfinished) in _by_task(answers).items():
+    for task, some in _by_task(answers).items():
         if len(some) < 2:
             raise BabelscopeError(f"agreement on {task} needs the answers of two annotators")
         if task in SCORED:
-            rows += _score_rows(task, some, unfinished)
+            given = [each for own in answers.values() for each in own.values() if each.task == task]
+            rows += _score_rows(task, some, len(given) - sum(map(len, some.values())))
             continue
         judged = {name: _judgments(own, task, tasks) for name, own in some.items()}
-        labeled = cast(Labeled, task)
-        rows += compare(judged, labeled)
+        labeled = cast(stats.Task, task)
+        rows += stats.compare(judged, labeled)
         if len(judged) > 2:
             rows += _alpha_rows(judged, labeled)
     return rows
 
 
-def _judgments(own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task]) -> dict[str, Judgment]:
+def _judgments(
+    own: Mapping[str, Answered], task: str, tasks: Mapping[str, Task]
+) -> dict[str, stats.Judgment]:
     """Labeled answers as judgments, with the gold label of the item where they need it."""
     found = {}
     for item, each in own.items():
         label = each.answer.get("label")
-        if task not in LABELS or label not in LABELS[cast(Labeled, task)]:
+        if task not in stats.LABELS or label not in stats.LABELS[cast(stats.Task, task)]:
             raise BabelscopeError(f"item {each.id}: {shorten(str(label))} is no label of {task}")
         gold = ""
         if task in WITH_GOLD:
             gold = str(_task_of(each, tasks, "what is right").get("gold") or "").title()
-        found[item] = Judgment(item, str(label), gold=gold)
+        found[item] = stats.Judgment(item, str(label), gold=gold)
     return found
 
 
@@ -131,12 +115,12 @@ def _task_of(answered: Answered, tasks: Mapping[str, Task], what: str) -> Task:
     return tasks[answered.item]
 
 
-def _alpha_rows(judged: Mapping[str, Annotator], task: Labeled) -> list[Row]:
+def _alpha_rows(judged: Mapping[str, stats.Annotator], task: stats.Task) -> list[Row]:
     """Krippendorff's alpha of all annotators together, with raw and with binary labels."""
     samples = dict.fromkeys(sample for own in judged.values() for sample in own)
-    versions: dict[str, Callable[[Judgment], str | None]] = {
+    versions: dict[str, Callable[[stats.Judgment], str | None]] = {
         "raw": lambda judgment: judgment.label,
-        **REDUCTIONS[task],
+        **stats.REDUCTIONS[task],
     }
     rows = []
     for name, reduction in versions.items():
@@ -144,7 +128,7 @@ def _alpha_rows(judged: Mapping[str, Annotator], task: Labeled) -> list[Row]:
         kept = [unit for unit in units if None not in unit]
         labels: Labels = {"task": task, "annotators": ", ".join(judged), "labels": name, "weighting": "none"}
         counts = {"single": sum(len(unit) == 1 for unit in kept), "skipped": len(units) - len(kept)}
-        rows.append(Row("alpha", krippendorffs_alpha(kept), labels, counts))
+        rows.append(Row("alpha", stats.krippendorffs_alpha(kept), labels, counts))
     return rows
 
 
@@ -163,7 +147,7 @@ def _score_rows(task: str, answers: Answers, unfinished: int) -> list[Row]:
                 rows.append(Row(statistic, found, names, {"common": len(both), "unfinished": unfinished}))
         keys = dict.fromkeys(key for own in numbers.values() for key in own)
         units = [[own[key] for own in numbers.values() if key in own] for key in keys]
-        together = krippendorffs_alpha(units, level="interval")
+        together = stats.krippendorffs_alpha(units, level="interval")
         counts = {"single": sum(len(unit) == 1 for unit in units), "unfinished": unfinished}
         rows.append(Row("alpha", together, {**labels, "annotators": ", ".join(numbers)}, counts))
     return rows
@@ -186,7 +170,7 @@ def precision_of_extraction(answers: Answers, tasks: Mapping[str, Task]) -> list
 
     Per annotator, of what they decided; with several also together (`all`), where the interval is over items.
     """
-    some, _ = _by_task(answers).get("extraction", ({}, 0))
+    some = _by_task(answers).get("extraction", {})
     rows = []
     for who, own in _with_all({name: list(each.values()) for name, each in some.items()}).items():
         groups: dict[tuple[tuple[str, str | int], ...], list[Answered]] = {}
@@ -195,13 +179,13 @@ def precision_of_extraction(answers: Answers, tasks: Mapping[str, Task]) -> list
                 groups.setdefault(labels, []).append(each)
         for labels, judged in sorted(groups.items(), key=lambda group: str(group[0])):
             decided = [
-                (each.item, label == REAL, 1.0)
+                (each.item, label == stats.REAL, 1.0)
                 for each in judged
-                if (label := each.answer.get("label")) != CANNOT_TELL
+                if (label := each.answer.get("label")) != stats.CANNOT_TELL
             ]
             real = sum(yes for _, yes, _ in decided)
             pooled = who == ALL and len(some) > 1
-            share = weighted(_weighted_by_item(decided)) if pooled else proportion(real, len(decided))
+            share = stats.weighted(_weighted_by_item(decided)) if pooled else proportion(real, len(decided))
             counts = {"real": real, "answered": len(judged), "cannot_tell": len(judged) - len(decided)}
             rows.append(
                 Row("precision", share, {"task": "extraction", "annotators": who, **dict(labels)}, counts)
@@ -238,13 +222,12 @@ def agreement_with_method(
     `patterns` are the verdicts of the matcher by which a queue was drawn that takes what it decided for right.
     """
     found: list[Row] = []
-    for task, (some, _) in _by_task(answers).items():
+    for task, some in _by_task(answers).items():
         labels: Labels = {"task": task, "verdicts": name}
         if task in SCORED:
             found += _correlation_rows(some, rows, labels, SCORED[task][-1], field or DEFAULT_FIELDS[task])
             continue
         assumed = _assumed(tasks, patterns) if patterns is not None else None
-        right = _right_or_not(some, task, tasks)
         # A choice is judged once per item, and every system has its own verdict on it.
         by_system: dict[str, list[LocatedRecord]] = {}
         for place, record in rows:
@@ -252,7 +235,9 @@ def agreement_with_method(
             by_system.setdefault(system, []).append((place, record))
         for system, own in by_system.items():
             own_labels: Labels = {**labels, "system": system} if system else labels
-            found += _agreement_rows(right, MethodVerdicts(own), own_labels, assumed)
+            verdicts = MethodVerdicts(own)
+            matched = _match(some, task, tasks, verdicts)
+            found += _agreement_rows(matched, verdicts, own_labels, assumed)
     return found
 
 
@@ -271,32 +256,42 @@ def agreement_with_patterns(
     """
     found: list[Row] = []
     verdicts, assumed = MethodVerdicts(rows), _assumed(tasks, rows)
-    for task, (some, _) in _by_task(answers).items():
+    for task, some in _by_task(answers).items():
         if task not in ("mucow", "winomt"):
             raise BabelscopeError(
                 f"--patterns only applies to senses and genders, and these are answers to {task}"
             )
-        right = _right_or_not(some, task, tasks)
+        matched = _match(some, task, tasks, verdicts)
         for counted in ("wrong",) if task == "mucow" else ("right",) if as_published else ("wrong", "right"):
             labels: Labels = {"task": task, "verdicts": name, "undecided_as": counted}
-            found += _agreement_rows(right, verdicts, labels, assumed, counted == "right")
+            found += _agreement_rows(matched, verdicts, labels, assumed, counted == "right")
     return found
 
 
-def _right_or_not(answers: Answers, task: str, tasks: Mapping[str, Task]) -> dict[str, list[Right]]:
-    """Annotator -> each answer with the translation it is about, and whether that is right."""
-    found = {}
+def _match(
+    answers: Answers, task: str, tasks: Mapping[str, Task], verdicts: MethodVerdicts
+) -> dict[str, list[Matched]]:
+    """Annotator -> answers with verdicts; refused if there is no verdict on anything that was judged."""
+    found: dict[str, list[Matched]] = {}
     for who, own in answers.items():
         judgments = _judgments(own, task, tasks)
-        found[who] = [
-            (
-                each,
-                tasks[item].get("translation") if item in tasks else None,
-                is_right(judgments[item], cast(Labeled, task)),
-            )
-            for item, each in own.items()
-        ]
-    return found
+        found[who] = []
+        for item, each in own.items():
+            text = tasks[item].get("translation") if item in tasks else None
+            right = stats.is_right(judgments[item], cast(stats.Task, task))
+            found[who].append((item, right, verdicts.find(each.id, each.system, text)))
+    count = sum(map(len, found.values()))
+    if not count or any(verdict for own in found.values() for *_, verdict in own):
+        return found
+    first = next(each for own in answers.values() for each in own.values())
+    if first.id in verdicts.by_item:
+        systems = sorted({system for own in verdicts.by_item.values() for system in own})
+        named = ", ".join(map(repr, systems[:3]))
+        about = f"on translations of other systems ({named}, not {first.system!r}), which differ"
+    else:
+        other = next(iter(verdicts.by_item), "none")
+        about = f"on other items (such as {shorten(other)}, not {shorten(first.id)})"
+    raise BabelscopeError(f"none of the {count} judgments has a verdict here: the verdicts are {about}")
 
 
 def _assumed(tasks: Mapping[str, Task], rows: Sequence[LocatedRecord]) -> MethodVerdicts | None:
@@ -312,7 +307,7 @@ def _assumed(tasks: Mapping[str, Task], rows: Sequence[LocatedRecord]) -> Method
 
 
 def _agreement_rows(
-    judged: Mapping[str, list[Right]],
+    matched: Mapping[str, list[Matched]],
     verdicts: MethodVerdicts,
     labels: Labels,
     assumed: MethodVerdicts | None,
@@ -324,10 +319,9 @@ def _agreement_rows(
     has that verdict, and there is no kappa. `assumed` are a matcher's verdicts: those it decided are taken for right,
     and added in proportion to their number (appendix E of the conditioning paper).
     """
-    _require_some([each for own in judged.values() for each in own], verdicts)
     rows: list[Row] = []
-    for name, own in _with_all(judged).items():
-        pairs, counts = _pairs(own, verdicts, if_undecided)
+    for name, own in _with_all(matched).items():
+        pairs, counts = _pairs(own, if_undecided)
         agreed = sum(human == verdict for _, human, verdict, _ in pairs)
         counts = {"judgments": len(pairs), "agreed": agreed, **counts}
         named: Labels = {**labels, "annotators": name, "labels": "binary"}
@@ -344,22 +338,23 @@ def _agreement_rows(
                 covered, added = _added(verdicts, assumed, len(pairs), if_undecided, by_weight=by_weight)
                 sums, more = [*sums, *added], {"covered": round(covered)}
             rows.append(
-                Row("agreement", weighted(sums), {**named, "weighting": weighting}, {**counts, **more})
+                Row("agreement", stats.weighted(sums), {**named, "weighting": weighting}, {**counts, **more})
             )
         if if_undecided is None and name != ALL:
-            kappa = cohens_kappa([str(human) for _, human, *_ in pairs], [str(said) for *_, said, _ in pairs])
+            kappa = stats.cohens_kappa(
+                [str(human) for _, human, *_ in pairs], [str(said) for *_, said, _ in pairs]
+            )
             rows.append(Row("kappa", kappa, {**named, "weighting": "none"}, counts))
     return rows
 
 
 def _pairs(
-    judged: Sequence[Right], verdicts: MethodVerdicts, if_undecided: bool | None
+    matched: Sequence[Matched], if_undecided: bool | None
 ) -> tuple[list[tuple[str, bool, bool, float | None]], dict[str, int]]:
     """(item, right for the annotator, right for the method, weight) per judgment, and counts of what is left out."""
     counts = {"open": 0, "undecided": 0, "missing": 0}
     pairs = []
-    for answered, translation, human in judged:
-        found = verdicts.find(answered.id, answered.system, translation)
+    for item, human, found in matched:
         if human is None:
             counts["open"] += 1
         elif found is None:
@@ -368,7 +363,7 @@ def _pairs(
             counts["undecided"] += found.value is None
             verdict = if_undecided if found.value is None else bool(found.value)
             if verdict is not None:
-                pairs.append((answered.item, human, verdict, found.weight))
+                pairs.append((item, human, verdict, found.weight))
     return pairs, counts
 
 
@@ -402,21 +397,6 @@ def _added(
     return covered, found
 
 
-def _require_some(judged: Sequence[Right], verdicts: MethodVerdicts) -> None:
-    """Refuse verdicts on none of the items that were judged: a figure of nothing would look like one."""
-    if not judged or any(verdicts.find(each.id, each.system, text) for each, text, _ in judged):
-        return
-    first = judged[0][0]
-    if first.id in verdicts.by_item:
-        systems = sorted({system for own in verdicts.by_item.values() for system in own})
-        named = ", ".join(map(repr, systems[:3]))
-        about = f"on translations of other systems ({named}, not {first.system!r}), which differ"
-    else:
-        other = next(iter(verdicts.by_item), "none")
-        about = f"on other items (such as {shorten(other)}, not {shorten(first.id)})"
-    raise BabelscopeError(f"none of the {len(judged)} judgments has a verdict here: the verdicts are {about}")
-
-
 # --- Human scores with scores of a method --------------------------------------------------------------------------
 
 
@@ -434,7 +414,7 @@ def _correlation_rows(
             if found is None or found.value is None:
                 missing += 1
                 continue
-            _require_same_list(each, found.listed, found.place)
+            _require_same_length(each.id, _length(each), found.listed, found.place)
             unit = (found.system, each.id)
             scores[unit] = float(found.value)
             people.setdefault(name, {})[unit] = float(each.answer[human_field])
@@ -460,45 +440,47 @@ def _correlation_rows(
     ]
 
 
-def _require_same_list(answered: Answered, length: int | None, place: str) -> None:
+def _require_same_length(item: str, judged: int | None, length: int | None, place: str) -> None:
     """Refuse to compare human scores of one list with a score of a longer or shorter one."""
-    scores = answered.answer.get("scores")
-    if length is not None and isinstance(scores, list) and len(scores) != length:
+    if None not in (judged, length) and judged != length:
         raise BabelscopeError(
-            f"item {answered.id}: people judged a list of {len(scores)} translations, but the score at {place} is of "
-            f"{length}; judge the run again with --k {len(scores)} (babelscope space --rejudge RUN --k {len(scores)} "
-            "--out OTHER), or have its own lists judged"
+            f"item {item}: people judged a list of {judged} translations, but the score at {place} is of {length}; "
+            f"judge the run again with --k {judged} (babelscope space --rejudge RUN --k {judged} --out OTHER), or "
+            "have its own lists judged"
         )
 
 
-def read_scores(paths: Sequence[Path]) -> tuple[list[Answered], int]:
-    """The complete answers with scores of all annotators, and the number of unfinished ones; labels are refused."""
+def read_scores(paths: Sequence[Path]) -> tuple[list[LocatedRecord], int]:
+    """Complete answers of all annotators as `system`, `id`, `score`, and the number of unfinished ones.
+
+    The score of a list is the rating of the whole, and `listed` its length. Labels are refused.
+    """
     found = [each for own in read_annotators(paths).values() for each in own.values()]
     if labeled := [each for each in found if each.task not in SCORED]:
         raise BabelscopeError(
             f"{paths[0]}: {labeled[0].task} is answered with labels, not with scores; see `babelscope agreement`"
         )
-    complete = [each for each in found if is_complete(each.answer)]
-    if not complete:
+    rows: list[LocatedRecord] = []
+    for each in found:
+        if is_complete(each.answer):
+            score = each.answer[SCORED[each.task][-1]]
+            row = {"system": each.system, "id": each.id, "score": score, "listed": _length(each)}
+            rows.append((f"the answer of {each.annotator} to item {each.id}", row))
+    if not rows:
         raise BabelscopeError(f"{paths[0]} has no complete answer yet")
-    return complete, len(found) - len(complete)
+    return rows, len(found) - len(rows)
 
 
-def score_rows(answers: Sequence[Answered]) -> list[LocatedRecord]:
-    """Answers as `system`, `id`, `score`: of a list the rating of the whole."""
-    return [
-        (
-            f"the answer of {each.annotator} to item {each.id}",
-            {"system": each.system, "id": each.id, "score": each.answer[SCORED[each.task][-1]]},
-        )
-        for each in answers
-    ]
+def _length(answered: Answered) -> int | None:
+    """Length of the list that was judged, if it was a list."""
+    return len(answered.answer["scores"]) if "scores" in answered.answer else None
 
 
-def check_lists(answers: Sequence[Answered], rows: Sequence[LocatedRecord], field: str) -> None:
+def check_lists(human: Sequence[LocatedRecord], rows: Sequence[LocatedRecord], field: str) -> None:
     """Refuse scores of lists that are longer or shorter than those which people judged."""
-    judged = {(each.system, each.id): each for each in answers}
+    judged = {(row["system"], row["id"]): row["listed"] for _, row in human}
     for place, record in rows:
-        answered = judged.get((str(record.get("system")), str(record.get("id"))))
-        if answered is not None and record.get(field) is not None:
-            _require_same_list(answered, list_length(record, field), place)
+        item = str(record.get("id"))
+        if record.get(field) is not None:
+            length = judged.get((str(record.get("system")), item))
+            _require_same_length(item, length, list_length(record, field), place)

@@ -51,7 +51,7 @@ def correlate(
     yes: Yes = False,
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
-    from babelscope.annotate.agreement import check_lists, read_scores, score_rows
+    from babelscope.annotate.agreement import check_lists, read_scores
     from babelscope.annotate.answers import find_answers
     from babelscope.metrics.corpus import prepare_metrics, score_records
     from babelscope.runs.reading import check_if_of_a_run
@@ -70,7 +70,7 @@ def correlate(
     chosen = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
     answers = find_answers([human])
     people, unfinished = read_scores(answers) if answers else ([], 0)
-    judged = parse_scores(score_rows(people) if people else read_json_lines(human), average=True)
+    judged = parse_scores(people or read_json_lines(human), average=True)
     scores = {}
     for name, path in distinct_names(files).items():
         records = list(read_json_lines(check_if_of_a_run(path)))
