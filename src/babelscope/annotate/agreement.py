@@ -233,7 +233,7 @@ def agreement_with_method(
         for place, record in rows:
             system = str(record.get("system", "")) if task == "choice" else ""
             by_system.setdefault(system, []).append((place, record))
-        for system, own in by_system.items():
+        for system, own in (by_system or {"": []}).items():
             own_labels: Labels = {**labels, "system": system} if system else labels
             verdicts = MethodVerdicts(own)
             matched = _match(some, task, tasks, verdicts)

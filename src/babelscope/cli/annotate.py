@@ -28,11 +28,19 @@ if TYPE_CHECKING:
 Task = Literal[
     "machine-reference", "mucow", "winomt", "challenge", "extraction", "assessment", "ranking", "choice"
 ]
-OfMethod = Annotated[str, typer.Option(metavar="NAME", help="For a run with several methods.")]
-OfTests = Annotated[str, typer.Option(metavar="NAME", help="For a run on several test sets.")]
-OfSystems = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="For a run; may be repeated. (Default: all.)")
-]
+
+
+def _number(help: str, low: int = 1) -> Any:
+    return typer.Option(min=low, metavar="N", help=help)
+
+
+def _name(help: str, metavar: str = "NAME") -> Any:
+    return typer.Option(metavar=metavar, help=help)
+
+
+OfMethod = Annotated[str, _name("For a run with several methods.")]
+OfTests = Annotated[str, _name("For a run on several test sets.")]
+OfSystems = Annotated[list[str] | None, _name("For a run; may be repeated. (Default: all.)")]
 
 
 def annotate(
@@ -46,45 +54,25 @@ def annotate(
     ],
     annotator: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Who judges; answers go to FILE.answers.NAME.jsonl. May be repeated: each person gets an address. "
-            "(Default: me.)",
-        ),
+        _name("Who judges; answers go to FILE.answers.NAME.jsonl. May be repeated. (Default: me.)"),
     ] = None,
     task: Annotated[
-        Task | None,
-        typer.Option(metavar="TASK", help=f"For lines without `task`: {', '.join(get_args(Task))}."),
+        Task | None, _name(f"For lines without `task`: {', '.join(get_args(Task))}.", "TASK")
     ] = None,
     method: OfMethod = "",
     tests: OfTests = "",
     system: OfSystems = None,
-    n: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Items to draw from a run or a challenge set; each group has its share. (Default: 100.)",
-        ),
-    ] = None,
+    n: Annotated[int | None, _number("Items to draw from a run or challenge set. (Default: 100.)")] = None,
     distance: Annotated[
         list[int] | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Of a challenge set: dependencies with exactly N words between, equally many per phenomenon; may be "
-            "repeated.",
-        ),
+        _number("Of a challenge set: words between head and dependent, exactly; may be repeated.", low=0),
     ] = None,
     queue: Annotated[
         Path | None, file_option("Where the drawn items go. (Default: RUN.queue.jsonl.)")
     ] = None,
     guidelines: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.md",
-            help="Your own guidelines, in Markdown. (Default: FILE.guidelines.md if it exists, else ours.)",
-        ),
+        _name("Your own, in Markdown. (Default: FILE.guidelines.md if it exists, else ours.)", "FILE.md"),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
@@ -219,35 +207,22 @@ def _has_desktop() -> bool:
 
 def sample(
     context: typer.Context,
-    to: Annotated[Path, typer.Option("--to", metavar="FILE.jsonl", help="Where the queue goes.")],
+    to: Annotated[Path, _name("Where the queue goes.", "FILE.jsonl")],
     judged: Annotated[
         Path | None,
         typer.Argument(
             metavar="RUN|RECORDS", help="A finished run of `patterns` or `condition`, or their --records."
         ),
     ] = None,
-    tests: Annotated[
-        str,
-        typer.Option(
-            metavar="TESTS", help="Without a run: a test set of ambiguous sources, in any language pair."
-        ),
-    ] = "",
+    tests: Annotated[str, _name("Without a run: a test set of ambiguous sources.", "TESTS")] = "",
     translations: Annotated[Path | None, file_option("Your own translations of --tests.")] = None,
     patterns: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RUN|RECORDS",
-            help="Verdicts of pattern matching on the same translations; they define what is undecided.",
-        ),
+        _name("Verdicts of pattern matching on the same translations: what is undecided?", "RUN|RECORDS"),
     ] = None,
-    n: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most undecided translations; of all if all are decided.")
-    ] = 200,
+    n: Annotated[int, _number("Most undecided translations; of all if all are decided.")] = 200,
     most: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Most translations in all: fewer of both kinds, in the same proportion."
-        ),
+        int | None, _number("Most translations in all: fewer of both kinds, in the same proportion.")
     ] = None,
     assume_decided: Annotated[
         bool,
@@ -260,20 +235,12 @@ def sample(
     protocol: Annotated[
         Protocol, typer.Option(help="paper: as in appendix E, 200 undecided ones with --assume-decided.")
     ] = "checked",
-    annotator: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Who judges, for --overlap; may be repeated.")
-    ] = None,
+    annotator: Annotated[list[str] | None, _name("Who judges, for --overlap; may be repeated.")] = None,
     overlap: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="N", help="Items that all judge; the others are divided. (Default: all judge all.)"
-        ),
+        int | None, _number("Items that all judge; the others are divided. (Default: all judge all.)", low=0)
     ] = None,
     guidelines: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.md", help="Your own guidelines, in Markdown; copied to the queue's folder."
-        ),
+        Path | None, _name("Your own, in Markdown; copied to the folder of the queue.", "FILE.md")
     ] = None,
     method: OfMethod = "",
     of_tests: OfTests = "",
