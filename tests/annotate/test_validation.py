@@ -195,18 +195,16 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
     ran(babelscope, "annotate", "sample", "matched", "--n", "5", "--to", "queue.jsonl")
     answer_all("queue.jsonl", "anna", lambda _: "Correct Sense")
     records = lines(Path("conditioned/records.jsonl"))
-    changes: dict[str, dict[str, Any]] = {
-        "others": {"translation": "etwas anderes"},
-        "elsewhere": {"id": "nobody"},
-    }
-    for name, change in changes.items():
-        some = [{**each, **change} for each in (records if name == "others" else records[:1])]
-        Path(f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in some))
-    told = {"others": "on translations of other systems", "elsewhere": "on other items (such as 'nobody'"}
-    for name, words in told.items():
-        done = babelscope("agreement", "queue.jsonl", "--verdicts", f"{name}.jsonl")
+    others = [{**each, "translation": "etwas anderes"} for each in records]
+    for some, reason in (
+        (others, "on translations of other systems"),
+        ([{**records[0], "id": "nobody"}], "on other items (such as 'nobody'"),
+        ([], "on other items (such as 'none'"),
+    ):
+        Path("verdicts.jsonl").write_text("".join(json.dumps(each) + "\n" for each in some))
+        done = babelscope("agreement queue.jsonl --verdicts verdicts.jsonl")
         assert done.code == 2
-        assert words in " ".join(done.err.split())
+        assert reason in " ".join(done.err.split())
     matched = [{**each, "translation": "x"} for each in lines(Path("matched/records.jsonl"))]
     Path("changed.jsonl").write_text("".join(json.dumps(each) + "\n" for each in matched))
     done = babelscope("agreement", "queue.jsonl", "--patterns", "changed.jsonl")

@@ -155,13 +155,6 @@ def test_what_cannot_be_drawn_is_one_sentence(
     assert not Path("q.jsonl").exists()
 
 
-def test_other_options_do_not_write_over_a_queue(babelscope: Babelscope) -> None:
-    drawn(babelscope, "--n", "10")
-    done = babelscope("annotate set.jsonl --no-open --n 11")
-    assert done.code == 2
-    assert "set.queue.jsonl has other items than are drawn from set.jsonl now" in done.err
-
-
 def test_answers_without_their_items_are_refused(babelscope: Babelscope) -> None:
     drawn(babelscope, "--n", "10")
     answer_all("set.queue.jsonl", "anna", lambda _: "Real")

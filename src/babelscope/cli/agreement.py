@@ -162,7 +162,7 @@ def _by_method(path: Path, tests: set[str]) -> dict[str, list[LocatedRecord]]:
     for place, record in rows:
         if not known or str(record.get("tests")) in tests:
             found.setdefault(str(record.get("method", path.stem)), []).append((place, record))
-    return found
+    return found or {path.stem: []}
 
 
 def _records_of(path: Path) -> list[LocatedRecord]:
