@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.answers import read_answers
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.core.registry import Options
 from babelscope.core.system import ItemChoice
 from babelscope.language.ud import read_trees

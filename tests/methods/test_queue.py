@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.annotate.items import Task, make_tasks
+from babelscope.annotate.queue import Task, make_tasks
 from babelscope.core.results import Record
 from babelscope.methods.base import check_settings, find_method, method_names
 from babelscope.methods.challenge.annotation import entries as dependencies
@@ -118,7 +118,7 @@ def queue(name: str, *records: Record, **settings: Any) -> list[Entry]:
 
 
 def tasks(entries: list[Entry]) -> list[Task]:
-    return make_tasks([("q", each.line) for each in entries], None, "q")
+    return make_tasks([("q", each.line) for each in entries])
 
 
 def shown(task: Task) -> dict[str, str]:
@@ -268,7 +268,7 @@ def test_patterns_ask_for_what_they_tell() -> None:
     (untold,) = tasks(queue("patterns_mucow", {**sense, "word": None}))
     assert "Correct sense" in shown(untold)
     # Records as they are: `lemmas` are the translation's.
-    (as_it_is,) = make_tasks([("r", sense)], "mucow", "r")
+    (as_it_is,) = make_tasks([("r", sense)], "mucow")
     assert shown(as_it_is) == shown(task)
     gender = {**KEYS, "occupation": "bank", "gold": "male", "translation": "Ein.", "predicted": "female"}
     neutral = {**gender, "id": "2", "gold": "neutral"}

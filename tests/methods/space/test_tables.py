@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.answers import answer_path
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.system import Asked, Budget, Scored, TopK, sources_of
