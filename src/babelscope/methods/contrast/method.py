@@ -70,7 +70,6 @@ class Contrast(Method):
     part_labels = frozenset({"phenomenon", "reference", "origin", "word"})
     cautions: ClassVar[Mapping[str, str]] = {"discrepancy": CAUTION}
     measure_of = staticmethod(measure_of)
-    view = "babelscope.methods.contrast.view:VIEW"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         if systems is None:
