@@ -13,6 +13,7 @@ from babelscope.core.comparison import Comparison
 from babelscope.core.page import Bar, Forest, Picture, point
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.settings import Languages, MethodSettings, Rerun
+from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method
 from babelscope.methods.command import JudgingCommand
 from babelscope.methods.measuring import (
@@ -23,6 +24,7 @@ from babelscope.methods.measuring import (
     known_tokenizer,
     language_identity,
     metric_identity,
+    mismatch_notes,
     named_identity,
     require_references,
     scale_of,
