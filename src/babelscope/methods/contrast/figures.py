@@ -1,4 +1,4 @@
-"""Rows of contrastive evaluation (verdicts, accuracy, discrepancy, expected false positives), and how they are read."""
+"""Rows of contrastive evaluation: verdicts, accuracy, discrepancy, false positives; and how they are read."""
 
 from __future__ import annotations
 
@@ -56,7 +56,9 @@ class TypeFigures:
         if free and free.high < errors.low:
             return "false"
         if excess:
-            return "beyond" if excess.low > 0 else "few controls" if excess.high >= _MATTERS else "as controls"
+            return (
+                "beyond" if excess.low > 0 else "few controls" if excess.high >= _MATTERS else "as controls"
+            )
         return "not seen" if free else "forced only"
 
     @property

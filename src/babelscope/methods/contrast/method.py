@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
+from babelscope.core.charts import Chart
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import PairedField, Record, Row, credit, finite_or_none, minus_inf_if_none
 from babelscope.core.system import (
@@ -20,15 +22,18 @@ from babelscope.core.system import (
     properties,
     score_tokens,
 )
+from babelscope.core.tables import Table
 from babelscope.language.registry import analysis_version
 from babelscope.making.machine_tests import rows_of_making
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
+from babelscope.methods.contrast import tables
 from babelscope.methods.contrast.figures import (
     CAUTION,
     SAMPLE,
     SECOND,
     Scores,
     figures,
+    margin,
     measure_of,
     score_record,
     tie_credits,
@@ -39,6 +44,7 @@ from babelscope.methods.errors.figures import generated_error_rows
 from babelscope.methods.errors.method import detect_in_pairs
 from babelscope.methods.measuring import by_phenomenon, grouped, pair_texts, sources
 from babelscope.methods.queue import Entry
+from babelscope.methods.reporting import ItemView, TextLine, Token, Tone
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.stats.paired import Tested, paired_difference, tested_rows
 from babelscope.systems.contract import ask_sample, ask_score, ask_translate, relocate_errors, scored_as_json
@@ -54,13 +60,39 @@ NO_VARIANT = (
 _JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
 # What a run adds to judged records; it stays last, so that a record that is judged again has the same bytes.
 _LAST_FIELDS = ("spread", "extra")
+DETECTED = "error in its own translation, says the detector"
+_SHARED_TOKENS_SHOWN = 5
+"""Tokens of a long shared prefix that are shown before the first that differs."""
 # Warn if accuracy is below this share of chance level, and if chance gives that with less than this probability.
 _FAR_BELOW = 0.8
 _UNLIKELY = 0.001
 
 
 class Contrast(Method):
-    """forced choice between correct and contrastive translations, and how far they are from the 1-best"""
+    """Minimal pairs: forced to choose
+
+    Does the system find the right translation more likely than one with a small error in it?
+
+    A minimal pair is a right translation and a copy with one error (a “not” left out, a wrong article). The system
+    is not asked to translate: it says which of the two it finds more likely. Accuracy is the share of pairs in which
+    that is the right one; the rest prefers the error.
+
+    Discrepancy is by how much the system finds its own translation more likely than the preferred one of the pair, in
+    nats (natural-log units) per token. Where it is large, the pair is not what the system would write, and what it
+    prefers there says little about what it does when it translates. It compares test sets under one system, not
+    systems.
+
+    Controls are errors that no system is known to make. What forced choice reports for them is false, so they measure
+    how far to believe the rest: excess errors are those beyond what controls predict.
+
+    How the figures of an error type are read together. real: its own translations have the error, too. beyond:
+    preferred more often than controls explain, but not seen in its own translations. forced only: neither its own
+    translations nor controls show whether this is more than a false alarm. not seen: not in its own translations, and
+    there are too few controls to compare with. few controls: too few to tell whether this is more than false alarms.
+    as controls: preferred no more often than false alarms on controls explain. false: its own translations have the
+    error less often than forced choice reports. none: the error was never preferred. too few: fewer than 10 pairs.
+    Only real and beyond are called errors; what nothing speaks for or against is unknown.
+    """
 
     name = "contrast"
     items = (MinimalPair,)
@@ -301,31 +333,147 @@ class Contrast(Method):
         found = grouped(zip(sources(records), tie_credits(records, self.settings.ties), strict=True))
         return {source: math.fsum(some) / len(some) for source, some in found.items()}
 
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        """The correct translation of each item and its variants, in an order that tells nothing; once for all systems."""
-        found: dict[str, Entry] = {}
-        for record in records:
-            correct, variants = pair_texts(record)
-            texts = {correct, *variants}
-            if record["id"] in found or not _can_be_asked(record["source"], [correct, *variants]):
-                continue
-            # Neither the order of the file nor that of the letters may tell which is which.
-            shown = sorted(texts, key=lambda text: digest_json([record["id"], record["source"], text]))
-            line = {
-                "id": record["id"],
-                "tests": record["tests"],
-                "task": "choice",
-                "source": record["source"],
-                "translations": shown,
-                "gold": ascii_uppercase[shown.index(correct)],
-            }
-            found[record["id"]] = Entry(line, (record["id"],), (record["phenomenon"], record["reference"]))
-        return list(found.values())
+    # --- Showing ---------------------------------------------------------------------------------------------------
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        first = tables.summary(comparison, self.settings.ties, self.settings.error_threshold)
+        return [first, *tables.more_tables(comparison)]
+
+    def charts(self, comparison: Comparison) -> list[Chart]:
+        return tables.charts(comparison)
+
+    asks_people = True
+
+    def show(self, record: Record) -> ItemView:
+        """The pair, what the system prefers token by token, and which translation an annotator finds right."""
+        group = tables.group_name(record["phenomenon"], record["reference"])
+        correct, variants = pair_texts(record)
+        tones: Mapping[str, Tone] = {"half": "some", "correct": "none", "wrong": "errors"}
+        verdicts: Mapping[str, tuple[str, Tone]] = {
+            "correct": ("right", "none"),
+            "wrong": ("wrong", "errors"),
+            "tie": ("tie", tones[self.settings.ties]),
+        }
+        told, tone = verdicts[record["verdict"]]
+        distance = record.get("discrepancy")
+        facts = [] if distance is None else [f"discrepancy {distance:.2f}"]
+        detected = [DETECTED] if record.get("detected", {}).get("best") else []
+        return ItemView(
+            record["source"] or "(empty)",
+            (record["phenomenon"], group),
+            group,
+            [("right", correct), *(("with the error", each) for each in variants)],
+            told,
+            tone,
+            detected,
+            margin(record),
+            ", ".join([*facts, *detected]),
+            lambda: _lines(record),
+            _questions(record, correct, variants),
+            "margin: log-probability of the right translation minus that of the wrong one; below 0 the error wins",
+            "error type",
+            "difference",
+        )
 
 
-def _can_be_asked(source: str, texts: Sequence[str]) -> bool:
-    distinct = 2 <= len(set(texts)) == len(texts) <= len(ascii_uppercase)
-    return distinct and all(text.strip() for text in (source, *texts))
+def _questions(record: Record, correct: str, variants: Sequence[str]) -> list[Entry]:
+    """Which translation is right, in an order that reveals nothing; the same for all systems."""
+    texts = {correct, *variants}
+    distinct = 2 <= len(texts) == 1 + len(variants) <= len(ascii_uppercase)
+    if not distinct or not all(text.strip() for text in (record["source"], *texts)):
+        return []
+    # Neither the order of the file nor that of the letters may tell which is which.
+    shown = sorted(texts, key=lambda text: digest_json([record["id"], record["source"], text]))
+    line = {
+        "id": record["id"],
+        "tests": record["tests"],
+        "task": "choice",
+        "source": record["source"],
+        "translations": shown,
+        "gold": ascii_uppercase[shown.index(correct)],
+    }
+    return [Entry(line, (record["id"],), (record["phenomenon"], record["reference"]))]
+
+
+# --- Correct and contrastive translation token by token ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A token of one translation or of both, and what it adds to total(correct) - total(contrastive)."""
+
+    correct: str | None
+    contrastive: str | None
+    difference: float
+
+
+def token_view(record: Record, variant: int = 0) -> list[Step]:
+    """The tokens of a stored pair side by side: shared prefix, what differs, shared suffix.
+
+    In the suffix a difference shows how the error changes the probability of what follows.
+    """
+    correct, contrastive = record["correct"], record["contrastive"][variant]
+    at = contrastive["at"]
+    ours, theirs = correct["tokens"][at:], contrastive["tokens"]
+    here = [minus_inf_if_none(each) for each in correct["logprobs"][at:]]
+    there = [minus_inf_if_none(each) for each in contrastive["logprobs"]]
+    end = _shared_prefix_length(ours[::-1], theirs[::-1])
+    before = [Step(token, token, 0.0) for token in correct["tokens"][:at]]
+    left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
+    right = [Step(None, token, -log) for token, log in zip(theirs[: len(theirs) - end], there, strict=False)]
+    shared = zip(ours[len(ours) - end :], here[len(here) - end :], there[len(there) - end :], strict=True)
+    # Two impossible tokens do not differ.
+    after = [Step(token, token, 0.0 if one == other else one - other) for token, one, other in shared]
+    return [*before, *left, *right, *after]
+
+
+def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """The length of the longest common prefix."""
+    for number, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return number
+    return min(len(one), len(other))
+
+
+def _lines(record: Record) -> list[TextLine]:
+    """The right translation and the strongest wrong one, token by token, and what it would write itself."""
+    lines: list[TextLine] = []
+    if record.get("correct", {}).get("tokens"):
+        scores = [minus_inf_if_none(each) for each in record["scores"]["contrastive"]]
+        ours, theirs = _color_tokens(token_view(record, scores.index(max(scores))))
+        lines += [("right", ours), ("with the error", theirs)]
+    if "best" in record:
+        lines.append(("its own translation", record["best"]["text"]))
+    return lines
+
+
+def _color_tokens(steps: Sequence[Step]) -> tuple[list[Token], list[Token]]:
+    """The tokens of both translations with what they add to the difference of log-probabilities, in nats.
+
+    The tokens that differ have no partner, so each gets the sum over all of them. Of a long shared prefix only
+    the end is kept.
+    """
+    parted = [step for step in steps if None in (step.correct, step.contrastive)]
+    net = _finite(sum(step.difference for step in parted)) if parted else 0.0
+    shared = next((place for place, step in enumerate(steps) if step.contrastive != step.correct), 0)
+    left_out = shared - _SHARED_TOKENS_SHOWN if shared > 2 * _SHARED_TOKENS_SHOWN else 0
+    ours: list[Token] = [("…", None)] if left_out else []
+    theirs: list[Token] = list(ours)
+    for step in steps[left_out:]:
+        if step.correct is not None and step.contrastive is not None:
+            token: Token = (step.correct, _finite(step.difference) if step.difference else None)
+            ours.append(token)
+            theirs.append(token)
+        elif step.correct is not None:
+            ours.append((step.correct, net, 1))
+        elif step.contrastive is not None:
+            theirs.append((step.contrastive, net, 1))
+    return ours, theirs
+
+
+def _finite(number: float) -> float:
+    """Clamp to 100 nats: JSON has no infinity, and colors do not go beyond."""
+    return 0.0 if math.isnan(number) else max(-100.0, min(100.0, number))
 
 
 # --- Records -------------------------------------------------------------------------------------------------------
@@ -349,7 +497,7 @@ def _variant_as_json(correct: Scored, contrastive: Scored) -> Record:
     `at` is the index of the first token that differs. Equal prefixes have equal log-probabilities, so `tokens`
     and `logprobs` are stored from there on; `total` is the sum over all tokens, in nats.
     """
-    at = shared_prefix_length(correct.tokens, contrastive.tokens)
+    at = _shared_prefix_length(correct.tokens, contrastive.tokens)
     whole = scored_as_json(contrastive)
     new = {"tokens": whole["tokens"][at:], "logprobs": whole["logprobs"][at:]}
     return {**whole, "at": at, **new, "total": finite_or_none(contrastive.total)}

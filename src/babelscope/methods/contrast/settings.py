@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Ties
-from babelscope.core.settings import MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import Scoring
 from babelscope.language.registry import analysis_version, controls, missing_analysis_error
 
 
-class ContrastSettings(MethodSettings):
+class ContrastSettings(ErrorSettings):
     """How pairs are scored, and what else is measured."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
