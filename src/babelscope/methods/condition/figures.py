@@ -14,7 +14,7 @@ from scipy.special import expit
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
-from babelscope.core.settings import MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import Scoring
 from babelscope.methods.measuring import grouped, sources
 from babelscope.stats.intervals import clustered_proportion, odds
@@ -27,7 +27,7 @@ TiedWeights = Literal["shared", "order"]
 Protocol = Literal["checked", "strict", "paper", "released"]
 
 
-class Conditioned(MethodSettings):
+class Conditioned(ErrorSettings):
     """Whose translations are judged, and how the evaluator is tested."""
 
     translations: Rerun[Literal["given", "system"]] = "given"

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from babelscope.core.comparison import SystemResult
-from babelscope.core.page import Caveat
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
+from babelscope.core.tables import Note
 from babelscope.methods.condition.ask import FEW, Makers, counted_known, find_makers, is_independent
 from babelscope.methods.condition.figures import ConditionSettings, best_of_side, margin_of, margin_of_record
 from babelscope.methods.measuring import grouped
+from babelscope.methods.reporting import find_row
 from babelscope.stats.intervals import clustered_proportion
 
 Passed = Literal["yes", "no", "unknown"]
@@ -353,27 +354,19 @@ def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
 
 
 def passed_of(rows: Sequence[Row]) -> str:
-    """Whether the evaluator of a cell passed its test: yes, no, or unknown."""
-    return next((str(row.labels["passed"]) for row in rows if row.name == "preflight"), "unknown")
+    """Whether the evaluator of a job passed its test: yes, no, or unknown."""
+    found = find_row(rows, "preflight")
+    return str(found.labels["passed"]) if found else "unknown"
 
 
-def evaluator_caveats(column: SystemResult, reasons: Sequence[str]) -> list[Caveat]:
-    """Why there is no finding, or why it is to be taken with care, where the evaluator has not passed its test."""
-    told = "no finding, the evaluator failed: "
-    if passed_of(column.rows) != "no":
-        told = "it is not known if the evaluator can judge: "
-        if not can_be_shown(column.rows):
-            told = f"no finding, {told}"
-    return [Caveat(column.name, f"{told}{why}.") for why in reasons]
-
-
-def can_be_shown(rows: Sequence[Row]) -> bool:
-    """Whether figures may head a summary: the evaluator did not fail, nor was it asked in vain.
-
-    Where nothing could be asked, or the user asked for no test, they may; it is then said that it is untested.
-    """
-    passed = {row.name: row.labels["passed"] for row in rows if row.name.startswith("preflight")}
-    return passed.get("preflight") != "no" and "preflight independence" not in passed
+def evaluator_notes(result: SystemResult, reasons: Sequence[str]) -> list[Note]:
+    """Why verdicts are unknown where the evaluator has not passed its test."""
+    prefix = "no finding, the evaluator failed: "
+    if passed_of(result.rows) != "no":
+        prefix = "it is not known if the evaluator can judge: "
+        if find_row(result.rows, "preflight independence"):
+            prefix = f"no finding, {prefix}"
+    return [Note(f"{prefix}{why}.", result.name) for why in reasons]
 
 
 def is_test(row: Row) -> bool:
