@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from babelscope.core.comparison import Comparison
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Record = dict[str, Any]
 """What a method stores about one item, as JSON values."""
 
@@ -195,6 +197,14 @@ class Result:
             "sections": list(self.sections),
         }
         return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """The values of each key, in the order in which they come."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def split_unanswered(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
