@@ -55,9 +55,7 @@ def ask_items(
             pairs += [(replace(item.question, source=source), target) for source in cued]
             owners += [item] * len(cued)
     made = {
-        each.text
-        for each, own in zip(translated, given, strict=True)
-        if isinstance(each, Scored) and not own
+        each.text for each, own in zip(translated, given, strict=True) if isinstance(each, Scored) and not own
     }
     # One call for the whole chunk, so that the evaluator can fill its batches.
     score = leave_refused_targets(functools.partial(ask_score, evaluator), made, "the translation")

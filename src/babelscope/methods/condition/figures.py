@@ -13,7 +13,7 @@ from scipy.special import expit
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
-from babelscope.core.settings import MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import Scoring
 from babelscope.methods.measuring import grouped, sources
 from babelscope.stats.intervals import clustered_proportion, odds
@@ -26,7 +26,7 @@ TiedWeights = Literal["shared", "order"]
 Protocol = Literal["checked", "strict", "paper", "released"]
 
 
-class Conditioned(MethodSettings):
+class Conditioned(ErrorSettings):
     """Whose translations are judged, and how the evaluator is tested."""
 
     translations: Rerun[Literal["given", "system"]] = "given"
@@ -64,6 +64,8 @@ class ConditionSettings(Conditioned):
     leave verdicts within its noise undecided (strict); or decide every item without a test, as the paper's text says
     (paper: score > 0.5), or as its released code does (released: score >= 0.5, equal weights by order, powers of 2).
     Settings that are given beside it stay as they are given."""
+    least_certain: int = Field(default=0, ge=0)
+    """List so many items of each system of which the evaluator is least sure."""
 
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
@@ -201,7 +203,9 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
     evaluator = {"evaluator": records[0]["evaluator"]} if records else {}
     rows = []
 
-    def row(name: str, estimate: Estimate, members: Sequence[Judged], of: Sequence[str], **labels: str) -> None:
+    def row(
+        name: str, estimate: Estimate, members: Sequence[Judged], of: Sequence[str], **labels: str
+    ) -> None:
         counts = {
             "correct": sum(each.worth == 1 for each in members),
             "ties": sum(each.margin == 0 for each in members),
