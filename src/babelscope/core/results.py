@@ -14,6 +14,8 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from babelscope.core.comparison import Comparison
 
 
@@ -152,8 +154,6 @@ class Result:
     """Of the items that a system did not answer: which, and why in `unanswered`."""
     comparisons: int = 0
     """Number of rows, at the end, that are about several systems together."""
-    sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    """What a report shows of each method and test set, as data."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Of each method, by what its records call it."""
     groups: Sequence[Comparison] = field(default=(), repr=False, compare=False)
@@ -185,6 +185,13 @@ class Result:
 
         return rows_html(self.rows, self.signature)
 
+    def plot(self, name: str = "") -> Figure:
+        """A chart of the report as a figure of matplotlib: that of the name, else the first."""
+        from babelscope.core.registry import resolve
+
+        found: Figure = resolve("babelscope.report.page:plot")(self, name)
+        return found
+
     def to_json(self) -> str:
         """Signature and rows as one JSON document, the same bytes for the same result."""
         rows = [row.as_json() for row in self.rows]
@@ -194,7 +201,6 @@ class Result:
             "sha256": digest_json(self.config),
             "rows": rows[:own],
             "comparisons": rows[own:],
-            "sections": list(self.sections),
         }
         return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 

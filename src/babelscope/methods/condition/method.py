@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.options import Option, reads
-from babelscope.core.page import Bar, Forest, Histogram, Key, Picture, point
+from babelscope.core.charts import Bar, Chart, Forest, Histogram, Key, point
 from babelscope.core.results import PairedField, Record, Row, credit, finite_or_none, minus_inf_if_none
 from babelscope.core.system import told_counts
 from babelscope.core.tables import Column, Line, Note, Table, Verdict
@@ -271,7 +271,7 @@ class Condition(Method):
             )
         yield from count_notes_of(name, rows, _COUNTED)
 
-    def charts(self, comparison: Comparison) -> list[Picture]:
+    def charts(self, comparison: Comparison) -> list[Chart]:
         """Accuracy by category, and how sure the evaluator is of each system."""
         bars = grouped(
             (
@@ -284,7 +284,7 @@ class Condition(Method):
         systems = [Key(result.name, result.name) for result in comparison.results]
         forest = Forest(list(bars.items()), "weighted accuracy", systems, domain=(0.0, 1.0), bars=True)
         found = [
-            Picture(
+            Chart(
                 f"Accuracy by category: {comparison.tests}",
                 forest,
                 "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
@@ -296,7 +296,7 @@ class Condition(Method):
             bins = [(str(row.labels["bin"]), row.counts["items"], row.counts["correct"]) for row in rows]
             neither = [row.counts.get("ties", 0) + row.counts.get("undecided", 0) for row in rows]
             found.append(
-                Picture(
+                Chart(
                     f"How sure the evaluator is: {result.name}, {comparison.tests}",
                     Histogram(result.name, bins, "confidence, from … on", neither),
                     "Confidence is the distance of the evaluator’s score from one half, 0.5 at most. Each bar "
