@@ -69,7 +69,7 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "tie": ("tie", "some"),
     "undecided": ("undecided", "note"),
 }
-_STATES = {"yes": "passed its test", "no": "failed its test", "unknown": "not tested enough"}
+_STATES = {"yes": "passed", "no": "failed", "unknown": "unknown"}
 _MANY_UNSURE = 0.2
 """Above this share of unsure verdicts, a note is shown."""
 _COUNTED = {
@@ -90,13 +90,14 @@ class Condition(Method):
     translation is if the source said the right meaning outright (a right cue), and how likely if it said another (a
     wrong cue). The translation is right if it is likelier with the right cue. No reference is needed.
 
-    Error rates are 1 - accuracy. Weighted ones let verdicts count the more, the surer the evaluator was. A system
-    that always takes the most frequent meaning has a low error rate, and a high one in its worst category.
+    Error rates are 1 - accuracy. All but the unweighted and the corrected one are weighted: verdicts count the more,
+    the surer the evaluator was. A system that always takes the most frequent meaning has a low error rate, and a high
+    one in its worst category.
 
     Before it is believed, the evaluator is tested on translations whose meaning is known: references, and
     translations of sentences that say the right or the wrong meaning outright. Where it has not passed, verdicts are
-    unknown. Those within its noise, the size of its mistakes there, are counted; by the strict protocol they are
-    undecided, and error rates are of the others. The corrected error rate allows for what the evaluator misjudges, by
+    unknown. Those within its noise, the size of its mistakes there, are counted (`in noise`); by the strict protocol
+    they are undecided, and error rates are of the others. The corrected error rate allows for what the evaluator misjudges, by
     its error rates there.
     """
 
@@ -219,8 +220,8 @@ class Condition(Method):
             summary_table(
                 comparison,
                 _figures,
-                title=f"Sentences translated with another meaning than was meant: {comparison.tests}",
-                more=["within noise", "evaluator"],
+                title=f"Another meaning than was meant: {comparison.tests}",
+                more=["in noise", "evaluator"],
                 notes=[note for result in comparison.results for note in self._notes(result)],
                 threshold=self.settings.error_threshold,
             ),
@@ -354,34 +355,31 @@ def _categories(rows: Sequence[Row]) -> dict[str, Row]:
 def _figures(result: SystemResult) -> Iterator[Figure]:
     """Error rates: the worst category's leads, as in the paper (section 4.2); then other figures."""
     rows = result.rows
-    verdict: Verdict | None = None if passed_of(rows) == "yes" else "unknown"
-    state = _STATES[passed_of(rows)]
-    rates: list[tuple[str, Row | None, str]] = []
+    passed = passed_of(rows)
     categories = _categories(rows) if len(_categories(rows)) > 1 else {}
     lowest = find_row(rows, "minimum")
-    if lowest and categories and "lowest" in lowest.labels:
-        worst = str(lowest.labels["lowest"])
-        rates.append((f"error rate of the worst category ({worst}), weighted", lowest, worst))
-    rates += [
-        ("error rate, weighted", find_row(rows, "weighted"), ""),
-        ("error rate, corrected for the evaluator’s errors", find_row(rows, "corrected"), ""),
-        ("error rate, unweighted", find_row(rows, "all"), ""),
-        *((f"error rate of {name}, weighted", row, name) for name, row in categories.items()),
+    worst = str(lowest.labels.get("lowest", "")) if lowest and categories else ""
+    rates: list[tuple[str, Row | None, str]] = [
+        ("worst category", lowest if worst else None, worst),
+        ("weighted", find_row(rows, "weighted"), ""),
+        ("corrected", find_row(rows, "corrected"), ""),
+        ("unweighted", find_row(rows, "all"), ""),
+        *((name, row, name) for name, row in categories.items()),
     ]
     for label, row, group in rates:
         if row is not None and row.estimate.n:
             yield Figure(
-                label,
+                f"error rate, {label}",
                 complement(row.estimate),
                 is_error=True,
-                verdict=verdict,
+                verdict=None if passed == "yes" else "unknown",
                 query={"verdict": NOT_RIGHT, **({"group": group} if group else {})},
-                more=[row.counts.get("within_noise"), state],
+                more=[row.counts.get("within_noise"), _STATES[passed]],
             )
     if decided := find_row(rows, "decided"):
-        yield Figure("decided by the evaluator", decided.estimate, verdict=verdict, more=[None, state])
+        yield Figure("decided by the evaluator", decided.estimate, more=[None, _STATES[passed]])
     if ratio := find_row(rows, "male_to_female"):
-        yield Figure("male for each female", ratio.estimate, "plain", verdict=verdict, more=[None, state])
+        yield Figure("male for each female", ratio.estimate, "plain", more=[None, _STATES[passed]])
 
 
 def _unchecked_notes(result: SystemResult) -> Iterator[Note]:
