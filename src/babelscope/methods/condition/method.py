@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from babelscope.core.charts import Bar, Chart, Forest, Histogram, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.options import Option, reads
-from babelscope.core.charts import Bar, Chart, Forest, Histogram, Key, point
 from babelscope.core.results import PairedField, Record, Row, credit, finite_or_none, minus_inf_if_none
 from babelscope.core.system import told_counts
-from babelscope.core.tables import Column, Line, Note, Table, Verdict
+from babelscope.core.tables import Column, Line, Note, Table
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.condition.ask import ask_items, ask_known, check_system, sample
@@ -97,8 +97,8 @@ class Condition(Method):
     Before it is believed, the evaluator is tested on translations whose meaning is known: references, and
     translations of sentences that say the right or the wrong meaning outright. Where it has not passed, verdicts are
     unknown. Those within its noise, the size of its mistakes there, are counted (`in noise`); by the strict protocol
-    they are undecided, and error rates are of the others. The corrected error rate allows for what the evaluator misjudges, by
-    its error rates there.
+    they are undecided, and error rates are of the others. The corrected error rate allows for what the evaluator
+    misjudges, by its error rates there.
     """
 
     name = "condition"
