@@ -319,6 +319,7 @@ class Mucow(Method):
     items = (AmbiguousSource,)
     Settings = MucowSettings
     part_labels = frozenset({"category"})
+    asks_people = True
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
         return ask(systems, items, self.settings, seed)

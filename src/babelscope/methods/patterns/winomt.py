@@ -386,6 +386,7 @@ class Winomt(Method):
     items = (AmbiguousSource,)
     Settings = WinomtSettings
     part_labels = frozenset({"category", "stereotype", "gold"})
+    asks_people = True
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
         return ask(systems, items, self.settings, seed)
