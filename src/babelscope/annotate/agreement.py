@@ -342,7 +342,7 @@ def _agreement_rows(
             )
         if if_undecided is None and name != ALL:
             kappa = stats.cohens_kappa(
-                [str(human) for _, human, *_ in pairs], [str(said) for *_, said, _ in pairs]
+                [str(human) for _, human, *_ in pairs], [str(verdict) for *_, verdict, _ in pairs]
             )
             rows.append(Row("kappa", kappa, {**named, "weighting": "none"}, counts))
     return rows
