@@ -21,8 +21,8 @@ from babelscope.lab.grammar.worlds import HARD
 from babelscope.language.registry import error_label
 from babelscope.making.counts import flows_of, occurrences
 from babelscope.methods.condition.figures import decided_by_all, is_decided, lost_in
+from babelscope.methods.condition.method import mark_difference
 from babelscope.methods.condition.preflight import LEAST_ACCURACY
-from babelscope.methods.condition.view import mark_difference
 from babelscope.methods.contrast.figures import false_alarms
 from babelscope.methods.patterns.flow import STAGES, read_queries
 from babelscope.methods.space.regions import is_empty, modes_by_length, unproven
