@@ -1,22 +1,27 @@
-"""What can be chosen about either kind of pattern matching."""
+"""What both kinds of pattern matching share: settings, translations and files parallel to them, tables."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from babelscope.core.comparison import SystemResult
+from babelscope.core.options import Option, writes
 from babelscope.core.results import Record, Row
-from babelscope.core.settings import MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import TOLD, Scored, told_counts
 from babelscope.language.base import GenderRules, Morphology
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import LANGUAGES
+from babelscope.methods import command
 from babelscope.methods.base import ANSWER_FILES
+from babelscope.methods.reporting import Figure, TextLine, Tone, complement
 from babelscope.systems.contract import ask_answered, ask_translate, relocate_errors
 from babelscope.systems.translation_files import Given, read_translations
 from babelscope.testsets.items import AmbiguousSource
@@ -25,13 +30,16 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import open_to_read
 
 
-class PatternSettings(MethodSettings):
+class PatternSettings(ErrorSettings):
     """Whose translations are judged, and by which files."""
 
     translations: Rerun[Path | None] = None
     """Translations made elsewhere: a line each, plain or `source ||| translation`, or a log (.jsonl)."""
     beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of a system that is asked."""
+
+    answer_files: ClassVar[tuple[str, ...]] = ("translations",)
+    """Fields that name files about one system's answers."""
 
     @property
     def is_whole(self) -> bool:
@@ -42,20 +50,19 @@ class PatternSettings(MethodSettings):
     @classmethod
     def _is_there(cls, value: Any) -> Any:
         if isinstance(value, Path):
-            _digest(value)  # told before any system is asked
+            _digest(value)  # a missing file is reported before any system is asked
         return value
 
+    def identity(self) -> Mapping[str, Any]:
+        """Digests in the place of paths; those of files about one system's answers apart.
 
-def identity_of(settings: PatternSettings, answer_files: Iterable[str]) -> dict[str, Any]:
-    """Digests in the place of paths; those of files about one system's answers apart.
-
-    A run can be judged again where its files are no more; what they were is then in its manifest.
-    """
-    digests = {
-        name: _digest(value) for name, value in settings if isinstance(value, Path) and value.is_file()
-    }
-    apart = {name: digests[name] for name in answer_files if name in digests}
-    return {**digests, **dict.fromkeys(apart, "given"), ANSWER_FILES: apart}
+        A run can be judged again where its files no longer exist; their digests are then in its manifest.
+        """
+        digests = {
+            name: _digest(value) for name, value in self if isinstance(value, Path) and value.is_file()
+        }
+        apart = {name: digests[name] for name in self.answer_files if name in digests}
+        return {**digests, **dict.fromkeys(apart, "given"), ANSWER_FILES: apart}
 
 
 def _digest(path: Path) -> str:
@@ -63,7 +70,7 @@ def _digest(path: Path) -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-# --- What both pattern-matching methods ask: translations, and files parallel to them ------------------------------
+# --- Translations, and files parallel to them ----------------------------------------------------------------------
 
 TranslationOrReason = Scored | str
 """A translation, or the reason for none."""
@@ -139,9 +146,81 @@ def note_language(record: Record, target: str) -> Record:
     return {**kept, "other_language": other} if other else kept
 
 
-def count_other_languages(rows: Sequence[Row], records: Sequence[Record]) -> list[Row]:
-    """The rows, each with the number of translations in other languages and with chatter, if there are any."""
+def label_rows(rows: Sequence[Row], labels: Mapping[str, str], records: Sequence[Record]) -> list[Row]:
+    """The rows with labels, and the number of translations in other languages and with chatter, if there are any."""
     others = sum("other_language" in record for record in records)
-    told = {"other_language": others} if others else {}
-    told |= told_counts(Counter(note for record in records for note in record.get("notes", ())))
-    return [Row(row.name, row.estimate, row.labels, {**row.counts, **told}) for row in rows]
+    counts = {"other_language": others} if others else {}
+    counts |= told_counts(Counter(note for record in records for note in record.get("notes", ())))
+    return [replace(row, labels={**labels, **row.labels}, counts={**row.counts, **counts}) for row in rows]
+
+
+# --- What is shown -------------------------------------------------------------------------------------------------
+
+NOTES = {"other_language": "are in another language"}
+"""Counts that are warned of."""
+_WHOLE = ("all", "male and female")
+_SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
+
+
+def error_rates(result: SystemResult, accuracy: str) -> Iterator[Figure]:
+    """1 - accuracy by gender or category, then over all."""
+    rows = [
+        row for row in result.rows if row.name == accuracy and "category" in row.labels and row.estimate.n
+    ]
+    for row in sorted(rows, key=lambda row: row.labels["category"] == "all"):
+        category = str(row.labels["category"])
+        if category == "all" or category not in _WHOLE:
+            query = {"verdict": "wrong", **({} if category == "all" else {"group": category})}
+            yield Figure(f"error rate, {category}", complement(row.estimate), is_error=True, query=query)
+
+
+def verdict_of(record: Record) -> tuple[str, Tone]:
+    """A verdict in words."""
+    if record["correct"] is None:
+        return "unknown", "note"
+    return ("right", "none") if record["correct"] else ("wrong", "errors")
+
+
+def answer_lines(record: Record) -> list[TextLine]:
+    """The translation, and what decided about it."""
+    values = [(name, record.get(name)) for name in _SHOWN]
+    return [
+        (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
+        for name, value in values
+        if value
+    ]
+
+
+# --- The commands --------------------------------------------------------------------------------------------------
+
+OPTIONS = (
+    Option(
+        "skip-missing",
+        "Count items without a translation instead of stopping.",
+        bool,
+        not_with=("system", "rejudge"),
+    ),
+    writes("to", "Write to a file instead of stdout."),
+)
+_FILES = (".txt", ".json", ".jsonl", ".tsv")
+
+
+def check_options(given: command.Given) -> None:
+    """Refuse options that leave open whose translations are judged, or where figures go."""
+    if given["system"] and given["translations"] is not None:
+        raise BabelscopeError("--system and --translations exclude each other")
+    if given["out"] is not None and given["out"].suffix in _FILES:
+        raise BabelscopeError(
+            f"--out names a run folder; to write figures to a file, say --to {given['out']}"
+        )
+
+
+def study_tables(
+    given: command.Given, tests: str, stored: Path | None, *, skip_missing: bool = False
+) -> command.Tables:
+    """The tables of the study: a file of stored translations is a system, called as the file is."""
+    found: dict[str, Any] = {"tests": [{"spec": tests, "name": given["tests"]}]}
+    if stored is not None:
+        missing = "skip" if skip_missing or given["skip-missing"] else "error"
+        found["systems"] = [{"spec": f"file:{stored}?format=auto&missing={missing}", "name": stored.name}]
+    return found
