@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from babelscope.core.results import Result, Row
-from babelscope.core.tables import Note, Table, as_text, by_shape, render
+from babelscope.core.tables import Format, Note, Table, as_text, by_shape, render
 from babelscope.methods.reporting import count_of
 from babelscope.report.sections import Section
 from babelscope.runs.compare import prompts_table
@@ -44,26 +44,29 @@ def frame(result: Result, text: str, *, width: int, places: Sequence[str] = ()) 
     return "\n".join([*_title(result, width), text, "", *_closing(result, places, width)])
 
 
-def everything(
-    result: Result, *, width: int | None, places: Sequence[str] = (), tables: Sequence[Table] = ()
-) -> str:
+def everything(result: Result, *, width: int | None, places: Sequence[str] = ()) -> str:
     """All tables of every method, then every row, folded to the width."""
-    own = [table for section in sections_of(result) for table in section.tables]
-    parts = [as_text(table, width) for table in (*own, *tables, *by_shape(result.rows))]
+    tables = [table for section in sections_of(result) for table in section.tables if table.rows]
+    parts = [as_text(table, width) for table in (*tables, *by_shape(result.rows))]
     closing = [result.signature] if width is None else _closing(result, places, width)
     return "\n\n".join([*parts, result.told_unanswered() + "\n".join(closing)])
 
 
-def chosen_tables(result: Result, names: Sequence[str] = ()) -> list[Table]:
-    """The tables of these names, of every method and test set that has them; without names, the first of each."""
-    found = [table for section in sections_of(result) for table in _all_tables(section)]
-    if not names:
-        return [section.tables[0] for section in sections_of(result)]
+def tables_as(
+    result: Result, format: Format, names: Sequence[str], *, every: bool = False, width: int | None = None
+) -> str:
+    """The tables of these names, all of them, or the first of every method and test set, with the signature."""
+    sections = sections_of(result)
+    found = [table for section in sections for table in _all_tables(section)]
     known = list(dict.fromkeys(table.name for table in found if table.name))
     for name in names:
         if name not in known:
             raise BabelscopeError(f"there is no table {name!r} here; there are {', '.join(known)}")
-    return [table for table in found if table.name in names]
+    if names:
+        found = [table for table in found if table.name in names]
+    elif not every:
+        found = [section.tables[0] for section in sections]
+    return render(found, format, width=width, signature=result.signature)
 
 
 def _all_tables(section: Section) -> Iterable[Table]:
@@ -155,9 +158,3 @@ def _closing(result: Result, places: Sequence[str], width: int) -> list[str]:
     whole = "summary.json" if result.folder else "--json"
     more = wrap(f"all {count_of(len(result.rows), 'rows')}: --all, or {whole}", width)
     return [*more, *places, *wrap(f"signature: {result.short_signature} (whole: {whole})", width)]
-
-
-def as_format(result: Result, names: Sequence[str], format: str, width: int | None) -> str:
-    """The chosen tables in a format, with the signature."""
-    made: str = render(chosen_tables(result, names), format, width=width, signature=result.signature)  # type: ignore[arg-type]
-    return made
