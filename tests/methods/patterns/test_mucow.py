@@ -12,8 +12,9 @@ import pytest
 
 from babelscope.core.results import Record, Result
 from babelscope.core.tokenizers import find_tokenizer
-from babelscope.methods.patterns.mucow import MucowSettings, fold, judge
-from babelscope.methods.patterns.winomt import WinomtSettings, ask
+from babelscope.methods.base import Items
+from babelscope.methods.patterns.mucow import Mucow, MucowSettings, fold
+from babelscope.methods.patterns.winomt import Winomt, WinomtSettings
 from babelscope.runs.execute import run_method
 from babelscope.systems.registry import open_system
 from babelscope.systems.translation_files import Given
@@ -228,7 +229,7 @@ def test_the_published_example(shared: Path) -> None:
     assert figure(joined, "coverage", category="all").counts["unknown"] == 270
 
 
-MUCOW = MucowSettings(word_matching="mucow")
+MUCOW = Mucow(MucowSettings(word_matching="mucow"))
 
 
 def sense(translation: str, lemmas: str | None = None) -> Record:
@@ -246,15 +247,15 @@ def test_senses_are_looked_for_in_words() -> None:
     with pytest.raises(
         BabelscopeError, match=r"the translations are in a script .*; give them as --lemmas FILE"
     ):
-        judge([sense(text)], MUCOW)
+        MUCOW.judge([sense(text)])
     split = " ".join(find_tokenizer("zh").split(text))
-    assert judge([sense(split)], MUCOW)[0]["correct"] is True
-    assert judge([sense(text, lemmas=split)], MUCOW)[0]["correct"] is True
+    assert MUCOW.judge([sense(split)])[0]["correct"] is True
+    assert MUCOW.judge([sense(text, lemmas=split)])[0]["correct"] is True
 
 
 def test_a_system_that_answers_in_another_script_has_no_known_word() -> None:
     german = {**sense("他在老城买了一本地图。"), "right_words": ["Stadt"], "wrong_words": ["Buch"]}
-    assert judge([german], MUCOW)[0]["correct"] is None
+    assert MUCOW.judge([german])[0]["correct"] is None
 
 
 def test_genders_are_looked_for_in_words() -> None:
@@ -272,4 +273,4 @@ def test_genders_are_looked_for_in_words() -> None:
     )
     system = ToySystem(alphabet="他在城书")
     with pytest.raises(BabelscopeError, match="the translations are in a script without spaces"):
-        ask({"system": system}, [item] * 3, settings, 0)
+        Winomt(settings).ask({"system": system}, Items([item] * 3), 0)

@@ -15,7 +15,7 @@ from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
 from babelscope.language.registry import lemmatize
 from babelscope.methods.patterns.base import open_morphology
-from babelscope.methods.patterns.winomt import WinomtSettings, judge, stereotypes_of
+from babelscope.methods.patterns.winomt import Winomt, WinomtSettings, stereotypes_of
 from babelscope.runs.execute import run_method
 from babelscope.systems.registry import open_system
 from babelscope.systems.translation_files import Given
@@ -154,8 +154,8 @@ def test_both_words_of_an_occupation(tests: TestSet) -> None:
         "translation": "Worker-in schlief",
         "links": [[2, 0]],
     }
-    (published,) = judge([aligned], WinomtSettings(target="de"))
-    (sound,) = judge([aligned], WinomtSettings(target="de", gender_rules="sound"))
+    (published,) = Winomt(WinomtSettings(target="de")).judge([aligned])
+    (sound,) = Winomt(WinomtSettings(target="de", gender_rules="sound")).judge([aligned])
     assert (published["translated_as"], sound["translated_as"]) == ("", "Worker-in")
 
 

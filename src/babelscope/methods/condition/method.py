@@ -387,7 +387,7 @@ def _unchecked_notes(result: SystemResult) -> Iterator[Note]:
     rows = result.rows
     test = find_row(rows, "preflight")
     unchecked = test.counts.get("unchecked", 0) if test else 0
-    if test and unchecked > test.counts["known_wrong"] / 2:
+    if test and unchecked and unchecked > test.counts["known_wrong"] / 2:
         yield Note(
             f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
             f"{test.labels['known_by']} that the evaluator was tested with.",
