@@ -96,7 +96,7 @@ class Condition(Method):
 
     Before it is believed, the evaluator is tested on translations whose meaning is known: references, and
     translations of sentences that say the right or the wrong meaning outright. Where it has not passed, verdicts are
-    unknown. Those within its noise, the size of its mistakes there, are counted (`in noise`); by the strict protocol
+    unknown. Those within its noise, the size of its mistakes there, are counted; by the strict protocol
     they are undecided, and error rates are of the others. The corrected error rate allows for what the evaluator
     misjudges, by its error rates there.
     """
@@ -221,7 +221,7 @@ class Condition(Method):
                 comparison,
                 _figures,
                 title=f"Another meaning than was meant: {comparison.tests}",
-                more=["in noise", "evaluator"],
+                more=["evaluator"],
                 notes=[note for result in comparison.results for note in self._notes(result)],
                 threshold=self.settings.error_threshold,
             ),
@@ -252,6 +252,8 @@ class Condition(Method):
         if passed_of(rows) != "yes":
             reasons = preflight_of(result.records, self.settings.likelihood).reasons
             yield from evaluator_notes(result, reasons)
+        elif (whole := find_row(rows, "all")) and (unsure := whole.counts["within_noise"]):
+            yield Note(f"{unsure} of {whole.estimate.n} verdicts are within the evaluator’s noise.", name)
         yield from _unchecked_notes(result)
         if result.roles.get("evaluator") == result.fingerprint:
             yield Note(
@@ -374,12 +376,12 @@ def _figures(result: SystemResult) -> Iterator[Figure]:
                 is_error=True,
                 verdict=None if passed == "yes" else "unknown",
                 query={"verdict": NOT_RIGHT, **({"group": group} if group else {})},
-                more=[row.counts.get("within_noise"), _STATES[passed]],
+                more=[_STATES[passed]],
             )
     if decided := find_row(rows, "decided"):
-        yield Figure("decided by the evaluator", decided.estimate, more=[None, _STATES[passed]])
+        yield Figure("decided by the evaluator", decided.estimate, more=[_STATES[passed]])
     if ratio := find_row(rows, "male_to_female"):
-        yield Figure("male for each female", ratio.estimate, "plain", more=[None, _STATES[passed]])
+        yield Figure("male for each female", ratio.estimate, "plain", more=[_STATES[passed]])
 
 
 def _unchecked_notes(result: SystemResult) -> Iterator[Note]:
