@@ -179,6 +179,20 @@ def test_rules_are_those_of_where_the_lemmas_come_from() -> None:
     assert figure(some, "coverage", category="all").counts["skipped"] == 1
 
 
+def test_wrong_senses_of_known_words_head_the_tables() -> None:
+    more = AmbiguousSource("2", "Two pens.", (), (), "rare", extra=ITEM.extra)
+    result = mucow(TestSet("own", (ITEM, more)), [Given("f", "Ein Stift."), Given("f", "Ein Gehege.")])
+    table = Mucow().tables(result.groups[0])[0]
+    rates = {line.cells[0]: getattr(line.cells[1], "value", None) for line in table.lines}
+    assert rates == {
+        "error rate, rare": 1, "error rate, all": 0.5, "error rate, frequent": 0,
+        "correct of all (recall B)": 0.5, "coverage": 1,
+    }  # fmt: skip
+    shown = Mucow().show(result.records[0])
+    assert (shown.verdict, shown.groups) == ("right", ("frequent",))
+    assert ("right words", "stift, füller") in shown.answer()
+
+
 def test_the_published_verdicts(shared: Path) -> None:
     folder = shared / "data" / "mucow"
     log = folder / "pattern-matching-log" / "en-de.ensemble.jsonl"

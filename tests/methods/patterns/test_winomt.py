@@ -231,6 +231,22 @@ def test_alignments_that_are_given_count_in_the_signature(tests: TestSet) -> Non
     assert made.config["methods"][0]["settings"]["alignments"] is None
 
 
+def test_errors_by_gender_head_the_tables(tests: TestSet) -> None:
+    given = [Given(f"f:{n}", "Der Koch schlief") for n in range(1, 5)]
+    result = winomt(tests, given, target="de", links=[((1, 1),)] * 4)
+    table = Winomt(WinomtSettings(target="de")).tables(result.groups[0])[0]
+    rates = {line.cells[0]: getattr(line.cells[1], "value", None) for line in table.lines}
+    assert rates == {
+        "error rate, female": 1, "error rate, neutral": 1, "error rate, all": 0.75, "error rate, male": 0,
+        "delta G": pytest.approx(2 / 5), "delta S": -1,
+    }  # fmt: skip
+    assert {line.verdict for line in table.lines} == {"too few items", ""}
+    assert table.lines[0].query["verdict"] == "wrong"
+    shown = Winomt(WinomtSettings(target="de")).show(result.records[1])
+    assert (shown.verdict, shown.tone, shown.groups) == ("wrong", "errors", ("female",))
+    assert ("translated as", "Koch") in shown.answer()
+
+
 # --- what was published
 
 

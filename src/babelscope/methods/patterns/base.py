@@ -11,23 +11,36 @@ from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
-from babelscope.core.comparison import SystemResult
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.options import Option, writes
 from babelscope.core.results import Record, Row
 from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import TOLD, Scored, told_counts
+from babelscope.core.tables import Table
 from babelscope.language.base import GenderRules, Morphology
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import LANGUAGES
 from babelscope.methods import command
-from babelscope.methods.base import ANSWER_FILES
-from babelscope.methods.reporting import Figure, TextLine, Tone, complement
+from babelscope.methods.base import ANSWER_FILES, Method
+from babelscope.methods.queue import entry
+from babelscope.methods.reporting import (
+    Figure,
+    ItemView,
+    TextLine,
+    Tone,
+    complement,
+    count_notes,
+    every_figure,
+    summary_table,
+)
 from babelscope.systems.contract import ask_answered, ask_translate, relocate_errors
 from babelscope.systems.translation_files import Given, read_translations
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import match_translations
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import open_to_read
+
+WITHOUT_NEUTRAL = "male and female"
 
 
 class PatternSettings(ErrorSettings):
@@ -70,61 +83,6 @@ def _digest(path: Path) -> str:
         return hashlib.sha256(file.read()).hexdigest()
 
 
-# --- Translations, and files parallel to them ----------------------------------------------------------------------
-
-TranslationOrReason = Scored | str
-"""A translation, or the reason for none."""
-
-
-def ask_translations(
-    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: PatternSettings
-) -> list[TranslationOrReason]:
-    """The system's translation of each item, or the reason for none.
-
-    An item without an answer keeps its place: files are parallel to all items, not to those answered.
-    """
-    with relocate_errors(lambda what, number: f"item {items[number - 1].id}: the {what}"):
-        answers = ask_answered(
-            lambda asked: ask_translate(systems["system"], asked, beam=settings.beam),
-            [item.question for item in items],
-        )
-    return [answer if isinstance(answer, str) else answer[0] for answer in answers]
-
-
-def answered_records(
-    answers: Sequence[TranslationOrReason], record: Callable[[int, str], Record]
-) -> list[Record]:
-    """`record(number, translation)` of each item; `unanswered` with the reason where there is no translation."""
-    records = []
-    for number, answer in enumerate(answers):
-        if isinstance(answer, str):
-            records.append({"unanswered": answer})
-            continue
-        made = dict(record(number, answer.text))
-        if notes := [note for note in answer.notes if note in TOLD]:
-            made["notes"] = notes
-        records.append(made)
-    return records
-
-
-def match_file_lines(
-    path: Path | None, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
-) -> tuple[list[Given], list[int]]:
-    """The lines of a file of translations, and for each item the number of its line.
-
-    Other files (alignments, lemmas) are parallel to this file, or to the test set if there is none.
-    """
-    texts = [None if isinstance(answer, str) else answer.text for answer in answers]
-    if path is None:
-        return [Given("", text or "") for text in texts], list(range(len(items)))
-    given = read_translations(path)
-    matched = match_translations(items, given, what=str(path), skip_missing=True)
-    for item, text, number in zip(items, texts, matched, strict=True):
-        if text is not None and (number is None or given[number].translation.split() != text.split()):
-            raise BabelscopeError(f"{path} has another translation of item {item.id} than the system gave")
-    return given, [number or 0 for number in matched]
-
-
 def open_morphology(target: str, rules: GenderRules = "published") -> Morphology:
     """The gender analysis of a target language, as in WinoMT (Stanovsky et al. 2019, section 3)."""
     known = {code: each.morphology for code, each in LANGUAGES.all().items() if each.morphology}
@@ -154,35 +112,121 @@ def label_rows(rows: Sequence[Row], labels: Mapping[str, str], records: Sequence
     return [replace(row, labels={**labels, **row.labels}, counts={**row.counts, **counts}) for row in rows]
 
 
-# --- What is shown -------------------------------------------------------------------------------------------------
-
-NOTES = {"other_language": "are in another language"}
-"""Counts that are warned of."""
-_WHOLE = ("all", "male and female")
+TranslationOrReason = Scored | str
+"""A translation, or the reason for none."""
 _SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
 
 
-def error_rates(result: SystemResult, accuracy: str) -> Iterator[Figure]:
-    """1 - accuracy by gender or category, then over all."""
-    rows = [
-        row for row in result.rows if row.name == accuracy and "category" in row.labels and row.estimate.n
-    ]
-    for row in sorted(rows, key=lambda row: row.labels["category"] == "all"):
-        category = str(row.labels["category"])
-        if category == "all" or category not in _WHOLE:
-            query = {"verdict": "wrong", **({} if category == "all" else {"group": category})}
-            yield Figure(f"error rate, {category}", complement(row.estimate), is_error=True, query=query)
+class PatternMethod(Method):
+    """A method that judges translations by known words or word forms."""
+
+    items = (AmbiguousSource,)
+    asks_people = True
+    title: ClassVar[str]
+    """Of the first table."""
+    accuracy: ClassVar[str]
+    """The figure whose complement is the error rate."""
+    other_figures: ClassVar[Mapping[str, str]]
+    """Further figures of the first table, and what they are called there."""
+    group: ClassVar[str]
+    """The field of a record by which its items are grouped."""
+
+    def translations(
+        self, systems: Mapping[str, Any], items: Sequence[AmbiguousSource]
+    ) -> list[TranslationOrReason]:
+        """The system's translation of each item, or the reason for none.
+
+        An item without an answer keeps its place: files are parallel to all items, not to those answered.
+        """
+        with relocate_errors(lambda what, number: f"item {items[number - 1].id}: the {what}"):
+            answers = ask_answered(
+                lambda asked: ask_translate(systems["system"], asked, beam=self.settings.beam),
+                [item.question for item in items],
+            )
+        return [answer if isinstance(answer, str) else answer[0] for answer in answers]
+
+    def parallel_lines(
+        self, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
+    ) -> tuple[list[Given], list[int]]:
+        """The lines of the file of translations, and for each item the number of its line.
+
+        Other files (alignments, lemmas) are parallel to this file, or to the test set if there is none.
+        """
+        texts = [None if isinstance(answer, str) else answer.text for answer in answers]
+        path = self.settings.translations
+        if path is None:
+            return [Given("", text or "") for text in texts], list(range(len(items)))
+        given = read_translations(path)
+        matched = match_translations(items, given, what=str(path), skip_missing=True)
+        for item, text, number in zip(items, texts, matched, strict=True):
+            if text is not None and (number is None or given[number].translation.split() != text.split()):
+                raise BabelscopeError(
+                    f"{path} has another translation of item {item.id} than the system gave"
+                )
+        return given, [number or 0 for number in matched]
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        return [
+            summary_table(
+                comparison,
+                self._figures,
+                title=f"{self.title}: {comparison.tests}",
+                notes=count_notes(comparison, {"other_language": "are in another language"}),
+                threshold=self.settings.error_threshold,
+            ),
+            every_figure(comparison),
+        ]
+
+    def _figures(self, result: SystemResult) -> Iterator[Figure]:
+        """1 - accuracy by gender or category and over all, then other figures over all."""
+        for row in result.rows:
+            category = str(row.labels.get("category", ""))
+            if row.name == self.accuracy and category not in ("", WITHOUT_NEUTRAL) and row.estimate.n:
+                query = {"verdict": "wrong", **({} if category == "all" else {"group": category})}
+                yield Figure(f"error rate, {category}", complement(row.estimate), is_error=True, query=query)
+            if row.name in self.other_figures and category in ("", "all"):
+                yield Figure(self.other_figures[row.name], row.estimate)
+
+    def show(self, record: Record) -> ItemView:
+        """An item with what decided about its translation."""
+        verdicts: Mapping[Any, tuple[str, Tone]] = {True: ("right", "none"), False: ("wrong", "errors")}
+        verdict, tone = verdicts.get(record["correct"], ("unknown", "note"))
+        group = str(record[self.group])
+        question = self.question(record)
+        shown = {"translation": record["translation"], **question}
+        return ItemView(
+            record["source"],
+            groups=(group,),
+            heading=group,
+            verdict=verdict,
+            tone=tone,
+            answer=lambda: _answer_lines(record),
+            questions=[entry(record, group=(group,), **shown)] if question else (),
+            group_name="gender" if self.group == "gold" else self.group,
+        )
+
+    def question(self, record: Record) -> Record:
+        """The task of an annotator, and what is shown beside the translation; empty if nothing can be asked."""
+        raise NotImplementedError
 
 
-def verdict_of(record: Record) -> tuple[str, Tone]:
-    """A verdict in words."""
-    if record["correct"] is None:
-        return "unknown", "note"
-    return ("right", "none") if record["correct"] else ("wrong", "errors")
+def answered_records(
+    answers: Sequence[TranslationOrReason], record: Callable[[int, str], Record]
+) -> list[Record]:
+    """`record(number, translation)` of each item; `unanswered` with the reason where there is no translation."""
+    records = []
+    for number, answer in enumerate(answers):
+        if isinstance(answer, str):
+            records.append({"unanswered": answer})
+            continue
+        made = dict(record(number, answer.text))
+        if notes := [note for note in answer.notes if note in TOLD]:
+            made["notes"] = notes
+        records.append(made)
+    return records
 
 
-def answer_lines(record: Record) -> list[TextLine]:
-    """The translation, and what decided about it."""
+def _answer_lines(record: Record) -> list[TextLine]:
     values = [(name, record.get(name)) for name in _SHOWN]
     return [
         (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))

@@ -4,46 +4,30 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import PairedField, Record, Row
 from babelscope.core.settings import Rerun
-from babelscope.core.tables import Table
 from babelscope.core.tokenizers import is_unspaced, require_spaces
 from babelscope.language.registry import lemmatize
-from babelscope.methods.base import Items, Method
+from babelscope.methods.base import Items
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.measuring import grouped
 from babelscope.methods.patterns.base import (
-    NOTES,
     OPTIONS,
+    PatternMethod,
     PatternSettings,
-    answer_lines,
     answered_records,
-    ask_translations,
     check_options,
     check_translations,
-    error_rates,
     label_rows,
-    match_file_lines,
     note_language,
     study_tables,
-    verdict_of,
-)
-from babelscope.methods.queue import Entry, entry
-from babelscope.methods.reporting import (
-    Figure,
-    ItemView,
-    count_notes,
-    every_figure,
-    find_row,
-    summary_table,
 )
 from babelscope.stats.intervals import f1, proportion
 from babelscope.testsets.items import AmbiguousSource
@@ -94,7 +78,7 @@ class MucowSettings(PatternSettings):
 _VERDICTS: tuple[bool | None, ...] = (True, False, None)
 
 
-class Mucow(Method):
+class Mucow(PatternMethod):
     """Senses of words, by known words and lemmas
 
     Is the word translated in the sense that the source means?
@@ -105,11 +89,13 @@ class Mucow(Method):
     """
 
     name = "patterns_mucow"
-    items = (AmbiguousSource,)
     Settings = MucowSettings
     settings: MucowSettings
     part_labels = frozenset({"category"})
-    asks_people = True
+    title = "Known words of a wrong sense"
+    accuracy = "precision"
+    other_figures: ClassVar = {"recall_b": "correct of all (recall B)", "coverage": "coverage"}
+    group = "category"
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
         """One record per item: its translation, its lemmas and its earlier verdict where files have them."""
@@ -120,8 +106,8 @@ class Mucow(Method):
                     f"item {item.id} is none of MuCoW: it needs lists of words `lemmas` and `wrong_lemmas`"
                 )
         stored = {} if settings.verdicts is None else match_verdicts(items, read_verdicts(settings.verdicts))
-        answers = ask_translations(systems, items, settings)
-        given, numbers = match_file_lines(settings.translations, items, answers)
+        answers = self.translations(systems, items)
+        given, numbers = self.parallel_lines(items, answers)
         if settings.lemmas is not None:
             parallel_to = str(settings.translations or "the test set")
             given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
@@ -204,47 +190,13 @@ class Mucow(Method):
             PairedField("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
         ]
 
-    def tables(self, comparison: Comparison) -> list[Table]:
-        return [
-            summary_table(
-                comparison,
-                _figures,
-                title=f"Known words of a wrong sense: {comparison.tests}",
-                notes=count_notes(comparison, NOTES),
-                threshold=self.settings.error_threshold,
-            ),
-            every_figure(comparison),
-        ]
-
-    def show(self, record: Record) -> ItemView:
-        """Where right and wrong senses are known, people are asked which one a translation has."""
-        verdict, tone = verdict_of(record)
-        return ItemView(
-            record["source"],
-            groups=(record["category"],),
-            heading=record["category"],
-            verdict=verdict,
-            tone=tone,
-            answer=lambda: answer_lines(record),
-            questions=_questions(record),
-            group_name="category",
-        )
-
-
-def _figures(result: SystemResult) -> Iterator[Figure]:
-    yield from error_rates(result, "precision")
-    for name, label in (("recall_b", "correct of all (recall B)"), ("coverage", "coverage")):
-        if row := find_row(result.rows, name, category="all"):
-            yield Figure(label, row.estimate)
-
-
-def _questions(record: Record) -> list[Entry]:
-    if not (record["right_words"] and record["wrong_words"]):
-        return []
-    senses = {"correct_sense": record["right_words"], "wrong_sense": record["wrong_words"]}
-    word = {"word": record["word"]} if record["word"] else {}
-    group = (record["category"],)
-    return [entry(record, "mucow", group=group, translation=record["translation"], **word, **senses)]
+    def question(self, record: Record) -> Record:
+        """Which sense, where words of right and wrong ones are known."""
+        if not (record["right_words"] and record["wrong_words"]):
+            return {}
+        word = {"word": record["word"]} if record["word"] else {}
+        senses = {"correct_sense": record["right_words"], "wrong_sense": record["wrong_words"]}
+        return {"task": "mucow", **word, **senses}
 
 
 def match_verdicts(

@@ -2,50 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, PairedField, Record, Row
 from babelscope.core.settings import Rerun
-from babelscope.core.tables import Table
 from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS, GenderRules
 from babelscope.language.fitness import require_links
-from babelscope.methods.base import Items, Method
+from babelscope.methods.base import Items
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.measuring import grouped
 from babelscope.methods.patterns.base import (
-    NOTES,
     OPTIONS,
+    WITHOUT_NEUTRAL,
+    PatternMethod,
     PatternSettings,
     TranslationOrReason,
-    answer_lines,
     answered_records,
-    ask_translations,
     check_options,
     check_translations,
-    error_rates,
     label_rows,
-    match_file_lines,
     note_language,
     open_morphology,
     study_tables,
-    verdict_of,
-)
-from babelscope.methods.queue import Entry, entry
-from babelscope.methods.reporting import (
-    Figure,
-    ItemView,
-    count_notes,
-    every_figure,
-    find_row,
-    summary_table,
 )
 from babelscope.stats.intervals import Array, difference, f1, odds, proportion
 from babelscope.testsets.items import AmbiguousSource
@@ -100,7 +86,6 @@ class WinomtSettings(PatternSettings):
         return "forward" if self.alignments is None else "given"
 
 
-WITHOUT_NEUTRAL = "male and female"
 _ARTICLES = ("the", "a", "an")
 _STEREOTYPES = ("pro", "anti")
 _KINDS = (*_STEREOTYPES, "none")
@@ -108,7 +93,7 @@ _DECIMALS = 3
 """One decimal of a percentage, as published."""
 
 
-class Winomt(Method):
+class Winomt(PatternMethod):
     """Gender of occupations, by word alignment and morphology
 
     Does the translated occupation have the gender that the source means?
@@ -119,11 +104,13 @@ class Winomt(Method):
     """
 
     name = "patterns_winomt"
-    items = (AmbiguousSource,)
     Settings = WinomtSettings
     settings: WinomtSettings
     part_labels = frozenset({"category", "stereotype", "gold"})
-    asks_people = True
+    title = "Occupations of another gender than was meant"
+    accuracy = "accuracy"
+    other_figures: ClassVar = {"delta_g": "delta G", "delta_s": "delta S"}
+    group = "gold"
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
         """One record per item: its translation, the alignment links to source words, and its stereotype."""
@@ -134,7 +121,7 @@ class Winomt(Method):
                     f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
                 )
         listed = self._listed(items)
-        answers = ask_translations(systems, items, self.settings)
+        answers = self.translations(systems, items)
         links = self._links(items, answers)
 
         def record(number: int, text: str) -> Record:
@@ -167,21 +154,21 @@ class Winomt(Method):
         self, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
     ) -> Sequence[Links]:
         """Alignment links between whitespace-separated words, from a file or aligned here."""
-        path, translations = self.settings.alignments, self.settings.translations
+        path = self.settings.alignments
         texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
         require_spaces(texts, what="the translations")
         if path is None:
             return align(
                 [(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)]
             )
-        given, numbers = match_file_lines(translations, items, answers)
+        given, numbers = self.parallel_lines(items, answers)
         # Lines without a source are parallel to the items.
         sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
         lengths = [
             (len(source.split()), len(each.translation.split()))
             for source, each in zip(sources, given, strict=True)
         ]
-        stored = read_pharaoh(path, lengths, parallel_to=str(translations or "the test set"))
+        stored = read_pharaoh(path, lengths, parallel_to=str(self.settings.translations or "the test set"))
         return [stored[number] for number in numbers]
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
@@ -217,8 +204,8 @@ class Winomt(Method):
         for record in records:
             kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
             table[GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)] += 1
-        rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
-        rows += _f1_and_deltas(table, {record["stereotype"] for record in records}, rounding)
+        both = {record["stereotype"] for record in records} >= set(_STEREOTYPES)
+        rows = [*_accuracies(table, rounding), *_precision_f1_and_deltas(table, rounding, deltas=both)]
         rows += [*_ratios(table), *_confusion(table)]
         labels = {
             "target": self.settings.target,
@@ -234,45 +221,11 @@ class Winomt(Method):
             PairedField("correct", of="accuracy,category={gold}", by=("gold",)),
         ]
 
-    def tables(self, comparison: Comparison) -> list[Table]:
-        return [
-            summary_table(
-                comparison,
-                _figures,
-                title=f"Occupations of another gender than was meant: {comparison.tests}",
-                notes=count_notes(comparison, NOTES),
-                threshold=self.settings.error_threshold,
-            ),
-            every_figure(comparison),
-        ]
-
-    def show(self, record: Record) -> ItemView:
-        """Where the source shows a gender, people are asked which one a translation has."""
-        verdict, tone = verdict_of(record)
-        return ItemView(
-            record["source"],
-            groups=(record["gold"],),
-            heading=record["gold"],
-            verdict=verdict,
-            tone=tone,
-            answer=lambda: answer_lines(record),
-            questions=_questions(record),
-            group_name="gender",
-        )
-
-
-def _figures(result: SystemResult) -> Iterator[Figure]:
-    yield from error_rates(result, "accuracy")
-    for name, label in (("delta_g", "delta G"), ("delta_s", "delta S")):
-        if row := find_row(result.rows, name):
-            yield Figure(label, row.estimate)
-
-
-def _questions(record: Record) -> list[Entry]:
-    if record["gold"] not in ("male", "female"):
-        return []
-    shown = {name: record[name] for name in ("translation", "occupation", "gold")}
-    return [entry(record, "winomt", group=(record["gold"],), **shown)]
+    def question(self, record: Record) -> Record:
+        """Which gender, where the source shows one."""
+        if record["gold"] not in ("male", "female"):
+            return {}
+        return {"task": "winomt", "occupation": record["occupation"], "gold": record["gold"]}
 
 
 def stereotypes_of(
@@ -307,58 +260,47 @@ def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> 
 
 def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
     rows = []
+    confusion = table.sum(axis=2)
     groups = {"all": slice(None), WITHOUT_NEUTRAL: slice(2)}
     groups |= {gender: slice(number, number + 1) for number, gender in enumerate(GENDERS[:3])}
     for name, golds in groups.items():
-        part = table[golds].sum(axis=2)
-        correct = int(table.sum(axis=2).diagonal()[golds].sum())
-        total = int(part.sum())
-        estimate = _proportion(correct, total, rounding)
-        shown = {"correct": correct, "unknown": int(part[:, 3].sum())}
-        rows.append(Row("accuracy", estimate, {"category": name}, shown))
+        correct = int(confusion.diagonal()[golds].sum())
+        estimate = _proportion(correct, int(confusion[golds].sum()), rounding)
+        counts = {"correct": correct, "unknown": int(confusion[golds, 3].sum())}
+        rows.append(Row("accuracy", estimate, {"category": name}, counts))
     # The lower accuracy of the two genders (section 4.2 of the conditioning paper).
-    worst = min(
-        (row for row in rows if row.labels["category"] in ("male", "female")),
-        key=lambda row: row.estimate.value,
-    )
-    rows.append(Row("minimum_accuracy", worst.estimate, worst.labels, worst.counts))
+    genders = [row for row in rows if row.labels["category"] in ("male", "female")]
+    worst = min(genders, key=lambda row: row.estimate.value)
+    rows.append(replace(worst, name="minimum_accuracy"))
     for number, stereotype in enumerate(_STEREOTYPES):
         part = table[:, :, number]
         if part.sum():
-            correct = int(part.diagonal().sum())
+            correct = int(part.trace())
             estimate = _proportion(correct, int(part.sum()), rounding)
             rows.append(Row("accuracy", estimate, {"stereotype": stereotype}, {"correct": correct}))
     return rows
 
 
-def _by_gender(table: Array, rounding: Rounding) -> Iterator[Row]:
-    confusion = table.sum(axis=2)
-    for number, gender in enumerate(GENDERS[:2]):
-        right, predicted = int(confusion[number, number]), int(confusion[:, number].sum())
-        estimate = _proportion(right, predicted, rounding)
-        yield Row("precision", estimate, {"category": gender}, {"correct": right})
-
-
-def _f1_and_deltas(table: Array, stereotypes: Set[str], rounding: Rounding) -> list[Row]:
-    """What is no plain proportion: F1 by gender, and the differences between genders and between stereotypes."""
+def _precision_f1_and_deltas(table: Array, rounding: Rounding, *, deltas: bool) -> Iterator[Row]:
+    """Precision and F1 by gender, and the differences between genders and, if `deltas`, between stereotypes."""
     confusion, n = table.sum(axis=2), int(table.sum())
-    exact, shown = [], []
+    scores = []
     for number in (0, 1):
         right, gold = int(confusion[number, number]), int(confusion[number].sum())
         predicted = int(confusion[:, number].sum())
-        exact.append(f1(right, gold + predicted - 2 * right, n=n))
+        own = {"category": GENDERS[number]}
+        yield Row("precision", _proportion(right, predicted, rounding), own, {"correct": right})
         recall, precision = (_share(right, whole, rounding) for whole in (gold, predicted))
-        shown.append(_share(2 * precision * recall, precision + recall, rounding))
-    rows = [
-        Row("f1", _rounded(*own), {"category": gender})
-        for own, gender in zip(zip(exact, shown, strict=True), GENDERS[:2], strict=True)
-    ]
-    rows.append(Row("delta_g", _rounded(difference(exact[0], exact[1], n), shown[0] - shown[1])))
-    if stereotypes >= set(_STEREOTYPES):
+        value = _share(2 * precision * recall, precision + recall, rounding)
+        scores.append((f1(right, gold + predicted - 2 * right, n=n), value))
+    for number, score in enumerate(scores):
+        yield Row("f1", _rounded(*score), {"category": GENDERS[number]})
+    (male, male_value), (female, female_value) = scores
+    yield Row("delta_g", _rounded(difference(male, female, n), male_value - female_value))
+    if deltas:
         pro, anti = ((int(table[..., kind].trace()), int(table[..., kind].sum())) for kind in (0, 1))
         apart = _share(*pro, rounding) - _share(*anti, rounding)
-        rows.append(Row("delta_s", _rounded(difference(proportion(*pro), proportion(*anti), n), apart)))
-    return rows
+        yield Row("delta_s", _rounded(difference(proportion(*pro), proportion(*anti), n), apart))
 
 
 def _proportion(part: int, whole: int, rounding: Rounding) -> Estimate:
