@@ -13,7 +13,8 @@ import pytest
 from babelscope import condition
 from babelscope.core.results import Record, Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, Target, as_question
-from babelscope.methods.condition.figures import ConditionSettings, decided_by_all, lost_in
+from babelscope.lab.experiments.demo import decided_by_all, lost_in
+from babelscope.methods.condition.figures import ConditionSettings
 from babelscope.methods.condition.method import Condition
 from babelscope.methods.patterns.mucow import MucowSettings
 from babelscope.methods.patterns.winomt import WinomtSettings

@@ -586,6 +586,7 @@ COMMAND = JudgingCommand(
     changed={
         "tests": {"help": "The test set: sources with cues."},
         "system": {"help": "Whose translations are judged; may be repeated."},
+        "least-certain": {"metavar": "N", "not_with": ("json",)},
     },
     check=_check,
     study=_study,
