@@ -88,7 +88,7 @@ def _explained(own: TypeFigures, verdict: Verdict) -> Verdict:
 def _figure(own: TypeFigures, verdict: Verdict) -> Figure:
     rows = (own.free, own.excess)
     return Figure(
-        (error_label(own.name), own.reference),
+        (own.name, own.reference),
         own.forced.estimate,
         is_control=own.is_control,
         verdict=verdict,
