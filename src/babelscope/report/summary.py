@@ -5,18 +5,22 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from babelscope.core.comparison import Comparison
+from babelscope.core.formats import as_shown
 from babelscope.core.results import Result, Row
-from babelscope.core.tables import Format, Note, Table, as_text, by_shape, render
+from babelscope.core.tables import Format, Note, Table, as_text, by_shape, render, short_names
 from babelscope.methods.reporting import count_of
 from babelscope.report.sections import Section
 from babelscope.runs.compare import prompts_table
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import visible, wrap
+from babelscope.util.terminal import fits, visible, wrap
 
 _MOST_LINES = 20
 """Lines of a table; the worst come first."""
 _MOST_OF_SEVERAL = 6
 """The same where there are several tables."""
+_MOST_NAMED = 3
+"""Systems or test sets that a warning names; of more, it gives the number."""
 _INDENT, _HANGING = "  ", "    "
 
 
@@ -27,7 +31,7 @@ def sections_of(result: Result) -> list[Section]:
 
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
-    sections = sections_of(result)
+    sections = [_with_short_names(each) for each in sections_of(result)]
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
     shown = [*tables, *by_field, *_over_prompts(result)]
@@ -35,7 +39,7 @@ def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     parts = ["\n".join(_title(result, width))]
     parts += [_cut(table, most, width) for table in shown]
     parts += [text for text in [_what_differs(sections, width)] if text]
-    parts += [text for text in [_warnings(tables, result, width)] if text]
+    parts += [text for text in [_warnings(sections, width)] if text]
     return "\n\n".join([*parts, "\n".join(_closing(result, places, width))])
 
 
@@ -95,11 +99,38 @@ def _named(names: Sequence[str], what: str) -> str:
     return count_of(len(names), what) if others else f"{what.removesuffix('s')} {visible(only)}"
 
 
+def _with_short_names(section: Section) -> Section:
+    """The same with the shortest names that distinguish its systems: `a` of `hf:/models/a?beam=4`."""
+    comparison = section.comparison
+    names = short_names(each.name for each in comparison.results)
+    results = tuple(dataclasses.replace(each, name=names[each.name]) for each in comparison.results)
+    rows = []
+    for row in section.differences:
+        systems = {side: names.get(str(row.labels[side]), row.labels[side]) for side in ("system", "against")}
+        rows.append(Row(row.name, row.estimate, {**row.labels, **systems}, row.counts))
+    return Section(Comparison(comparison.method, comparison.tests, results), rows)
+
+
 def _cut(table: Table, most: int, width: int) -> str:
-    """The first lines of a table, without its notes."""
-    left = len(table.rows) - most
-    drawn = as_text(dataclasses.replace(table, rows=list(table.rows)[:most], notes=()), width)
-    return f"{drawn}\n… {count_of(left, 'lines')} more: --all" if left > 0 else drawn
+    """The first lines of a table, without its notes and the last columns that do not fit."""
+    lines = table.lines[:most]
+    kept = len(table.headings)
+    while True:
+        rows = [dataclasses.replace(line, cells=line.cells[:kept]) for line in lines]
+        shown = dataclasses.replace(table, headings=table.headings[:kept], rows=rows, notes=())
+        if kept <= table.labels + 1 or fits(*as_shown(shown)[1:], width=width):
+            break
+        kept -= 1
+    left = [
+        count_of(number, what)
+        for number, what in (
+            (len(table.rows) - len(lines), "more lines"),
+            (len(table.headings) - kept, "more columns"),
+        )
+        if number
+    ]
+    drawn = as_text(shown, width)
+    return f"{drawn}\n… {' and '.join(left)}: --all" if left else drawn
 
 
 def _over_prompts(result: Result) -> list[Table]:
@@ -126,18 +157,29 @@ def _what_differs(sections: Sequence[Section], width: int) -> str:
     return "\n".join([*heading, *lines])
 
 
-def _warnings(tables: Sequence[Table], result: Result, width: int) -> str:
+def _warnings(sections: Sequence[Section], width: int) -> str:
     """Every warning once, after the systems and test sets that it is about."""
-    systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
-    found: dict[str, dict[str, None]] = {}
-    for table in tables:
-        for note in table.notes:
-            found.setdefault(note.text, {})[note.system] = None
+    systems = {each.name for section in sections for each in section.comparison.results}
+    tests = {section.comparison.tests for section in sections}
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for section in sections:
+        for note in section.tables[0].notes:
+            own = found.setdefault(note.text, {"systems": {}, "tests": {}})
+            own["systems"][note.system] = None
+            own["tests"][section.comparison.tests] = None
     lines = []
     for text, own in found.items():
-        whom = "" if "" in own or len(own) == len(systems) else f"{', '.join(own)}: "
-        lines += wrap(visible(f"{whom}{text}"), width, indent=_INDENT, hanging=_HANGING)
+        of_all = "" in own["systems"] or len(own["systems"]) == len(systems)
+        whom = [] if of_all else [_listed(own["systems"], "systems")]
+        whom += [] if len(own["tests"]) == len(tests) else [_listed(own["tests"], "test sets")]
+        lines += wrap(visible(": ".join([*whom, text])), width, indent=_INDENT, hanging=_HANGING)
     return "\n".join(["Warnings:", *lines]) if lines else ""
+
+
+def _listed(names: Iterable[str], what: str) -> str:
+    """A few by their names, many by their number."""
+    known = list(names)
+    return ", ".join(known) if len(known) <= _MOST_NAMED else f"{len(known)} {what}"
 
 
 def _compared(result: Result) -> Sequence[Row]:
