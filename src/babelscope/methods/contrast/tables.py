@@ -331,9 +331,9 @@ def _against_discrepancy(comparison: Comparison, kinds: Sequence[str]) -> Iterat
 def _dots(result: SystemResult, kinds: Sequence[str]) -> Iterator[Dot]:
     """One dot per error type; the two with the lowest accuracy are labeled."""
     known = [
-        (own, complement(own.forced.estimate), far.estimate)
+        (own, complement(own.forced.estimate), row.estimate)
         for own in figures_by_type(result.rows)
-        if (far := find_row(result.rows, "discrepancy", phenomenon=own.name, reference=own.reference))
+        if (row := find_row(result.rows, "discrepancy", phenomenon=own.name, reference=own.reference))
     ]
     lowest = sorted(known, key=lambda each: each[1].value)[:2]
     for own, accuracy, far in known:
