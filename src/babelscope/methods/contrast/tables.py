@@ -51,13 +51,10 @@ _COUNTS = {
 def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
     """One line per system, error type and kind of reference."""
     types = [(each, own) for each in comparison.results for own in figures_by_type(each.rows)]
-    tested = [own for _, own in types if not own.is_control]
-    rates = [own.forced.estimate for own in tested]
-    verdicts = dict(
-        zip(map(id, tested), error_verdicts(rates, threshold=threshold, fewest=FEWEST), strict=True)
-    )
+    rates = [own.forced.estimate for _, own in types if not own.is_control]
+    verdicts = iter(error_verdicts(rates, threshold=threshold, fewest=FEWEST))
     figures = grouped(
-        (result.name, _figure(own, _explained(own, verdicts.get(id(own), "")))) for result, own in types
+        (result.name, _figure(own, "" if own.is_control else next(verdicts))) for result, own in types
     )
     notes = warnings(comparison)
     if any(own.is_own for _, own in types):
@@ -78,22 +75,18 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
     )
 
 
-def _explained(own: TypeFigures, verdict: Verdict) -> Verdict:
-    """The verdict on an error rate in forced choice, by what controls and its own translations say about it."""
-    if verdict != "error" or own.reading in ("real", "beyond"):
-        return verdict
-    return "not significant" if own.reading in ("as controls", "false") else "unknown"
-
-
 def _figure(own: TypeFigures, verdict: Verdict) -> Figure:
-    rows = (own.free, own.excess)
+    """A line of the first table; `verdict` is that on the error rate in forced choice alone."""
+    if verdict == "error" and own.reading not in ("real", "beyond"):
+        # False alarms explain it, or nothing shows whether they do.
+        verdict = "not significant" if own.reading in ("as controls", "false") else "unknown"
     return Figure(
         (error_label(own.name), own.reference),
         own.forced.estimate,
         is_control=own.is_control,
         verdict=verdict,
         query={"group": group_name(own.name, own.reference), "verdict": NOT_RIGHT},
-        more=[*(row.estimate if row and row.estimate.n else None for row in rows), own.reading],
+        more=[*(row.estimate if row else None for row in (own.free, own.excess)), own.reading],
         marks=OWN if own.is_own else "",
     )
 
