@@ -81,7 +81,7 @@ def _figure(own: TypeFigures, verdict: Verdict) -> Figure:
         # False alarms explain it, or nothing shows whether they do.
         verdict = "not significant" if own.reading in ("as controls", "false") else "unknown"
     return Figure(
-        (error_label(own.name), own.reference),
+        (own.name, own.reference),
         own.forced.estimate,
         is_control=own.is_control,
         verdict=verdict,
