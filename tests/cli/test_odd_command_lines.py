@@ -170,7 +170,7 @@ TOLD = {
     "contrast --rejudge folder --no-cache": "no effect beside --rejudge",
     "contrast --rejudge folder --data-dir folder": "no effect beside --rejudge",
     "contrast --rejudge folder --seed 3": "leave --seed out",
-    "contrast --rejudge folder --seed-group x": "--seed-group is for --table",
+    "contrast --rejudge folder --seed-group x": "--seed-group has no effect beside --rejudge",
     f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",
     f"{CONDITION} --tests translated.jsonl --ask-all": "--ask-all has no effect without --system",
     f"{CONDITION} --tests translated.jsonl --beam 3": "--beam has no effect",
