@@ -37,7 +37,6 @@ from babelscope.methods.space.regions import (
     SpaceSettings,
     SystemRecords,
     View,
-    beam_label,
     best_quality,
     by_text,
     has_region,
@@ -48,10 +47,7 @@ from babelscope.methods.space.regions import (
     proven,
     ranking_gains,
     region_hypotheses,
-    regions_of,
-    unresolved_in,
     was_searched,
-    with_region,
     with_single_metric,
 )
 from babelscope.metrics.base import find_metric
@@ -115,14 +111,14 @@ def _measure_of(row: Row, settings: SpaceSettings) -> str:
 
 def _bound_rows(cell: SystemRecords, measure: str) -> Iterator[Row]:
     """The lowest and the highest value over all sentences; nothing where a scale has no ends."""
-    own, missing = with_region(cell, "top", *(("beam",) if "beam_minus" in measure else ()))
+    own, missing = cell.with_region("top", *(("beam",) if "beam_minus" in measure else ()))
     ranges = [_range_of(record, measure, cell.settings) for record in own.records]
     ends = [end for each in ranges if each is not None for end in each]
     if any(math.isinf(end) for end in ends):
         return
     undecided = sum(each is not None and each[0] < each[1] for each in ranges)
     size = 1 if measure in ("empty_mode", "search_error", "mode_quality") else cell.settings.k
-    counts = {"unresolved": unresolved_in(own, size), "undecided": undecided, **missing}
+    counts = {"unresolved": own.unresolved(size), "undecided": undecided, **missing}
     for place, name in enumerate(("at-least", "at-most")):
         values = [math.nan if each is None else each[place] for each in ranges]
         labels = {"measure": measure, "treatment": name}
@@ -288,7 +284,7 @@ def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Recor
     missing = sum(answer is None for answer in answers)
     unresolved = 0
     if decoding == "mode":
-        unresolved = unresolved_in(cell, 1)
+        unresolved = cell.unresolved(1)
         missing = sum(not has_region(record, "top") for record in cell.records)
     notes = Counter(note for each in answers if each for note in each.get("notes", ()))
     counts = {"unresolved": unresolved, "unfinished": notes["unfinished"], **told_counts(notes)}
@@ -343,12 +339,12 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
     for view in _VIEWS:
         # In the text view, summed segmentations further down can make another text the mode.
         size = 1 if view == "tokens" else cell.settings.k
-        for region in regions_of(cell):
-            own, missing = with_region(cell, region)
+        for region in cell.regions:
+            own, missing = cell.with_region(region)
             lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
             modes = [next(iter(by_text(found).values())) if found else None for found in lists]
             empty = [mode.empty if mode else None for mode in modes]
-            unresolved = {"unresolved": unresolved_in(own, size)} if region == "top" else {}
+            unresolved = {"unresolved": own.unresolved(size)} if region == "top" else {}
             pairs = zip(own.records, modes, strict=True)
             wordless = sum(
                 _is_wordless(mode.text, record.get("references") or ()) for record, mode in pairs if mode
@@ -367,7 +363,7 @@ def _is_wordless(text: str, references: Sequence[str]) -> bool:
 def _region_rows(cell: SystemRecords) -> Iterator[Row]:
     """kRG and kQRG of every region in both views, and over smaller k if curves are asked for."""
     k, samples = cell.settings.k, cell.settings.samples
-    sizes: dict[Region, int] = dict.fromkeys(regions_of(cell), k) if k > 1 else {}
+    sizes: dict[Region, int] = dict.fromkeys(cell.regions, k) if k > 1 else {}
     sizes |= {"samples": samples} if samples else {}
     for name, size in sizes.items():
         for view in (*_VIEWS, *(_EMPTY_APART if name != "samples" else ())):
@@ -380,9 +376,9 @@ def _region_rows(cell: SystemRecords) -> Iterator[Row]:
 
 
 def _gain_rows(cell: SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
-    cell, missing = with_region(cell, name)
+    cell, missing = cell.with_region(name)
     found = [ranking_gains(record, name, size, view, cell.settings) for record in cell.records]
-    unresolved = {"unresolved": unresolved_in(cell, size)} if name == "top" else {}
+    unresolved = {"unresolved": cell.unresolved(size)} if name == "top" else {}
     if view.startswith("lists-"):  # lists of the other kind are not undefined
         pairs = [(r, g) for r, g in zip(cell.records, found, strict=True) if g is not None]
         cell, found = replace(cell, records=[record for record, _ in pairs]), [gains for _, gains in pairs]
@@ -407,10 +403,10 @@ def _lucky_bias_rows(cell: SystemRecords) -> Iterator[Row]:
     All three are of the same sentences, so that the difference is that of the two.
     """
     k, settings = cell.settings.k, cell.settings
-    if len(regions_of(cell)) < 2 or k < 2:
+    if len(cell.regions) < 2 or k < 2:
         return
-    cell, missing = with_region(cell, "top", "beam")
-    counts = {"unresolved": unresolved_in(cell, k), **missing}
+    cell, missing = cell.with_region("top", "beam")
+    counts = {"unresolved": cell.unresolved(k), **missing}
     both = [
         [ranking_gains(record, name, k, "tokens", settings) for name in ("beam", "top")]
         for record in cell.records
@@ -430,10 +426,10 @@ def _lucky_bias_rows(cell: SystemRecords) -> Iterator[Row]:
 def _search_rows(cell: SystemRecords) -> Iterator[Row]:
     """How often and by how many nats beam search without length penalty missed the mode; expansions and mass of exact
     search."""
-    if "top" not in regions_of(cell):
+    if "top" not in cell.regions:
         return
     whole = len(cell.records)
-    cell, missing = with_region(cell, "top")
+    cell, missing = cell.with_region("top")
     for decoding, field in (("beam", "best"), ("beam-list", "beam")):
         own = replace(cell, records=[record for record in cell.records if record[field]])
         if own.records or not cell.records:
@@ -444,14 +440,14 @@ def _search_rows(cell: SystemRecords) -> Iterator[Row]:
         yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
     lists = [region_hypotheses(record, "top", cell.settings.k, cell.settings) for record in cell.records]
     mass = [None if found is None else math.fsum(math.exp(each.logprob) for each in found) for found in lists]
-    unresolved = {"unresolved": unresolved_in(cell, cell.settings.k)}
+    unresolved = {"unresolved": cell.unresolved(cell.settings.k)}
     yield cell.mean("mass", mass, {"region": "top", "k": cell.settings.k}, {**unresolved, **missing})
 
 
 def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iterator[Row]:
     missing = {"missing": lacking} if lacking else {}
     gaps = [missed_by(record, decoding, cell.settings.unresolved) for record in cell.records]
-    labels: Labels = {"decoding": decoding, **beam_label(cell.records, decoding)}
+    labels: Labels = {"decoding": decoding, **cell.beam_label(decoding)}
     unproven = sum(record["missed_by"][decoding] is None for record in cell.records)
     counts = {"unresolved": unproven, **missing}
     yield from gap_rows(cell, ("search_error", "search_gap"), gaps, labels, counts)
@@ -488,7 +484,7 @@ def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:
 _STATISTICS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
 
 
-def mbr_correlations(group: Comparison, _settings: object, _seed: int) -> list[Row]:
+def mbr_correlations(group: Comparison) -> list[Row]:
     """Correlation over systems of MBR decoding's quality with other measures (section 5.2.2, table 3).
 
     `beam`: mean quality of beam search's 1-best; `sampling`: of the samples; `kqrg`: of the samples, and of the top
