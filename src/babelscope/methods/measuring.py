@@ -10,7 +10,9 @@ from typing import Any, Literal, TypeVar
 from babelscope.core.comparison import Comparison
 from babelscope.core.page import Caveat
 from babelscope.core.results import Record
+from babelscope.core.results import grouped as grouped
 from babelscope.core.system import told_counts
+from babelscope.core.tables import Note
 from babelscope.core.tokenizers import (
     DEFAULT,
     Tokenizer,
@@ -39,19 +41,25 @@ def language_mismatch(translations: Sequence[str], references: Sequence[str]) ->
     return None
 
 
-def mismatch_caveats(group: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
-    """A caveat for each system whose translations, all together, are in another language than the references."""
-    for column in group.results:
+def mismatch_notes(comparison: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Note]:
+    """A note for each system whose translations, all together, are in another language than the references."""
+    for result in comparison.results:
         judged = [
             (text, record["references"][0])
-            for record in column.records
+            for record in result.records
             if record.get("references") and isinstance(text := translation_of(record), str)
         ]
         languages = language_mismatch([text for text, _ in judged], [reference for _, reference in judged])
         if languages:
             own, other = languages
-            said = f"its translations are in the language {own}, the references in {other} (py3langid)"
-            yield Caveat(column.name, f"{said}: figures that compare them say nothing.")
+            mismatch = f"its translations are in the language {own}, the references in {other} (py3langid)"
+            yield Note(f"{mismatch}: figures that compare them say nothing.", result.name)
+
+
+def mismatch_caveats(group: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
+    """The same as caveats."""
+    for note in mismatch_notes(group, translation_of):
+        yield Caveat(note.system, note.text)
 
 
 def warn_of_pooled_languages(items: Iterable[Any]) -> None:
@@ -64,10 +72,6 @@ def warn_of_pooled_languages(items: Iterable[Any]) -> None:
             "--by target_language gives a figure for each",
             stacklevel=2,
         )
-
-
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 
 def sources(records: Iterable[Record]) -> list[str]:
@@ -90,14 +94,6 @@ def by_phenomenon(records: Iterable[Record]) -> dict[tuple[str, str], list[Recor
 def group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
     """Records by their keys, sorted; records with the key None are left out."""
     return dict(sorted(grouped((key, record) for key, record in keyed if key is not None).items()))
-
-
-def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """The values of each key, in the order in which they come."""
-    found: dict[Key, list[Value]] = {}
-    for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
 
 
 # --- Words of records and items: the tokenizer of each by setting or language --------------------------------------

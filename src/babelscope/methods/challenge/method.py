@@ -15,7 +15,6 @@ from babelscope.core.results import Estimate, PairedField, Record, Row
 from babelscope.core.system import Translates
 from babelscope.core.tokenizers import DEFAULT, find_tokenizer
 from babelscope.methods.base import Items, Method
-from babelscope.methods.challenge.annotation import entries
 from babelscope.methods.challenge.sets import (
     ChallengeSettings,
     Instance,
@@ -35,7 +34,6 @@ from babelscope.methods.measuring import (
     sources,
     translated_records,
 )
-from babelscope.methods.queue import Entry
 from babelscope.metrics.base import find_metric, is_allowed
 from babelscope.metrics.corpus import (
     FEWEST,
@@ -578,7 +576,6 @@ class Challenge(Method):
     items = (ParallelSentence,)
     Settings = ChallengeSettings
     part_labels = frozenset({"phenomenon"})
-    view = "babelscope.methods.challenge.view:VIEW"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         super().check(items, systems)
@@ -599,6 +596,3 @@ class Challenge(Method):
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:
         return system_differences(comparison, self.settings, seed)
-
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        return entries(records, self.settings)
