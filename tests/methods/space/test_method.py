@@ -16,7 +16,7 @@ import pytest
 from babelscope.core.results import Record, Result, Row
 from babelscope.core.system import Asked, Note, Scored, TopK
 from babelscope.methods.space.figures import _is_wordless, figures
-from babelscope.methods.space.method import METHOD, _hypothesis, _missed_by, _proven, _samples
+from babelscope.methods.space.method import Space, _hypothesis, _misses, _samples
 from babelscope.methods.space.regions import (
     Hypothesis,
     Region,
@@ -424,7 +424,7 @@ NONE = {"beam": None, "beam-list": None}
 def test_the_mode_is_missed_only_where_it_is_proven(
     search: TopK, best: Scored, wide: list[Scored], missed: dict[str, float | None]
 ) -> None:
-    assert _missed_by(_proven(search), [best], wide) == missed
+    assert _misses(search, [best], wide)["missed_by"] == missed
 
 
 def test_samples_are_told_apart_by_their_tokens() -> None:
