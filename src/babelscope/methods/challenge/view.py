@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from babelscope.core.charts import Band, Chart, Curve, Forest, Lines
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import (
     FEWEST,
     About,
     Answer,
-    Band,
     Caveat,
-    Curve,
     Finding,
-    Forest,
     Headline,
     Line,
-    Lines,
     Measure,
-    Picture,
     Section,
     View,
     point,
@@ -139,7 +135,7 @@ Kind = tuple[str, str]
 
 def _metrics(group: Comparison) -> dict[str, str]:
     """The metrics that sentences were scored by, the best known first, with what they are called."""
-    known = [each.measure for each in group.results[0].paired]
+    known = [each.measure for each in group.results[0].comparable]
     return {name: _NAMES.get(name, name) for name in (*_NAMES, *known) if name in known}
 
 
@@ -175,7 +171,7 @@ def _labels(kind: Kind, distance: int) -> Labels:
 
 def findings(group: Comparison) -> Iterator[Finding]:
     metric = _metric(group)
-    known = group.results[0].paired
+    known = group.results[0].comparable
     lower = any(each.measure == metric and not each.higher_is_better for each in known)
     than = "better or worse than" if lower else "above or below"
     needed = _verdict_from(group)
@@ -294,7 +290,7 @@ def _too_small(group: Comparison, column: SystemResult, metric: str) -> Iterator
     )
 
 
-def pictures(group: Comparison) -> list[Picture]:
+def pictures(group: Comparison) -> list[Chart]:
     metric = _metric(group)
     bars = []
     for column in group.results:
@@ -307,7 +303,7 @@ def pictures(group: Comparison) -> list[Picture]:
                 bars.append((_part_name(kind, 0), bar(column.name, kind[0], least, "plain")))
     if not bars:
         return []
-    by_phenomenon = Picture(
+    by_phenomenon = Chart(
         "Quality by phenomenon",
         Forest(
             by_name(bars), f"{_NAMES.get(metric, metric)} of the sentences that have it", keys(group), "plain"
@@ -325,7 +321,7 @@ def pictures(group: Comparison) -> list[Picture]:
     return [by_phenomenon, *(_by_distance(group, kind) for kind in curved[:_MOST_CURVES])]
 
 
-def _by_distance(group: Comparison, kind: Kind) -> Picture:
+def _by_distance(group: Comparison, kind: Kind) -> Chart:
     """Curves, each with the band of its own controls."""
     metric = _metric(group)
     curves, bands, sizes = [], [], ""
@@ -343,7 +339,7 @@ def _by_distance(group: Comparison, kind: Kind) -> Picture:
                 band.append((float(distance), mean.estimate.value - spread, mean.estimate.value + spread))
         if band:
             bands.append(Band(column.name, f"{column.name}, equally long", band))
-    return Picture(
+    return Chart(
         f"Quality by distance: {_part_name(kind, 0)}",
         Lines(curves, f"at least so many {unit_of(kind[0])}", _NAMES.get(metric, metric), bands=bands),
         f"{label(kind[0]).capitalize()}: scores of the sentences with at least so many {unit_of(kind[0])}. Bands "
@@ -438,7 +434,7 @@ def section(group: Comparison) -> Section:
         pictures=pictures(group),
         tables=tables(group),
         names=names(group),
-        measures={each.measure: Measure(each.measure, each.unit) for each in group.results[0].paired},
+        measures={each.measure: Measure(each.measure, each.unit) for each in group.results[0].comparable},
     )
 
 
