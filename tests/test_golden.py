@@ -90,7 +90,11 @@ def test_only_what_is_listed_as_added_is_no_difference() -> None:
     ]
     assert not list(differences(old, without_added(new, added), (0.0, 0.0)))
     assert len(list(differences(old, new, (0.0, 0.0)))) == 5
-    other = [row("other", 0.6, 1.0), {"step": 0, "record": {"other": True}}, {"step": 0, "field": "other", "n": 1}]
+    other = [
+        row("other", 0.6, 1.0),
+        {"step": 0, "record": {"other": True}},
+        {"step": 0, "field": "other", "n": 1},
+    ]
     found = list(differences(old, without_added([*new, *other], added), (0.0, 0.0)))
     assert [each.partition(":")[0] for each in found if "other" in each] == ["new", "new", "new"]
     # Neither a changed p nor a recorded row that is listed goes unnoticed.

@@ -55,12 +55,12 @@ from babelscope.metrics.corpus import estimate_of_statistics, record_statistics,
 from babelscope.metrics.ranking import kqrg, krg
 from babelscope.stats.correlation import Statistic, correlation
 
-# --- What depends on searches that ended with their budget: both treatments ----------------------------------------
+# --- Bounds of figures where searches ended with their budget ------------------------------------------------------
 
 TREATMENTS: tuple[Literal["leave-out", "keep"], ...] = ("leave-out", "keep")
-POINT = 0.01
+_POINT = 0.01
 """Treatments that differ by more than this are warned of."""
-MEASURES = {
+BOUNDED = {
     "empty_mode": "empty modes",
     "krg": "kRG top",
     "kqrg": "kQRG top",
@@ -74,7 +74,9 @@ _ROUNDING = 1e-4
 _Range = tuple[float, float]
 
 
-def treatment_rows(cell: SystemRecords, rows_of: Callable[[SystemRecords], Iterable[Row]]) -> Iterator[Row]:
+def budget_bound_rows(
+    cell: SystemRecords, rows_of: Callable[[SystemRecords], Iterable[Row]]
+) -> Iterator[Row]:
     """The rows `by_treatment`, where a search was left open: `rows_of` gives those of one treatment."""
     if not any(is_open(record) for record in cell.records):
         return
@@ -104,7 +106,7 @@ def _measure_of(row: Row, settings: SpaceSettings) -> str:
         return f"{labels['measure']}_beam_minus_exact"
     if row.name == "search_error":
         return "search_error" if labels["decoding"] == "beam" else ""
-    if row.name not in MEASURES or (labels["region"], labels["view"]) != ("top", "tokens"):
+    if row.name not in BOUNDED or (labels["region"], labels["view"]) != ("top", "tokens"):
         return ""
     return row.name if labels.get("k", settings.k) == settings.k else ""
 
@@ -198,24 +200,20 @@ def _worst(record: Record) -> float:
     return minus_inf_if_none(record.get("lowest", {}).get(first))
 
 
-def warnings_of(rows: Sequence[Row]) -> list[str]:
-    """For each measure whose treatments differ by more than a point, both, and what holds whatever is unseen."""
+def budget_warnings(rows: Sequence[Row]) -> list[str]:
+    """The measures whose treatments differ by more than a point, or of which one has no sentence."""
     found = []
-    for measure, own in by_measure(rows).items():
+    for measure, own in budget_bounds(rows).items():
         left_out, kept = (own.get(name) for name in TREATMENTS)
         if left_out is None or kept is None or not kept.estimate.n:
             continue
-        if left_out.estimate.n and abs(left_out.estimate.value - kept.estimate.value) <= POINT:
-            continue
-        one = f"{_points(left_out)} (n = {left_out.estimate.n})" if left_out.estimate.n else "nothing"
-        ends = [_points(own[name]) for name in ("at-least", "at-most") if name in own]
-        held = f", {ends[0]} to {ends[1]} whatever they would have found" if ends else ""
-        said = f"{MEASURES[measure]} {one} left out, {_points(kept)} (n = {kept.estimate.n}) kept{held}"
-        found.append(said)
+        apart = abs(left_out.estimate.value - kept.estimate.value)
+        if not left_out.estimate.n or apart > _POINT:
+            found.append(measure)
     return found
 
 
-def by_measure(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
+def budget_bounds(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
     """Measure -> treatment -> row; by the first metric, where there are several."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
@@ -223,10 +221,6 @@ def by_measure(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
             own = found.setdefault(str(row.labels["measure"]), {})
             own.setdefault(str(row.labels["treatment"]), row)
     return found
-
-
-def _points(row: Row) -> str:
-    return f"{100 * row.estimate.value:.1f}"
 
 
 # --- Rows of the hypothesis space: quality and ranking of its regions, and errors of beam search -------------------
@@ -246,10 +240,10 @@ def figures(records: Sequence[Record], settings: SpaceSettings, seed: int) -> li
         own = replace(cell, records=[with_single_metric(each, name) for each in records]) if several else cell
         label: Labels = {"metric": name} if several else {}
         judged = [*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own), *sweep_quality_rows(own)]
-        for row in (*judged, *treatment_rows(own, _judged_by_treatment)):
+        for row in (*judged, *budget_bound_rows(own, _judged_by_treatment)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
     searched = [*_empty_mode_rows(cell), *_search_rows(cell), *sweep_rows(cell), *normalization_rows(cell)]
-    rest = [*treatment_rows(cell, _found_by_treatment), *length_rows(cell), *confidence_rows(cell, seed)]
+    rest = [*budget_bound_rows(cell, _found_by_treatment), *length_rows(cell), *confidence_rows(cell, seed)]
     return [*rows, *searched, *rest]
 
 
@@ -490,12 +484,20 @@ def mbr_correlations(group: Comparison) -> list[Row]:
     `beam`: mean quality of beam search's 1-best; `sampling`: of the samples; `kqrg`: of the samples, and of the top
     region. Qualities are means of the sentence quality that was chosen, whatever MBR decoding's utility.
     """
+    named: dict[str, tuple[str, Labels]] = {
+        "mbr": ("quality", {"decoding": "mbr"}),
+        "beam": ("quality", {"decoding": "beam"}),
+        "sampling": ("quality", {"decoding": "samples"}),
+        "kqrg": ("kqrg", {"region": "samples", "view": "tokens"}),
+        "top_kqrg": ("kqrg", {"region": "top", "view": "tokens"}),
+    }
     columns = {
-        "mbr": _figure_by_system(group, "quality", decoding="mbr"),
-        "beam": _figure_by_system(group, "quality", decoding="beam"),
-        "sampling": _figure_by_system(group, "quality", decoding="samples"),
-        "kqrg": _figure_by_system(group, "kqrg", region="samples", view="tokens"),
-        "top_kqrg": _figure_by_system(group, "kqrg", region="top", view="tokens"),
+        measure: {
+            result.name: row.estimate.value
+            for result in group.results
+            if (row := largest((each for each in result.rows if each.estimate.n), name, **labels))
+        }
+        for measure, (name, labels) in named.items()
     }
     mbr = columns.pop("mbr")
     if len(mbr) < 3:  # two points always lie on a line
@@ -509,16 +511,7 @@ def mbr_correlations(group: Comparison) -> list[Row]:
     return found
 
 
-def _figure_by_system(group: Comparison, name: str, **labels: str) -> dict[str, float]:
-    """System -> value of a row; where there are several sizes of a region, the largest."""
-    found: dict[str, float] = {}
-    for column in group.results:
-        rows = [row for row in rows_named(column.rows, name, **labels) if row.estimate.n]
-        if rows:
-            found[column.name] = max(rows, key=lambda row: int(row.labels.get("k", 0))).estimate.value
-    return found
-
-
-def rows_named(rows: Iterable[Row], name: str = "", **labels: str | float) -> list[Row]:
-    """The rows of a name (of any, without one) that have at least these labels."""
-    return [row for row in rows if name in ("", row.name) and labels.items() <= row.labels.items()]
+def largest(rows: Iterable[Row], name: str, **labels: str | float) -> Row | None:
+    """The row of a name that has at least these labels; of several sizes of a region, that of the largest."""
+    found = [row for row in rows if row.name == name and labels.items() <= row.labels.items()]
+    return max(found, key=lambda row: int(row.labels.get("k", 0)), default=None)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from babelscope.core.charts import Chart
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import PairedField, Record, Row, finite_or_none
 from babelscope.core.system import (
@@ -28,9 +29,11 @@ from babelscope.core.system import (
     capabilities,
     properties,
 )
+from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method, Needs
 from babelscope.methods.measuring import check_reference_words, require_references, stated_languages
 from babelscope.methods.queue import Entry, entry
+from babelscope.methods.reporting import ItemView, TextLine, Tone
 from babelscope.methods.space.figures import figures, mbr_correlations
 from babelscope.methods.space.measures import confidence_fields
 from babelscope.methods.space.regions import (
@@ -45,6 +48,7 @@ from babelscope.methods.space.regions import (
     region_hypotheses,
     with_single_metric,
 )
+from babelscope.methods.space.tables import MISSED, case_id, charts, ranked_hypotheses, tables, unknown_case
 from babelscope.metrics.base import (
     Metric,
     Segment,
@@ -61,8 +65,8 @@ from babelscope.systems.registry import require
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
 
-_LONGEST = 26
-"""Translations of a list that people are asked to rank."""
+LONGEST = 26
+"""Most translations of a list that people are asked to rank."""
 _UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
 """Tokens for unknown words, which tokenizers leave out of texts."""
 _NOT_SEARCHED = TopK((), exact=False, bound=0.0, mass=0.0, expansions=0, minimum=0)
@@ -91,13 +95,16 @@ class Space(Method):
     Settings = SpaceSettings
     settings: SpaceSettings
     asked: SpaceSettings
-    view = "babelscope.methods.space.view:VIEW"
+    asks_people = True
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         """Refuse items without references unless no metric reads them, and systems that cannot do what is asked."""
         if systems is not None:
             self._check_system(systems["system"])
             return
+        name = case_id(self.settings.cases)
+        if name and (wrong := unknown_case(name, [item.id for item in items])):
+            raise BabelscopeError(wrong)
         require_references(items, self.settings.metric)
         # Corpus BLEU is computed whatever the metric.
         check_reference_words(items, dict.fromkeys(("bleu", *self.settings.metric)), self.settings.tokenize)
@@ -173,7 +180,9 @@ class Space(Method):
             if question in empty:
                 seen = [*itertools.chain(*beams), *drawn[number], *wider.values(), empty[question]]
                 top = with_others_seen(top, seen, settings.k)
-            swept = [{"beam": size, **_hypothesis(each), **_gaps(top, [each])} for size, each in wider.items()]
+            swept = [
+                {"beam": size, **_hypothesis(each), **_gaps(top, [each])} for size, each in wider.items()
+            ]
             found[question] = {
                 "best": _hypothesis(best[number][0]) if best[number] else None,
                 "beam": [_hypothesis(each) for each in wide[number]],
@@ -198,7 +207,9 @@ class Space(Method):
         if settings.samples:
             raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
         if settings.confidence:
-            raise BabelscopeError("lists made elsewhere have no probabilities of tokens; leave confidence out")
+            raise BabelscopeError(
+                "lists made elsewhere have no probabilities of tokens; leave confidence out"
+            )
         if settings.beams:
             raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
         outside = [name for name in settings.metric if find_metric(name).reads_sources]
@@ -323,26 +334,80 @@ class Space(Method):
         """Correlation of MBR decoding's quality with other measures, over systems."""
         return mbr_correlations(comparison)
 
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        """The top region of each sentence in the model's order, where it has a kQRG to be compared with people's."""
-        if self.settings.k > _LONGEST:
-            raise BabelscopeError(
-                f"lists of {self.settings.k} translations are too long to judge; {_LONGEST} are the most, so ask "
-                "again with a smaller --k"
-            )
-        return [
-            entry(record, "ranking", translations=[each.text for each in top])
-            for record in records
-            if record["top_kqrg"] is not None
-            and (top := region_hypotheses(record, "top", self.settings.k, self.settings)) is not None
-            and len(top) > 1
+    # --- What is shown ---------------------------------------------------------------------------------------------
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        return tables(comparison, self.settings)
+
+    def charts(self, comparison: Comparison) -> list[Chart]:
+        return charts(comparison, self.settings)
+
+    def show(self, record: Record) -> ItemView:
+        region = "top" if self.settings.k else "samples"
+        verdict, *also = self._verdicts(record)
+        facts = [
+            f"{name} {record[field]:.2f}"
+            for name, field in (("kRG", f"{region}_krg"), ("kQRG", f"{region}_kqrg"))
+            if record[field] is not None
         ]
+        if MISSED in (verdict, *also):
+            facts.append(f"missed by {missed_by(record, 'beam', self.settings.unresolved):.2f} nats")
+        tones: Mapping[str, Tone] = {
+            "empty": "errors",
+            MISSED: "some",
+            "sampled": "note",
+            "not resolved": "note",
+        }
+        return ItemView(
+            record["source"],
+            lines=[("reference", text) for text in record["references"]],
+            verdict=verdict,
+            also=also,
+            tone=tones.get(verdict, "none"),
+            value=record[f"{region}_krg"],
+            facts=", ".join(facts),
+            answer=lambda: _lines(record),
+            questions=self._questions(record),
+            value_name=f"kRG of the {'most probable translations' if region == 'top' else 'samples'}",
+        )
+
+    def _verdicts(self, record: Record) -> list[str]:
+        """What is true of a sentence, the worst first."""
+        if not self.settings.k:
+            return ["sampled"]
+        if record["empty_mode"] is None:
+            return ["not resolved"]
+        searched = {None: [], True: [MISSED], False: ["found by beam search"]}[record["search_error"]]
+        if record["empty_mode"]:
+            return ["empty", *searched]
+        return searched or ["not known if beam search finds it"]
+
+    def _questions(self, record: Record) -> list[Entry]:
+        """The top region in the model's order, where it has a kQRG to be compared with people's."""
+        k = self.settings.k
+        top = region_hypotheses(record, "top", k, self.settings) if k <= LONGEST else None
+        if top is None or len(top) < 2 or record["top_kqrg"] is None:
+            return []
+        return [entry(record, "ranking", translations=[each.text for each in top])]
+
+
+def _lines(record: Record) -> list[TextLine]:
+    """Rank, log-probability and quality of each hypothesis, and its text."""
+    return [
+        (
+            f"{rank} · {'–' if each['logprob'] is None else format(each['logprob'], '.2f')} · {each['quality']:.2f}",
+            each["text"] or "(empty)",
+        )
+        for rank, each in ranked_hypotheses(record)
+    ]
 
 
 # --- Hypotheses as they are stored ---------------------------------------------------------------------------------
 
 
-def _record(item: ParallelSentence, answers: Record, reference: Scored | None, settings: SpaceSettings) -> Record:
+def _record(
+    item: ParallelSentence, answers: Record, reference: Scored | None, settings: SpaceSettings
+) -> Record:
     """The record of an item: what was asked, and the regions of its hypothesis space."""
     confidence = answers.get("confidence")
     more = {}
@@ -456,7 +521,7 @@ def _ask_unnormalized(
 
 
 def _normalization(system: Any, top: TopK, best: Sequence[Scored], plain: Sequence[Scored]) -> Record:
-    """What the system's length penalty changes about a sentence; nothing where it has none, or nothing was searched."""
+    """What the system's length penalty changes about a sentence; nothing where it has none."""
     penalty = properties(system).length_penalty
     if not (penalty and best and plain and top.found):
         return {}

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Record, Row, minus_inf_if_none
-from babelscope.core.settings import Languages, Lowered, MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Languages, Lowered, Rerun
 from babelscope.core.system import Drawing
 from babelscope.methods.measuring import (
     known_tokenizer,
@@ -26,7 +26,7 @@ from babelscope.stats.intervals import clustered_mean, clustered_proportion
 # --- What can be chosen about hypothesis spaces --------------------------------------------------------------------
 
 
-class SpaceSettings(MethodSettings):
+class SpaceSettings(ErrorSettings):
     """What is searched and sampled, and how it is judged."""
 
     chunk: ClassVar[int] = 16  # exact search, beams and samples of an item take seconds
@@ -74,6 +74,9 @@ class SpaceSettings(MethodSettings):
     """Figures for smaller k and fewer samples too."""
     confidence: Rerun[bool] = False
     """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
+    cases: str = ""
+    """Sentences of the table `cases` with their most probable translations: so many, worst ranked first, or the item
+    of this id (id=7 for one that is a number)."""
 
     @property
     def drawing(self) -> Drawing:
@@ -388,7 +391,6 @@ class SystemRecords:
         """The proportion of sentences of which something is true; `yes` names their count."""
         count = {yes: sum(value is True for value in values), **counts}
         return self.mean(name, values, labels, count, share=True)
-
 
     @property
     def regions(self) -> list[Region]:
