@@ -48,7 +48,8 @@ def test_latex_has_all_tables_and_nothing_else(babelscope: Babelscope) -> None:
     both = ("--system", "file:good.en", "--system", "file:bad.en", "--metric", "bleu")
     ran = babelscope(*RUN, *both, "--latex")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out.startswith("% Quality by BLEU\n\\begin{tabular}{lll")
+    assert ran.out.startswith("% Quality by BLEU\n{\\small\n")
+    assert "\\begin{tabular}{lll" in ran.out
     assert ran.out.count("\\toprule") == ran.out.count("% challenge|") == ran.out.count("\\end{tabular}") > 1
     assert "& $\\geq$ 3 words between &" in ran.out
     refused = babelscope(*RUN, *both, "--latex", "--json")

@@ -17,7 +17,7 @@ from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.methods.condition.figures import Protocol, is_decided
 from babelscope.metrics.corpus import corpus_estimate
-from babelscope.runs.execute import condition
+from babelscope.api import condition
 from babelscope.stats.intervals import clustered_proportion, proportion
 from babelscope.stats.weighted import weighted_share
 from babelscope.systems.contract import ask_sample, ask_translate
