@@ -119,7 +119,7 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
             notes=_notes(comparison, rows, settings),
             threshold=settings.error_threshold,
         ),
-        *_quality_tables(comparison, rows, settings),
+        *_quality_tables(comparison, settings),
         *_paper_table("paper-1", f"Errors of models: {tests}{judged}", rows, _MODELS),
         *_paper_table("paper-2", f"Beam against exact search: {tests}{judged}", rows, _BIASES),
         *_correlation_table(comparison),
@@ -157,15 +157,10 @@ def _paper_table(name: str, title: str, rows: _Rows, columns: _Columns) -> list[
     return [Table(title, ["system", *_headings(columns)], lines, 1, name)]
 
 
-def _quality_tables(comparison: Comparison, rows: _Rows, settings: SpaceSettings) -> list[Table]:
+def _quality_tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
     """Quality by decoding, and ranking in the largest size of each region."""
     first = settings.metric[0]
-    sizes = {
-        region: int(row.labels["k"])
-        for own in rows.values()
-        for region in ("top", "beam", "samples")
-        if (row := largest(own, "krg", region=region, view="tokens"))
-    }
+    sizes = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
 
     def named(name: str) -> Callable[[Row], bool]:
         return lambda row: row.name == name and row.labels.get("metric", first) == first
