@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from babelscope.core.options import Option, reads, writes
-from babelscope.core.system import METER
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.method import LONGEST, segment_lines
 from babelscope.methods.space.regions import SpaceSettings
-from babelscope.methods.space.tables import cost_table
 from babelscope.metrics.corpus import prepare_metrics
 from babelscope.systems.lists import lists_spec
 from babelscope.util.errors import BabelscopeError
@@ -85,7 +83,5 @@ COMMAND = JudgingCommand(
     },
     check=_check,
     study=_study,
-    # Not among the method's tables: these are stored with a run, and two runs of one study must not differ.
-    tables=lambda result, _given: cost_table(METER.take_timed(), result.rows),
     files={"segments": lambda result, _given: segment_lines(result.records)},
 )

@@ -8,6 +8,7 @@ from typing import Any
 from babelscope.core.charts import Bar, Chart, Cloud, Curve, Dots, Forest, Key, Lines, Unit, point
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record, Row, grouped
+from babelscope.core.system import METER
 from babelscope.core.tables import Cell, Column, Line, Note, Table
 from babelscope.methods.measuring import mismatch_notes
 from babelscope.methods.reporting import (
@@ -127,6 +128,7 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
         *_beam_table(tests, rows),
         *_paper_table("confidence", f"How sure the model is: {tests}", rows, _SURENESS),
         _scale_table(settings),
+        *_cost_table(rows),
         *(_case_tables(comparison, settings.cases) if settings.cases else ()),
     ]
 
@@ -242,23 +244,19 @@ def _scale_table(settings: SpaceSettings) -> Table:
     return Table("Scales of the metrics", ["metric", "scale"], lines, 2, "scales")
 
 
-def cost_table(timed: Mapping[tuple[str, str], tuple[float, int]], rows: Sequence[Row]) -> list[Table]:
-    """Seconds per sentence of what was asked in this command, with expansions (the layout of tables 12 and 13).
+def _cost_table(rows: _Rows) -> list[Table]:
+    """Seconds per sentence of what was asked in this process, with expansions (the layout of tables 12 and 13).
 
-    Nothing where no system was asked. No run has them, since two runs of one study must not differ.
+    No row has them, since two runs of one study must not differ.
     """
     lines: list[Sequence[Cell]] = []
-    for (system, what), (seconds, asked) in timed.items():
-        spent = find_row(rows, "expansions", system=system) if what.startswith("exact") else None
-        lines.append([system, what, asked, seconds / asked, None if spent is None else spent.estimate])
-    headings: list[str | Column] = [
-        "system",
-        "what",
-        "questions",
-        "seconds per sentence",
-        Column("expansions per sentence", digits=1),
-    ]
-    return [Table("Cost, timed once in this command", headings, lines, 2, "cost")] if lines else []
+    for (system, what), (seconds, asked) in METER.timed.items():
+        if system in rows:
+            spent = find_row(rows[system], "expansions") if what.startswith("exact") else None
+            lines.append([system, what, asked, seconds / asked, None if spent is None else spent.estimate])
+    figures = [Column("seconds per sentence"), Column("expansions per sentence", digits=1)]
+    headings: list[str | Column] = ["system", "what", "questions", *figures]
+    return [Table("Cost, timed in this process", headings, lines, 2, "cost")] if lines else []
 
 
 # --- Single sentences ----------------------------------------------------------------------------------------------
