@@ -45,7 +45,7 @@ def test_a_summary_of_samples_alone_has_their_figures(babelscope: Babelscope, as
         if (row["name"], row.get("decoding")) == ("quality", "samples")
     ]
     shown = babelscope(*samples).out
-    assert "quality, a sample" in shown
+    assert "quality, samples" in shown
     assert f"{quality['value']:.2f}" in shown
 
 

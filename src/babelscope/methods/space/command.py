@@ -72,7 +72,7 @@ COMMAND = JudgingCommand(
     changed={
         "tests": {"help": "Sentences with references."},
         "beams": {"kind": str, "metavar": "SIZES", "minimum": None},
-        "cases": {"metavar": "N|ID"},
+        "cases": {"metavar": "N|ID", "not_with": ("json",)},
         "tokenize": {"metavar": "TOKENIZER", "role": "read"},
         "metric": {
             "metavar": "METRIC",

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -317,9 +317,7 @@ def _quality_rows(cell: SystemRecords) -> Iterator[Row]:
         counts = _decoding_counts(cell, decoding, answers)
         yield cell.mean("quality", qualities, {"decoding": decoding}, counts)
     if samples := cell.settings.samples:
-        lists = [
-            region_hypotheses(record, "samples", samples, cell.settings) or [] for record in cell.records
-        ]
+        lists = [own or [] for own in cell.hypotheses("samples", samples)]
         means = [math.fsum(each.quality for each in drawn) / len(drawn) for drawn in lists]
         counts = {"unfinished": _unfinished_in(cell.records, "samples", samples)}
         drawn = [each for own in _drawn(cell.records, samples) for each in own]
@@ -335,7 +333,7 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
         size = 1 if view == "tokens" else cell.settings.k
         for region in cell.regions:
             own, missing = cell.with_region(region)
-            lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
+            lists = own.hypotheses(region, size)
             modes = [next(iter(by_text(found).values())) if found else None for found in lists]
             empty = [mode.empty if mode else None for mode in modes]
             unresolved = {"unresolved": own.unresolved(size)} if region == "top" else {}
@@ -371,7 +369,7 @@ def _region_rows(cell: SystemRecords) -> Iterator[Row]:
 
 def _gain_rows(cell: SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
     cell, missing = cell.with_region(name)
-    found = [ranking_gains(record, name, size, view, cell.settings) for record in cell.records]
+    found = cell.gains(name, size, view)
     unresolved = {"unresolved": cell.unresolved(size)} if name == "top" else {}
     if view.startswith("lists-"):  # lists of the other kind are not undefined
         pairs = [(r, g) for r, g in zip(cell.records, found, strict=True) if g is not None]
@@ -396,15 +394,12 @@ def _lucky_bias_rows(cell: SystemRecords) -> Iterator[Row]:
 
     All three are of the same sentences, so that the difference is that of the two.
     """
-    k, settings = cell.settings.k, cell.settings
+    k = cell.settings.k
     if len(cell.regions) < 2 or k < 2:
         return
     cell, missing = cell.with_region("top", "beam")
     counts = {"unresolved": cell.unresolved(k), **missing}
-    both = [
-        [ranking_gains(record, name, k, "tokens", settings) for name in ("beam", "top")]
-        for record in cell.records
-    ]
+    both = list(zip(cell.gains("beam", k, "tokens"), cell.gains("top", k, "tokens"), strict=True))
     for measure in ("krg", "kqrg"):
         pairs = [[None if each is None else float(getattr(each, measure)) for each in own] for own in both]
         differences = [None if b is None or t is None else b - t for b, t in pairs]
@@ -432,7 +427,7 @@ def _search_rows(cell: SystemRecords) -> Iterator[Row]:
     if all(was_searched(record) for record in cell.records):
         counts = {"minimum": sum(each["minimum"] for each in searches)}
         yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
-    lists = [region_hypotheses(record, "top", cell.settings.k, cell.settings) for record in cell.records]
+    lists = cell.hypotheses("top", cell.settings.k)
     mass = [None if found is None else math.fsum(math.exp(each.logprob) for each in found) for found in lists]
     unresolved = {"unresolved": cell.unresolved(cell.settings.k)}
     yield cell.mean("mass", mass, {"region": "top", "k": cell.settings.k}, {**unresolved, **missing})
@@ -447,17 +442,12 @@ def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iter
     yield from gap_rows(cell, ("search_error", "search_gap"), gaps, labels, counts)
 
 
-def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:
-    return sum("unfinished" in answer.get("notes", ()) for answer in answers if answer)
-
-
 def _unfinished_in(records: Sequence[Record], name: Region, size: int) -> int:
     """How many translations of a region hit the length limit; exact search returns complete ones only."""
     if name == "top":
         return 0
-    if name == "beam":
-        return sum(_unfinished(record["beam"]) for record in records)
-    return sum(map(_unfinished, _drawn(records, size)))
+    found = [record["beam"] for record in records] if name == "beam" else _drawn(records, size)
+    return sum("unfinished" in each.get("notes", ()) for own in found for each in own)
 
 
 def _drawn(records: Sequence[Record], size: int) -> list[list[Record]]:
@@ -467,10 +457,8 @@ def _drawn(records: Sequence[Record], size: int) -> list[list[Record]]:
 
 
 def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:
-    """In how many sentences a server did not tell the whole log-probability of a sample, where it did not."""
-    if name != "samples":
-        return {}
-    lists = [record["samples"]["hypotheses"] for record in records]
+    """In how many sentences a server did not report the whole log-probability of a sample, where there are some."""
+    lists = [record["samples"]["hypotheses"] for record in records] if name == "samples" else []
     count = sum(any(each["logprob"] is None for each in own) for own in lists)
     return {"without_logprob": count} if count else {}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from babelscope.core.charts import Bar, Chart, Cloud, Curve, Dots, Forest, Key, Lines, Unit, point
@@ -13,11 +13,9 @@ from babelscope.core.tables import Cell, Column, Line, Note, Table
 from babelscope.methods.measuring import mismatch_notes
 from babelscope.methods.reporting import (
     Figure,
-    Shown,
     count_notes_of,
     count_of,
     find_row,
-    pivot,
     summary_table,
     tooltip,
 )
@@ -41,21 +39,21 @@ _OUTSIDE = "its own, as the program or file gives it; higher is better"
 _TOP: Labels = {"region": "top", "view": "tokens"}
 _SAMPLES: Labels = {"region": "samples", "view": "tokens"}
 _SUMMARY: tuple[tuple[str, Unit, str, Labels], ...] = (
-    ("most probable translation is empty (empty mode)", "percent", "empty_mode", _TOP),
-    ("beam search misses the mode (search error)", "percent", "search_error", {"decoding": "beam"}),
-    ("kRG, most probable k", "plain", "krg", _TOP),
-    ("kRG above random order, most probable k", "plain", "krg_above_random", _TOP),
-    ("kQRG, most probable k", "plain", "kqrg", _TOP),
-    ("kQRG, beam search's list minus most probable k", "plain", "beam_minus_exact", {"measure": "kqrg"}),
+    ("empty modes", "percent", "empty_mode", _TOP),
+    ("search errors", "percent", "search_error", {"decoding": "beam"}),
+    ("kRG, top", "plain", "krg", _TOP),
+    ("kRG above random, top", "plain", "krg_above_random", _TOP),
+    ("kQRG, top", "plain", "kqrg", _TOP),
+    ("kQRG, beam minus top", "plain", "beam_minus_exact", {"measure": "kqrg"}),
     ("kRG, samples", "plain", "krg", _SAMPLES),
-    ("kRG above random order, samples", "plain", "krg_above_random", _SAMPLES),
+    ("kRG above random, samples", "plain", "krg_above_random", _SAMPLES),
     ("kQRG, samples", "plain", "kqrg", _SAMPLES),
-    ("quality, beam search", "plain", "quality", {"decoding": "beam"}),
+    ("quality, beam", "plain", "quality", {"decoding": "beam"}),
     ("quality, mode", "plain", "quality", {"decoding": "mode"}),
-    ("quality, MBR decoding", "plain", "quality", {"decoding": "mbr"}),
-    ("quality, a sample", "plain", "quality", {"decoding": "samples"}),
+    ("quality, MBR", "plain", "quality", {"decoding": "mbr"}),
+    ("quality, samples", "plain", "quality", {"decoding": "samples"}),
     ("entropy, nats per token", "plain", "entropy", {"of": "token"}),
-    ("overconfidence in tokens", "percent", "overconfidence", {}),
+    ("overconfidence", "percent", "overconfidence", {}),
 )
 _QUERIES = {"empty_mode": {"verdict": "empty"}, "search_error": {"verdict": MISSED}}
 
@@ -95,7 +93,19 @@ _SURENESS: _Columns = {
     "tokens right": ("percent", "token_accuracy", {}),
     "overconfidence": ("percent", "overconfidence", {}),
 }
-_Rows = Mapping[str, Sequence[Row]]
+_QUALITY: _Columns = {
+    "mean quality": ("percent", "quality", {}),
+    "BLEU": ("plain", "bleu", {}),
+    "chrF": ("plain", "chrf", {}),
+}
+_RANKING: _Columns = {
+    "kRG": ("percent", "krg", {}),
+    "kRG in random order": ("percent", "krg_random", {}),
+    "kRG above random": ("percent", "krg_above_random", {}),
+    "kQRG": ("percent", "kqrg", {}),
+}
+_Own = Sequence[Row]
+_Rows = Mapping[str, _Own]
 """System -> its figures by the first metric."""
 
 
@@ -111,7 +121,12 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
     """The summary, further figures, and tables 1 (errors of models), 2 (beam against exact search) and 3 (correlation
     with MBR decoding) of the paper."""
     rows, tests = _first_metric(comparison, settings), comparison.tests
+    by_system = [([system], own) for system, own in rows.items()]
+    by_decoding = _by_label(rows, "decoding", ("beam", "mode", "mbr", "samples"))
+    by_region = _by_label(rows, "region", ("top", "beam", "samples"), view="tokens")
+    by_size = _by_label(rows, "beam", settings.beams)
     judged = f" (kQRG by {settings.metric[0]}; {_PAPERS_METRIC})"
+    one = ["system"]
     return [
         summary_table(
             comparison,
@@ -120,13 +135,14 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
             notes=_notes(comparison, rows, settings),
             threshold=settings.error_threshold,
         ),
-        *_quality_tables(comparison, settings),
-        *_paper_table("paper-1", f"Errors of models: {tests}{judged}", rows, _MODELS),
-        *_paper_table("paper-2", f"Beam against exact search: {tests}{judged}", rows, _BIASES),
+        *_table("quality", f"Quality of translations: {tests}", [*one, "decoding"], by_decoding, _QUALITY),
+        *_table("ranking", f"Ranking: {tests}", [*one, "region"], by_region, _RANKING),
+        *_table("paper-1", f"Errors of models: {tests}{judged}", one, by_system, _MODELS),
+        *_table("paper-2", f"Beam against exact search: {tests}{judged}", one, by_system, _BIASES),
         *_correlation_table(comparison),
         *_budget_table(tests, rows),
-        *_beam_table(tests, rows),
-        *_paper_table("confidence", f"How sure the model is: {tests}", rows, _SURENESS),
+        *_table("beam-sizes", f"Sizes of the beam: {tests}", [*one, "beam"], by_size, _SWEEP),
+        *_table("confidence", f"How sure the model is: {tests}", one, by_system, _SURENESS),
         _scale_table(settings),
         *_cost_table(rows),
         *(_case_tables(comparison, settings.cases) if settings.cases else ()),
@@ -140,55 +156,33 @@ def _summary_figures(rows: Sequence[Row]) -> Iterator[Figure]:
             yield Figure(label, row.estimate, unit, is_error, query=_QUERIES.get(name, {"sort": "least"}))
 
 
-def _line(names: Sequence[str], rows: Sequence[Row], columns: _Columns, system: str) -> Line:
-    """The figures of a system, after the number of searches that were not resolved."""
-    found = [largest(rows, name, **labels) for _, name, labels in columns.values()]
-    unresolved = max((row.counts.get("unresolved", 0) for row in found if row is not None), default=0)
-    return Line([*names, unresolved, *(None if row is None else row.estimate for row in found)], system)
+def _table(
+    name: str,
+    title: str,
+    labels: Sequence[str],
+    groups: Iterable[tuple[Sequence[str], _Own]],
+    columns: _Columns,
+) -> list[Table]:
+    """One line per group of figures, with the searches that were not resolved; nothing where no group has any."""
+    lines = []
+    for names, rows in groups:
+        found = [largest(rows, each, **own) for _, each, own in columns.values()]
+        if any(found):
+            unresolved = max(row.counts.get("unresolved", 0) for row in found if row is not None)
+            cells = [None if row is None else row.estimate for row in found]
+            lines.append(Line([*names, unresolved, *cells], names[0]))
+    figures = [Column(heading, unit, 2) for heading, (unit, _, _) in columns.items()]
+    return [Table(title, [*labels, "unresolved", *figures], lines, len(labels), name)] if lines else []
 
 
-def _headings(columns: _Columns) -> list[str | Column]:
-    return ["unresolved", *(Column(name, unit, 2) for name, (unit, _, _) in columns.items())]
-
-
-def _paper_table(name: str, title: str, rows: _Rows, columns: _Columns) -> list[Table]:
-    """One line per system; nothing where there is no such figure."""
-    if not any(largest(own, name, **labels) for own in rows.values() for _, name, labels in columns.values()):
-        return []
-    lines = [_line([system], own, columns, system) for system, own in rows.items()]
-    return [Table(title, ["system", *_headings(columns)], lines, 1, name)]
-
-
-def _quality_tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
-    """Quality by decoding, and ranking in the largest size of each region."""
-    first = settings.metric[0]
-    sizes = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
-
-    def named(name: str) -> Callable[[Row], bool]:
-        return lambda row: row.name == name and row.labels.get("metric", first) == first
-
-    def ranked(name: str) -> Callable[[Row], bool]:
-        def fits(row: Row) -> bool:
-            labels = row.labels
-            return (
-                named(name)(row)
-                and labels["view"] == "tokens"
-                and sizes[str(labels["region"])] == labels["k"]
-            )
-
-        return fits
-
-    by_decoding = [
-        Shown("mean quality", named("quality")),
-        Shown("BLEU", named("bleu")),
-        Shown("chrF", named("chrf")),
-    ]
-    measures = {"kRG": "krg", "random order": "krg_random", "above": "krg_above_random", "kQRG": "kqrg"}
-    by_region = [Shown(heading, ranked(name)) for heading, name in measures.items()]
-    return [
-        *pivot(comparison, "Quality of translations", ("decoding",), by_decoding, name="quality"),
-        *pivot(comparison, "Ranking", ("region", "k"), by_region, name="ranking"),
-    ]
+def _by_label(
+    rows: _Rows, label: str, values: Iterable[str | int], **labels: str
+) -> Iterator[tuple[list[str], _Own]]:
+    """The figures of each system for each value of a label."""
+    for system, own in rows.items():
+        for value in values:
+            wanted = {label: value, **labels}
+            yield [system, str(value)], [row for row in own if wanted.items() <= row.labels.items()]
 
 
 def _correlation_table(comparison: Comparison) -> list[Table]:
@@ -222,17 +216,6 @@ def _budget_table(tests: str, rows: _Rows) -> list[Table]:
     ]
     title = f"Unresolved searches left out, kept, and bounds: {tests}"
     return [Table(title, headings, lines, 2, "unresolved", notes)]
-
-
-def _beam_table(tests: str, rows: _Rows) -> list[Table]:
-    lines = []
-    for system, own in rows.items():
-        sizes = dict.fromkeys(row.labels["beam"] for row in own if row.name == "beam_quality")
-        for size in sizes:
-            by_size = [row for row in own if row.labels.get("beam") == size]
-            lines.append(_line([system, str(size)], by_size, _SWEEP, system))
-    headings = ["system", "beam", *_headings(_SWEEP)]
-    return [Table(f"Sizes of the beam: {tests}", headings, lines, 2, "beam-sizes")] if lines else []
 
 
 def _scale_table(settings: SpaceSettings) -> Table:
