@@ -11,7 +11,7 @@ from typing import Any
 from babelscope.annotate.agreement import AutomaticJudgments
 from babelscope.core.results import Record
 from babelscope.methods.base import find_method, method_names, restore_settings
-from babelscope.methods.queue import Group, draw, find_queue, share_out
+from babelscope.methods.queue import Group, all_entries, draw, share_out
 from babelscope.runs.reading import records_of_run
 from babelscope.systems.translation_files import read_translations
 from babelscope.testsets.items import AmbiguousSource
@@ -104,7 +104,7 @@ def draw_sample(
     without them the records are its own. `assume_decided` draws none that it decided: they are taken to be right.
     """
     method = find_method(records[0]["method"])
-    entries = find_queue(method(restore_settings(method, {})))(records)
+    entries = all_entries(method(restore_settings(method, {})), records)
     if not entries:
         raise BabelscopeError(f"none of these {len(records)} records has anything to be judged")
     strata = _strata(records, by)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
@@ -49,6 +49,14 @@ _HELP = {option.name: option.help for option in (*ASKED, *KEPT)}
 Systems = Annotated[list[str], typer.Option("--system", metavar="SYSTEM", help=_HELP["system"])]
 OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab: easy, hard or clean.")]
 AsJson = Annotated[bool, typer.Option("--json", help=_HELP["json"])]
+Format = Literal["text", "markdown", "latex", "csv", "json"]
+InFormat = Annotated[
+    Format,
+    typer.Option(
+        "--format",
+        help="How figures are printed. latex: with the packages booktabs and graphicx. json: one object per line.",
+    ),
+]
 AllRows = Annotated[bool, typer.Option("--all", help=_HELP["all"])]
 ToFile = Annotated[
     Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")
@@ -178,6 +186,13 @@ def write_file(path: Path, form: Form, lines: Iterable[str]) -> None:
             write(line)
 
 
+def chosen_format(format: Format, *, as_json: bool) -> Format:
+    """What --format says; --json is short for `--format json`."""
+    if as_json and format not in ("text", "json"):
+        raise BabelscopeError(f"--json is short for --format json, and excludes --format {format}")
+    return "json" if as_json else format
+
+
 def figures(as_json: bool) -> Form:
     """Rows as JSON, or as tables for people."""
     return Form.JSON if as_json else Form.TEXT
@@ -236,13 +251,13 @@ def as_line(row: Mapping[str, Any]) -> str:
 
 def write_rows(rows: Sequence[Row], *, as_json: bool, to: Path | None = None) -> None:
     """Figures to stdout or a file: a JSON object per line, or a table for people."""
-    from babelscope.core.results import render
+    from babelscope.core.tables import rows_text
 
     with output(to, figures(as_json)) as write:
         for row in rows if as_json else ():
             write(as_line(row.as_json()))
         if not as_json:
-            write(render(rows, width_for(to)))
+            write(rows_text(rows, width_for(to)))
 
 
 @contextlib.contextmanager

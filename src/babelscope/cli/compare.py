@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from babelscope.cli.common import (
     AsJson,
     Form,
+    InFormat,
     ToFile,
     as_line,
+    chosen_format,
     figures,
     file_option,
     output,
-    paragraph,
     width_for,
     write_file,
 )
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
-from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.core.comparison import Comparison
     from babelscope.core.results import Row
-    from babelscope.core.tables import Table
+    from babelscope.core.tables import Format, Table
     from babelscope.runs.regression import SystemTable
 
 
@@ -84,17 +83,15 @@ def compare(
         bool,
         typer.Option("--summary", help="Figures only: test sets and settings may differ, nothing is paired."),
     ] = False,
+    format: InFormat = "text",
     as_json: AsJson = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")] = False,
-    latex: Annotated[bool, typer.Option("--latex", help="Tables in LaTeX, for papers (booktabs).")] = False,
     to: ToFile = None,
 ) -> None:
     """Compare runs: figures side by side, and their differences.
 
     Wins and losses item by item with significance, means over seeds, agreement of evaluators, regression.
     """
-    if as_json + markdown + latex > 1:
-        raise BabelscopeError("--json, --markdown and --latex exclude each other")
+    chosen = chosen_format(format, as_json=as_json)
     if not runs and not table:
         raise BabelscopeError("compare needs run folders, or a --table")
     refuse_unused(
@@ -109,31 +106,21 @@ def compare(
     check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(table or ())])
     damage = explain_damage(", ".join(map(str, [*(runs or ()), *(table or ())])))
     variables = covariate or (["bleu", "distilled"] if table else [])
-    with contextlib.ExitStack() as after, damage, output(to, figures(as_json)) as write:
+    with contextlib.ExitStack() as after, damage, output(to, figures(chosen == "json")) as write:
         found = _compare_runs(runs or [], group or [], table or [], variables, figure, summary)
         if svg is not None:
             picture = _picture(found.groups, found.known, variables[0], figure, lines, group or [])
             after.callback(write_file, svg, Form.LINES, [picture])
-        if as_json:
+        if chosen == "json":
             for section, rows in found.rows():
                 for row in rows:
                     write(as_line({"table": section, **row.as_json()}))
             return
-        from babelscope.core import tables
-        from babelscope.core.results import shorten_signature
+        from babelscope.core.tables import render
 
-        text = functools.partial(tables.as_text, width=width_for(to))
-        show = tables.as_markdown if markdown else tables.for_paper if latex else text
-        write("\n\n".join(show(each) for each in found.tables(even=latex)))
-        for told in found.cautions():
-            write(f"\n{'% ' if latex else ''}{visible(told) if latex else paragraph(told)}")
-        if found.signatures and not markdown:
-            mark, is_whole = ("% ", True) if latex else ("", to is not None)
-            signatures = [
-                f"{mark}{name}: {whole if is_whole else shorten_signature(whole)}"
-                for name, whole in found.signatures
-            ]
-            write("\n" + "\n".join(map(visible, signatures)))
+        write(render(found.tables(), chosen, width=width_for(to)))
+        if found.signatures:
+            write("\n" + "\n".join(found.closing(chosen, is_whole=to is not None)))
 
 
 class _Comparison:
@@ -163,31 +150,36 @@ class _Comparison:
                 figures += with_labels(labeled, column.factors)
         return [("figures", figures), *self.more.items()]
 
-    def cautions(self) -> list[str]:
-        """What must be said about figures of several systems beside each other, each once."""
-        return list(dict.fromkeys(told for group in self.groups for told in _cautions(group)))
+    def closing(self, format: Format, *, is_whole: bool) -> list[str]:
+        """The signatures, below the tables: whole in files, papers and data."""
+        from babelscope.core.formats import signed
+        from babelscope.core.results import shorten_signature
 
-    def tables(self, *, even: bool) -> list[Table]:
-        """What people read: figures side by side, then the other sections; `even`: as many decimals in a column."""
-        from babelscope.core import tables
+        is_short = format == "text" and not is_whole
+        return [
+            signed(f"{name}: {shorten_signature(whole) if is_short else whole}", format)
+            for name, whole in self.signatures
+        ]
+
+    def tables(self) -> list[Table]:
+        """What people read: figures side by side, then the other sections."""
+        from babelscope.core.tables import of_rows
         from babelscope.runs.compare import prompts_table
 
-        of_rows = functools.partial(tables.of_rows, even=even)
-        found = [_side_by_side_table(group, even=even) for group in self.groups]
+        found = [_side_by_side_table(group) for group in self.groups]
         if rows := self.more["paired"]:
             title = "differences, first system minus second"
-            found.append(of_rows(title, rows, shown=("wins", "losses", "ties")))
+            found.append(of_rows(title, rows, shown=("wins", "losses", "ties"), sign=True))
         if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
-            found.append(_seeds_table(rows, even=even))
+            found.append(_seeds_table(rows))
         if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
-            found.append(of_rows("between groups of seeds, first minus second", rows))
+            found.append(of_rows("between groups of seeds, first minus second", rows, sign=True))
         if rows := self.more["prompts"]:
             found.append(prompts_table(rows))
         if rows := self.more["evaluators"]:
-            title = "agreement of evaluators, mean Spearman correlation over their pairs"
-            found.append(of_rows(title, rows, interval="least, greatest"))
+            found.append(_agreement_table(rows))
         if rows := self.more["regression"]:
-            found.append(of_rows("regression, percentage points for one more of a variable", rows))
+            found.append(of_rows("regression, percentage points for one more of a variable", rows, sign=True))
         return found
 
 
@@ -287,58 +279,75 @@ def _picture(
     return draw_against(marks, title=title, x_label=column, y_label=y_label, line_label=lines)
 
 
-def _side_by_side_table(group: Comparison, *, even: bool) -> Table:
+def _side_by_side_table(group: Comparison) -> Table:
     """Figures of one method and test set, one column per system."""
     from babelscope.core.comparison import rows_by_figure
-    from babelscope.core.results import even_decimals
-    from babelscope.core.tables import Table, in_a_cell
+    from babelscope.core.tables import Column, Line, Note, Table
     from babelscope.runs.regression import HISTOGRAMS
 
     figures = [(figure, rows) for figure, rows in rows_by_figure(group) if figure[0] not in HISTOGRAMS]
     labels = list(dict.fromkeys(name for (_, told), _ in figures for name, _ in told))
-    columns = [[row for _, found in figures if (row := found[place])] for place in range(len(group.results))]
-    digits = [even_decimals(row.estimate.value for row in own) if even else None for own in columns]
-    rows: list[list[Any]] = []
-    for (name, told), found in figures:
-        sizes = {row.estimate.n for row in found if row is not None}
-        rows.append(
+    lines = [
+        Line(
             [
                 name,
                 *(str(dict(told).get(label, "")) for label in labels),
-                "/".join(map(str, sorted(sizes))),
-                *(
-                    # A lowest figure is of a group, which may differ between systems.
-                    ""
-                    if row is None
-                    else in_a_cell(row.estimate, own)
-                    + (f" ({row.labels['lowest']})" if "lowest" in row.labels else "")
-                    for row, own in zip(found, digits, strict=True)
-                ),
+                *(None if row is None else row.estimate for row in found),
             ]
         )
-    headings = ["figure", *labels, "n", *(column.name for column in group.results)]
-    return Table(f"{group.method} on {group.tests}", headings, rows, 1 + len(labels))
+        for (name, told), found in figures
+    ]
+    # A lowest figure is of a group, which may differ between systems.
+    notes = [
+        Note(f"{', '.join([name, *(str(value) for _, value in told)])}: {row.labels['lowest']}", column.name)
+        for (name, told), found in figures
+        for column, row in zip(group.results, found, strict=True)
+        if row is not None and "lowest" in row.labels
+    ]
+    notes += map(Note, _cautions(group))
+    headings: list[str | Column] = ["figure", *labels]
+    headings += [Column("", system=column.name) for column in group.results]
+    return Table(f"{group.method} on {group.tests}", headings, lines, 1 + len(labels), notes=notes)
 
 
-def _seeds_table(rows: list[Row], *, even: bool) -> Table:
-    """Mean and standard deviation in one cell."""
-    from babelscope.core.results import even_decimals, number
-    from babelscope.core.tables import Table
+def _seeds_table(rows: list[Row]) -> Table:
+    """Mean and standard deviation over seeds."""
+    from babelscope.core.tables import Column, Table
 
     pairs = [(mean, sd) for mean, sd in zip(rows[::2], rows[1::2], strict=True)]
     labels = list(dict.fromkeys(label for mean, _ in pairs for label in mean.labels))
-    digits = even_decimals(mean.estimate.value for mean, _ in pairs) if even else None
     return Table(
-        "over seeds",
-        [*labels, "mean ± sd", "95 % interval of the mean", "systems"],
+        "over seeds; n is the number of systems",
+        [*labels, Column("mean"), Column("sd")],
         [
             [
                 *(str(mean.labels.get(label, "")) for label in labels),
-                f"{number(mean.estimate.value, digits)} ± {number(sd.estimate.value, digits)}",
-                mean.estimate.interval(lambda each: number(each, digits)),
-                str(mean.estimate.n),
+                mean.estimate,
+                sd.estimate.value,
             ]
             for mean, sd in pairs
+        ],
+        len(labels),
+    )
+
+
+def _agreement_table(rows: list[Row]) -> Table:
+    """What is no interval, but the least and greatest correlation of two evaluators."""
+    from babelscope.core.tables import Table
+
+    labels = list(dict.fromkeys(label for row in rows for label in row.labels))
+    return Table(
+        "agreement of evaluators, mean Spearman correlation over their pairs",
+        [*labels, "mean", "least", "greatest", "n"],
+        [
+            [
+                *(str(row.labels.get(label, "")) for label in labels),
+                row.estimate.value,
+                row.estimate.low,
+                row.estimate.high,
+                row.estimate.n,
+            ]
+            for row in rows
         ],
         len(labels),
     )

@@ -187,9 +187,9 @@ def _check_queue(command: JudgingCommand, given: Given) -> None:
     if path.exists():
         raise BabelscopeError(f"{path} exists, and may have answers; choose another file for --annotate")
     from babelscope.methods.base import find_method
-    from babelscope.methods.queue import find_queue
+    from babelscope.methods.queue import require_queue
 
-    find_queue(find_method(command.method))
+    require_queue(find_method(command.method))
 
 
 def _tables(command: JudgingCommand, given: Given) -> dict[str, Any]:

@@ -426,7 +426,7 @@ def _train_and_print(
     as_json: bool,
 ) -> None:
     """Train one model in `out`, or several in its subfolders, and print their figures."""
-    from babelscope.core.results import render
+    from babelscope.core.tables import rows_text
     from babelscope.lab.training.settings import seed_rows, train_seeds
 
     if seeds > 1 and not has_dev:
@@ -445,7 +445,7 @@ def _train_and_print(
     for row in rows if as_json else ():
         print_json({**row.as_json(), "model": str(out), "seeds": list(cards)})
     if not as_json:
-        print(render(rows, terminal_width()) if rows else "no two seeds are finished, so there is no mean")
+        print(rows_text(rows, terminal_width()) if rows else "no two seeds are finished, so there is no mean")
         if len(cards) < seeds:
             print(paragraph(f"{len(cards)} of {seeds} seeds are finished; run the same command to go on"))
 

@@ -170,7 +170,7 @@ def occupations(
     as_json: AsJson = False,
 ) -> None:
     """Count genders of occupations in training and distilled text. Correlate them with labor statistics."""
-    from babelscope.core.results import render
+    from babelscope.core.tables import rows_text
     from babelscope.making import counts as counting
     from babelscope.methods.patterns.flow import read_counts
 
@@ -206,7 +206,7 @@ def occupations(
             for row in (*shares, *ratios, *more):
                 write(as_line(row.as_json()))
             return
-        write(render([*shares, *more], width_for(None)))
+        write(rows_text([*shares, *more], width_for(None)))
         write("\n" + paragraph(_occupations_told(ratios, stages[0])))
         if save_tests is not None:
             write(paragraph(f"{save_tests}: {len(items)} items; judge them with --by majority_side"))

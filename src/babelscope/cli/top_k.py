@@ -273,10 +273,10 @@ def _rows(
 
 def _summary(result: Result, seconds: float) -> str:
     """The figures for people, in at most 40 lines."""
-    from babelscope.core.results import render
+    from babelscope.core.tables import rows_text
 
     shown, more = result.rows[:_MOST_FIGURES], len(result.rows) - _MOST_FIGURES
-    lines = [render(shown, terminal_width())]
+    lines = [rows_text(shown, terminal_width())]
     lines += [f"{more} more rows with --json"] if more > 0 else []
     lines += [f"searching took {seconds:.1f} s", result.signature]
     return "\n".join(lines)

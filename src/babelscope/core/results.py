@@ -7,16 +7,18 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import draw, visible
+from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from babelscope.core.comparison import Comparison
 
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Record = dict[str, Any]
 """What a method stores about one item, as JSON values."""
 
@@ -166,7 +168,9 @@ class Result:
         return shorten_signature(self.signature)
 
     def __str__(self) -> str:
-        return f"{render(self.rows)}\n{self.told_unanswered()}{self.signature}"
+        from babelscope.core.tables import rows_text
+
+        return f"{rows_text(self.rows)}\n{self.told_unanswered()}{self.signature}"
 
     def told_unanswered(self) -> str:
         """One line about the items that nobody answered or could be asked about; empty if there are none."""
@@ -193,6 +197,14 @@ class Result:
             "sections": list(self.sections),
         }
         return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """The values of each key, in the order in which they come."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
 
 
 def split_unanswered(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
@@ -290,50 +302,13 @@ def _cut(text: str) -> str:
     return text if len(text) <= 40 else text[:39] + "…"
 
 
-def render(rows: Sequence[Row], width: int | None = None) -> str:
-    """All rows in one table, folded if it is wider than `width`."""
-    labels = list(dict.fromkeys(label for row in rows for label in row.labels))
-    headings, figures = figure_columns(rows)
-    lines = (
-        [*(row.told(label) for label in labels), row.name, *own]
-        for row, own in zip(rows, figures, strict=True)
-    )
-    words = len(labels) + 1
-    right = range(words, words + len(headings))
-    return draw([*labels, "figure", *headings], lines, right=right, width=width)
-
-
-def figure_columns(
-    rows: Sequence[Row],
-    *,
-    shown: Sequence[str] = (),
-    interval: str = "95 % interval",
-    digits: int | None = None,
-) -> tuple[list[str], list[list[str]]]:
-    """Headings and cells of values, intervals, n, and the counts that are not all 0, or are in `shown`."""
-    counts = [
-        count
-        for count in dict.fromkeys(count for row in rows for count in row.counts)
-        if count in shown or any(row.counts.get(count) for row in rows)
-    ]
-    cells = [
-        [
-            number(row.estimate.value, digits),
-            row.estimate.interval(lambda each: number(each, digits)),
-            str(row.estimate.n),
-            *(str(row.counts.get(count, "")) for count in counts),
-        ]
-        for row in rows
-    ]
-    return ["value", interval, "n", *counts], cells
-
-
 def number(value: float, decimals: int | None = None) -> str:
-    """Four digits, or so many decimals; a dash for what is not known."""
+    """Three significant digits, or so many decimals; a dash for what is not known."""
     if math.isnan(value):
         return "–"
     if decimals is None:
-        return f"{value:.4g}"
+        # Large numbers are whole, and have no exponent.
+        return f"{value:,.0f}" if 999.5 <= abs(value) < math.inf else f"{value:.3g}"
     return f"{round(value, decimals) + 0.0:.{decimals}f}"  # no minus before a zero
 
 

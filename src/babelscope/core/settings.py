@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from babelscope.core.registry import did_you_mean
 
@@ -65,6 +65,13 @@ class MethodSettings(BaseModel):
     def identity_on(self, languages: Languages) -> Mapping[str, Any]:  # noqa: ARG002
         """The same for settings that are resolved by the languages of the items, such as tokenizers."""
         return {}
+
+
+class ErrorSettings(MethodSettings):
+    """Settings of a method whose figures are error rates."""
+
+    error_threshold: float = Field(default=0.05, ge=0, lt=1)
+    """A rate is called an error if it is significantly above this, corrected for the number of rates (Holm)."""
 
 
 def rerun_fields(settings: type[MethodSettings], marker: object = _RERUN) -> frozenset[str]:

@@ -15,7 +15,9 @@ from babelscope.core.settings import Languages, explain
 from babelscope.core.settings import MethodSettings as MethodSettings
 from babelscope.core.settings import Rerun as Rerun
 from babelscope.core.system import Capability, System, capabilities
+from babelscope.core.tables import Table
 from babelscope.methods import BUILT_IN
+from babelscope.methods.reporting import ItemView, every_figure, show_fields
 from babelscope.systems.registry import open_system, require
 from babelscope.testsets.items import Item
 from babelscope.util.errors import BabelscopeError
@@ -150,10 +152,20 @@ class Method:
         """Rows about several systems together. Without a row `difference`, `paired` fields are compared."""
         return []
 
-    view: ClassVar[str] = ""
-    """`module:attribute` of its `View`; imported when a report is made."""
-    queue: ClassVar[Callable[[Any, Sequence[Record]], list[Any]] | None] = None
-    """What people are asked about its records: a `Queue` of `methods/queue.py`."""
+    def tables(self, comparison: Comparison) -> list[Table]:
+        """What is printed and shown of systems on one test set: the first has what matters most, and all warnings."""
+        return [every_figure(comparison)]
+
+    def charts(self, comparison: Comparison) -> list[Any]:  # noqa: ARG002
+        """The same as charts."""
+        return []
+
+    def show(self, record: Record) -> ItemView:
+        """One item on the page, and what an annotator is asked about it."""
+        return show_fields(record)
+
+    asks_people: ClassVar[bool] = False
+    """Whether its items have questions for annotators."""
     part_labels: ClassVar[frozenset[str]] = frozenset()
     """Labels of rows that are over a part of the items, unless they say `all`. What was not read or not answered is
     counted on the other rows, since nobody knows which part it would be of."""

@@ -149,7 +149,6 @@ class Likelihood(Method):
     items = (ParallelSentence,)
     requires: ClassVar[Needs] = {"system": ("score",)}
     Settings = LikelihoodSettings
-    view = "babelscope.methods.likelihood:VIEW"
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
         return ask(systems, items, self.settings, seed)

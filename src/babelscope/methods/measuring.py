@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeVar
 from babelscope.core.comparison import Comparison
 from babelscope.core.page import Caveat
 from babelscope.core.results import Record
+from babelscope.core.results import grouped as grouped
 from babelscope.core.system import told_counts
 from babelscope.core.tokenizers import (
     DEFAULT,
@@ -66,10 +67,6 @@ def warn_of_pooled_languages(items: Iterable[Any]) -> None:
         )
 
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
 def sources(records: Iterable[Record]) -> list[str]:
     """The cluster of each record, its source: pairs of one source sentence are not independent."""
     return [record["source"] for record in records]
@@ -90,14 +87,6 @@ def by_phenomenon(records: Iterable[Record]) -> dict[tuple[str, str], list[Recor
 def group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]]:
     """Records by their keys, sorted; records with the key None are left out."""
     return dict(sorted(grouped((key, record) for key, record in keyed if key is not None).items()))
-
-
-def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """The values of each key, in the order in which they come."""
-    found: dict[Key, list[Value]] = {}
-    for key, value in pairs:
-        found.setdefault(key, []).append(value)
-    return found
 
 
 # --- Words of records and items: the tokenizer of each by setting or language --------------------------------------

@@ -188,7 +188,6 @@ class Quality(Method):
     name = "quality"
     items = (ParallelSentence, SourceSentence)
     Settings = QualitySettings
-    view = "babelscope.methods.quality:VIEW"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         super().check(items, systems)
@@ -206,9 +205,6 @@ class Quality(Method):
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:
         return system_differences(comparison, self.settings, seed)
-
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        return queue(records, self.settings)
 
 
 # --- The report section of quality: corpus scores by metric, and the sentences behind them -------------------------

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from babelscope.core.results import Record
-from babelscope.methods.base import Method
-from babelscope.methods.measuring import grouped
+from babelscope.core.results import Record, grouped
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
+
+if TYPE_CHECKING:
+    from babelscope.methods.base import Method
 
 Group = tuple[str, ...]
 
@@ -28,24 +29,24 @@ class Entry:
     """What it is drawn by: phenomenon, category..."""
 
 
-Queue = Callable[[Sequence[Record]], list[Entry]]
-"""Judged records of one or several systems on one test set -> all that can be judged. Pure."""
-
-
 def entry(record: Record, task: str, *, group: Sequence[str] = (), **shown: Any) -> Entry:
     """An entry about one system's answer to an item; `shown` are the fields of the task beside the source."""
     names = {name: record[name] for name in ("id", "system", "tests")}
     return Entry({**names, "task": task, "source": record["source"], **shown}, (record["id"],), tuple(group))
 
 
-def find_queue(method: Method | type[Method]) -> Queue:
-    """How a method's queue is made, or one sentence that it has none."""
-    if method.queue is None:
+def require_queue(method: Method | type[Method]) -> None:
+    """Refuse a method about whose items people are asked nothing."""
+    if not method.asks_people:
         raise BabelscopeError(
             f"{method.name} has no queue for annotators: what its systems answer is nothing that people could judge"
         )
-    made: Queue = method.queue  # type: ignore[assignment]
-    return made
+
+
+def all_entries(method: Method, records: Iterable[Record]) -> list[Entry]:
+    """All that people can be asked about the records of one or several systems on one test set."""
+    require_queue(method)
+    return [entry for record in records for entry in method.show(record).questions]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class Drawn:
 
 def draw_queue(method: Method, records: Sequence[Record], *, n: int, seed: int) -> Drawn:
     """`n` units of the records of one test set, or all if there are fewer; of each group its share."""
-    entries = find_queue(method)(records)
+    entries = all_entries(method, records)
     if not entries:
         raise BabelscopeError(
             f"none of these {len(records)} records of {method.name} has anything to be judged"

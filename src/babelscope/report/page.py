@@ -16,10 +16,11 @@ from typing import Any
 
 from markupsafe import Markup
 
+from babelscope.core import formats
 from babelscope.core.comparison import SEED, Comparison
 from babelscope.core.page import Answer, Finding, Line, Section, View, count_of
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.core.tables import Table, all_rows, of_rows, table_html
+from babelscope.core.tables import Table, all_rows, of_rows
 from babelscope.methods.view import matches
 from babelscope.report.charts import Drawn, Scale, Series, draw, line, mark
 from babelscope.report.flows import flow_pictures
@@ -471,7 +472,7 @@ def _over_seeds(group: Comparison) -> Table | None:
 
 
 def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> ShownTable:
-    return ShownTable(table, table_html(table), signatures, folded, note)
+    return ShownTable(table, formats.html(table), signatures, folded, note)
 
 
 def render(report: Report) -> str:

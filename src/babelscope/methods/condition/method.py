@@ -261,7 +261,6 @@ class Condition(Method):
     requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("score",)}
     Settings = ConditionSettings
     part_labels = frozenset({"category"})
-    view = "babelscope.methods.condition.view:VIEW"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         if systems is not None:
@@ -290,9 +289,6 @@ class Condition(Method):
 
     def paired(self) -> list[PairedField]:
         return comparable(self.settings)
-
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        return queue(records, self.settings)
 
     @staticmethod
     def measure_of(row: Row) -> str:

@@ -517,7 +517,6 @@ class Contrast(Method):
     part_labels = frozenset({"phenomenon", "reference", "origin", "word"})
     cautions: ClassVar[Mapping[str, str]] = {"discrepancy": CAUTION}
     measure_of = staticmethod(measure_of)
-    view = "babelscope.methods.contrast.view:VIEW"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         if systems is not None:
@@ -547,6 +546,3 @@ class Contrast(Method):
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:
         return reference_differences(comparison, self.settings, seed)
-
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        return queue(records, self.settings)

@@ -346,7 +346,6 @@ class Errors(Method):
     name = "errors"
     items = (MinimalPair, ParallelSentence)
     Settings = ErrorsSettings
-    view = "babelscope.methods.errors.view:VIEW"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         super().check(items, systems)
@@ -364,9 +363,6 @@ class Errors(Method):
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:
         return system_differences(comparison, self.settings, seed)
-
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        return queue(records, self.settings)
 
     @staticmethod
     def measure_of(row: Row) -> str:

@@ -319,7 +319,6 @@ class Mucow(Method):
     items = (AmbiguousSource,)
     Settings = MucowSettings
     part_labels = frozenset({"category"})
-    view = "babelscope.methods.patterns.view:MUCOW"
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
         return ask(systems, items, self.settings, seed)
@@ -335,6 +334,3 @@ class Mucow(Method):
             PairedField("correct", of="precision,category=all"),
             PairedField("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
         ]
-
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        return queue(records, self.settings)

@@ -386,7 +386,6 @@ class Winomt(Method):
     items = (AmbiguousSource,)
     Settings = WinomtSettings
     part_labels = frozenset({"category", "stereotype", "gold"})
-    view = "babelscope.methods.patterns.view:WINOMT"
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
         return ask(systems, items, self.settings, seed)
@@ -402,6 +401,3 @@ class Winomt(Method):
             PairedField("correct", of="accuracy,category=all"),
             PairedField("correct", of="accuracy,category={gold}", by=("gold",)),
         ]
-
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        return queue(records, self.settings)

@@ -367,7 +367,6 @@ class ContrastAnswers(Method):
     requires: ClassVar[Needs] = {"system": ("reply",)}
     Settings = ContrastAnswersSettings
     part_labels = frozenset({"phenomenon", "reference"})
-    view = "babelscope.methods.prompted_choice.view:PAIRS"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         super().check(items, systems)
@@ -396,7 +395,6 @@ class ConditionAnswers(Method):
     requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("reply",)}
     Settings = ConditionAnswersSettings
     part_labels = frozenset({"category"})
-    view = "babelscope.methods.prompted_choice.view:SENSES"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         super().check(items, systems)

@@ -472,7 +472,6 @@ class Space(Method):
     items = (ParallelSentence, SourceSentence)
     requires: ClassVar[Needs] = {"system": ()}
     Settings = SpaceSettings
-    view = "babelscope.methods.space.view:VIEW"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         if systems is None:
@@ -496,6 +495,3 @@ class Space(Method):
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:
         return mbr_correlations(comparison, self.settings, seed)
-
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        return queue(records, self.settings)
