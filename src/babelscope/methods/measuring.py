@@ -12,6 +12,7 @@ from babelscope.core.page import Caveat
 from babelscope.core.results import Record
 from babelscope.core.results import grouped as grouped
 from babelscope.core.system import told_counts
+from babelscope.core.tables import Note
 from babelscope.core.tokenizers import (
     DEFAULT,
     Tokenizer,
@@ -40,19 +41,25 @@ def language_mismatch(translations: Sequence[str], references: Sequence[str]) ->
     return None
 
 
-def mismatch_caveats(group: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
-    """A caveat for each system whose translations, all together, are in another language than the references."""
-    for column in group.results:
+def mismatch_notes(comparison: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Note]:
+    """A note for each system whose translations, all together, are in another language than the references."""
+    for result in comparison.results:
         judged = [
             (text, record["references"][0])
-            for record in column.records
+            for record in result.records
             if record.get("references") and isinstance(text := translation_of(record), str)
         ]
         languages = language_mismatch([text for text, _ in judged], [reference for _, reference in judged])
         if languages:
             own, other = languages
-            said = f"its translations are in the language {own}, the references in {other} (py3langid)"
-            yield Caveat(column.name, f"{said}: figures that compare them say nothing.")
+            mismatch = f"its translations are in the language {own}, the references in {other} (py3langid)"
+            yield Note(f"{mismatch}: figures that compare them say nothing.", result.name)
+
+
+def mismatch_caveats(group: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
+    """The same as caveats."""
+    for note in mismatch_notes(group, translation_of):
+        yield Caveat(note.system, note.text)
 
 
 def warn_of_pooled_languages(items: Iterable[Any]) -> None:

@@ -10,22 +10,10 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import (
-    About,
-    Answer,
-    Caveat,
-    Finding,
-    Forest,
-    Headline,
-    Line,
-    Measure,
-    Picture,
-    Section,
-    View,
-)
+from babelscope.core.page import Bar, Forest, Picture, point
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.settings import Languages, MethodSettings, Rerun
-from babelscope.core.system import Translates
+from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method
 from babelscope.methods.command import JudgingCommand
 from babelscope.methods.measuring import (
@@ -36,7 +24,7 @@ from babelscope.methods.measuring import (
     known_tokenizer,
     language_identity,
     metric_identity,
-    mismatch_caveats,
+    mismatch_notes,
     named_identity,
     require_references,
     scale_of,
@@ -45,8 +33,8 @@ from babelscope.methods.measuring import (
     translated_records,
     warn_of_pooled_languages,
 )
-from babelscope.methods.queue import Entry, entry
-from babelscope.methods.view import bar, every_figure, figure_note, noted
+from babelscope.methods.queue import entry
+from babelscope.methods.reporting import Figure, ItemView, count_notes, summary_table, tooltip
 from babelscope.metrics.base import Array, find_metric
 from babelscope.metrics.corpus import (
     bounds_of,
@@ -84,17 +72,138 @@ class QualitySettings(MethodSettings):
         return {"tokenize": chosen} if chosen else {}
 
 
-def check_items(items: Sequence[ParallelSentence | SourceSentence], settings: QualitySettings) -> None:
-    """Refuse items without references that a metric reads or can split, and warn of several target languages."""
-    require_references(items, settings.metric)
-    check_reference_words(items, settings.metric, settings.tokenize)
-    warn_of_pooled_languages(items)
+class Quality(Method):
+    """Quality: translations measured by metrics
 
+    How good are the translations, by metrics?
 
-def summarize(records: Sequence[Record], settings: QualitySettings, _seed: int) -> list[Row]:
-    """One row per metric: the corpus score on the metric's own scale."""
-    counts = {**answer_counts(records), "references": sum(len(record["references"]) for record in records)}
-    return [Row(name, _corpus_score(name, records), _direction(name), counts) for name in settings.metric]
+    Each figure is a corpus score on the metric's own scale: BLEU, chrF and TER from 0 to 100, RIBES from 0 to 1.
+    Metrics that read references measure how close translations are to these; none says what is wrong with them.
+
+    Figures of different test sets, numbers of references or metrics cannot be compared.
+    """
+
+    name = "quality"
+    items = (ParallelSentence, SourceSentence)
+    Settings = QualitySettings
+    settings: QualitySettings
+    asks_people = True
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        """Refuse items without references that a metric reads or can split, and warn of several target languages."""
+        super().check(items, systems)
+        if systems is None:
+            require_references(items, self.settings.metric)
+            check_reference_words(items, self.settings.metric, self.settings.tokenize)
+            warn_of_pooled_languages(items)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
+        """One record per sentence, with its translation."""
+        return translated_records(systems["system"], items, self.settings.beam)
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        """The records with the score of each sentence, and the statistics for corpus scores."""
+        measured = (
+            {name: score_sentences(name, records, self.settings.tokenize) for name in self.settings.metric}
+            if records
+            else {}
+        )
+        return [
+            {
+                **record,
+                "scores": {name: scores[number] for name, (scores, _) in measured.items()},
+                "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
+            }
+            for number, record in enumerate(records)
+        ]
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
+        """One row per metric: the corpus score on the metric's own scale."""
+        counts = {
+            **answer_counts(records),
+            "references": sum(len(record["references"]) for record in records),
+        }
+        return [
+            Row(name, _corpus_score(name, records), _direction(name), counts) for name in self.settings.metric
+        ]
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
+        """Differences of corpus scores between every two systems, over the sentences that both answered."""
+        by_system: Mapping[str, Mapping[int, Record]] = {
+            column.name: {record["item"]: record for record in column.records}
+            for column in comparison.results
+        }
+        found: list[Tested] = []
+        for (first, own), (second, other) in itertools.combinations(by_system.items(), 2):
+            common = sorted(own.keys() & other.keys())
+            groups = source_groups(sources(own[n] for n in common))
+            for name in self.settings.metric if common else ():
+                (one, rest), (two, others) = (
+                    _scores(name, [each[n] for n in common], groups) for each in (own, other)
+                )
+                tested = grouped_difference(one - two, rest - others, groups)
+                labels = {"system": first, "against": second, "measure": name, "of": name, **_direction(name)}
+                apart = [own[n]["scores"][name] - other[n]["scores"][name] for n in common]
+                better = [-each for each in apart] if _direction(name) else apart
+                found.append((labels, *tested, count_wins(better)))
+        return tested_rows("difference", found)
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        notes = {
+            "empty": "have an empty translation",
+            "truncated": "were too long and were cut",
+            "unfinished": "have a translation that did not end",
+        }
+        mismatched = mismatch_notes(comparison, lambda record: record.get("translation"))
+        return [
+            summary_table(
+                comparison,
+                lambda result: [
+                    Figure(
+                        f"{row.name}{_direction_note(row)}", row.estimate, "plain", query={"sort": "least"}
+                    )
+                    for row in result.rows
+                ],
+                title=f"Corpus scores: {comparison.tests}",
+                labels=["metric"],
+                notes=[*mismatched, *count_notes(comparison, notes)],
+            )
+        ]
+
+    def charts(self, comparison: Comparison) -> list[Picture]:
+        """A forest plot for each metric, one line per system."""
+        found = grouped(
+            (row.name, (each.name, row)) for each in comparison.results for row in each.rows if row.estimate.n
+        )
+        return [
+            Picture(
+                f"{metric}: {comparison.tests}",
+                Forest(
+                    [
+                        (system, [Bar(system, point(row.estimate), tooltip(system, row.estimate, "plain"))])
+                        for system, row in rows
+                    ],
+                    f"{metric} of the corpus{_direction_note(rows[0][1])}",
+                    unit="plain",
+                ),
+                "Lines are 95 % intervals over sentences.",
+            )
+            for metric, rows in found.items()
+        ]
+
+    def show(self, record: Record) -> ItemView:
+        """Sorted by the first metric, and shown with all."""
+        scores = list(record["scores"].items())
+        text = record["translation"]
+        return ItemView(
+            record["source"],
+            lines=[("reference", each) for each in record["references"]],
+            value=scores[0][1] if scores else None,
+            facts=", ".join(f"{name} {score:.3g}" for name, score in scores),
+            answer=lambda: [("translation", text)],
+            questions=[entry(record, "assessment", translation=text)] if text.strip() else (),
+            value_name=f"{scores[0][0]} of the sentence" if scores else "score",
+        )
 
 
 def _corpus_score(name: str, records: Sequence[Record]) -> Estimate:
@@ -121,183 +230,12 @@ def _mean(sums: Array) -> float:
     return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
-def system_differences(group: Comparison, settings: QualitySettings, _seed: int) -> list[Row]:
-    """Differences of corpus scores between every two systems, over the sentences that both answered."""
-    by_system: Mapping[str, Mapping[int, Record]] = {
-        column.name: {record["item"]: record for record in column.records} for column in group.results
-    }
-    found: list[Tested] = []
-    for (first, own), (second, other) in itertools.combinations(by_system.items(), 2):
-        common = sorted(own.keys() & other.keys())
-        groups = source_groups(sources(own[n] for n in common))
-        for name in settings.metric if common else ():
-            (one, rest), (two, others) = (
-                _scores(name, [each[n] for n in common], groups) for each in (own, other)
-            )
-            tested = grouped_difference(one - two, rest - others, groups)
-            labels = {"system": first, "against": second, "measure": name, "of": name, **_direction(name)}
-            apart = [own[n]["scores"][name] - other[n]["scores"][name] for n in common]
-            better = [-each for each in apart] if _direction(name) else apart
-            found.append((labels, *tested, count_wins(better)))
-    return tested_rows("difference", found)
-
-
 def _direction(name: str) -> dict[str, str]:
     return {"better": "lower"} if scale_of(name).better == "lower" else {}
 
 
-def ask(
-    systems: Mapping[str, Translates],
-    items: Sequence[ParallelSentence | SourceSentence],
-    settings: QualitySettings,
-    _seed: int,
-) -> list[Record]:
-    """One record per sentence, with its translation."""
-    return translated_records(systems["system"], items, settings.beam)
-
-
-def judge(records: Sequence[Record], settings: QualitySettings) -> list[Record]:
-    """The records with the score of each sentence, and the statistics for corpus scores."""
-    measured = (
-        {name: score_sentences(name, records, settings.tokenize) for name in settings.metric}
-        if records
-        else {}
-    )
-    return [
-        {
-            **record,
-            "scores": {name: scores[number] for name, (scores, _) in measured.items()},
-            "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
-        }
-        for number, record in enumerate(records)
-    ]
-
-
-def queue(records: Sequence[Record], _settings: QualitySettings) -> list[Entry]:
-    """Every translation that is not empty, to be scored without its reference."""
-    return [
-        entry(record, "assessment", translation=record["translation"])
-        for record in records
-        if record["translation"].strip()
-    ]
-
-
-class Quality(Method):
-    """corpus scores by BLEU, chrF or any other metric"""
-
-    name = "quality"
-    items = (ParallelSentence, SourceSentence)
-    Settings = QualitySettings
-
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
-        super().check(items, systems)
-        if systems is None:
-            check_items(items, self.settings)
-
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        return ask(systems, items, self.settings, seed)
-
-    def judge(self, records: Sequence[Record]) -> list[Record]:
-        return judge(records, self.settings)
-
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
-        return summarize(records, self.settings, seed)
-
-    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
-        return system_differences(comparison, self.settings, seed)
-
-
-# --- The report section of quality: corpus scores by metric, and the sentences behind them -------------------------
-
-
-def findings(group: Comparison) -> list[Finding]:
-    return [
-        figure_note(group, column.name, f"{row.name} of its translations{_direction_note(row)}", row)
-        for column in group.results
-        for row in column.rows[:1]  # of the first metric: the table has the others
-        if row.estimate.n
-    ]
-
-
 def _direction_note(row: Row) -> str:
     return " (lower is better)" if row.labels.get("better") == "lower" else ""
-
-
-def caveats(group: Comparison) -> list[Caveat]:
-    told = {
-        "empty": "have an empty translation",
-        "truncated": "were too long and were cut",
-        "unfinished": "have a translation that did not end",
-    }
-    return [*mismatch_caveats(group, lambda record: record.get("translation")), *noted(group, told)]
-
-
-def pictures(group: Comparison) -> list[Picture]:
-    """A forest plot for each metric, one line per system."""
-    found = grouped(
-        (row.name, (column.name, row)) for column in group.results for row in column.rows if row.estimate.n
-    )
-    return [
-        Picture(
-            f"{metric}: {group.tests}",
-            Forest(
-                [(system, [bar(system, metric, row.estimate, "plain")]) for system, row in rows],
-                f"{metric} of the corpus{_direction_note(rows[0][1])}",
-                unit="plain",
-            ),
-            "Lines are 95 % intervals over sentences.",
-        )
-        for metric, rows in found.items()
-    ]
-
-
-def about(record: Record) -> About:
-    lines: list[Line] = [("reference", text) for text in record["references"]]
-    return About(record["source"], lines=lines)
-
-
-def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
-    """Sorted by the first metric, and shown with all."""
-    scores = list(record["scores"].items())
-    told = ", ".join(f"{name} {score:.3g}" for name, score in scores)
-    return Answer(
-        "", "note", scores[0][1] if scores else None, told, lambda: [("translation", record["translation"])]
-    )
-
-
-_READING = (
-    "Each figure is a corpus score on the metric's own scale: BLEU, chrF and TER from 0 to 100, RIBES from 0 to 1. "
-    "Metrics that read references say how near translations are to these; none says what is wrong with them.",
-    "Figures of different test sets, numbers of references or metrics cannot be compared.",
-)
-
-
-def section(group: Comparison) -> Section:
-    """The report section of one test set."""
-    # Where nothing was answered there is one row, of no metric.
-    answered = (row for column in group.results for row in column.rows if row.estimate.n)
-    names = list(dict.fromkeys(row.name for row in answered))
-    units = {name: "points" if scale_of(name).unit == "percent" else name for name in names}
-    return Section(
-        title="Quality: translations measured by metrics",
-        question="How good are the translations, by metrics?",
-        reading=_READING,
-        measure=f"{names[0]} of the sentence" if names else "score",
-        order=45,
-        findings=findings(group),
-        caveats=caveats(group),
-        pictures=pictures(group),
-        tables=every_figure(group),
-        measures={name: Measure(f"{name} of the sentence", unit) for name, unit in units.items()},
-    )
-
-
-def headline(rows: Sequence[Row]) -> list[Headline]:
-    """Every metric."""
-    return [Headline(row.name, row, "plain") for row in rows]
-
-
-VIEW = View(section, about, answer, headline)
 
 
 COMMAND = JudgingCommand(
