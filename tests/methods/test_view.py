@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from babelscope.core.charts import Chart, Lines
 from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.page import About, Answer, Headline, Lines, Picture, Section, View
+from babelscope.core.page import About, Answer, Headline, Section, View
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.view import Figures, factor_caveats, factor_pictures, mean_over_seeds, pivot
 
@@ -70,7 +71,7 @@ def system(
     return SystemResult(name, cell)
 
 
-def drawn(*columns: SystemResult) -> list[Picture]:
+def drawn(*columns: SystemResult) -> list[Chart]:
     view = View(
         lambda _group: Section("", ""),
         lambda _record: About(""),
@@ -80,7 +81,7 @@ def drawn(*columns: SystemResult) -> list[Picture]:
     return factor_pictures(Comparison("space", "news", columns), view)
 
 
-def curves(picture: Picture) -> dict[str, dict[float, float]]:
+def curves(picture: Chart) -> dict[str, dict[float, float]]:
     """Name of each line -> x -> value, in the order of the legend."""
     assert isinstance(picture.chart, Lines)
     return {curve.name: {at: own.value for at, own in curve.points} for curve in picture.chart.curves}

@@ -8,11 +8,12 @@ import re
 from xml.etree import ElementTree
 
 import pytest
+from babelscope.report.against import Mark, draw_against
 from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from babelscope.core.page import (
+from babelscope.core.charts import (
     Band,
     Bar,
     Chart,
@@ -24,11 +25,9 @@ from babelscope.core.page import (
     Histogram,
     Key,
     Lines,
-    Picture,
     Point,
     Scatter,
 )
-from babelscope.report.against import Mark, draw_against
 from babelscope.report.charts import draw, extent
 from babelscope.report.flows import sankey
 from babelscope.util.errors import BabelscopeError
@@ -38,7 +37,7 @@ numbers = st.floats(-1e6, 1e6, allow_nan=False)
 
 
 def drawn(chart: Chart, title: str = "t", systems: tuple[str, ...] = ("s",)) -> Markup:
-    return draw(Picture(title, chart, ""), {name: place for place, name in enumerate(systems)}).svg
+    return draw(Chart(title, chart, ""), {name: place for place, name in enumerate(systems)}).svg
 
 
 def parsed(svg: Markup) -> ElementTree.Element:

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from babelscope.core.charts import Lines
 from babelscope.core.comparison import but, check_factors, told_apart, with_labels, without_labels
-from babelscope.core.page import Lines, View, percent
+from babelscope.core.page import View, percent
 from babelscope.core.results import Estimate, Row
 from babelscope.methods.space.view import VIEW as SPACE
 from babelscope.methods.view import factor_pictures, find_view

@@ -85,7 +85,7 @@ _BUILT_IN = (
     _function("init", "Write a study with all settings as comments."),
     _function("merge", "Put the shards of a study together into one run.", "run"),
     _function("compare", "Compare runs: figures side by side, and their differences."),
-    _function("report", "Show runs on one page: findings, tables, pictures, every item.", "run"),
+    _function("report", "Show runs on one page: findings, tables, charts, every item.", "run"),
     _function("systems", "List what can be opened as a system, with examples."),
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
     _function("agreement", "Measure how far annotators agree, and methods with them."),

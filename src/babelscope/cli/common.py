@@ -21,6 +21,7 @@ from babelscope.util.terminal import terminal_width, visible, wrap, write_data
 from babelscope.util.text import parse_lines, read_all_lines, read_lines
 
 if TYPE_CHECKING:
+    from babelscope.core.charts import Chart
     from babelscope.core.results import Record, Result, Row
     from babelscope.core.system import Capability
     from babelscope.core.tables import Table
@@ -191,6 +192,23 @@ def chosen_format(format: Format, *, as_json: bool) -> Format:
     if as_json and format not in ("text", "json"):
         raise BabelscopeError(f"--json is short for --format json, and excludes --format {format}")
     return "json" if as_json else format
+
+
+def draw_chart(path: Path, chart: Chart) -> Callable[[], None]:
+    """Draw a chart for a file, as PDF or PNG if its name ends so, else as SVG; what is returned writes it."""
+    from babelscope.core.charts import Scatter
+    from babelscope.report.charts import as_file
+
+    keys = chart.drawing.keys if isinstance(chart.drawing, Scatter) else ()
+    series = {name: number for number, name in enumerate(dict.fromkeys(key.system for key in keys))}
+    form = path.suffix.lower().removeprefix(".")
+    data = as_file(chart, series, form if form in ("pdf", "png") else "svg")
+
+    def write() -> None:
+        with replacing(path) as file:
+            file.write(data)
+
+    return write
 
 
 def figures(as_json: bool) -> Form:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,22 +11,22 @@ import typer
 
 from babelscope.cli.common import (
     AsJson,
-    Form,
     InFormat,
     ToFile,
     as_line,
     chosen_format,
+    draw_chart,
     figures,
     file_option,
     output,
     width_for,
-    write_file,
 )
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
 
 if TYPE_CHECKING:
+    from babelscope.core.charts import Chart, Dot, Scatter
     from babelscope.core.comparison import Comparison
     from babelscope.core.results import Row
     from babelscope.core.tables import Format, Table
@@ -70,13 +71,16 @@ def compare(
         ),
     ] = "minimum",
     svg: Annotated[
-        Path | None, file_option("Draw the figure against the first covariate there, one point per system.")
+        Path | None,
+        file_option(
+            "Draw the figure against the first covariate there, one point per system: .svg, .pdf or .png."
+        ),
     ] = None,
     lines: Annotated[
         str,
         typer.Option(
             metavar="COLUMN",
-            help="A column of --table for that picture, such as teacher: systems alike in it are joined by a line.",
+            help="A column of --table for that chart, such as teacher: systems alike in it are joined by a line.",
         ),
     ] = "",
     summary: Annotated[
@@ -100,7 +104,7 @@ def compare(
             "group": None if runs else "runs",
             "summary": None if runs else "runs",
             "svg": None if runs and (table or covariate) else "runs and a --table or --covariate",
-            "lines": None if svg is not None else "the picture of --svg",
+            "lines": None if svg is not None else "the chart of --svg",
         },
     )
     check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(table or ())])
@@ -109,8 +113,8 @@ def compare(
     with contextlib.ExitStack() as after, damage, output(to, figures(chosen == "json")) as write:
         found = _compare_runs(runs or [], group or [], table or [], variables, figure, summary)
         if svg is not None:
-            picture = _picture(found.groups, found.known, variables[0], figure, lines, group or [])
-            after.callback(write_file, svg, Form.LINES, [picture])
+            chart = _chart(found.groups, found.known, variables[0], figure, lines, group or [])
+            after.callback(draw_chart(svg, chart))
         if chosen == "json":
             for section, rows in found.rows():
                 for row in rows:
@@ -235,12 +239,11 @@ def _compare_runs(
     return found
 
 
-def _picture(
+def _chart(
     groups: list[Comparison], known: SystemTable, column: str, figure: str, lines: str, patterns: list[str]
-) -> str:
+) -> Chart:
     """The systems of the one method and test set that has the figure, against what is known of them (figure 5)."""
-    from babelscope.core.page import Point, point
-    from babelscope.report.against import Mark, draw_against
+    from babelscope.core.charts import Chart, Dot, Point, point
     from babelscope.runs.compare import seed_groups
     from babelscope.runs.regression import figure_of, rows_of, scale_of, whole_name
 
@@ -260,23 +263,46 @@ def _picture(
     if not columns:
         raise BabelscopeError(f"no system of {group.tests} has the factor {column!r}")
     factor, unit = scale_of([figure_of(each, figure).value for each in columns])
-    marks = []
+    dots: list[Dot] = []
+    joined: dict[str, list[tuple[float, float]]] = {}
     for each in columns:
         system = each.system
         own = known.estimates.get((system, column))
-        marks.append(
-            Mark(
-                each.name,
-                Point(known.number(system, column)) if own is None else point(own),
-                point(figure_of(each, figure).converted(lambda value: factor * value)),
-                kinds.get(system, each.name),
-                known.cell(system, lines) if lines and not known.lacks(system, lines) else "",
-            )
-        )
+        x = Point(known.number(system, column)) if own is None else point(own)
+        y = point(figure_of(each, figure).converted(lambda value: factor * value))
+        if not math.isfinite(x.value) or not math.isfinite(y.value):
+            raise BabelscopeError(f"{each.name} has no {figure} or {column}, and --svg draws both")
+        told = f"{each.name}: {x.value:.4g}, {y.value:.4g}"
+        dots.append(Dot(kinds.get(system, each.name), x, y, shape=None, told=told))
+        if lines and not known.lacks(system, lines):
+            joined.setdefault(known.cell(system, lines), []).append((x.value, y.value))
     named = whole_name(columns[0], figure)
-    title = f"{column} and {named} of {len(marks)} systems: {group.method} on {group.tests}"
+    title = f"{column} and {named} of {len(dots)} systems: {group.method} on {group.tests}"
+    x_label = f"{column}; lines join systems of one {lines}" if lines else column
     y_label = f"{named} of {group.method}{', percent' if unit == 'percent' else ''}"
-    return draw_against(marks, title=title, x_label=column, y_label=y_label, line_label=lines)
+    return Chart(title, _with_means(dots, x_label, y_label, joined), "")
+
+
+def _with_means(
+    dots: list[Dot], x_label: str, y_label: str, joined: dict[str, list[tuple[float, float]]]
+) -> Scatter:
+    """Systems, a larger mark without fill at the mean of each group of several, and lines from left to right."""
+    from babelscope.core.charts import Dot, Key, Point, Scatter
+
+    keys, means = [], []
+    for name in dict.fromkeys(dot.system for dot in dots):
+        own = [dot for dot in dots if dot.system == name]
+        keys.append(Key(name, name))
+        if len(own) > 1:
+            x, y = (
+                math.fsum(each) / len(own)
+                for each in zip(*((d.x.value, d.y.value) for d in own), strict=True)
+            )
+            told = f"{name}, mean of {len(own)}: {x:.4g}, {y:.4g}"
+            means.append(Dot(name, Point(x), Point(y), shape=None, told=told, hollow=True))
+    keys += [Key("mean over seeds", dot.system, hollow=True) for dot in means[:1]]
+    lines = [(name, sorted(places)) for name, places in joined.items() if len(places) > 1]
+    return Scatter([*dots, *means], x_label, y_label, keys, y_unit="plain", x_least=None, lines=lines)
 
 
 def _side_by_side_table(group: Comparison) -> Table:

@@ -13,6 +13,7 @@ from babelscope.cli.common import (
     AsJson,
     Form,
     ToFile,
+    draw_chart,
     file_option,
     write_file,
     write_rows,
@@ -25,11 +26,9 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
 
 if TYPE_CHECKING:
+    from babelscope.core.charts import Chart
     from babelscope.core.results import Row
-    from babelscope.making.counts import Flow
-
-# Of the middle of the scale, so that they can be told from a light and from a dark ground.
-_COLORS = ("#3f7fbf", "#c8622f", "#4b9d77", "#9467bd")
+    from babelscope.making.counts import Flow as Counted
 
 
 def flow(
@@ -68,7 +67,7 @@ def flow(
         bool, typer.Option("--by-word", help="Draw the words as a column of --svg: which one goes where.")
     ] = False,
     flows: Annotated[Path | None, file_option("Write rows [from, to, count] there, as JSON.")] = None,
-    svg: Annotated[Path | None, file_option("Draw a Sankey diagram there.")] = None,
+    svg: Annotated[Path | None, file_option("Draw a Sankey diagram there: .svg, .pdf or .png.")] = None,
     as_json: AsJson = False,
     to: ToFile = None,
 ) -> None:
@@ -99,7 +98,7 @@ def flow(
             lines = [json.dumps(found, ensure_ascii=False, indent=1)]
             after.callback(write_file, flows, Form.JSON, lines)
         if svg is not None:
-            after.callback(write_file, svg, Form.LINES, [_picture(found, stages, by_word=by_word)])
+            after.callback(draw_chart(svg, _chart(found, stages, by_word=by_word)))
         write_rows(rows, as_json=as_json, to=to)
 
 
@@ -115,7 +114,7 @@ def _check_inputs(
 
 def _of_text(
     source: Path, data: Path, words: str, teachers: list[Path], students: list[Path], chosen: list[str]
-) -> tuple[list[Flow], list[Row], list[str]]:
+) -> tuple[list[Counted], list[Row], list[str]]:
     """Mean flows, shares and changes, and the stages, counted in line-parallel text."""
     from babelscope.methods.patterns.flow import (
         choose_words,
@@ -147,32 +146,29 @@ def _of_text(
     return found, shift_rows(kept, stages), stages
 
 
-def _picture(flows: list[Flow], stages: list[str], *, by_word: bool) -> str:
+def _chart(flows: list[Counted], stages: list[str], *, by_word: bool) -> Chart:
     """A Sankey diagram of the classes from stage to stage, with what is not identified (other) in the middle."""
+    from babelscope.core.charts import Chart, Flow
     from babelscope.methods.patterns.flow import WORD_NODE, flows_by_word, merge_words
-    from babelscope.report.flows import sankey
 
     moved = flows_by_word(flows, stages) if by_word else merge_words(flows, stages)
     in_words = {start: start.removeprefix(WORD_NODE) for start, *_ in moved if start.startswith(WORD_NODE)}
-    classes = sorted(
-        {_class(name) for start, end, _ in moved for name in (start, end) if name not in in_words}
-    )
+    nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
+    classes = sorted({_class(name) for name in nodes if name not in in_words})
     colored = [name for name in classes if name != "other"]
     ordered = [*colored[:1], *(name for name in classes if name == "other"), *colored[1:]]
-    colors = dict(zip(colored, _COLORS, strict=False))
-    nodes = dict.fromkeys(name for start, end, _ in moved for name in (start, end))
-    total = sum(count for _, end, count in flows if end.rsplit("_", 2)[1] == stages[0])
-    shares = "; ".join(f"{start} to {end}: {count / total:.1%}" for start, end, count in moved)
-    return sankey(
+    drawing = Flow(
         moved,
-        title=f"{', '.join(colored)}: from {' to '.join(stages)}",
-        description=f"Of {total:,.0f} occurrences, {shares}",
-        labels={name: in_words.get(name, _class(name)) for name in nodes},
-        colors={name: colors.get(_class(name), "currentColor") for name in nodes if name not in in_words},
-        headings=[*([""] if by_word else []), *stages],
-        order=[*in_words, *(f"{stage}_{name}" for stage in stages for name in ordered)],
-        height=max(380.0, 24.0 * len(in_words)),
+        {name: in_words.get(name, _class(name)) for name in nodes},
+        {
+            name: colored.index(_class(name))
+            for name in nodes
+            if name not in in_words and _class(name) in colored
+        },
+        [*([""] if by_word else []), *stages],
+        [*in_words, *(f"{stage}_{name}" for stage in stages for name in ordered)],
     )
+    return Chart(f"{', '.join(colored)}: from {' to '.join(stages)}", drawing, "")
 
 
 def _class(node: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -21,7 +21,7 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.shell import refuse_unused, telling_what_is_kept, work_kept_in
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.files import check_outputs
+from babelscope.util.files import check_folder, check_outputs
 from babelscope.util.terminal import terminal_width, visible, wrap
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ WithReport = Annotated[
 
 
 def report(
+    context: typer.Context,
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out.")
     ],
@@ -52,15 +53,23 @@ def report(
         int, typer.Option(min=1, help="Single items of a method in the page; of more, a sample is taken.")
     ] = 5000,
     seed: Seed = 0,
+    figures: Annotated[
+        Path | None, folder_option("Write every chart there, at paper size: METHOD-TESTS-NAME.pdf.")
+    ] = None,
+    figure_format: Annotated[Literal["pdf", "svg", "png"], typer.Option(help="Format of --figures.")] = "pdf",
 ) -> None:
-    """Show runs on one page: findings, tables, pictures, every item. Plain words, one file, no network."""
+    """Show runs on one page: findings, tables, charts, every item. Plain words, one file, no network."""
     from babelscope.report.page import write_report
 
     if to is None and os.path.lexists(NAME):
         raise BabelscopeError(f"{NAME} exists; name another page with --to, or replace it with --to {NAME}")
     page = to or Path(NAME)
+    refuse_unused(context, {"figure_format": None if figures is not None else "the charts of --figures"})
     check_outputs({"--to": page}, inputs=runs)
-    print(visible(str(write_report(runs, page, cap=items, seed=seed))))
+    if figures is not None:
+        check_folder(figures)
+    told = write_report(runs, page, cap=items, seed=seed, figures=figures, figure_format=figure_format)
+    print(visible(str(told)))
 
 
 def run(
@@ -133,8 +142,6 @@ def run(
 
 def tell(result: Result, *, as_json: bool, report: bool, every: bool, instead: str = "") -> None:
     """Print what came out and where it is, or another text; then write a report beside it if wanted."""
-    from babelscope.report.page import write_report
-
     if as_json:
         for row in result.rows:
             print_json(row.as_json())
@@ -142,6 +149,8 @@ def tell(result: Result, *, as_json: bool, report: bool, every: bool, instead: s
         places = places_of(result.folder, report=report)
         print(instead or result_text(result, every=every, places=places, follow=int(report)))
     if report and result.folder:
+        from babelscope.report.page import write_report
+
         page = write_report([result.folder], result.folder / NAME)
         if not as_json:
             print(f"report, for a browser: {place_of(page)}")

@@ -6,21 +6,18 @@ import functools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
+from babelscope.core.charts import Chart, Unit
+from babelscope.core.charts import point as point
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.tables import Table
 from babelscope.util.errors import BabelscopeError
 
 Tone = Literal["errors", "some", "none", "note"]
-Unit = Literal["percent", "plain"]
-"""How numbers are written."""
-
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-NumberPair = tuple[Finite, Finite]
 
 Token = tuple[str, float | None] | tuple[str, float | None, int]
 """A token, the number that colors it (None: no color), and 1 if it is highlighted."""
@@ -37,163 +34,6 @@ FEWEST = 10
 NOT_RIGHT = "not right"
 """A filter for items: verdicts that count as an error, or half as one."""
 CONTROLS = "Controls"  # the tag of alarms on controls, which are no errors of a system
-
-
-# -- charts; a system is named, and the report chooses its color ---------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """A value of `n` items or seeds; no whisker is drawn where `low` or `high` is infinite or NaN."""
-
-    value: float
-    low: float = math.nan
-    high: float = math.nan
-    n: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """An entry of a chart's legend."""
-
-    name: str
-    system: str
-    shape: int | None = None
-    """Number of the mark's shape; None for that of the system."""
-    hollow: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A mark or bar of a forest plot."""
-
-    system: str
-    point: Point
-    told: str = ""
-    """Tooltip."""
-    hollow: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Forest:
-    """A forest plot: one line for each group, with marks and intervals below each other."""
-
-    groups: Sequence[tuple[str, Sequence[Bar]]]
-    label: str
-    keys: Sequence[Key] = ()
-    unit: Unit = "percent"
-    domain: NumberPair | None = None
-    """Ends of the axis; None to fit the data."""
-    zero: Finite | None = None
-    """A value to compare with, drawn as a line."""
-    bars: bool = False
-    """Whether bars are drawn from the left edge."""
-    kind: Literal["forest"] = "forest"
-
-
-@dataclass(frozen=True, slots=True)
-class Dot:
-    """A point of a scatter plot; `name` is written beside it."""
-
-    system: str
-    x: Point
-    y: Point
-    shape: int = 0
-    name: str = ""
-    told: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Scatter:
-    """Points with intervals both ways; x begins at 0 or below."""
-
-    dots: Sequence[Dot]
-    x_label: str
-    y_label: str
-    keys: Sequence[Key] = ()
-    x_unit: Unit = "plain"
-    y_unit: Unit = "percent"
-    y_most: Finite | None = None
-    """The y axis reaches this far at least."""
-    kind: Literal["scatter"] = "scatter"
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """A histogram: the items of a system in each bin, and how many of them are right, or neither right nor wrong."""
-
-    system: str
-    bins: Sequence[tuple[str, int, int]]
-    """(edges, items, of these right)."""
-    label: str
-    neither: Sequence[int] = ()  # of the items of each bin; none where nothing is said
-    kind: Literal["histogram"] = "histogram"
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """A line through (x, value with interval); `series` numbers its color and mark, None for those of the system."""
-
-    system: str
-    name: str
-    points: Sequence[tuple[Finite, Point]]
-    dashed: bool = False
-    series: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Band:
-    """The area between two lines, given as (x, low, high)."""
-
-    system: str
-    name: str
-    points: Sequence[tuple[Finite, float, float]]
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """Curves over the same x, evenly spaced by their order."""
-
-    curves: Sequence[Curve]
-    x_label: str
-    y_label: str
-    unit: Unit = "plain"
-    bands: Sequence[Band] = ()
-    kind: Literal["lines"] = "lines"
-
-
-@dataclass(frozen=True, slots=True)
-class Dots:
-    """Many points (x, y) of a system."""
-
-    system: str
-    points: Sequence[NumberPair]
-
-
-@dataclass(frozen=True, slots=True)
-class Cloud:
-    """Many points of some systems, each system with the median of y along x.
-
-    Points with x below `least`, which is below 0, are left out; the caption must say so.
-    """
-
-    dots: Sequence[Dots]
-    x_label: str
-    y_label: str
-    least: Finite
-    kind: Literal["cloud"] = "cloud"
-
-
-Chart = Annotated[Forest | Scatter | Histogram | Lines | Cloud, Field(discriminator="kind")]
-
-
-@dataclass(frozen=True, slots=True)
-class Picture:
-    """A chart, what it shows, and how to read it."""
-
-    title: str
-    chart: Chart
-    reading: str
 
 
 # -- a section ------------------------------------------------------------------------------------------
@@ -276,7 +116,7 @@ class Section:
     """Sections are sorted by this, then by the name of the method."""
     findings: Sequence[Finding] = ()
     caveats: Sequence[Caveat] = ()
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[Chart] = ()
     tables: Sequence[Table] = ()
     """The figures that matter most; all of them follow in a table of their own."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -386,11 +226,6 @@ FORMATS: Mapping[Unit, Callable[[float], str]] = {"percent": percent, "plain": p
 def count_of(number: int, what: str) -> str:
     """A count with its noun, given in the plural: `1 item`, `2 items`."""
     return f"{number:,} {what.removesuffix('s') if number == 1 else what}"
-
-
-def point(estimate: Estimate) -> Point:
-    """An estimate as a point of a chart."""
-    return Point(estimate.value, estimate.low, estimate.high, estimate.n)
 
 
 def tooltip(name: str, estimate: Estimate, unit: Unit = "percent") -> str:

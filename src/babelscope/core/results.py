@@ -14,6 +14,8 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from babelscope.core.comparison import Comparison
 
 
@@ -184,6 +186,13 @@ class Result:
         from babelscope.core.tables import rows_html
 
         return rows_html(self.rows, self.signature)
+
+    def plot(self, name: str = "") -> Figure:
+        """A chart of the report as a figure of matplotlib: that of the name, else the first."""
+        from babelscope.core.registry import resolve
+
+        found: Figure = resolve("babelscope.report.page:plot")(self, name)
+        return found
 
     def to_json(self) -> str:
         """Signature and rows as one JSON document, the same bytes for the same result."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
+from babelscope.core.charts import Chart
 from babelscope.core.comparison import Comparison
 from babelscope.core.registry import Registry
 from babelscope.core.results import PairedField, Record, Row
@@ -156,7 +157,7 @@ class Method:
         """What is printed and shown of systems on one test set: the first has what matters most, and all warnings."""
         return [every_figure(comparison)]
 
-    def charts(self, comparison: Comparison) -> list[Any]:  # noqa: ARG002
+    def charts(self, comparison: Comparison) -> list[Chart]:  # noqa: ARG002
         """The same as charts."""
         return []
 

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import Bar, Forest, Picture, point
 from babelscope.core.results import Record, Row
 from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import told_counts
@@ -153,7 +153,7 @@ class Likelihood(Method):
             )
         ]
 
-    def charts(self, comparison: Comparison) -> list[Picture]:
+    def charts(self, comparison: Comparison) -> list[Chart]:
         bars = [
             (each.name, [Bar(each.name, point(row.estimate), tooltip(each.name, row.estimate, "plain"))])
             for each in comparison.results
@@ -163,7 +163,7 @@ class Likelihood(Method):
             return []
         forest = Forest(bars, "perplexity (1: no surprise)", unit="plain", zero=1.0)
         caption = "The lower, the less surprised. Lines are 95 % intervals."
-        return [Picture(f"Perplexity of the references: {comparison.tests}", forest, caption)]
+        return [Chart(f"Perplexity of the references: {comparison.tests}", forest, caption)]
 
     def show(self, record: Record) -> ItemView:
         mean = record["logprob"]

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field, field_validator
 
+from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import Bar, Forest, Picture, point
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.core.settings import Languages, MethodSettings, Rerun
 from babelscope.core.tables import Table
@@ -170,13 +170,13 @@ class Quality(Method):
             )
         ]
 
-    def charts(self, comparison: Comparison) -> list[Picture]:
+    def charts(self, comparison: Comparison) -> list[Chart]:
         """A forest plot for each metric, one line per system."""
         found = grouped(
             (row.name, (each.name, row)) for each in comparison.results for row in each.rows if row.estimate.n
         )
         return [
-            Picture(
+            Chart(
                 f"{metric}: {comparison.tests}",
                 Forest(
                     [

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from babelscope.core.charts import Bar, Chart, Curve, Key, Lines, Unit
 from babelscope.core.comparison import (
     SEED,
     Comparison,
@@ -25,17 +26,11 @@ from babelscope.core.page import (
     FEWEST,
     NOT_RIGHT,
     Answer,
-    Bar,
     Caveat,
-    Curve,
     Finding,
     Headline,
-    Key,
-    Lines,
-    Picture,
     Section,
     Tone,
-    Unit,
     View,
     count_of,
     point,
@@ -295,7 +290,7 @@ class _Joined:
     points: Mapping[float, Sequence[tuple[SystemResult, Estimate]]]
 
 
-def factor_pictures(group: Comparison, view: View) -> list[Picture]:
+def factor_pictures(group: Comparison, view: View) -> list[Chart]:
     """A picture for each figure that matters and each quantity in which the systems differ, but for their seed."""
     twins = _twins(group.results)
     columns = [column for column in group.results if column.name not in twins]
@@ -342,7 +337,7 @@ def _quantities(columns: Sequence[SystemResult]) -> list[str]:
 
 def _over(
     columns: Sequence[SystemResult], factor: str, name: str, unit: Unit, figures: _Figures
-) -> Picture | None:
+) -> Chart | None:
     """The picture of one figure; None where no two systems differ in the factor, and perhaps their seed, alone."""
     found = _joined(columns, factor, name, figures)
     drawn = [own for own in found if len(own.points) > 1]
@@ -363,9 +358,7 @@ def _over(
             points.append((x, point(several or values[0])))
         curves.append(Curve(next(iter(own.points.values()))[0][0].name, told, points, series=number))
     label = name if len(parts) > 1 else ", ".join(filter(None, (name, parts[0])))
-    return Picture(
-        f"{name} over {factor}", Lines(curves, factor, label, unit), _reading(factor, found, drawn)
-    )
+    return Chart(f"{name} over {factor}", Lines(curves, factor, label, unit), _reading(factor, found, drawn))
 
 
 def _joined(columns: Sequence[SystemResult], factor: str, name: str, figures: _Figures) -> list[_Joined]:

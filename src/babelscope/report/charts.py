@@ -1,451 +1,398 @@
-"""Draw the charts of a report, each as one SVG."""
+"""Draw charts with matplotlib: as SVG on the page, as files at paper size, as figures in notebooks."""
 
 from __future__ import annotations
 
-import hashlib
+import io
 import itertools
 import math
+import re
 import statistics
+import textwrap
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import contextmanager
+from typing import Any, Literal
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element, SubElement
 
 from markupsafe import Markup
+from matplotlib import rc_context, rcParamsDefault
+from matplotlib.artist import Artist
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch, PathPatch, Rectangle
+from matplotlib.path import Path
+from matplotlib.ticker import MaxNLocator
 
-from babelscope.core.page import (
-    FORMATS,
-    Bar,
-    Cloud,
-    Curve,
-    Dot,
-    Forest,
-    Histogram,
-    Key,
-    Lines,
-    Picture,
-    Point,
-    Scatter,
-    plain,
-)
+from babelscope.core import charts as data
+from babelscope.core.charts import Chart, Key, NumberPair, Point
+from babelscope.core.page import FORMATS, plain
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.terminal import mark_hidden
 
-# --- SVG parts of charts: axes, marks, whiskers, legends. The page's style sheet colors them by class -------------
+Series = Mapping[str, int]
+"""System -> its number, which gives its color and shape."""
+Width = Literal["page", "paper"]
 
-WIDTH = 520.0
-"""Width of most pictures in SVG units: about a pixel each on a laptop, two thirds of one on a phone."""
+# The colors of page.css in light mode. On the page they become its variables, so that dark mode has its own.
+SERIES = ("#1f63a8", "#c0571b", "#2c7f60", "#7d57a8", "#a8365f", "#5f6b1c")
+INK, SOFT, GRID, PAPER = "#1c212b", "#596072", "#e9e6de", "#ffffff"
+VARIABLES = {color: f"var(--s{number})" for number, color in enumerate(SERIES)} | {
+    INK: "var(--ink)",
+    SOFT: "var(--soft)",
+    GRID: "var(--grid)",
+    PAPER: "var(--paper)",
+}
+_MARKERS = "osD^vP"
 
-SERIES = 6
-"""Number of colors; system 7 has the color of system 1 again, and another shape."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """Maps a value to a position; values outside are drawn at the edge."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        inside = min(max(value, self.low), self.high)
-        return self.start + (inside - self.low) / (self.high - self.low) * (self.end - self.start)
-
-
-Format = Callable[[float], str]
+# Lengths are in units: points on the page, 0.6 points on paper, where charts are 3.3 inches wide, wide ones 6.9.
+_UNIT = {"page": 1.0, "paper": 0.6}
+_WIDTH = {"page": (520.0, 760.0), "paper": (396.0, 828.0)}
+_LETTER = 6.9  # width of a letter, about
+_ROW = 20.0  # height of a row of a forest plot
+_PLOT = 250.0  # height of other plots
+_SHORT = 27  # letters of a name next to its rows; longer ones stand above
+_TRIES = 50  # to find a free place for a name
+_DASHES = (0, (3, 2))
+_TITLE = "title:"  # begins the gid of an artist with a tooltip
 
 
-def ticks(low: float, high: float, count: int = 5) -> list[float]:
-    """About `count` round numbers between low and high."""
-    power = 10 ** math.floor(math.log10((high - low) / count))
-    steps = [power * each for each in (1, 2, 2.5, 5, 10)]
-    return min((_multiples(low, high, step) for step in steps), key=lambda each: abs(len(each) - count))
+@contextmanager
+def _style(width: Width) -> Iterator[None]:
+    """Our settings, whatever the user's are; no text is parsed as mathematics."""
+    settings: dict[Any, Any] = {name: value for name, value in rcParamsDefault.items() if name != "backend"}
+    settings |= {
+        "axes.axisbelow": True,
+        "axes.facecolor": "none",
+        "axes.grid": True,
+        "axes.labelcolor": SOFT,
+        "axes.titlecolor": SOFT,
+        "axes.titlelocation": "left",
+        "axes.titlesize": "medium",
+        "figure.facecolor": "none" if width == "page" else PAPER,
+        "font.size": 12 * _UNIT[width],
+        "grid.color": GRID,
+        "legend.borderaxespad": 0.0,
+        "legend.borderpad": 0.1,
+        "legend.columnspacing": 1.2,
+        "legend.frameon": False,
+        "legend.handlelength": 1.6,
+        "legend.handletextpad": 0.5,
+        "lines.linewidth": 1.6 * _UNIT[width],
+        "lines.solid_capstyle": "butt",
+        "path.simplify": False,
+        "pdf.fonttype": 42,
+        "svg.fonttype": "none",
+        "svg.hashsalt": "babelscope",
+        "text.color": INK,
+        "text.parse_math": False,
+        **{f"axes.spines.{side}": False for side in ("left", "right", "top", "bottom")},
+        **{f"{axis}tick.color": SOFT for axis in "xy"},
+        **{f"{axis}tick.major.size": 0.0 for axis in "xy"},
+    }
+    with rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
 
 
-def _multiples(low: float, high: float, step: float) -> list[float]:
-    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-    return [round(number * step, 12) + 0.0 for number in range(first, last + 1)]
+class _Figure(Figure):
+    def _repr_png_(self) -> bytes:
+        """For notebooks, which by themselves show only figures of pyplot."""
+        return _saved(self, "png", dpi=110)
 
 
-def extent(
-    points: Sequence[Point], *, least: float = math.inf, most: float = -math.inf
-) -> tuple[float, float]:
+class _Canvas:
+    """A figure with one plot, the marks and lines on it, and its legend."""
+
+    def __init__(self, width: Width, series: Series, *, is_wide: bool = False) -> None:
+        self.unit = _UNIT[width]
+        self.width = _WIDTH[width][is_wide]
+        self.series = series
+        self.figure = _Figure(layout=None if is_wide else "constrained")
+        self.axes: Any = self.figure.add_axes((0, 0, 1, 1)) if is_wide else self.figure.subplots()
+        self.legend: list[tuple[Artist, str]] = []
+
+    def style(self, number: int, shape: int | None = None, *, hollow: bool = False) -> dict[str, Any]:
+        """How marks of a series look: series differ in color and shape, and those of one color in shape."""
+        edge, face = (_color(number), PAPER) if hollow else (PAPER, _color(number))
+        return {
+            "linestyle": "none",
+            "marker": _MARKERS[(number + number // len(SERIES) if shape is None else shape) % len(_MARKERS)],
+            "markersize": 8.5 * self.unit,
+            "markerfacecolor": face,
+            "markeredgecolor": edge,
+            "markeredgewidth": (1.8 if hollow else 1.0) * self.unit,
+            "zorder": 4,
+        }
+
+    def mark(self, x: Point, y: Point, number: int, title: str, **style: Any) -> None:
+        """A mark with its intervals, where these are finite, and its tooltip."""
+        whisker = {"color": _color(number), "alpha": 0.55, "linewidth": 2 * self.unit}
+        if math.isfinite(x.low) and math.isfinite(x.high):
+            self.axes.plot([x.low, x.high], [y.value] * 2, **whisker)
+        if math.isfinite(y.low) and math.isfinite(y.high):
+            self.axes.plot([x.value] * 2, [y.low, y.high], **whisker)
+        self.line([(x.value, y.value)], title, **{**self.style(number), **style})
+
+    def line(self, points: Sequence[NumberPair], title: str = "", **style: Any) -> None:
+        """A line through points, with its tooltip."""
+        (line,) = self.axes.plot([x for x, _ in points], [y for _, y in points], **style)
+        _titled(line, title)
+
+    def keys(self, keys: Sequence[Key]) -> None:
+        """Entries of the legend for marks."""
+        for key in keys:
+            style = self.style(self.series[key.system], key.shape, hollow=key.hollow)
+            self.legend.append((Line2D([], [], **style), key.name))
+
+    def label(self, x: str, y: str = "") -> None:
+        """Names of the axes; that of y stands above it."""
+        # Lines of a text are placed by the width of another font than the page's, unless they begin on the left.
+        name = _wrapped(x, self.width - 60)
+        self.axes.set_xlabel(name, loc="left" if "\n" in name else "right")
+        self.axes.set_title(_wrapped(y, self.width - 60))
+
+    def finish(self, height: float) -> None:
+        """Add the legend, and set the height of what is below it."""
+        if self.legend:
+            names = [_text(name, int(self.width / _LETTER) - 6) for _, name in self.legend]
+            room = [_LETTER * len(name) + 42 for name in names]
+            columns = len(names) if sum(room) <= self.width else max(1, int(self.width // max(room)))
+            height += 19 * math.ceil(len(names) / columns) + 4
+            handles = [handle for handle, _ in self.legend]
+            self.figure.legend(handles, names, loc="outside upper left", ncols=columns)
+        self.figure.set_size_inches(self.width * self.unit / 72, height * self.unit / 72)
+        for artist in self.axes.get_children():
+            artist.set_clip_on(False)
+
+
+def figure(chart: Chart, series: Series, *, width: Width = "page") -> Figure:
+    """A chart as a figure of matplotlib."""
+    drawing = chart.drawing
+    with _style(width):
+        canvas = _Canvas(width, series, is_wide=isinstance(drawing, data.Flow))
+        match drawing:
+            case data.Forest():
+                _forest(drawing, canvas)
+            case data.Scatter():
+                _scatter(drawing, canvas)
+            case data.Histogram():
+                _histogram(drawing, canvas)
+            case data.Lines():
+                _lines(drawing, canvas)
+            case data.Cloud():
+                _cloud(drawing, canvas)
+            case data.Flow():
+                _flow(drawing, canvas)
+    return canvas.figure
+
+
+def extent(points: Sequence[Point], *, least: float | None = None, most: float | None = None) -> NumberPair:
     """Ends of an axis that holds all intervals with a small margin, and reaches at least from `least` to `most`."""
     ends = [end for point in points for end in (point.value, point.low, point.high) if math.isfinite(end)]
-    low, high = min([least, *ends]), max([most, *ends])
-    if not math.isfinite(low) or not math.isfinite(high):
-        return 0.0, 1.0
+    low = min([*ends, *([] if least is None else [least])], default=0.0)
+    high = max([*ends, *([] if most is None else [most])], default=low + 1.0)
     room = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
     return (low if low == least else low - room), (high if high == most else high + room)
 
 
-def svg(title: str, description: str, width: float, height: float, parts: Sequence[Markup | str]) -> Markup:
-    """A whole SVG element; title and description are read by screen readers."""
-    name = "p" + hashlib.sha256(f"{title}\0{description}\0{''.join(parts)}".encode()).hexdigest()[:10]
-    return Markup(
-        '<svg class="picture" role="img" aria-labelledby="{0}t {0}d" viewBox="0 0 {1} {2}" '
-        'preserveAspectRatio="xMinYMin meet"><title id="{0}t">{3}</title><desc id="{0}d">{4}</desc>{5}</svg>'
-    ).format(name, n(width), n(height), title, description, Markup("").join(map(Markup, parts)))
-
-
-def printable(text: str) -> str:
-    """Replace unprintable characters, which XML forbids or which steer text, by U+FFFD."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-def n(number: float) -> str:
-    return f"{number:.1f}".removesuffix(".0")
-
-
-def text(x: float, y: float, words: str, *, kind: str = "", anchor: str = "start") -> Markup:
-    return Markup('<text x="{}" y="{}" class="{}" text-anchor="{}">{}</text>').format(
-        n(x), n(y), kind, anchor, words
-    )
-
-
-def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    return Markup('<path d="M{} {}L{} {}" class="{}"/>').format(n(x1), n(y1), n(x2), n(y2), kind)
-
-
-def rect(x: float, y: float, width: float, height: float, kind: str, title: str = "") -> Markup:
-    inside = Markup("<title>{}</title>").format(title) if title else ""
-    return Markup('<rect x="{}" y="{}" width="{}" height="{}" class="{}">{}</rect>').format(
-        n(x), n(y), n(max(width, 0)), n(max(height, 0)), kind, inside
-    )
-
-
-def path(places: Sequence[tuple[float, float]], kind: str) -> Markup:
-    return Markup('<path d="M{}" class="{}"/>').format(
-        Markup("L").join(f"{n(x)} {n(y)}" for x, y in places), kind
-    )
-
-
-def band(upper: Sequence[tuple[float, float]], lower: Sequence[tuple[float, float]], kind: str) -> Markup:
-    places = [*upper, *reversed(lower)]
-    return Markup('<path d="M{}Z" class="{}"/>').format(
-        Markup("L").join(f"{n(x)} {n(y)}" for x, y in places), kind
-    )
-
-
-def dots(places: Sequence[tuple[float, float]], kind: str) -> Markup:
-    """Many points as one path: about ten bytes a point."""
-    return Markup('<path d="{}" class="{}"/>').format(
-        Markup("").join(f"M{n(x)} {n(y)}h0" for x, y in dict.fromkeys(places)), kind
-    )
-
-
-SHAPES = (
-    "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0Z",  # circle
-    "M-4 -4H4V4H-4Z",  # square
-    "M0 -5.6L5.6 0L0 5.6L-5.6 0Z",  # diamond
-    "M0 -5.4L5.2 4H-5.2Z",  # triangle
-    "M0 5.4L5.2 -4H-5.2Z",
-    "M-5 -1.6H-1.6V-5H1.6V-1.6H5V1.6H1.6V5H-1.6V1.6H-5Z",  # cross
-)
-
-
-def mark(
-    x: float, y: float, series: int, *, shape: int | None = None, hollow: bool = False, title: str = ""
-) -> Markup:
-    """The mark of one value; series differ in color and in shape, and those of one color in shape."""
-    form = SHAPES[(series + series // SERIES if shape is None else shape) % len(SHAPES)]
-    inside = Markup("<title>{}</title>").format(title) if title else ""
-    return Markup('<path d="{}" transform="translate({} {})" class="mark s{}{}">{}</path>').format(
-        form, n(x), n(y), series % SERIES, " hollow" if hollow else "", inside
-    )
-
-
-def whisker_x(point: Point, y: float, scale: Scale, series: int) -> Markup:
-    """A horizontal interval."""
-    if not (math.isfinite(point.low) and math.isfinite(point.high)):
-        return Markup("")
-    return line(scale(point.low), y, scale(point.high), y, f"whisker s{series % SERIES}")
-
-
-def whisker_y(point: Point, x: float, scale: Scale, series: int) -> Markup:
-    """A vertical interval."""
-    if not (math.isfinite(point.low) and math.isfinite(point.high)):
-        return Markup("")
-    return line(x, scale(point.low), x, scale(point.high), f"whisker s{series % SERIES}")
-
-
-def x_axis(scale: Scale, top: float, bottom: float, form: Format, label: str, count: int = 5) -> list[Markup]:
-    """Grid lines with their numbers, and the label of the axis."""
-    parts = []
-    for tick in ticks(scale.low, scale.high, count):
-        x = scale(tick)
-        parts += [
-            line(x, top, x, bottom, "grid"),
-            text(x, bottom + 16, form(tick), kind="tick", anchor="middle"),
-        ]
-    return [*parts, text(scale.end, bottom + 34, label, kind="axis", anchor="end")]
-
-
-def y_axis(scale: Scale, left: float, right: float, form: Format, label: str, count: int = 5) -> list[Markup]:
-    parts = []
-    for tick in ticks(scale.low, scale.high, count):
-        y = scale(tick)
-        parts += [
-            line(left, y, right, y, "grid"),
-            text(left - 7, y + 4, form(tick), kind="tick", anchor="end"),
-        ]
-    return [*parts, text(0, scale.end - 12, label, kind="axis")]
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    name: str
-    series: int
-    shape: int | None = None
-    hollow: bool = False
-    kind: str = "mark"
-    """mark, dash (a line), or the class of a patch."""
-
-
-def legend(keys: Sequence[Entry], width: float) -> tuple[list[Markup], float]:
-    """The legend, on as many lines as it needs, and its height."""
-    parts: list[Markup] = []
-    left, y = 0.0, 12.0
-    for key in keys:
-        room = 22 + 6.9 * len(key.name)
-        if left + room > width and left > 0:
-            left, y = 0.0, y + 19
-        if key.kind == "mark":
-            parts.append(mark(left + 6, y - 4, key.series, shape=key.shape, hollow=key.hollow))
-        elif key.kind == "dash":
-            parts.append(line(left - 3, y - 4, left + 14, y - 4, f"line dash s{key.series % SERIES}"))
-        else:
-            parts.append(rect(left, y - 10, 13, 11, key.kind))
-        parts.append(text(left + 18, y, key.name, kind="key"))
-        left += room + 14
-    return parts, (y + 8 if keys else 0.0)
-
-
-# --- Draw the charts of a report, each as one SVG ------------------------------------------------------------------
-
-Series = Mapping[str, int]
-"""System -> its number, which gives its color and shape."""
-
-_LINE = 20.0  # between marks of one group
-_CHAR = 6.7  # width of a letter, about
-_SHORT = 27  # letters of a name beside its line; a longer one stands above
-_TRIES = 50  # to find a free place for a name
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """A drawn picture, with its title and how to read it."""
-
-    title: str
-    svg: Markup
-    reading: str
-
-
-def draw(picture: Picture, series: Series) -> Drawn:
-    chart, title = picture.chart, picture.title
-    match chart:
-        case Forest():
-            drawn = forest(chart, title, series)
-        case Scatter():
-            drawn = scatter(chart, title, series)
-        case Histogram():
-            drawn = histogram(chart, title, series[chart.system])
-        case Lines():
-            drawn = lines(chart, title, series)
-        case Cloud():
-            drawn = cloud(chart, title, series)
-    return Drawn(title, drawn, picture.reading)
-
-
 def _color(number: int) -> str:
-    """The class of a system's color; the style sheet has as many as `SERIES`."""
-    return f"s{number % SERIES}"
+    return SERIES[number % len(SERIES)]
 
 
-def _entries(keys: Sequence[Key], series: Series) -> list[Entry]:
-    return [Entry(key.name, series[key.system], key.shape, key.hollow) for key in keys]
+def _titled(artist: Artist, title: str) -> None:
+    """Give an artist a tooltip; `_copy` makes a title of it."""
+    artist.set_gid(f"{_TITLE}{_text(title)}" if title else None)
 
 
-def forest(chart: Forest, title: str, series: Series) -> Markup:
-    """A forest plot: one row per group; names stand on the left, or above the row if they are long."""
-    form = FORMATS[chart.unit]
-    longest = max((len(name) for name, _ in chart.groups), default=0)
-    above = longest > _SHORT
-    left = 8.0 if above else 14 + _CHAR * longest
-    low, high = chart.domain or extent(
-        [bar.point for _, own in chart.groups for bar in own],
-        least=math.inf if chart.zero is None else chart.zero,
-    )
-    scale = Scale(low, high, left, WIDTH - 18)
-    parts, top = legend(_entries(chart.keys, series), WIDTH)
-    start = y = top + 8
-    body: list[Markup] = []
+def _format(axis: Any, form: Callable[[float], str]) -> None:
+    """Write the numbers of an axis, without what floating point adds to round ones."""
+    axis.set_major_formatter(lambda value, _: form(round(value, 12) + 0.0))
+
+
+def _text(words: str, most: int = 0) -> str:
+    """A text in one line: what would steer or hide it is shown, and what XML does not allow is replaced."""
+    line = " ".join(re.sub("[\ufffe\uffff]", "\ufffd", mark_hidden(words)).split())
+    return f"{line[: most - 1]}…" if 0 < most < len(line) else line
+
+
+def _wrapped(words: str, width: float) -> str:
+    return "\n".join(textwrap.wrap(_text(words), int(width / _LETTER), max_lines=3, placeholder="…"))
+
+
+# --- Drawings ------------------------------------------------------------------------------------------------------
+
+
+def _forest(chart: data.Forest, canvas: _Canvas) -> None:
+    """One row per mark; names of groups stand on the left, or above their rows if one is long."""
+    axes = canvas.axes
+    is_above = max((len(name) for name, _ in chart.groups), default=0) > _SHORT
+    ends = chart.domain or extent([bar.point for _, own in chart.groups for bar in own], least=chart.zero)
+    names: dict[float, str] = {}
+    y = 0.0
     for number, (name, own) in enumerate(chart.groups):
         if number:
-            y += 7
-            body.append(line(0, y, WIDTH, y, "rule"))
-            y += 3
-        if above:
-            body.append(text(0, y + 13, name, kind="name"))
-            y += 17
+            axes.axhline(y + 4, color=GRID, linestyle=(0, (1, 3)), linewidth=canvas.unit)
+            y += 8
+        if is_above:
+            title = _wrapped(name, canvas.width)
+            y += 15 * (1 + title.count("\n")) + 2
+            axes.text(0, y - 2, title, transform=axes.get_yaxis_transform(), va="bottom")
         else:
-            body.append(text(0, y + _LINE * len(own) / 2 + 4.5, name, kind="name"))
+            names[y + _ROW * len(own) / 2] = _text(name)
         for bar in own:
-            body += _bar(bar, y + _LINE / 2, scale, series[bar.system], filled=chart.bars)
-            y += _LINE
-    y += 4
-    parts += x_axis(scale, start, y, form, chart.label, 4 if left > 200 else 5)
-    if chart.zero is not None and low <= chart.zero <= high:
-        parts.append(line(scale(chart.zero), start - 2, scale(chart.zero), y, "zero"))
-    description = "; ".join(
-        f"{name}: {', '.join(bar.told or form(bar.point.value) for bar in own)}" for name, own in chart.groups
+            _bar(bar, name, y + _ROW / 2, ends, chart, canvas)
+            y += _ROW
+    axes.set(xlim=ends, ylim=(y + 2, -2))
+    axes.set_yticks([*names], [*names.values()], color=INK)
+    axes.yaxis.grid(False)
+    _format(axes.xaxis, FORMATS[chart.unit])
+    if chart.zero is not None and ends[0] <= chart.zero <= ends[1]:
+        axes.axvline(chart.zero, color=SOFT, linewidth=canvas.unit)
+    canvas.keys(chart.keys)
+    canvas.label(chart.label)
+    canvas.finish(y + 48)
+
+
+def _bar(bar: data.Bar, group: str, y: float, ends: NumberPair, chart: data.Forest, canvas: _Canvas) -> None:
+    """The mark of one value with its interval, or a bar up to it; what is outside of the axis stands at its end."""
+    number, point = canvas.series[bar.system], bar.point
+    if not math.isfinite(point.value):
+        canvas.axes.text(ends[0], y, "no figure", color=SOFT, va="center")
+        return
+    value, low, high = (
+        min(max(end, ends[0]), ends[1]) if math.isfinite(end) else end
+        for end in (point.value, point.low, point.high)
     )
-    return svg(title, description, WIDTH, y + 42, [*parts, *body])
+    if chart.bars:
+        canvas.axes.barh(y, value - ends[0], 12, ends[0], color=_color(number), alpha=0.22)
+    title = bar.told or f"{group}, {bar.system}: {FORMATS[chart.unit](point.value)}"
+    style = canvas.style(number, hollow=bar.hollow or chart.bars)
+    canvas.mark(Point(value, low, high), Point(y), number, title, **style)
 
 
-def _bar(bar: Bar, y: float, scale: Scale, number: int, *, filled: bool) -> list[Markup]:
-    """The mark of one value with its interval; `filled` draws a bar up to it."""
-    known = math.isfinite(bar.point.value)
-    at = scale(bar.point.value) if known else scale.start
-    parts = (
-        [rect(scale.start, y - 6, at - scale.start, 12, f"bar {_color(number)}")] if filled and known else []
-    )
-    parts.append(whisker_x(bar.point, y, scale, number))
-    if known:
-        parts.append(mark(at, y, number, hollow=bar.hollow or filled, title=bar.told))
-    else:
-        parts.append(text(at, y + 4, "no figure", kind="tick"))
-    return parts
-
-
-def scatter(chart: Scatter, title: str, series: Series) -> Markup:
-    parts, top = legend(_entries(chart.keys, series), WIDTH)
-    most = -math.inf if chart.y_most is None else chart.y_most
-    low, high = extent([dot.y for dot in chart.dots], most=most)
-    y = Scale(low, high, top + 300, top + 34)
-    x = Scale(*extent([dot.x for dot in chart.dots], least=0.0), 52, WIDTH - 16)
-    parts += x_axis(x, y.end, y.start, FORMATS[chart.x_unit], chart.x_label)
-    parts += y_axis(y, x.start, x.end, FORMATS[chart.y_unit], chart.y_label)
+def _scatter(chart: data.Scatter, canvas: _Canvas) -> None:
+    axes = canvas.axes
+    x = extent([dot.x for dot in chart.dots], least=chart.x_least)
+    y = extent([dot.y for dot in chart.dots], most=chart.y_most)
+    axes.set(xlim=x, ylim=y)
+    for name, points in chart.lines:
+        canvas.line(points, name, color=SOFT, alpha=0.6)
     for dot in chart.dots:
-        across, down = x(dot.x.value), y(dot.y.value)
-        number = series[dot.system]
-        parts += [whisker_x(dot.x, down, x, number), whisker_y(dot.y, across, y, number)]
-    for dot in chart.dots:
-        across, down = x(dot.x.value), y(dot.y.value)
-        parts.append(mark(across, down, series[dot.system], shape=dot.shape, title=dot.told))
-    parts += _beside([dot for dot in chart.dots if dot.name], x, y)
-    return svg(title, "; ".join(dot.told for dot in chart.dots), WIDTH, y.start + 42, parts)
+        number = canvas.series[dot.system]
+        style = canvas.style(number, dot.shape, hollow=dot.hollow)
+        if dot.hollow:
+            style |= {"markerfacecolor": "none", "markersize": 15 * canvas.unit}
+        canvas.mark(dot.x, dot.y, number, dot.told or dot.name, **style)
+    _name_dots([dot for dot in chart.dots if dot.name], x, y, canvas)
+    _format(axes.xaxis, FORMATS[chart.x_unit])
+    _format(axes.yaxis, FORMATS[chart.y_unit])
+    canvas.keys(chart.keys)
+    canvas.label(chart.x_label, chart.y_label)
+    canvas.finish(_PLOT + 90)
 
 
-def _beside(named: Sequence[Dot], x: Scale, y: Scale) -> Iterator[Markup]:
-    """Names beside their dots; a name that would overlap another is moved toward the middle."""
-    taken: list[tuple[float, float]] = []
-    for dot in named:
-        across, place = x(dot.x.value), y(dot.y.value) - 9
-        end = across > (x.start + x.end) / 2
+def _name_dots(dots: Sequence[data.Dot], x: NumberPair, y: NumberPair, canvas: _Canvas) -> None:
+    """Names next to their dots; a name that would overlap another is moved toward the middle."""
+    taken: list[NumberPair] = []
+    for dot in dots:
+        across = (dot.x.value - x[0]) / (x[1] - x[0]) * (canvas.width - 60)
+        at = (dot.y.value - y[0]) / (y[1] - y[0]) * _PLOT
+        side = -1 if across > (canvas.width - 60) / 2 else 1
+        place = at + 9
         for _ in range(_TRIES):
-            if not any(abs(across - a) < 90 and abs(place - b) < 13 for a, b in taken):
+            if not any(abs(across - a) < 90 and abs(place - b) < 14 for a, b in taken):
                 break
-            place += 13 if place < (y.start + y.end) / 2 else -13
+            place += 14 if place < _PLOT / 2 else -14
         taken.append((across, place))
-        yield text(
-            across + (-7 if end else 7), place, dot.name, kind="note", anchor="end" if end else "start"
+        canvas.axes.annotate(
+            _text(dot.name, _SHORT),
+            (dot.x.value, dot.y.value),
+            (7 * side * canvas.unit, (place - at) * canvas.unit),
+            textcoords="offset points",
+            ha="left" if side > 0 else "right",
+            va="center",
+            bbox={"boxstyle": "square,pad=0.05", "facecolor": PAPER, "edgecolor": "none", "alpha": 0.75},
+            zorder=5,
         )
 
 
-def histogram(chart: Histogram, title: str, number: int) -> Markup:
-    """Stacked bars of item counts: wrong items below, in the darker color, right ones above, then the undecided."""
-    light, dark, hollow = (f"patch {each}{_color(number)}" for each in ("light ", "", "hollow "))
+def _histogram(chart: data.Histogram, canvas: _Canvas) -> None:
+    """Stacked bars: wrong items below, in the darker color, right ones above, then those that are neither."""
+    axes, color, places = canvas.axes, _color(canvas.series[chart.system]), range(len(chart.bins))
     neither = chart.neither or [0] * len(chart.bins)
-    keys = [Entry(f"{chart.system}: right", number, kind=light), Entry("wrong", number, kind=dark)]
-    if any(neither):
-        keys.append(Entry("undecided or tied", number, kind=hollow))
-    parts, top = legend(keys, WIDTH)
-    most = max((items for _, items, _ in chart.bins), default=0) or 1
-    y = Scale(0, most * 1.1, top + 200, top + 30)
-    left = 46.0
-    step = (WIDTH - left - 8) / max(len(chart.bins), 1)
-    parts += y_axis(y, left, WIDTH - 8, lambda value: f"{value:g}" if value == int(value) else "", "items", 4)
-    told = [
-        f"{edges}: {items} items, {right} right" + (f", {open_} undecided or tied" if open_ else "")
-        for (edges, items, right), open_ in zip(chart.bins, neither, strict=True)
+    counted = [
+        (edges, items, items - right - rest, right, rest)
+        for (edges, items, right), rest in zip(chart.bins, neither, strict=True)
     ]
-    for place, (edges, items, right) in enumerate(chart.bins):
-        x = left + place * step + 0.08 * step
-        wide = 0.84 * step
-        decided = items - neither[place]
-        layers = [(decided, light), (decided - right, dark)]
-        parts += [rect(x, y(high), wide, y.start - y(high), kind, told[place]) for high, kind in layers]
-        if decided < items:
-            parts.append(rect(x, y(items), wide, y(decided) - y(items), hollow, told[place]))
-        parts += [
-            text(x + wide / 2, y.start + 15, edges.partition("-")[0], kind="tick", anchor="middle"),
-        ]
-        if items:
-            parts.append(text(x + wide / 2, y(items) - 5, f"{items}", kind="tick", anchor="middle"))
-    parts += [
-        line(left, y.start, WIDTH - 8, y.start, "zero"),
-        text(WIDTH - 8, y.start + 33, chart.label, kind="axis", anchor="end"),
+    layers = [
+        ("wrong", {"facecolor": color}),
+        (f"{chart.system}: right", {"facecolor": color, "alpha": 0.3}),
+        ("undecided or tied", {"facecolor": PAPER, "edgecolor": color, "linewidth": canvas.unit}),
     ]
-    return svg(title, "; ".join(told), WIDTH, y.start + 42, parts)
+    for layer, (name, style) in enumerate(layers if any(neither) else layers[:2]):
+        canvas.legend.append((Patch(**style), name))
+        for place, (edges, items, *parts) in enumerate(counted):
+            (bar,) = axes.bar(place, parts[layer], 0.84, sum(parts[:layer]), **style)
+            rest = f", {parts[2]} undecided or tied" if parts[2] else ""
+            _titled(bar, f"{edges}: {items} items, {parts[1]} right{rest}")
+    most = max([1, *(items for _, items, *_ in counted)])
+    for place, (_, items, *_) in enumerate(counted):
+        axes.text(place, items + 0.02 * most, str(items or ""), color=SOFT, ha="center", va="bottom")
+    axes.axhline(0, color=SOFT, linewidth=canvas.unit)
+    axes.set(xlim=(-0.6, len(counted) - 0.4), ylim=(0, 1.1 * most))
+    axes.set_xticks(places, [_text(edges.partition("-")[0], 8) for edges, *_ in counted])
+    axes.xaxis.grid(False)
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
+    canvas.label(chart.label, "items")
+    canvas.finish(_PLOT)
 
 
-def lines(chart: Lines, title: str, series: Series) -> Markup:
+def _lines(chart: data.Lines, canvas: _Canvas) -> None:
     """Curves with their intervals, each a little beside the others, over bands."""
-    form = FORMATS[chart.unit]
+    axes = canvas.axes
     along = [at for curve in chart.curves for at, _ in curve.points]
-    places = sorted({*along, *(at for own in chart.bands for at, _, _ in own.points)})
-    numbers = [series[curve.system] if curve.series is None else curve.series for curve in chart.curves]
-    keys = [
-        Entry(curve.name, number, kind="dash" if curve.dashed else "mark")
-        for curve, number in zip(chart.curves, numbers, strict=True)
-    ]
-    keys += [
-        Entry(own.name, series[own.system], kind=f"patch band {_color(series[own.system])}")
-        for own in chart.bands
-    ]
-    parts, top = legend(keys, WIDTH)
-    ends = [point for curve in chart.curves for _, point in curve.points]
-    ends += [Point(low, low, high) for own in chart.bands for _, low, high in own.points]
-    y = Scale(*extent(ends), top + 250, top + 34)
+    places = sorted({*along, *(at for band in chart.bands for at, _, _ in band.points)})
+    room = (canvas.width - 82) / max(len(places), 2)
     marked = sum(not curve.dashed for curve in chart.curves)
-    room = (WIDTH - 82) / max(len(places), 2)
-    beside = min(5.0, room / 2 / max(marked, 1))
-    inset = (
-        beside * max(marked - 1, 0) / 2
-    )  # marks of the first and last x stay beside the axis and within the width
-    step = (WIDTH - 82 - 2 * inset) / max(len(places) - 1, 1)
-    across = {at: 66 + inset + number * step for number, at in enumerate(places)}
-    parts += y_axis(y, 52, WIDTH - 8, form, chart.y_label)
-    parts += _names_below([(across[at], _exact(at)) for at in places], y.start + 18)
-    parts.append(text(WIDTH - 8, y.start + 36, chart.x_label, kind="axis", anchor="end"))
-    for own in chart.bands:
-        upper = [(across[at], y(high)) for at, _, high in own.points]
-        lower = [(across[at], y(low)) for at, low, _ in own.points]
-        parts.append(band(upper, lower, f"band {_color(series[own.system])}"))
-    told = []
-    aside = -inset
-    for curve, number in zip(chart.curves, numbers, strict=True):
-        points = [(at, point) for at, point in curve.points if math.isfinite(point.value)]
+    step = min(5.0, room / 2 / max(marked, 1)) / room
+    aside = -step * max(marked - 1, 0) / 2
+    margin = 10 / room - aside  # marks of the first and last x stay within the plot
+    points = [point for curve in chart.curves for _, point in curve.points]
+    points += [Point(low, low, high) for band in chart.bands for _, low, high in band.points]
+    axes.set(xlim=(-margin, max(len(places), 1) - 1 + margin), ylim=extent(points))
+    for curve in chart.curves:
         moved = 0.0 if curve.dashed else aside
-        parts += _curve(curve, [(across[at] + moved, at, point) for at, point in points], number, y, form)
-        told.append(
-            f"{curve.name}: {', '.join(f'{_exact(at)}: {form(point.value)}' for at, point in points)}"
-        )
-        aside += 0.0 if curve.dashed else beside
-    return svg(title, "; ".join(told), WIDTH, y.start + 44, parts)
+        _curve(curve, {at: number + moved for number, at in enumerate(places)}, FORMATS[chart.unit], canvas)
+        aside += 0.0 if curve.dashed else step
+    for band in chart.bands:
+        style = {"facecolor": _color(canvas.series[band.system]), "alpha": 0.15, "linewidth": 0}
+        xs = [places.index(at) for at, _, _ in band.points]
+        axes.fill_between(xs, [low for _, low, _ in band.points], [high for *_, high in band.points], **style)
+        canvas.legend.append((Patch(**style), band.name))
+    shown = list(_spaced(places, room))
+    axes.set_xticks(shown, [_exact(places[number]) for number in shown])
+    axes.xaxis.grid(False)
+    _format(axes.yaxis, FORMATS[chart.unit])
+    canvas.label(chart.x_label, chart.y_label)
+    canvas.finish(_PLOT + 44)
 
 
 def _curve(
-    curve: Curve, places: Sequence[tuple[float, float, Point]], number: int, y: Scale, form: Format
-) -> list[Markup]:
-    """A line through (position, x, value), with marks and intervals unless it is dashed."""
-    kind = f"line {_color(number)}{' dash' if curve.dashed else ''}"
-    parts = [path([(at, y(point.value)) for at, _, point in places], kind)] if len(places) > 1 else []
-    for at, x, point in places if not curve.dashed else ():
+    curve: data.Curve, places: Mapping[float, float], form: Callable[[float], str], canvas: _Canvas
+) -> None:
+    """A line with marks and intervals, or a dashed one without."""
+    number = canvas.series[curve.system] if curve.series is None else curve.series
+    line: dict[str, Any] = {"color": _color(number), "linestyle": _DASHES if curve.dashed else "-"}
+    marks = {} if curve.dashed else canvas.style(number)
+    canvas.legend.append((Line2D([], [], **{**marks, **line}), curve.name))
+    known = [(x, point) for x, point in curve.points if math.isfinite(point.value)]
+    canvas.line([(places[x], point.value) for x, point in known], **line)
+    for x, point in [] if curve.dashed else known:
         interval = f" [{form(point.low)}, {form(point.high)}]" if math.isfinite(point.low) else ""
         size = f", n = {point.n}" if point.n else ""
-        told = f"{curve.name}, {_exact(x)}: {form(point.value)}{interval}{size}"
-        parts += [whisker_y(point, at, y, number), mark(at, y(point.value), number, title=told)]
-    return parts
+        title = f"{curve.name}, {_exact(x)}: {form(point.value)}{interval}{size}"
+        canvas.mark(Point(places[x]), point, number, title)
 
 
 def _exact(value: float) -> str:
@@ -453,43 +400,208 @@ def _exact(value: float) -> str:
     return f"{value:.12g}"
 
 
-def _names_below(names: Sequence[tuple[float, str]], y: float) -> Iterator[Markup]:
-    """Names at their places along an axis; one that would touch the name before it is left out."""
+def _spaced(values: Sequence[float], room: float) -> Iterator[int]:
+    """The places along an axis whose numbers do not touch the one before."""
     end = -math.inf
-    for x, name in names:
-        half = _CHAR * len(name) / 2
-        if x - half > end:
-            yield text(x, y, name, kind="tick", anchor="middle")
-            end = x + half + 3
+    for place, value in enumerate(values):
+        half = _LETTER * len(_exact(value)) / 2
+        if place * room - half > end:
+            yield place
+            end = place * room + half + 4
 
 
-def cloud(chart: Cloud, title: str, series: Series) -> Markup:
-    """Many dots, with their medians along x."""
-    parts, top = legend([Entry(own.system, series[own.system], shape=0) for own in chart.dots], WIDTH)
-    seen = [(own.system, [(a, b) for a, b in own.points if a >= chart.least]) for own in chart.dots]
-    ends = [Point(b) for _, own in seen for _, b in own]
-    y = Scale(*extent(ends, most=1.0), top + 280, top + 34)
-    x = Scale(chart.least, 0.0, 52, WIDTH - 12)
-    parts += x_axis(x, y.end, y.start, plain, chart.x_label)
-    parts += y_axis(y, x.start, x.end, plain, chart.y_label)
-    for system, own in seen:
-        parts.append(dots([(x(a), y(b)) for a, b in own], f"dots {_color(series[system])}"))
-    told = []
-    for system, own in seen:
+def _cloud(chart: data.Cloud, canvas: _Canvas) -> None:
+    """Many dots per system, as one path, with their medians along x."""
+    axes, unit = canvas.axes, canvas.unit
+    seen = {own.system: [(x, y) for x, y in own.points if x >= chart.least] for own in chart.dots}
+    axes.set(
+        xlim=(chart.least, 0), ylim=extent([Point(y) for own in seen.values() for _, y in own], most=1.0)
+    )
+    short = -1e-5 * chart.least  # not everything draws a line of no length
+    for system, own in seen.items():
+        ends = [end for x, y in dict.fromkeys(own) for end in ((x, y), (x + short, y))]
+        path = Path(ends or [(0, 0)], [Path.MOVETO, Path.LINETO] * (len(ends) // 2) or None)
+        style = {"edgecolor": _color(canvas.series[system]), "linewidth": 3.4 * unit, "alpha": 0.4}
+        axes.add_patch(PathPatch(path, fill=False, capstyle="round", **style))
+    for system, own in seen.items():
         medians = _medians(own)
-        if len(medians) > 1:
-            route = [(x(a), y(b)) for a, b in medians]
-            parts += [path(route, "halo"), path(route, f"line thick {_color(series[system])}")]
-        told.append(f"{system}, median: " + ", ".join(f"{plain(a)}: {plain(b)}" for a, b in medians))
-    return svg(title, "; ".join(told), WIDTH, y.start + 42, parts)
+        title = f"{system}, median: " + ", ".join(f"{plain(x)}: {plain(y)}" for x, y in medians)
+        canvas.line(medians, color=PAPER, linewidth=5.5 * unit)
+        canvas.line(medians, title, color=_color(canvas.series[system]), linewidth=2.6 * unit)
+    _format(axes.xaxis, plain)
+    _format(axes.yaxis, plain)
+    canvas.keys([Key(system, system, shape=0) for system in seen])
+    canvas.label(chart.x_label, chart.y_label)
+    canvas.finish(_PLOT + 70)
 
 
-def _medians(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+def _medians(points: Sequence[NumberPair]) -> list[NumberPair]:
     """Medians of x and y in slices of equally many points along x."""
     ordered = sorted(points)
     parts = min(10, len(ordered) // 8)
     edges = [round(number * len(ordered) / parts) for number in range(parts + 1)] if parts else []
-    slices = [ordered[a:b] for a, b in itertools.pairwise(edges)]
-    return [
-        (statistics.median(a for a, _ in own), statistics.median(b for _, b in own)) for own in slices if own
-    ]
+    slices = [zip(*ordered[a:b], strict=True) for a, b in itertools.pairwise(edges)]
+    return [(statistics.median(xs), statistics.median(ys)) for xs, ys in slices]
+
+
+def _flow(chart: data.Flow, canvas: _Canvas) -> None:
+    """Ribbons between nodes in columns, as wide as what flows."""
+    sizes = {
+        name: max(sum(flow[2] for flow in chart.flows if flow[side] == name) for side in (0, 1))
+        for name in dict.fromkeys(name for start, end, _ in chart.flows for name in (start, end))
+    }
+    if any(not count >= 0 for *_, count in chart.flows) or not any(sizes.values()):
+        raise BabelscopeError("a Sankey diagram needs flows, none of them negative")
+    columns = _columns(chart, [*dict.fromkeys([*(name for name in chart.order if name in sizes), *sizes])])
+    height = max(380.0, 24.0 * max(map(len, columns)))
+    gap = min(14.0, *(0.4 * (height - 56) / len(own) for own in columns))
+    scale = min(
+        (height - 56 - gap * (len(own) - 1)) / max(sum(sizes[name] for name in own), 1e-9) for own in columns
+    )
+    step = (canvas.width - 142) / max(len(columns) - 1, 1)
+    axes = canvas.axes
+    axes.set(xlim=(0, canvas.width), ylim=(height, 0))
+    axes.set_axis_off()
+    nodes: dict[str, NumberPair] = {}
+    for x, own in zip(itertools.count(0.0, step), columns, strict=False):
+        y = 28.0
+        for name in own:
+            nodes[name] = x, y
+            label = f"{_text(chart.labels.get(name, name), 40)} {sizes[name]:,.0f}"
+            axes.add_patch(Rectangle((x, y), 12, max(scale * sizes[name], 1), facecolor=INK))
+            axes.text(x + 17, y + scale * sizes[name] / 2, label, va="center")
+            y += scale * sizes[name] + gap
+    for x, heading in zip(itertools.count(0.0, step), chart.headings[: len(columns)], strict=False):
+        axes.text(x, 14, _text(heading), weight="bold")
+    _ribbons(chart, nodes, scale, canvas)
+    canvas.finish(height)
+
+
+def _columns(chart: data.Flow, names: Sequence[str]) -> list[list[str]]:
+    """The nodes of each column, whose number is the length of the longest way to them."""
+    column = dict.fromkeys(names, 0)
+    for _ in names:
+        later = {end: column[start] + 1 for start, end, _ in chart.flows if column[end] <= column[start]}
+        if not later:
+            return [
+                [name for name in names if column[name] == each] for each in range(max(column.values()) + 1)
+            ]
+        column |= later
+    raise BabelscopeError("a Sankey diagram cannot have flows in a circle")
+
+
+def _ribbons(chart: data.Flow, nodes: Mapping[str, NumberPair], scale: float, canvas: _Canvas) -> None:
+    """A ribbon for each flow; they are ordered so that they do not cross at a node."""
+    ends = [(start, end) for start, end, _ in chart.flows]
+    places: list[dict[int, float]] = [{}, {}]
+    for side in (0, 1):
+        free = {name: y for name, (_, y) in nodes.items()}
+        for number in sorted(range(len(ends)), key=lambda each: nodes[ends[each][1 - side]][1]):
+            places[side][number] = free[ends[number][side]]
+            free[ends[number][side]] += scale * chart.flows[number][2]
+    codes = [Path.MOVETO, *[Path.CURVE4] * 3, Path.LINETO, *[Path.CURVE4] * 3]
+    for number, (start, end, count) in enumerate(chart.flows):
+        left, right, thick = nodes[start][0] + 12, nodes[end][0], scale * count
+        half, a, b = (left + right) / 2, places[0][number], places[1][number]
+        there = [(left, a), (half, a), (half, b), (right, b)]
+        back = [(x, y + thick) for x, y in reversed(there)]
+        color = _color(chart.series[start]) if start in chart.series else SOFT
+        ribbon = PathPatch(Path([*there, *back], codes), facecolor=color, alpha=0.35, linewidth=0)
+        names = " → ".join(chart.labels.get(name, name) for name in (start, end))
+        _titled(ribbon, f"{names}: {count:,.0f}")
+        if count:
+            canvas.axes.add_patch(ribbon)
+
+
+# --- Files and SVG -------------------------------------------------------------------------------------------------
+
+
+def as_file(chart: Chart, series: Series, form: Literal["pdf", "svg", "png"]) -> bytes:
+    """A chart at paper size as a file, the same bytes on every run."""
+    drawn = figure(chart, series, width="paper")
+    if form != "svg":
+        with _style("paper"):
+            return _saved(drawn, form, dpi=300)
+    root = _svg(drawn, "paper", chart.title)
+    width, height = (f"{72 * inches:.6g}pt" for inches in drawn.get_size_inches())
+    root.attrib |= {"xmlns": "http://www.w3.org/2000/svg", "width": width, "height": height}
+    root.set("font-family", "DejaVu Sans, sans-serif")
+    return bytes(ElementTree.tostring(root, encoding="utf-8") + b"\n")
+
+
+def as_svg(chart: Chart, series: Series, name: str = "chart") -> Markup:
+    """A chart for the page: colors are its variables, and there is no style, script or reference to anything else."""
+    root = _svg(figure(chart, series), "page", chart.title)
+    for each in root[:2]:
+        each.set("id", f"{name}-{each.tag}")
+    root.attrib |= {"class": "chart", "aria-labelledby": f"{name}-title {name}-desc"}
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def swatch(number: int) -> Markup:
+    """The mark of a system, for the page to put next to its name."""
+    with _style("page"):
+        canvas = _Canvas("page", {}, is_wide=True)
+        canvas.axes.set_axis_off()
+        canvas.mark(Point(0.0), Point(0.0), number, "")
+        canvas.figure.set_size_inches(14 / 72, 14 / 72)
+    root = _svg(canvas.figure, "page", "")
+    root[:] = root[2:]
+    root.attrib |= {"class": "swatch", "role": "none", "aria-hidden": "true"}
+    return Markup(ElementTree.tostring(root, encoding="unicode"))
+
+
+def _saved(drawn: Figure, form: str, **more: Any) -> bytes:
+    """The figure as a file without date and program."""
+    buffer = io.BytesIO()
+    unsaid = {
+        "pdf": ("CreationDate", "Creator", "Producer"),
+        "svg": ("Date", "Creator"),
+        "png": ("Software",),
+    }
+    drawn.savefig(buffer, format=form, metadata=dict.fromkeys(unsaid[form]), **more)
+    return buffer.getvalue()
+
+
+def _svg(drawn: Figure, width: Width, title: str) -> Element:
+    """The figure as an SVG element without ids, style sheets and metadata, described by the tooltips of its marks."""
+    with _style(width):
+        found = ElementTree.fromstring(_saved(drawn, "svg"))
+    shapes = {f"#{each.get('id')}": each.get("d", "") for each in found.iter() if each.get("id")}
+    root = Element("svg", {"role": "img", "viewBox": found.get("viewBox", ""), "stroke-linejoin": "round"})
+    SubElement(root, "title").text = _text(title)
+    described = SubElement(root, "desc")
+    for each in found:
+        _copy(each, root, shapes, VARIABLES if width == "page" else {})
+    titles = dict.fromkeys(each.text or "" for each in root.iterfind(".//g/title"))
+    described.text = "; ".join(titles)
+    return root
+
+
+def _copy(element: Element, parent: Element, shapes: Mapping[str, str], colors: Mapping[str, str]) -> None:
+    """Copy what is drawn: tooltips become titles, styles attributes, and references to marks the marks."""
+    tag, name = element.tag.rpartition("}")[2], element.get("id", "")
+    if tag == "g":
+        if name.startswith(_TITLE):
+            parent = SubElement(parent, "g")
+            SubElement(parent, "title").text = name.removeprefix(_TITLE)
+        for each in element:
+            _copy(each, parent, shapes, colors)
+    style = dict(part.split(": ", 1) for part in element.get("style", "").split("; ") if part)
+    if tag not in ("path", "use", "text") or style == {"fill": "none"}:
+        return
+    style.pop("font-family", "")
+    copy = SubElement(parent, tag.replace("use", "path"))
+    copy.attrib |= {name: colors.get(value, value) for name, value in style.items()}
+    own = {name: element.attrib[name] for name in ("d", "x", "y") if name in element.attrib}
+    if tag == "use":
+        shape = shapes[element.get("{http://www.w3.org/1999/xlink}href", "")]
+        own = {"d": shape, "transform": f"translate({own['x']} {own['y']})"}
+    copy.attrib |= {name: _rounded(value) for name, value in own.items()}
+    copy.text = element.text if tag == "text" else None
+
+
+def _rounded(numbers: str) -> str:
+    """Coordinates with two decimals and without needless space."""
+    short = re.sub(r"-?\d+\.\d{3,}", lambda found: f"{float(found[0]):.2f}", numbers)
+    return re.sub(r"\s*([A-Za-z])\s*", r"\1", short).strip()

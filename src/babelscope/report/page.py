@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import functools
 import hashlib
 import json
 import re
@@ -12,19 +13,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from babelscope.core import formats
+from babelscope.core.charts import Chart, slug
 from babelscope.core.comparison import SEED, Comparison
 from babelscope.core.page import Answer, Finding, Line, Section, View, count_of
-from babelscope.core.results import Estimate, Record, Row
-from babelscope.core.tables import Table, all_rows, of_rows
+from babelscope.core.results import Record, Result, Row
+from babelscope.core.tables import Table, all_rows, of_rows, table_html
 from babelscope.methods.view import matches
-from babelscope.report.charts import Drawn, Scale, Series, draw, line, mark
-from babelscope.report.flows import flow_pictures
-from babelscope.report.paired import differences_pictures, paired_findings
+from babelscope.report.charts import Series, as_file, as_svg, figure, swatch
+from babelscope.report.flows import flow_charts
+from babelscope.report.paired import differences_charts, paired_findings
 from babelscope.report.sections import caveats_of, figure_of, shown_by
 from babelscope.runs.compare import (
     NotComparable,
@@ -42,6 +43,9 @@ from babelscope.util.progress import progress
 from babelscope.util.seeds import stream
 from babelscope.util.terminal import HIDDEN, mark_hidden
 from babelscope.util.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # --- Which items a page holds: all, or if they are too many, errors, close decisions and a random sample -----------
 
@@ -203,11 +207,21 @@ class ShownTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The pictures and tables of a method on one test set."""
+class Drawn:
+    """A chart and how the page shows it."""
 
+    chart: Chart
+    svg: Markup
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The charts and tables of a method on one test set."""
+
+    name: str
+    """METHOD-TESTS, for names of files."""
     title: str
-    pictures: Sequence[Drawn]
+    charts: Sequence[Drawn]
     tables: Sequence[ShownTable]
 
 
@@ -218,7 +232,7 @@ class Chapter:
     key: str
     title: str
     about: Section
-    """What the method measures and how; its findings and pictures are of the first test set only: use `findings`."""
+    """What the method measures and how; its findings and charts are of the first test set only: use `findings`."""
     parts: Sequence[Part]
     items: Mapping[str, Any]
     findings: Sequence[Finding]
@@ -263,7 +277,7 @@ class Report:
     def lede(self) -> str:
         """One sentence: how many systems, test sets, methods and items."""
         tests = dict.fromkeys(name for section in self.sections for name in section.items["tests"])
-        asked = sum(job.items for run in self.runs for job in run.manifest.jobs)
+        asked = sum(cell.items for run in self.runs for cell in run.manifest.cells)
         return (
             f"{count_of(len(self.series), 'systems')}, {count_of(len(tests), 'test sets')} ({', '.join(tests)}), "
             f"{count_of(len(self.sections), 'methods')}: {count_of(asked, 'items')} judged."
@@ -283,20 +297,46 @@ class Report:
         return any(section.is_compared for section in self.sections)
 
     @property
+    def charts(self) -> dict[str, Chart]:
+        """All charts by the names of their files."""
+        parts = [(part.name, part.charts) for section in self.sections for part in section.parts]
+        return named_charts(
+            (name, [drawn.chart for drawn in own]) for name, own in (*parts, ("flows", self.flows))
+        )
+
+    @property
     def differences(self) -> list[Finding]:
         return [finding for section in self.sections for finding in section.compared]
 
     @staticmethod
     def skipped(run: Run) -> int:
-        return sum(sum(job.skipped.values()) for job in run.manifest.jobs)
+        return sum(sum(cell.skipped.values()) for cell in run.manifest.cells)
 
 
-def write_report(runs: Sequence[str | Path], out: str | Path, *, cap: int = CAP, seed: int = 0) -> Path:
-    """Write one page about finished run folders; systems that were run on the same test sets are compared."""
+def write_report(
+    runs: Sequence[str | Path],
+    out: str | Path,
+    *,
+    cap: int = CAP,
+    seed: int = 0,
+    figures: str | Path | None = None,
+    figure_format: str = "pdf",
+) -> Path:
+    """Write one page about finished run folders; systems that were run on the same test sets are compared.
+
+    In the folder `figures`, every chart becomes a file at paper size: METHOD-TESTS-NAME.pdf, .svg or .png.
+    """
     with explain_damage(", ".join(map(str, runs))):
-        page = render(collect([read_run(path) for path in runs], cap=cap, seed=seed))
-    with replacing(Path(out)) as file:
-        file.write(page.encode("utf-8"))
+        report = collect([read_run(path) for path in runs], cap=cap, seed=seed)
+        page = render(report)
+    files = {Path(out): page.encode("utf-8")}
+    if figures is not None:
+        for name, chart in report.charts.items():
+            path = Path(figures) / f"{name}.{figure_format}"
+            files[path] = as_file(chart, report.series, figure_format)
+    for path, data in files.items():
+        with replacing(path) as file:
+            file.write(data)
     return Path(out)
 
 
@@ -328,7 +368,8 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
                     found[finding.system].append(finding)
             advance(1)
     ordered = {name: sorted(own, key=lambda each: each.severity) for name, own in found.items()}
-    return Report(runs, series, chapters, flow_pictures(runs), apart, ordered)
+    flows = _draw(flow_charts(runs), series, "flows")
+    return Report(runs, series, chapters, flows, apart, ordered)
 
 
 def _describe(groups: Sequence[Comparison]) -> str:
@@ -340,7 +381,7 @@ def _describe(groups: Sequence[Comparison]) -> str:
 def _key(method: str, number: int, taken: Sequence[str]) -> str:
     """The id of a section in links: its method's name, or `method-N` where that is no plain name or is taken."""
     key = method.lower().replace("_", "-").replace(" ", "-")
-    of_ours = r"(summary|trust|flows|about)|(items|data|system|method)-.*|.*-title"
+    of_ours = r"(summary|trust|flows|about)|(items|data|system|method|chart)-.*|.*-title"
     if re.fullmatch(r"[a-z][a-z0-9-]*", key) and not re.fullmatch(of_ours, key) and key not in taken:
         return key
     return f"method-{number}"
@@ -369,7 +410,7 @@ def _with_distinct_names(groups: Sequence[Comparison]) -> list[Comparison]:
             for column in group.results
         ]
         name = f"{group.tests} ({', '.join(own)})" if several else group.tests
-        renamed.append(dataclasses.replace(group, tests=name, results=tuple(columns)))
+        renamed.append(dataclasses.replace(group, tests=name, columns=tuple(columns)))
     return renamed
 
 
@@ -385,8 +426,8 @@ def _chapter(
         differences = paired_differences(group) if len(group.results) > 1 else []
         is_compared |= bool(differences)
         compared += paired_findings(differences, section)
-        parts.append(_part(group, section, series, differences, several))
-    method, kind = groups[0].method, groups[0].results[0].kind
+        parts.append(_part(f"{key}-{len(parts)}", group, section, series, differences, several))
+    method, kind = groups[0].method, groups[0].columns[0].kind
     items = items_of(groups, first, view, series, cap=cap, seed=seed)
     findings = [
         dataclasses.replace(
@@ -416,16 +457,14 @@ def _chapter(
 
 
 def _part(
-    group: Comparison, section: Section, series: Series, differences: Sequence[Row], several: bool
+    key: str, group: Comparison, section: Section, series: Series, differences: Sequence[Row], several: bool
 ) -> Part:
     runs = {str(column.run.path): column.run for column in group.results}
     signatures = [str(run.manifest.signature) for run in runs.values()]
     suffix = f" ({', '.join(run_names(runs.values()).values())})"
     title = f"{group.tests.removesuffix(suffix)}{suffix}" if several else group.tests
-    pictures = [*section.pictures]
     tables = [_shown(table, signatures, note="") for table in section.tables]
     if differences:
-        pictures += differences_pictures(group, differences, section)
         table = of_rows(
             "Differences, first system minus second", differences, shown=("wins", "losses", "ties")
         )
@@ -456,7 +495,45 @@ def _part(
     ]
     table = all_rows(f"All figures: {group.method} on {group.tests}", everything)
     tables.append(_shown(table, signatures, folded=True, note="Proportions from 0 to 1, as in summary.json."))
-    return Part(title, [draw(picture, series) for picture in pictures], tables)
+    charts = [*section.pictures, *differences_charts(group, differences, section)]
+    return Part(f"{group.method}-{group.tests}", title, _draw(charts, series, key), tables)
+
+
+def _draw(charts: Iterable[Chart], series: Series, key: str) -> list[Drawn]:
+    """Charts as SVG; no others on the page have ids that begin with the key."""
+    return [
+        Drawn(chart, as_svg(chart, series, f"chart-{key}-{number}")) for number, chart in enumerate(charts)
+    ]
+
+
+def named_charts(parts: Iterable[tuple[str, Iterable[Chart]]]) -> dict[str, Chart]:
+    """Charts by what they are of and their own name; of the same name, the second is NAME-2."""
+    found: dict[str, Chart] = {}
+    for of, charts in parts:
+        for chart in charts:
+            name = f"{slug(of)}-{chart.slug}"
+            same = sum(each == name or bool(re.fullmatch(rf"{name}-\d+", each)) for each in found)
+            found[f"{name}-{same + 1}" if same else name] = chart
+    return found
+
+
+def plot(result: Result, name: str = "") -> Figure:
+    """A chart of a result as a figure of matplotlib: that of the name, else the first."""
+    found = named_charts((f"{group.method}-{group.tests}", _charts_of(group)) for group in result.groups)
+    fitting = [full for full, chart in found.items() if name in ("", full, chart.slug)]
+    if not fitting or (name and len(fitting) > 1):
+        known = ", ".join(fitting or found)
+        raise BabelscopeError(
+            f"{'several charts are' if fitting else 'no chart is'} called {name!r}: {known}"
+        )
+    names = dict.fromkeys(column.name for group in result.groups for column in group.results)
+    return figure(found[fitting[0]], {name: number for number, name in enumerate(names)})
+
+
+def _charts_of(group: Comparison) -> list[Chart]:
+    section, _ = shown_by(group)
+    differences = paired_differences(group) if len(group.results) > 1 else []
+    return [*section.pictures, *differences_charts(group, differences, section)]
 
 
 def _over_seeds(group: Comparison) -> Table | None:
@@ -472,7 +549,7 @@ def _over_seeds(group: Comparison) -> Table | None:
 
 
 def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> ShownTable:
-    return ShownTable(table, formats.html(table), signatures, folded, note)
+    return ShownTable(table, table_html(table), signatures, folded, note)
 
 
 def render(report: Report) -> str:
@@ -491,7 +568,7 @@ def render(report: Report) -> str:
     )
     environment.filters["embedded"] = embedded
     environment.filters["figure"] = _figure
-    environment.filters["mark"] = lambda series: mark(0, 0, series)
+    environment.filters["swatch"] = functools.cache(swatch)
     page = environment.get_template("page.html").render(
         report=report,
         version=__version__,
@@ -523,18 +600,12 @@ def embedded(value: Any) -> Markup:
     return Markup(text.replace("<", "\\u003c"))
 
 
-def _figure(finding: Finding) -> Mapping[str, str]:
-    """A finding's value and interval as text; for proportions also as a picture."""
+def _figure(finding: Finding) -> Mapping[str, Any]:
+    """A finding's value and interval as text; of proportions also where they stand on a line of 88 units."""
     value, interval = figure_of(finding)
-    has_bar = finding.share and not finding.estimate.no_interval
-    return {"value": value, "interval": interval, "bar": _gauge(finding.estimate) if has_bar else ""}
-
-
-def _gauge(estimate: Estimate) -> Markup:
-    """A small picture of a proportion and its interval, on a line from 0 to 100 %."""
-    scale = Scale(0.0, 1.0, 1.0, 89.0)
-    low, value, high = (scale(each) for each in (estimate.low, estimate.value, estimate.high))
-    return Markup(
-        '<svg class="gauge" viewBox="0 0 90 18" aria-hidden="true">'
-        '<path class="base" d="M1 9H89M1 5V13M89 5V13"/>{}{}</svg>'
-    ).format(line(low, 9, high, 9, "range"), line(value, 3, value, 15, "value"))
+    estimate = finding.estimate
+    places = [
+        f"{1 + 88 * min(max(each, 0.0), 1.0):.1f}" for each in (estimate.low, estimate.value, estimate.high)
+    ]
+    has_bar = finding.share and not estimate.no_interval
+    return {"value": value, "interval": interval, "bar": places if has_bar else []}

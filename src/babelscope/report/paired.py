@@ -1,14 +1,14 @@
-"""Pairs of systems compared item by item: significant differences in plain words, all of them as a picture."""
+"""Pairs of systems compared item by item: significant differences in plain words, all of them as a chart."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 
+from babelscope.core.charts import Bar, Chart, Forest
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import Bar, Finding, Forest, Picture, Section, point, tooltip
+from babelscope.core.page import Finding, Section, point, tooltip
 from babelscope.core.results import Row
-from babelscope.report.charts import extent
 from babelscope.util.text import plain_words
 
 _OWN = ("method", "tests", "system", "against", "of", "metric", "better", "p", "p_holm")
@@ -74,7 +74,7 @@ def paired_findings(rows: Sequence[Row], section: Section) -> Iterator[Finding]:
             )
 
 
-def differences_pictures(group: Comparison, rows: Sequence[Row], section: Section) -> Iterator[Picture]:
+def differences_charts(group: Comparison, rows: Sequence[Row], section: Section) -> Iterator[Chart]:
     """Differences with their intervals, shares and other measures apart."""
     rows = _leading(rows)
     for share in (True, False):
@@ -83,18 +83,25 @@ def differences_pictures(group: Comparison, rows: Sequence[Row], section: Sectio
             continue  # every difference is 0: the table shows that
         for unit in dict.fromkeys(_unit(row, section) for row in own):
             same = [row for row in own if _unit(row, section) == unit]
-            yield _picture(group, same, share, unit)
+            yield _chart(group, same, share, unit)
 
 
 def _unit(row: Row, section: Section) -> str:
-    """What a difference is counted in; measures of one unit share a picture."""
+    """What a difference is counted in; measures of one unit share a chart."""
     if _is_share(row):
         return "share of items"
     measure = str(row.labels["measure"])
     return section.measures[measure].unit if measure in section.measures else measure
 
 
-def _picture(group: Comparison, rows: Sequence[Row], share: bool, unit: str) -> Picture:
+def _domain(rows: Sequence[Row]) -> tuple[float, float]:
+    """Ends of an axis of differences of shares: 2 points both ways at least."""
+    ends = [end for row in rows for end in (row.estimate.value, row.estimate.low, row.estimate.high)]
+    reach = [end for end in ends if math.isfinite(end)]
+    return 1.04 * min(-0.02, *reach), 1.04 * max(0.02, *reach)
+
+
+def _chart(group: Comparison, rows: Sequence[Row], share: bool, unit: str) -> Chart:
     several = len(group.results) > 2
     labels = _varying(rows) if share else ["measure"]
     lines = []
@@ -115,12 +122,12 @@ def _picture(group: Comparison, rows: Sequence[Row], share: bool, unit: str) -> 
         lines,
         f"{pair}, {unit}",
         unit="percent" if share else "plain",
-        domain=extent([point(row.estimate) for row in rows], least=-0.02, most=0.02) if share else None,
+        domain=_domain(rows) if share else None,
         zero=0.0,
     )
     lower = any(row.labels.get("better") == "lower" for row in rows)
     right, left = ("Left", "right") if lower else ("Right", "left")
-    return Picture(
+    return Chart(
         f"Difference between systems, {unit}: {pair}",
         chart,
         f"{right} of the line the first system is better, {left} of it the second. Filled marks are significant at "

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from babelscope.core.charts import Unit
 from babelscope.core.comparison import (
     SEED,
     Comparison,
@@ -26,7 +27,7 @@ from babelscope.core.comparison import (
     in_words,
     told_apart,
 )
-from babelscope.core.page import FORMATS, Headline, Unit
+from babelscope.core.page import FORMATS, Headline
 from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences, number
 from babelscope.core.tables import Table
 from babelscope.methods.base import ANSWER_FILES, find_method, method_names
@@ -56,7 +57,7 @@ def seed_of(name: str, factors: Factors) -> Factor:
 
 
 def seed_groups(systems: Systems, patterns: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Group -> systems that differ by seed only.
+    """Comparison -> systems that differ by seed only.
 
     They are what a `PATTERN` or `NAME=PATTERN` matches; without any, those that are alike in all factors but `seed`.
     """
@@ -74,7 +75,7 @@ def seed_groups(systems: Systems, patterns: Sequence[str] = ()) -> dict[str, lis
 
 
 def _alike_but_for_seed(systems: Systems) -> dict[str, list[str]]:
-    """Group -> systems of different seeds with the same other factors; without the factor `seed`, x, x-2, x-3.
+    """Comparison -> systems of different seeds with the same other factors; without the factor `seed`, x, x-2, x-3.
 
     A group is named by the factors in which the groups differ; by all of them, where there are no others.
     """
@@ -435,7 +436,7 @@ class NotComparable(BabelscopeError):
 
 
 def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Comparison]:
-    """Group the results of runs by method and test set; refuses runs with different settings or test sets.
+    """Comparison the results of runs by method and test set; refuses runs with different settings or test sets.
 
     With `summary_only` nothing is refused and results are grouped by the name of the test set: their figures can
     stand side by side, but their items cannot be paired.

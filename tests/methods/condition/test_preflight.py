@@ -14,7 +14,7 @@ import pytest
 
 import babelscope as bs
 from babelscope import condition
-from babelscope.core.page import Histogram
+from babelscope.core.charts import Histogram
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Fingerprint, Question, Scored, Target
 from babelscope.methods.condition.ask import common_source, cue_size, exchange, find_makers, sample, side_of

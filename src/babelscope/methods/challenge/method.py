@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from babelscope.core.charts import Chart
 from babelscope.core.comparison import Comparison
 from babelscope.core.options import Option, reads
-from babelscope.core.page import Picture
 from babelscope.core.results import PairedField, Record, Result, Row
 from babelscope.core.tables import Table, as_text, of_rows
 from babelscope.core.tokenizers import DEFAULT, find_tokenizer
@@ -175,7 +175,7 @@ class Challenge(Method):
         needed, threshold = self.settings.verdict_from, self.settings.error_threshold
         return [summary(comparison, needed=needed, threshold=threshold), *further_tables(comparison)]
 
-    def charts(self, comparison: Comparison) -> list[Picture]:
+    def charts(self, comparison: Comparison) -> list[Chart]:
         return make_charts(comparison)
 
     def show(self, record: Record) -> ItemView:

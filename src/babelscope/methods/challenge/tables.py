@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from babelscope.core.charts import Band, Bar, Chart, Curve, Forest, Key, Lines, point
 from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.page import Band, Bar, Curve, Forest, Key, Lines, Picture, point
 from babelscope.core.results import Estimate, Row, grouped
 from babelscope.core.tables import Cell, Column, Line, Note, Table, Verdict
 from babelscope.language.ud_rules import RULES, shipped_rules
@@ -170,7 +170,7 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
     table = summary_table(
         comparison,
         figures,
-        title=f"Quality by phenomenon: {comparison.tests} (weakness: significantly worse than equally long sentences)",
+        title=f"Quality by phenomenon: {comparison.tests} (error: worse than equally long sentences)",
         labels=("phenomenon", "figure"),
         more=(Column("minus all", sign=True), Column("minus equally long", sign=True)),
         notes=_notes(comparison, metric, needed),
@@ -182,7 +182,8 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
         worse = sign * away.value if line.verdict and isinstance(away, Estimate) and away.n else 0.0
         return _ORDER.index(line.verdict), worse
 
-    return dataclasses.replace(table, rows=sorted(table.lines, key=severity))
+    lines = sorted(table.lines, key=severity)
+    return dataclasses.replace(table, rows=lines)
 
 
 def _shown(own: Sequence[SetName], sets: Sets, needed: int, sign: int) -> list[SetName]:
@@ -284,7 +285,7 @@ def _quality(comparison: Comparison, metric: str) -> Table:
             # Minimum distances that give the same sentences share one line, which shows the greatest.
             lines[result.name, each.kind, each.distance, score.n, score.value] = Line(cells, result.name)
     digits = _DIGITS.get(metric, 3)
-    headings = [
+    headings: list[str | Column] = [
         *("system", "phenomenon", "distance"),
         Column("length", digits=1),
         Column(NAMES.get(metric, metric), digits=digits),
@@ -348,7 +349,7 @@ def _by_distance(comparison: Comparison, metric: str) -> Table:
         correlations = (row.estimate if row else None for row in over)
         lines.append(Line([system, kind.words, *map(scores.get, known), *correlations], system))
     digits = _DIGITS.get(metric, 3)
-    headings = [
+    headings: list[str | Column] = [
         *("system", "phenomenon"),
         *(Column(f"≥ {distance}" if distance else "all", digits=digits) for distance in known),
         *(Column(name.capitalize(), digits=2, sign=True) for name in _COEFFICIENTS),
@@ -394,7 +395,7 @@ def _verdicts(comparison: Comparison) -> Table:
 # --- Charts --------------------------------------------------------------------------------------------------------
 
 
-def make_charts(comparison: Comparison) -> list[Picture]:
+def make_charts(comparison: Comparison) -> list[Chart]:
     """Scores by phenomenon, and of phenomena by distance; by the metric that leads."""
     metric = next(iter(metrics_of(comparison)))
     every = [(result.name, sets_of(result.rows, metric)) for result in comparison.results]
@@ -418,7 +419,7 @@ def make_charts(comparison: Comparison) -> list[Picture]:
         for label, own in bars.items()
     ]
     keys = [Key(system, system) for system, _ in every]
-    by_phenomenon = Picture(
+    by_phenomenon = Chart(
         "Quality by phenomenon",
         Forest(groups, f"{name} of the sentences that have it", keys, "plain"),
         "Scores of all sentences, and of those in which a phenomenon occurs. Lines are 95 % intervals.",
@@ -431,7 +432,7 @@ def _widest(sets: Sets) -> set[SetName]:
     return {own[0] for own in by_kind(sets).values()}
 
 
-def _over_distance(kind: SetName, every: Sequence[tuple[str, Sets]], name: str) -> Picture:
+def _over_distance(kind: SetName, every: Sequence[tuple[str, Sets]], name: str) -> Chart:
     """Curves, each with the band of its own controls."""
     curves, bands, sizes = [], [], ""
     for system, sets in every:
@@ -451,7 +452,7 @@ def _over_distance(kind: SetName, every: Sequence[tuple[str, Sets]], name: str) 
         if band:
             bands.append(Band(system, f"{system}, equally long", band))
     unit = unit_of(kind.phenomenon)
-    return Picture(
+    return Chart(
         f"Quality by distance: {kind.words}",
         Lines(curves, f"at least so many {unit}", name, bands=bands),
         f"{kind.label.capitalize()}: scores of the sentences with at least so many {unit}. Bands have 95 % of random "

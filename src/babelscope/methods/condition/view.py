@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from babelscope.core.charts import Chart, Forest, Histogram
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import (
     NOT_RIGHT,
@@ -12,11 +13,8 @@ from babelscope.core.page import (
     Answer,
     Caveat,
     Finding,
-    Forest,
     Headline,
-    Histogram,
     Line,
-    Picture,
     Section,
     Token,
     Tone,
@@ -187,14 +185,14 @@ def caveats(group: Comparison) -> Iterator[Caveat]:
         )
 
 
-def pictures(group: Comparison) -> Iterator[Picture]:
+def pictures(group: Comparison) -> Iterator[Chart]:
     bars = by_name(
         (str(row.labels["category"]), bar(column.name, str(row.labels["category"]), row.estimate))
         for column in group.results
         for row in _categories(column.rows)
     )
     if bars:
-        yield Picture(
+        yield Chart(
             f"Accuracy by category: {group.tests}",
             Forest(bars, "weighted accuracy", keys(group), domain=(0.0, 1.0), bars=True),
             "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
@@ -205,7 +203,7 @@ def pictures(group: Comparison) -> Iterator[Picture]:
         bins = [(str(row.labels["bin"]), row.counts["items"], row.counts["correct"]) for row in rows]
         neither = [row.counts.get("ties", 0) + row.counts.get("undecided", 0) for row in rows]
         if bins:
-            yield Picture(
+            yield Chart(
                 f"How sure the evaluator is: {column.name}, {group.tests}",
                 Histogram(column.name, bins, "confidence, from … on", neither),
                 "Confidence is the distance of the evaluator’s score from one half, 0.5 at most. Each bar counts "

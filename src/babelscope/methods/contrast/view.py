@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from babelscope.core.charts import Chart, Dot, Forest, Key, Scatter
 from babelscope.core.comparison import Comparison
 from babelscope.core.page import (
     CONTROLS,
@@ -15,14 +16,9 @@ from babelscope.core.page import (
     About,
     Answer,
     Caveat,
-    Dot,
     Finding,
-    Forest,
     Headline,
-    Key,
     Line,
-    Picture,
-    Scatter,
     Section,
     Token,
     Tone,
@@ -167,11 +163,11 @@ def reference_kinds(group: Comparison) -> list[str]:
     )
 
 
-def pictures(group: Comparison) -> list[Picture]:
+def pictures(group: Comparison) -> list[Chart]:
     return [*_accuracy(group), *_against_discrepancy(group), *_forced_and_free(group)]
 
 
-def _accuracy(group: Comparison) -> list[Picture]:
+def _accuracy(group: Comparison) -> list[Chart]:
     several = len(reference_kinds(group)) > 1
     bars = by_name(
         (
@@ -184,7 +180,7 @@ def _accuracy(group: Comparison) -> list[Picture]:
     if not bars:
         return []
     return [
-        Picture(
+        Chart(
             "How often the right translation is preferred, by error type",
             Forest(bars, "accuracy in forced choice", keys(group)),
             "Each mark is an accuracy, each line through it its 95 % interval. 50 % is what chance would give.",
@@ -192,7 +188,7 @@ def _accuracy(group: Comparison) -> list[Picture]:
     ]
 
 
-def _against_discrepancy(group: Comparison) -> list[Picture]:
+def _against_discrepancy(group: Comparison) -> list[Chart]:
     kinds = reference_kinds(group)
     dots = [dot for column in group.results for dot in _dots(column.name, column.rows, kinds)]
     if not dots:
@@ -203,7 +199,7 @@ def _against_discrepancy(group: Comparison) -> list[Picture]:
         for number, kind in enumerate(kinds)
     ]
     return [
-        Picture(
+        Chart(
             "Accuracy against discrepancy",
             Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", legend, y_most=1.0),
             "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
@@ -235,7 +231,7 @@ def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
     ]
 
 
-def _forced_and_free(group: Comparison) -> list[Picture]:
+def _forced_and_free(group: Comparison) -> list[Chart]:
     several = len(reference_kinds(group)) > 1
     sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
     bars = by_name(
@@ -253,7 +249,7 @@ def _forced_and_free(group: Comparison) -> list[Picture]:
         for what, hollow in sides.values()
     ]
     return [
-        Picture(
+        Chart(
             "Errors in forced choice, and in its own translations",
             Forest(bars, "error rate", legend, zero=0.0),
             "Hollow: how often the error is preferred. Filled: how often a detector finds it in free "
@@ -359,7 +355,7 @@ def names(group: Comparison) -> dict[str, str]:
 def _stored_names(group: Comparison) -> dict[str, str]:
     """The names that the group's runs have stored: they may be of plug-ins that are not installed here."""
     found: dict[str, str] = {}
-    for cell in group.results:
+    for cell in (column.cell for column in group.results):
         for each in cell.run.sections:
             section = each.get("section") if each.get("method") == cell.method else None
             own = section.get("names") if isinstance(section, Mapping) else None

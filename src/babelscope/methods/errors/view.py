@@ -6,21 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from babelscope.core.charts import Chart, Forest
 from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.page import (
-    About,
-    Answer,
-    Caveat,
-    Finding,
-    Forest,
-    Headline,
-    Line,
-    Picture,
-    Section,
-    Tone,
-    View,
-    count_of,
-)
+from babelscope.core.page import About, Answer, Caveat, Finding, Headline, Line, Section, Tone, View, count_of
 from babelscope.core.results import Record, Row
 from babelscope.core.tables import Table
 from babelscope.language.registry import error_label
@@ -127,7 +115,7 @@ def caveats(group: Comparison) -> Iterator[Caveat]:
                 )
 
 
-def pictures(group: Comparison) -> list[Picture]:
+def pictures(group: Comparison) -> list[Chart]:
     bars = by_name(
         (row_name(row), bar(column.name, row_name(row), row.estimate))
         for column in group.results
@@ -136,7 +124,7 @@ def pictures(group: Comparison) -> list[Picture]:
     if not bars:
         return []
     return [
-        Picture(
+        Chart(
             "Errors in its own translations, by error type",
             Forest(bars, "share of sentences", keys(group), zero=0.0),
             "How often a detector finds the error, corrected for what the detector misses and for its false "

@@ -6,21 +6,9 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from babelscope.core.charts import Chart, Forest
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import (
-    FEWEST,
-    About,
-    Answer,
-    Caveat,
-    Finding,
-    Forest,
-    Headline,
-    Line,
-    Picture,
-    Section,
-    Tone,
-    View,
-)
+from babelscope.core.page import FEWEST, About, Answer, Caveat, Finding, Headline, Line, Section, Tone, View
 from babelscope.core.results import Record, Row
 from babelscope.methods.condition.preflight import can_be_shown, evaluator_caveats, is_test
 from babelscope.methods.prompted_choice.method import preflight_of, worth_of
@@ -129,7 +117,7 @@ def _caveats(group: Comparison) -> list[Caveat]:
     ]
 
 
-def _pictures(group: Comparison, title: str) -> list[Picture]:
+def _pictures(group: Comparison, title: str) -> list[Chart]:
     lines = [
         (column.name, [bar(column.name, "accuracy by answer", row.estimate)])
         for column in group.results
@@ -139,9 +127,7 @@ def _pictures(group: Comparison, title: str) -> list[Picture]:
     if not lines:
         return []
     chart = Forest(lines, "accuracy by answer", keys(group), domain=(0.0, 1.0), zero=0.5)
-    return [
-        Picture(f"{title}: {group.tests}", chart, "Lines are 95 % intervals. 50 % is chance between two.")
-    ]
+    return [Chart(f"{title}: {group.tests}", chart, "Lines are 95 % intervals. 50 % is chance between two.")]
 
 
 def _section(

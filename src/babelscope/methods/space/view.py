@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
+from babelscope.core.charts import Bar, Chart, Cloud, Curve, Dots, Forest, Lines, Point, Unit
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.page import (
     About,
     Answer,
-    Bar,
     Caveat,
-    Cloud,
-    Curve,
-    Dots,
     Finding,
-    Forest,
     Headline,
     Line,
-    Lines,
     Measure,
-    Picture,
-    Point,
     Section,
     Tone,
-    Unit,
     View,
     count_of,
     point,
@@ -71,7 +63,7 @@ _DECODINGS = {
 }
 
 
-def pictures(group: Comparison) -> list[Picture]:
+def pictures(group: Comparison) -> list[Chart]:
     return [
         *_decodings(group),
         *(picture for region in _REGIONS for picture in _ranking(group, region)),
@@ -96,12 +88,12 @@ def _bars(
     )
 
 
-def _decodings(group: Comparison) -> list[Picture]:
+def _decodings(group: Comparison) -> list[Chart]:
     bars = _bars(group, "quality", "decoding", _DECODINGS)
     if not bars:
         return []
     return [
-        Picture(
+        Chart(
             "Quality of what can be drawn from the model",
             Forest(bars, f"mean quality of a sentence ({quality_name(group)})", keys(group), "plain"),
             "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the "
@@ -134,7 +126,7 @@ def _rows_by_k(rows: Iterable[Row], name: str, region: str) -> dict[int, Row]:
     }
 
 
-def _ranking(group: Comparison, region: str) -> list[Picture]:
+def _ranking(group: Comparison, region: str) -> list[Chart]:
     """kRG and kQRG over k (figure 4), where there is more than one k."""
     if not any(len(_rows_by_k(rows_of(column), "krg", region)) > 1 for column in group.results):
         return []
@@ -156,13 +148,13 @@ def _ranking(group: Comparison, region: str) -> list[Picture]:
         good.append(Curve(column.name, column.name, quality))
     what = "the k most probable translations" if region == "top" else "k samples"
     return [
-        Picture(
+        Chart(
             f"How well probability ranks {what} (kRG)",
             Lines(ranked, "k", "ranking gain, kRG"),
             "kRG is 1 where better translations are always more probable. Compare it with the dashed line, the same "
             "translations in random order; it is never 0. Lines are 95 % intervals.",
         ),
-        Picture(
+        Chart(
             f"How good, and how well ranked, {what} are (kQRG)",
             Lines(good, "k", f"kQRG ({quality_name(group)})"),
             "kQRG is the mean quality of the translations, the more probable ones weighing more. Lines are 95 % "
@@ -171,13 +163,13 @@ def _ranking(group: Comparison, region: str) -> list[Picture]:
     ]
 
 
-def _lengths(group: Comparison) -> list[Picture]:
+def _lengths(group: Comparison) -> list[Chart]:
     """Length against the reference, of each decoding and region, and over the ranks of lists."""
     bars = _bars(group, "length_ratio", "of", _LENGTHS)
     if not bars:
         return []
     found = [
-        Picture(
+        Chart(
             "Length of translations against the reference",
             Forest(bars, "characters, divided by those of the reference", keys(group), "plain", zero=1.0),
             "1 is as long as the reference. All are of the same sentences. A model that believes in short "
@@ -197,11 +189,11 @@ def _lengths(group: Comparison) -> list[Picture]:
     if curves:
         chart = Lines(curves, "rank by probability", "length ratio")
         reading = "The length of the translation at each rank, divided by that of the reference."
-        found.append(Picture("Length ratio over ranks", chart, reading))
+        found.append(Chart("Length ratio over ranks", chart, reading))
     return found
 
 
-def _sweep(group: Comparison) -> Iterator[Picture]:
+def _sweep(group: Comparison) -> Iterator[Chart]:
     """Quality, search errors, log-probability and length over the size of the beam."""
     charts = {
         "beam_quality": ("Quality", f"mean quality ({quality_name(group)})", "plain"),
@@ -218,10 +210,10 @@ def _sweep(group: Comparison) -> Iterator[Picture]:
         if curves:
             chart = Lines(curves, "size of the beam", label, cast(Unit, unit))
             reading = "Translations of the same sentences by each size of the beam."
-            yield Picture(f"{title} over the size of the beam", chart, reading)
+            yield Chart(f"{title} over the size of the beam", chart, reading)
 
 
-def _entropy(group: Comparison) -> Iterator[Picture]:
+def _entropy(group: Comparison) -> Iterator[Chart]:
     """Entropy a token and a translation, each on an axis of its own."""
     for of in ("token", "translation"):
         bars = [
@@ -231,14 +223,14 @@ def _entropy(group: Comparison) -> Iterator[Picture]:
             if row.name == "entropy" and row.labels["of"] == of and row.estimate.n
         ]
         if bars:
-            yield Picture(
+            yield Chart(
                 f"How undecided the model is, a {of}",
                 Forest([("entropy", bars)], f"entropy, nats a {of}", keys(group), "plain", zero=0.0),
                 "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
             )
 
 
-def _calibration(group: Comparison) -> Iterator[Picture]:
+def _calibration(group: Comparison) -> Iterator[Chart]:
     """Accuracy of tokens over the model's confidence in them, and mass over k."""
     curves: list[Curve] = []
     mass: list[Curve] = []
@@ -261,7 +253,7 @@ def _calibration(group: Comparison) -> Iterator[Picture]:
         mass += [Curve(column.name, column.name, together)] if len(together) > 1 else []
     if curves:
         chart = Lines(curves, "probability of the token, from", "tokens that are right", "percent")
-        yield Picture(
+        yield Chart(
             "Is the model as often right as it is sure?",
             chart,
             "Tokens of beam search’s translations, by the probability that the model gave them; right are those "
@@ -271,10 +263,10 @@ def _calibration(group: Comparison) -> Iterator[Picture]:
     if mass:
         chart = Lines(mass, "k", "probability of the k most probable translations", "percent")
         reading = "All k together, the mean over sentences. The rest lies in translations beyond them."
-        yield Picture("How much probability the most probable translations have", chart, reading)
+        yield Chart("How much probability the most probable translations have", chart, reading)
 
 
-def _clouds(group: Comparison) -> Iterator[Picture]:
+def _clouds(group: Comparison) -> Iterator[Chart]:
     """Log-probability against quality, a picture a region."""
     for region, what in (("top", "the k most probable translations"), ("samples", "samples")):
         dots = []
@@ -300,7 +292,7 @@ def _clouds(group: Comparison) -> Iterator[Picture]:
             f"quality ({quality_name(group)})",
             min(ordered[len(ordered) // 50], -1e-3),
         )
-        yield Picture(
+        yield Chart(
             f"Log-probability against quality: {what}",
             chart,
             "Each dot is a translation (a sample of them where there are very many), lines are medians. If "

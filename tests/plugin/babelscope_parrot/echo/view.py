@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from babelscope.core.charts import Chart, Forest
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import About, Answer, Finding, Forest, Measure, Picture, Section, Tone, View
+from babelscope.core.page import About, Answer, Finding, Measure, Section, Tone, View
 from babelscope.core.results import Record
 from babelscope.methods.view import bar, error_finding, every_figure, one
 
@@ -22,7 +23,7 @@ def section(group: Comparison) -> Section:
         measure="share of repeated words",
         findings=_findings(group),
         pictures=[
-            Picture(
+            Chart(
                 f"Echoes: {group.tests}",
                 Forest(bars, "translations that are echoes"),
                 "The lower, the better.",
