@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from babelscope.core.charts import Chart
     from babelscope.core.results import Record, Result, Row
     from babelscope.core.system import Capability
-    from babelscope.core.tables import Table
 
 # Lines asked at once: enough for a system to make batches of.
 LINES_AT_ONCE = 256
@@ -59,6 +58,10 @@ InFormat = Annotated[
     ),
 ]
 AllRows = Annotated[bool, typer.Option("--all", help=_HELP["all"])]
+Tables = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="NAME", help="Print the table of this name; may be repeated."),
+]
 ToFile = Annotated[
     Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")
 ]
@@ -229,18 +232,20 @@ def width_for(path: Path | None) -> int | None:
 def result_text(
     result: Result,
     *,
-    every: bool,
+    format: Format = "text",
+    names: Sequence[str] = (),
+    every: bool = False,
     to: Path | None = None,
-    tables: Sequence[Table] = (),
     places: Sequence[str] = (),
-    follow: int = 0,
 ) -> str:
-    """What people read of a result: a summary, or every row, as a file gets it; `follow` lines come after it."""
-    from babelscope.report.summary import MOST_LINES, everything, summarize
+    """What people read of a result: a summary, the tables of these names, or all tables and rows."""
+    from babelscope.report.summary import everything, summarize, tables_as
 
+    if format != "json" and (format != "text" or names):
+        return tables_as(result, format, names, every=every, width=width_for(to))
     if every or to is not None:
-        return everything(result, tables, width=width_for(to), places=places)
-    return summarize(result, width=terminal_width(), places=places, most=MOST_LINES - follow)
+        return everything(result, width=width_for(to), places=places)
+    return summarize(result, width=terminal_width(), places=places)
 
 
 def place_of(path: Path) -> str:

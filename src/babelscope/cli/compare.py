@@ -168,14 +168,14 @@ class _Comparison:
     def tables(self) -> list[Table]:
         """What people read: figures side by side, then the other sections."""
         from babelscope.core.tables import of_rows
-        from babelscope.runs.compare import prompts_table
+        from babelscope.runs.compare import prompts_table, seeds_table
 
         found = [_side_by_side_table(group) for group in self.groups]
         if rows := self.more["paired"]:
             title = "differences, first system minus second"
             found.append(of_rows(title, rows, shown=("wins", "losses", "ties"), sign=True))
         if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
-            found.append(_seeds_table(rows))
+            found.append(seeds_table(rows))
         if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
             found.append(of_rows("between groups of seeds, first minus second", rows, sign=True))
         if rows := self.more["prompts"]:
@@ -334,27 +334,6 @@ def _side_by_side_table(group: Comparison) -> Table:
     headings: list[str | Column] = ["figure", *labels]
     headings += [Column("", system=column.name) for column in group.results]
     return Table(f"{group.method} on {group.tests}", headings, lines, 1 + len(labels), notes=notes)
-
-
-def _seeds_table(rows: list[Row]) -> Table:
-    """Mean and standard deviation over seeds."""
-    from babelscope.core.tables import Column, Table
-
-    pairs = [(mean, sd) for mean, sd in zip(rows[::2], rows[1::2], strict=True)]
-    labels = list(dict.fromkeys(label for mean, _ in pairs for label in mean.labels))
-    return Table(
-        "over seeds; n is the number of systems",
-        [*labels, Column("mean"), Column("sd")],
-        [
-            [
-                *(str(mean.labels.get(label, "")) for label in labels),
-                mean.estimate,
-                sd.estimate.value,
-            ]
-            for mean, sd in pairs
-        ],
-        len(labels),
-    )
 
 
 def _agreement_table(rows: list[Row]) -> Table:

@@ -19,6 +19,7 @@ from babelscope.cli.common import (
     Form,
     as_line,
     check_beam,
+    chosen_format,
     figures,
     output,
     places_of,
@@ -257,29 +258,30 @@ def _study_of(values: Mapping[str, Any]) -> Study:
 
 
 def _print(command: JudgingCommand, result: Result, given: Given) -> None:
-    """To stdout, or where --to says: rows as JSON, or what the command shows to people."""
-    with output(given.values.get("to"), figures(given["json"])) as write:
-        if given["json"]:
+    """To stdout, or where --to says: rows as JSON, or tables."""
+    format, to = chosen_format(given["format"], as_json=given["json"]), given.values.get("to")
+    with output(to, figures(format == "json")) as write:
+        if format == "json":
             for number, row in enumerate(result.rows):
                 signed = {"signature": result.signature} if not number or command.signed(row) else {}
                 write(as_line({**row.as_json(), **signed}))
             for row in command.more(result, given):
                 write(as_line(row.as_json()))
             return
-        # What a command shows of its own is of all items, not of those with one value of a field (--by).
-        whole = dataclasses.replace(result, rows=[row for row in result.rows if not row.is_part])
-        if text := command.instead(whole, given):
-            write(text)
-            return
-        if text := command.show(whole, given):
+        if text := command.show(result, given):
             write(f"{text}\n")
-        every, to = given["all"], given.values.get("to")
         stored = given["rejudge"]  # its records may have been edited
         with contextlib.nullcontext() if stored is None else explain_damage(str(stored)):
-            tables = command.tables(whole, given) if every or to else ()
-            places = places_of(result.folder)
-            text = result_text(result, every=every, to=to, tables=tables, places=places)
-        write(text)
+            write(
+                result_text(
+                    result,
+                    format=format,
+                    names=given["table"],
+                    every=given["all"],
+                    to=to,
+                    places=places_of(result.folder),
+                )
+            )
 
 
 def _write_queue(command: JudgingCommand, result: Result, given: Given) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -12,7 +13,11 @@ import typer
 from babelscope.cli.common import (
     AllRows,
     AsJson,
+    Format,
+    InFormat,
     Seed,
+    Tables,
+    chosen_format,
     folder_option,
     place_of,
     places_of,
@@ -78,6 +83,8 @@ def run(
         Path, typer.Argument(metavar="STUDY.toml", help="Names systems, test sets and methods.")
     ],
     every: AllRows = False,
+    table: Tables = None,
+    format: InFormat = "text",
     as_json: AsJson = False,
     out: Annotated[Path | None, folder_option("The run folder; else what the study says.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of everything random; else the study's.")] = None,
@@ -115,13 +122,8 @@ def run(
     from babelscope.runs.trust import ask_permission
 
     shared = None if shard is None else "a whole run, not a shard"
-    refuse_unused(
-        context,
-        {
-            "every": shared,
-            "report": shared if report else None,
-        },
-    )
+    refuse_unused(context, {"every": shared, "table": shared, "report": shared if report else None})
+    chosen = chosen_format(format, as_json=as_json)
     with telling_what_is_kept(work_kept_in(out)):
         result = run_study(
             ask_permission(study, ray=ray, trusted=trust),
@@ -135,28 +137,36 @@ def run(
             workers=workers,
         )
         if shard is not None:
-            _tell_shard(shard, result, as_json=as_json)
+            _show_shard(shard, result, as_json=chosen == "json")
             return
-        tell(result, as_json=as_json, report=report, every=every)
+        show_result(result, report=report, format=chosen, names=table or (), every=every)
 
 
-def tell(result: Result, *, as_json: bool, report: bool, every: bool, instead: str = "") -> None:
+def show_result(
+    result: Result,
+    *,
+    report: bool,
+    format: Format = "text",
+    names: Sequence[str] = (),
+    every: bool = False,
+    instead: str = "",
+) -> None:
     """Print what came out and where it is, or another text; then write a report beside it if wanted."""
-    if as_json:
+    if format == "json":
         for row in result.rows:
             print_json(row.as_json())
     else:
         places = places_of(result.folder, report=report)
-        print(instead or result_text(result, every=every, places=places, follow=int(report)))
+        print(instead or result_text(result, format=format, names=names, every=every, places=places))
     if report and result.folder:
         from babelscope.report.page import write_report
 
         page = write_report([result.folder], result.folder / NAME)
-        if not as_json:
+        if format == "text":
             print(f"report, for a browser: {place_of(page)}")
 
 
-def _tell_shard(shard: str, result: Result, *, as_json: bool) -> None:
+def _show_shard(shard: str, result: Result, *, as_json: bool) -> None:
     from babelscope.runs.shards import Shard
 
     parsed = Shard.parse(shard)
@@ -177,6 +187,8 @@ def merge(
     ],
     out: Annotated[Path, folder_option("The run folder that is made of them.")],
     every: AllRows = False,
+    table: Tables = None,
+    format: InFormat = "text",
     as_json: AsJson = False,
     report: WithReport = True,
 ) -> None:
@@ -184,7 +196,8 @@ def merge(
     from babelscope.runs.shards import merge
 
     with telling_what_is_kept(work_kept_in(out)):
-        tell(merge(shards, out), as_json=as_json, report=report, every=every)
+        chosen = chosen_format(format, as_json=as_json)
+        show_result(merge(shards, out), report=report, format=chosen, names=table or (), every=every)
 
 
 _HEADING = "What to look at. Words in question stand between asterisks."
@@ -211,7 +224,8 @@ def demo(
         if report:
             write_flows(out, n)
         instead = "" if as_json or every else _what_to_look_at(result, report=report)
-        tell(result, as_json=as_json, report=report, every=every, instead=instead)
+        chosen: Format = "json" if as_json else "text"
+        show_result(result, report=report, format=chosen, every=every, instead=instead)
 
 
 def _what_to_look_at(result: Result, *, report: bool) -> str:

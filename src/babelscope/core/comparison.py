@@ -188,10 +188,6 @@ class StoredRun(Protocol):
     @property
     def manifest(self) -> Any: ...
 
-    @property
-    def sections(self) -> Sequence[Mapping[str, Any]]:
-        """The stored report sections, one for each method and test set."""
-
 
 @dataclass(frozen=True)
 class SystemResult:

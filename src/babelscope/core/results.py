@@ -154,8 +154,6 @@ class Result:
     """Of the items that a system did not answer: which, and why in `unanswered`."""
     comparisons: int = 0
     """Number of rows, at the end, that are about several systems together."""
-    sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    """What a report shows of each method and test set, as data."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Of each method, by what its records call it."""
     groups: Sequence[Comparison] = field(default=(), repr=False, compare=False)
@@ -203,7 +201,6 @@ class Result:
             "sha256": digest_json(self.config),
             "rows": rows[:own],
             "comparisons": rows[own:],
-            "sections": list(self.sections),
         }
         return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 

@@ -18,181 +18,62 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from babelscope.core.charts import Chart, slug
-from babelscope.core.comparison import SEED, Comparison
-from babelscope.core.page import Answer, Finding, Line, Section, View, count_of
-from babelscope.core.results import Record, Result, Row
-from babelscope.core.tables import Table, all_rows, of_rows, table_html
-from babelscope.methods.view import matches
+from babelscope.core.comparison import Comparison
+from babelscope.core.results import Estimate, Result
+from babelscope.core.tables import Line, Table
+from babelscope.core.tables import render as render_tables
+from babelscope.methods import BUILT_IN
+from babelscope.methods.base import method_names
+from babelscope.methods.reporting import Tone, count_of, plain
 from babelscope.report.charts import Series, as_file, as_svg, figure, swatch
+from babelscope.report.differences import Difference
 from babelscope.report.flows import flow_charts
-from babelscope.report.paired import differences_charts, paired_findings
-from babelscope.report.sections import caveats_of, figure_of, shown_by
-from babelscope.runs.compare import (
-    NotComparable,
-    group_runs,
-    paired_differences,
-    prompt_rows,
-    prompts_table,
-    run_names,
-    seeds_table,
-)
+from babelscope.report.items import CAP, count_shown, items_of
+from babelscope.report.sections import Section
+from babelscope.runs.compare import NotComparable, group_runs, paired_differences, run_names
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import replacing
 from babelscope.util.progress import progress
-from babelscope.util.seeds import stream
 from babelscope.util.terminal import HIDDEN, mark_hidden
 from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-# --- Which items a page holds: all, or if they are too many, errors, close decisions and a random sample -----------
-
-CAP = 5000
-"""Most items of one method in a page."""
+_MOST_FINDINGS = 12
+"""Lines about a system at the top of the page; the tables below have all."""
 
 
-@dataclass(slots=True)
-class Item:
-    """An item of a test set with the answer of each system."""
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A line of a method's first table, with a link to the items behind it."""
 
-    record: Record
-    tests: int
-    place: int
-    answers: list[tuple[int, Answer]]
+    system: str
+    claim: str
+    value: str
+    interval: str
+    size: str
+    """How many items it is over, and evidence."""
+    tag: str
+    tone: Tone
+    section: str
+    query: Mapping[str, str]
+    behind: int = 0
+    """How many items the link shows in all, and how many of them are on the page; if 0, it shows all items."""
+    on_page: int = 0
+    bar: Sequence[str] = ()
+    """Of proportions: where low end, value and high end stand on a line of 88 units."""
 
     @property
-    def is_wrong(self) -> bool:
-        return any(answer.tone in ("errors", "some") for _, answer in self.answers)
-
-    @property
-    def certainty(self) -> float:
-        """The smallest absolute measure of its answers: how close the closest decision was."""
-        return min(
-            (abs(answer.measure) for _, answer in self.answers if answer.measure is not None),
-            default=float("inf"),
-        )
-
-
-def items_of(
-    groups: Sequence[Comparison],
-    section: Section,
-    view: View,
-    series: Series,
-    *,
-    cap: int = CAP,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """The items of a method as JSON for the page's script; `note` says which were left out."""
-    found = _joined(groups, view, series)
-    chosen, note = choose(found, cap=cap, seed=seed)
-    names = list(dict.fromkeys(column.name for group in groups for column in group.results))
-    return {
-        "systems": [{"name": name, "series": series[name]} for name in names],
-        "tests": [group.tests for group in groups],
-        "measure": section.measure,
-        "group": section.group,
-        "colors": section.colors,
-        "note": note,
-        "items": [_as_json(item, view) for item in chosen],
-    }
-
-
-def count_shown(data: Mapping[str, Any], query: Mapping[str, str]) -> int:
-    """How many items of `items_of` a link shows, as the page's script filters them."""
-    series = {each["name"]: each["series"] for each in data["systems"]}
-    tests, system = query.get("tests"), query.get("system")
-    return sum(
-        (not tests or data["tests"][item["t"]] == tests)
-        and any(
-            (not system or each["s"] == series.get(system))
-            and matches(item["g"], Answer(each["v"], each["c"], also=each.get("w", ())), query)
-            for each in item["a"]
-        )
-        for item in data["items"]
-    )
-
-
-def _joined(groups: Sequence[Comparison], view: View, series: Series) -> list[Item]:
-    """One entry an item, with the answers of all systems, in the order of the test sets."""
-    found: dict[tuple[int, str], Item] = {}
-    for number, group in enumerate(groups):
-        for column in group.results:
-            for record in column.records:
-                key = (number, record["id"])
-                if key not in found:
-                    found[key] = Item(record, number, len(found), [])
-                answer = view.answer(record, column.settings)
-                found[key].answers.append((series[column.name], answer))
-    return list(found.values())
-
-
-def choose(found: Sequence[Item], *, cap: int, seed: int) -> tuple[list[Item], str]:
-    """Choose at most `cap` items, and say in a sentence which; the sentence is empty if all are chosen.
-
-    Three fifths are errors, one fifth the closest decisions, one fifth a random sample of the others. Where there
-    are fewer of one kind, the other kinds get its share.
-    """
-    if len(found) <= cap:
-        return list(found), ""
-    rng = stream(seed, "report/items")
-
-    def some(members: Sequence[Item], most: int) -> list[Item]:
-        drawn = rng.permutation(len(members))[:most] if len(members) > most else range(len(members))
-        return [members[number] for number in drawn]
-
-    wrong = [item for item in found if item.is_wrong]
-    right = sorted((item for item in found if not item.is_wrong), key=lambda item: item.certainty)
-    errors = some(wrong, max(cap * 3 // 5, cap - len(right)))
-    close = right[: (cap - len(errors)) // 2]
-    rest = some(right[len(close) :], cap - len(errors) - len(close))
-    of_errors = f"all {len(wrong):,}" if len(errors) == len(wrong) else f"{len(errors):,} of {len(wrong):,}"
-    note = (
-        f"This page has {cap:,} of {count_of(len(found), 'items')}: {of_errors} with an error, "
-        f"the {len(close):,} others closest to one, and {len(rest):,} at random (seed {seed}). "
-        "All of them are in the run folder’s records.jsonl."
-    )
-    return sorted([*errors, *close, *rest], key=lambda item: item.place), note
-
-
-def _as_json(item: Item, view: View) -> dict[str, Any]:
-    about = view.about(item.record)
-    return {
-        "id": str(item.record["id"]),
-        "t": item.tests,
-        "g": list(about.groups),
-        "k": about.kind,
-        "s": about.source,
-        "x": _lines(about.lines),
-        "a": [
-            {
-                "s": system,
-                "v": answer.verdict,
-                "c": answer.tone,
-                "m": None if answer.measure is None else round(answer.measure, 4),
-                "x": _lines(answer.lines()),
-                "f": answer.facts,
-                **({"w": list(answer.also)} if answer.also else {}),
-            }
-            for system, answer in item.answers
-        ],
-    }
-
-
-def _lines(lines: Iterable[Line]) -> list[list[Any]]:
-    return [
-        [
-            label,
-            shown
-            if isinstance(shown, str)
-            else [[each[0], None if each[1] is None else round(each[1], 3), *each[2:]] for each in shown],
-        ]
-        for label, shown in lines
-    ]
-
-
-# --- The report: finished run folders become one HTML page, which needs no network and no other file ---------------
+    def link(self) -> tuple[Mapping[str, str], str]:
+        """The filter of items that the finding links to, and the text of the link."""
+        if not self.behind:
+            whole = {name: value for name, value in self.query.items() if name not in ("verdict", "group")}
+            return whole, "all items"
+        if self.on_page == self.behind:
+            return self.query, count_of(self.behind, "items")
+        return self.query, f"{self.on_page:,} of {count_of(self.behind, 'items')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,25 +111,25 @@ class Chapter:
     """One method in the page, with all test sets it was run on."""
 
     key: str
-    title: str
     about: Section
-    """What the method measures and how; its findings and charts are of the first test set only: use `findings`."""
+    """That of the first test set: title, question and how to read the figures are the same for all."""
     parts: Sequence[Part]
     items: Mapping[str, Any]
     findings: Sequence[Finding]
-    compared: Sequence[Finding]
+    differences: Sequence[Finding]
     """Differences between systems that are significant after correction."""
     is_compared: bool
-    caveats: Sequence[str]
-    names: Mapping[str, str]
+    warnings: Sequence[str]
 
-
-_Content = tuple[Comparison, Section, View]
-"""A method on a test set, the section about it, and the view that shows its items."""
+    @property
+    def title(self) -> str:
+        return self.about.title
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
+    """What the page shows."""
+
     runs: Sequence[Run]
     series: Series
     sections: Sequence[Chapter]
@@ -277,20 +158,20 @@ class Report:
     def lede(self) -> str:
         """One sentence: how many systems, test sets, methods and items."""
         tests = dict.fromkeys(name for section in self.sections for name in section.items["tests"])
-        asked = sum(cell.items for run in self.runs for cell in run.manifest.cells)
+        asked = sum(job.items for run in self.runs for job in run.manifest.jobs)
         return (
             f"{count_of(len(self.series), 'systems')}, {count_of(len(tests), 'test sets')} ({', '.join(tests)}), "
             f"{count_of(len(self.sections), 'methods')}: {count_of(asked, 'items')} judged."
         )
 
     def tally(self, system: str) -> str:
-        """One sentence: how many checks found errors, a weakness, or nothing."""
-        kinds: Counter[str] = Counter(finding.tone for finding in self.findings[system])
-        said = {"errors": "found errors", "some": "showed a weakness", "none": "saw no error"}
-        parts = [f"{kinds[tone]} {words}" for tone, words in said.items() if kinds[tone]]
-        if parts:
-            return f"Of {count_of(sum(kinds[tone] for tone in said), 'checks')}, {', '.join(parts)}."
-        return "" if self.findings[system] else "Nothing is said in words of its figures: they stand below."
+        """One sentence: how many checks found errors, and how many did not."""
+        tags = Counter(finding.tag for finding in self.findings[system])
+        tested = {"Error": "found an error", "Not significant": "found none that is significant"}
+        parts = [f"{tags[tag]} {words}" for tag, words in tested.items() if tags[tag]]
+        return (
+            f"Of {count_of(sum(tags[tag] for tag in tested), 'checks')}, {', '.join(parts)}." if parts else ""
+        )
 
     @property
     def compared(self) -> bool:
@@ -306,11 +187,11 @@ class Report:
 
     @property
     def differences(self) -> list[Finding]:
-        return [finding for section in self.sections for finding in section.compared]
+        return [finding for section in self.sections for finding in section.differences]
 
     @staticmethod
     def skipped(run: Run) -> int:
-        return sum(sum(cell.skipped.values()) for cell in run.manifest.cells)
+        return sum(sum(job.skipped.values()) for job in run.manifest.jobs)
 
 
 def write_report(
@@ -350,32 +231,31 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
         apart = error.reason if isinstance(error, NotComparable) else str(error)
         groups = [group for run in runs for group in group_runs([run])]
     groups = _with_distinct_names(groups)
-    names = dict.fromkeys(column.name for group in groups for column in group.results)
+    names = dict.fromkeys(result.name for group in groups for result in group.results)
     series = {name: place for place, name in enumerate(names)}
-    together: dict[tuple[int, str], list[_Content]] = {}
-    for group in groups:
-        with explain_damage(_describe([group])):
-            section, view = shown_by(group)
-            together.setdefault((section.order, group.method), []).append((group, section, view))
+    together: dict[str, list[Comparison]] = {}
+    for group in sorted(groups, key=lambda group: _order(group.results[0].kind)):
+        together.setdefault(group.method, []).append(group)
     chapters: list[Chapter] = []
     found: dict[str, list[Finding]] = {name: [] for name in series}
     with progress("report", len(together)) as advance:
-        for (_, method), own in sorted(together.items(), key=lambda each: each[0]):
+        for method, own in together.items():
             key = _key(method, len(chapters) + 1, [chapter.key for chapter in chapters])
-            with explain_damage(_describe([group for group, _, _ in own])):
+            paths = dict.fromkeys(str(each.run.path) for group in own for each in group.results)
+            with explain_damage(f"{method} in {', '.join(paths)}"):
                 chapters.append(_chapter(key, own, series, len(runs) > 1, cap=cap, seed=seed))
                 for finding in chapters[-1].findings:
                     found[finding.system].append(finding)
             advance(1)
-    ordered = {name: sorted(own, key=lambda each: each.severity) for name, own in found.items()}
+    ordered = {name: sorted(own, key=lambda each: _TAGS.index(each.tag)) for name, own in found.items()}
     flows = _draw(flow_charts(runs), series, "flows")
     return Report(runs, series, chapters, flows, apart, ordered)
 
 
-def _describe(groups: Sequence[Comparison]) -> str:
-    """The method of some groups and the folders they are from, for error messages."""
-    paths = dict.fromkeys(str(column.run.path) for group in groups for column in group.results)
-    return f"{groups[0].method} in {', '.join(paths)}"
+def _order(kind: str) -> int:
+    """Methods stand on the page as `babelscope --help` lists them, those of plug-ins last."""
+    known = [*BUILT_IN, *sorted({*method_names()} - {*BUILT_IN})]
+    return known.index(kind) if kind in known else len(known)
 
 
 def _key(method: str, number: int, taken: Sequence[str]) -> str:
@@ -410,93 +290,153 @@ def _with_distinct_names(groups: Sequence[Comparison]) -> list[Comparison]:
             for column in group.results
         ]
         name = f"{group.tests} ({', '.join(own)})" if several else group.tests
-        renamed.append(dataclasses.replace(group, tests=name, columns=tuple(columns)))
+        renamed.append(dataclasses.replace(group, tests=name, results=tuple(columns)))
     return renamed
 
 
 def _chapter(
-    key: str, contents: Sequence[_Content], series: Series, several: bool, *, cap: int, seed: int
+    key: str, groups: Sequence[Comparison], series: Series, several: bool, *, cap: int, seed: int
 ) -> Chapter:
-    groups = [group for group, _, _ in contents]
-    _, first, view = contents[0]
-    parts: list[Part] = []
-    compared: list[Finding] = []
-    is_compared = False
-    for group, section, _ in contents:
-        differences = paired_differences(group) if len(group.results) > 1 else []
-        is_compared |= bool(differences)
-        compared += paired_findings(differences, section)
-        parts.append(_part(f"{key}-{len(parts)}", group, section, series, differences, several))
-    method, kind = groups[0].method, groups[0].columns[0].kind
-    items = items_of(groups, first, view, series, cap=cap, seed=seed)
-    findings = [
-        dataclasses.replace(
-            each,
-            section=key,
-            on_page=count_shown(items, each.query),
-            # It must be clear which of several test sets it is of.
-            claim=each.claim
-            if len(contents) == 1 or group.tests in each.claim
-            else f"{each.claim} ({group.tests})",
-        )
-        for group, section, _ in contents
-        for each in section.findings
+    sections = [
+        Section(group, paired_differences(group) if len(group.results) > 1 else []) for group in groups
     ]
+    items = items_of(sections, series, cap=cap, seed=seed)
+    findings, differences, warnings = [], [], []
+    for section in sections:
+        tests = section.comparison.tests if len(sections) > 1 else ""
+        findings += _findings(key, section, items, tests)
+        differences += [_difference(key, each, items) for each in section.significant]
+        warnings += _warnings(section, tests)
     return Chapter(
         key,
-        first.title if method == kind else f"{first.title} ({method})",
-        first,
-        parts,
+        sections[0],
+        [_part(f"{key}-{number}", section, series, several) for number, section in enumerate(sections)],
         items,
         findings,
-        [dataclasses.replace(each, section=key) for each in compared],
-        is_compared,
-        caveats_of([(group, section) for group, section, _ in contents]),
-        {name: words for _, section, _ in contents for name, words in section.names.items()},
+        differences,
+        any(section.differences for section in sections),
+        list(dict.fromkeys(warnings)),
     )
 
 
-def _part(
-    key: str, group: Comparison, section: Section, series: Series, differences: Sequence[Row], several: bool
-) -> Part:
-    runs = {str(column.run.path): column.run for column in group.results}
-    signatures = [str(run.manifest.signature) for run in runs.values()]
-    suffix = f" ({', '.join(run_names(runs.values()).values())})"
-    title = f"{group.tests.removesuffix(suffix)}{suffix}" if several else group.tests
-    tables = [_shown(table, signatures, note="") for table in section.tables]
-    if differences:
-        table = of_rows(
-            "Differences, first system minus second", differences, shown=("wins", "losses", "ties")
-        )
-        tables.append(
-            _shown(
-                table,
-                signatures,
-                note="A difference is that of the figures named under “of”, over the items that both systems have. "
-                "A win is an item on which the first system is better. p is the probability of such a difference "
-                "if there were none; p_holm is corrected for the number of tests (Holm).",
+_TAGS = ("Error", "Unknown", "Figure", "Not significant", "Too few items", "Control")
+
+
+def _findings(key: str, section: Section, items: Mapping[str, Any], tests: str) -> list[Finding]:
+    """The lines of the first table, each with the number of items that its link shows."""
+    table = section.tables[0]
+    has_units = len(table.headings) > table.labels and table.columns[table.labels].unit == "percent"
+    skipped = [column.heading for column in table.columns[: table.labels]].count("system")
+    behind = _count_behind(section, [line.query for line in table.lines])
+    found = []
+    for line, number in zip(table.lines, behind, strict=True):
+        estimate = line.cells[table.labels] if len(line.cells) > table.labels else None
+        if not line.system or not isinstance(estimate, Estimate) or not estimate.n:
+            continue
+        claim = ", ".join(str(cell) for cell in line.cells[skipped : table.labels] if cell)
+        share = has_units or claim.endswith(" (%)")
+        if share and not has_units:
+            claim = claim.removesuffix(" (%)")
+            estimate = estimate.converted(lambda value: value / 100)
+        claim = f"{claim} ({tests})" if tests and tests not in claim else claim
+        tone, tag = _tone(line, estimate)
+        form = _percent if share else plain
+        found.append(
+            Finding(
+                line.system,
+                f"{claim}{line.marks}",
+                form(estimate.value),
+                estimate.interval(form),
+                f"n = {estimate.n:,}",
+                tag,
+                tone,
+                key,
+                line.query,
+                number,
+                count_shown(items, line.query),
+                _bar(estimate) if share and line.verdict and not estimate.no_interval else (),
             )
         )
-    if over_seeds := _over_seeds(group):
-        note = (
-            "Systems that differ by their seed only. Intervals are over seeds, by Student’s t: they cover other "
-            "trainings, not other sentences."
-        )
-        tables.append(_shown(over_seeds, signatures, note=note))
-    if over := prompt_rows(group):
-        note = (
-            "Systems that differ by their prompt only. Prompts are chosen, not drawn: there is no interval."
-        )
-        tables.append(_shown(prompts_table(over), signatures, note=note))
-    everything = [
-        Row(row.name, row.estimate, {"system": column.name, **row.labels}, row.counts)
-        for column in group.results
-        for row in (*column.rows, *column.parts)
-    ]
-    table = all_rows(f"All figures: {group.method} on {group.tests}", everything)
-    tables.append(_shown(table, signatures, folded=True, note="Proportions from 0 to 1, as in summary.json."))
-    charts = [*section.pictures, *differences_charts(group, differences, section)]
-    return Part(f"{group.method}-{group.tests}", title, _draw(charts, series, key), tables)
+    return found
+
+
+def _count_behind(section: Section, queries: Sequence[Mapping[str, str]]) -> list[int]:
+    """How many items of the system that a query names it shows."""
+    counts = [0] * len(queries)
+    for result in section.comparison.results:
+        own = [place for place, query in enumerate(queries) if query.get("system") == result.name]
+        for record in result.records if own else ():
+            view = section.method.show(record)
+            for place in own:
+                counts[place] += view.matches(queries[place])
+    return counts
+
+
+def _tone(line: Line, estimate: Estimate) -> tuple[Tone, str]:
+    """How a line is colored, and what it is called."""
+    if line.is_control:
+        return "note", "Control"
+    if line.verdict == "error":
+        return "errors", "Error"
+    if line.verdict == "not significant":
+        return "some" if estimate.value else "none", "Not significant"
+    return "note", {"too few items": "Too few items", "unknown": "Unknown"}.get(line.verdict, "Figure")
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def _bar(estimate: Estimate) -> list[str]:
+    ends = (estimate.low, estimate.value, estimate.high)
+    return [f"{1 + 88 * min(max(each, 0.0), 1.0):.1f}" for each in ends]
+
+
+def _difference(key: str, each: Difference, items: Mapping[str, Any]) -> Finding:
+    query = {"tests": str(each.row.labels["tests"]), "sort": "differ"}
+    shown = count_shown(items, query)
+    value, _, interval = each.figure.partition(" [")
+    return Finding(
+        each.ahead,
+        each.claim,
+        value,
+        f"[{interval}" if interval else "",
+        each.evidence,
+        f"{each.ahead} ahead",
+        "note",
+        key,
+        query,
+        shown,
+        shown,
+    )
+
+
+def _warnings(section: Section, tests: str) -> list[str]:
+    """The notes of the first table, those of several systems joined."""
+    systems: dict[str, list[str]] = {}
+    for note in section.tables[0].notes:
+        systems.setdefault(note.text, []).extend([note.system] if note.system else [])
+    where = f" ({tests})" if tests else ""
+    return [f"{', '.join(own)}{where}: {text}" if own else f"{text}{where}" for text, own in systems.items()]
+
+
+def _part(key: str, section: Section, series: Series, several: bool) -> Part:
+    comparison = section.comparison
+    runs = {str(each.run.path): each.run for each in comparison.results}
+    signatures = [str(run.manifest.signature) for run in runs.values()]
+    suffix = f" ({', '.join(run_names(runs.values()).values())})"
+    title = f"{comparison.tests.removesuffix(suffix)}{suffix}" if several else comparison.tests
+
+    def shown(table: Table, *, note: str = "", folded: bool = False) -> ShownTable:
+        return ShownTable(table, Markup(render_tables([table], "html")), signatures, folded, note)
+
+    tables = [shown(table) for table in section.tables if table.rows]
+    tables += [shown(table, note=note) for table, note in section.comparing()]
+    tables += [shown(table, folded=True) for table in section.by_field()]
+    note = "Proportions from 0 to 1, as in summary.json."
+    tables.append(shown(section.every_row(), note=note, folded=True))
+    name = f"{comparison.method}-{comparison.tests}"
+    return Part(name, title, _draw(section.charts, series, key), tables)
 
 
 def _draw(charts: Iterable[Chart], series: Series, key: str) -> list[Drawn]:
@@ -519,37 +459,20 @@ def named_charts(parts: Iterable[tuple[str, Iterable[Chart]]]) -> dict[str, Char
 
 def plot(result: Result, name: str = "") -> Figure:
     """A chart of a result as a figure of matplotlib: that of the name, else the first."""
-    found = named_charts((f"{group.method}-{group.tests}", _charts_of(group)) for group in result.groups)
+    sections = [
+        Section(group, paired_differences(group) if len(group.results) > 1 else []) for group in result.groups
+    ]
+    found = named_charts(
+        (f"{each.comparison.method}-{each.comparison.tests}", each.charts) for each in sections
+    )
     fitting = [full for full, chart in found.items() if name in ("", full, chart.slug)]
     if not fitting or (name and len(fitting) > 1):
         known = ", ".join(fitting or found)
         raise BabelscopeError(
             f"{'several charts are' if fitting else 'no chart is'} called {name!r}: {known}"
         )
-    names = dict.fromkeys(column.name for group in result.groups for column in group.results)
+    names = dict.fromkeys(each.name for group in result.groups for each in group.results)
     return figure(found[fitting[0]], {name: number for number, name in enumerate(names)})
-
-
-def _charts_of(group: Comparison) -> list[Chart]:
-    section, _ = shown_by(group)
-    differences = paired_differences(group) if len(group.results) > 1 else []
-    return [*section.pictures, *differences_charts(group, differences, section)]
-
-
-def _over_seeds(group: Comparison) -> Table | None:
-    """The figures that matter most over seeds, where a study names these."""
-    _, view = shown_by(group)
-    # Patterns are of names within one run; systems of several may have other names here.
-    runs = {str(column.run.path): column.run.manifest.seed_groups for column in group.results}
-    patterns = next(iter(runs.values())) if len(runs) == 1 else []
-    if not patterns and not any(SEED in column.factors for column in group.results):
-        return None
-    shown = view.over or view.headline
-    return seeds_table(group, lambda column: shown(column.rows), patterns)
-
-
-def _shown(table: Table, signatures: Sequence[str], *, note: str, folded: bool = False) -> ShownTable:
-    return ShownTable(table, table_html(table), signatures, folded, note)
 
 
 def render(report: Report) -> str:
@@ -567,11 +490,11 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["embedded"] = embedded
-    environment.filters["figure"] = _figure
     environment.filters["swatch"] = functools.cache(swatch)
     page = environment.get_template("page.html").render(
         report=report,
         version=__version__,
+        most=_MOST_FINDINGS,
         style=Markup(style),
         script=Markup(script),
         policy="; ".join(
@@ -598,14 +521,3 @@ def embedded(value: Any) -> Markup:
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     text = HIDDEN.sub(lambda found: json.dumps(found[0])[1:-1], text)
     return Markup(text.replace("<", "\\u003c"))
-
-
-def _figure(finding: Finding) -> Mapping[str, Any]:
-    """A finding's value and interval as text; of proportions also where they stand on a line of 88 units."""
-    value, interval = figure_of(finding)
-    estimate = finding.estimate
-    places = [
-        f"{1 + 88 * min(max(each, 0.0), 1.0):.1f}" for each in (estimate.low, estimate.value, estimate.high)
-    ]
-    has_bar = finding.share and not estimate.no_interval
-    return {"value": value, "interval": interval, "bar": places if has_bar else []}

@@ -1,177 +1,161 @@
-"""Sections of a report: from the method's view, else as the run has stored them, else a table of all figures."""
+"""What is shown of one method on one test set: its tables with all warnings, its charts, and what differs."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+import inspect
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
-from babelscope.core.comparison import Comparison, StoredRun, figure_key
-from babelscope.core.page import About, Answer, Caveat, Finding, Headline, Line, Section, Tone, View, plain
-from babelscope.core.results import Record, Row
+from babelscope.core.charts import Chart
+from babelscope.core.comparison import SEED, Comparison, SystemResult
+from babelscope.core.results import Row
+from babelscope.core.settings import MethodSettings
 from babelscope.core.system import TOLD
-from babelscope.methods.view import count_behind, every_figure, find_view, noted_of
-from babelscope.methods.view import section_of as section_of_view
-
-# --- The view of methods that have none: all figures, and the fields of their records ------------------------------
-
-_KEYS = ("method", "system", "tests", "item", "id", "source", "extra")
-_FEW = 3
-"""Figures of a cell in a summary."""
-_TONES: Mapping[str, Tone] = {"correct": "none", "right": "none", "wrong": "errors", "tie": "some"}
-
-
-def about(record: Record) -> About:
-    groups = [str(record[name]) for name in ("phenomenon", "category", "reference") if name in record]
-    return About(str(record.get("source", "")), tuple(groups), ", ".join(groups))
-
-
-def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
-    verdict = record.get("verdict")
-    known = verdict if isinstance(verdict, str) else ""
-    score = next(
-        (record[name] for name in ("margin", "score") if isinstance(record.get(name), int | float)), None
-    )
-    return Answer(known, _TONES.get(known, "note"), score, lines=lambda: _lines(record))
-
-
-def _lines(record: Record) -> list[Line]:
-    """Every field that is text or a number, or a list of such, by its name."""
-    found: list[Line] = []
-    for name, value in record.items():
-        if name not in _KEYS:
-            for each in value if isinstance(value, list) else [value]:
-                if isinstance(each, str | int | float):
-                    found.append((name, f"{each:.4g}" if isinstance(each, float) else str(each)))
-    return found
-
-
-def generic_section(group: Comparison) -> Section:
-    """Every figure, a line each."""
-    cell = group.results[0]
-    summary = cell.run.manifest.methods[cell.method].summary
-    return Section(
-        title=cell.kind.replace("_", " ").capitalize(),
-        question=f"{summary[:1].upper()}{summary[1:]}." if summary else "",
-        tables=every_figure(group),
-    )
-
-
-def headline(rows: Sequence[Row]) -> list[Headline]:
-    """The first figures over all items: those without a label of their own, or whose labels say `all`."""
-    labels = [dict(figure_key(row)[1]) for row in rows]
-    names = dict.fromkeys(name for own in labels for name in own)
-    varying = [name for name in names if len({own.get(name) for own in labels}) > 1]
-    told = [[str(own[name]) for name in varying if name in own and own[name] != "all"] for own in labels]
-    named = []
-    for row, said in zip(rows, told, strict=True):
-        name = row.name.replace("_", " ")
-        named.append(Headline(f"{name} ({', '.join(said)})" if said else name, row))
-    whole = [headline for headline, said in zip(named, told, strict=True) if not said]
-    return (whole or named)[:_FEW]
-
-
-VIEW = View(generic_section, about, answer, headline)
-
-
-# --- Sections of a report: from the method's view, else as the run has stored them ---------------------------------
+from babelscope.core.tables import Note, Table, all_rows
+from babelscope.methods.base import Method, method_names
+from babelscope.methods.reporting import count_notes_of
+from babelscope.report.differences import Difference, difference_charts, differences_table, significant
+from babelscope.report.factors import factor_charts, factor_notes
+from babelscope.runs.compare import prompt_rows, prompts_table, seed_rows, seeds_table
 
 _MOST_WHY = 90
 """Characters of reasons, so that a warning has no more than two lines."""
 
 
-def shown_by(group: Comparison) -> tuple[Section, View]:
-    """The section of a group, and the view that shows its items."""
-    view = find_view(group.results[0].kind)
-    if view is None:
-        # Items are shown by their fields then, so links are counted by what these filter.
-        section = stored(group) or generic_section(group)
-        return count_behind(section, group, VIEW), VIEW
-    return section_of_view(group, view), view
+def method_of(result: SystemResult) -> Method:
+    """The method of a result under its settings; where it is not installed, one that shows plain rows and records."""
+    if result.kind in method_names():
+        found: Method = result.run.manifest.method_of(result.method)
+        return found
+    summary = result.run.manifest.methods[result.method].summary
+    title = summary or result.kind.replace("_", " ").capitalize()
+    unknown = type("Unknown", (Method,), {"__doc__": title, "name": result.kind, "items": ()})
+    made: Method = unknown(MethodSettings.model_construct(), label=result.method)
+    return made
 
 
-def caveats_of(contents: Sequence[tuple[Comparison, Section]]) -> list[str]:
-    """The caveats of one method: each text once, after the systems and test sets it holds for."""
-    found: dict[str, dict[str, list[str]]] = {}
-    for group, section in contents:
-        for caveat in caveats_in(group, section):
-            found.setdefault(caveat.text, {}).setdefault(caveat.system, []).append(group.tests)
-    said = []
-    for text, systems in found.items():
-        names = [
-            f"{name} ({', '.join(tests)})" if len(contents) > 1 else name for name, tests in systems.items()
+@dataclass(frozen=True)
+class Section:
+    """One method on one test set."""
+
+    comparison: Comparison
+    differences: Sequence[Row]
+    """Rows `difference` between its systems."""
+
+    @cached_property
+    def method(self) -> Method:
+        return method_of(self.comparison.results[0])
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """The tables of the method; the first has all warnings."""
+        first, *others = self.method.tables(self.comparison)
+        notes = [*_count_notes(self.comparison), *first.notes, *factor_notes(self.comparison)]
+        return [dataclasses.replace(first, notes=notes), *others]
+
+    @cached_property
+    def charts(self) -> list[Chart]:
+        return [
+            *self.method.charts(self.comparison),
+            *factor_charts(self.comparison, self.tables[0]),
+            *difference_charts(self.comparison, self.differences),
         ]
-        said.append(f"{', '.join(names)}: {text}")
-    return said
+
+    @property
+    def significant(self) -> list[Difference]:
+        return list(significant(self.differences))
+
+    @property
+    def title(self) -> str:
+        title = _paragraphs(self.method)[0]
+        label, kind = self.comparison.method, self.method.name
+        return title if label == kind else f"{title} ({label})"
+
+    @property
+    def question(self) -> str:
+        return next(iter(_paragraphs(self.method)[1:]), "")
+
+    @property
+    def reading(self) -> list[str]:
+        """How to read the figures, in paragraphs."""
+        return _paragraphs(self.method)[2:]
+
+    def by_field(self) -> Iterator[Table]:
+        """The first table for each value of the fields by which figures were asked for."""
+        parts: dict[tuple[str, str], list[SystemResult]] = {}
+        for result in self.comparison.results:
+            own: dict[tuple[str, str], list[Row]] = {}
+            for row in result.parts:
+                name = str(row.labels["by"])
+                labels = {key: value for key, value in row.labels.items() if key not in ("by", name)}
+                part = Row(row.name, row.estimate, labels, row.counts)
+                own.setdefault((name, str(row.labels[name])), []).append(part)
+            for key, rows in own.items():
+                parts.setdefault(key, []).append(dataclasses.replace(result, all_rows=rows, load=tuple))
+        for (name, value), results in parts.items():
+            part_of = dataclasses.replace(self.comparison, results=tuple(results))
+            table = self.method.tables(part_of)[0]
+            yield dataclasses.replace(table, title=f"{name} {value}: {table.title}", notes=(), name="")
+
+    def comparing(self) -> Iterator[tuple[Table, str]]:
+        """Tables about several systems together, each with how to read it."""
+        if self.differences:
+            yield (
+                differences_table(self.differences),
+                "A difference is that of the figures named under “of”, over the items that both systems have. A win "
+                "is an item on which the first system is better. p is the probability of such a difference if there "
+                "were none; p_holm is corrected for the number of tests (Holm).",
+            )
+        if seeds := self._seeds():
+            yield (
+                seeds_table(seeds),
+                "Systems that differ by their seed only. Intervals are over seeds, by Student’s t: they cover other "
+                "trainings, not other sentences.",
+            )
+        if prompts := prompt_rows(self.comparison):
+            yield (
+                prompts_table(prompts),
+                "Systems that differ by their prompt only. Prompts are chosen, not drawn: there is no interval.",
+            )
+
+    def _seeds(self) -> list[Row]:
+        """Means over seeds, where a study names these."""
+        results = self.comparison.results
+        # Patterns are of names within one run; systems of several may have other names here.
+        patterns = {str(each.run.path): each.run.manifest.seed_groups for each in results}
+        own = next(iter(patterns.values())) if len(patterns) == 1 else []
+        if not own and not any(SEED in each.factors for each in results):
+            return []
+        return [row for row in seed_rows(self.comparison, own) if row.name != "seed_difference"]
+
+    def every_row(self) -> Table:
+        """A table of all rows."""
+        rows = [
+            Row(row.name, row.estimate, {"system": each.name, **row.labels}, row.counts)
+            for each in self.comparison.results
+            for row in each.all_rows
+        ]
+        return all_rows(f"All figures: {self.comparison.method} on {self.comparison.tests}", rows)
 
 
-def caveats_in(group: Comparison, section: Section) -> list[Caveat]:
-    """What must be known of each system: what no figure counts, then what the method says."""
-    return [*_counted(group), *section.caveats]
+def _paragraphs(method: Method) -> list[str]:
+    """The docstring of a method: title, question, and how to read its figures."""
+    text = inspect.cleandoc(type(method).__doc__ or method.name)
+    return [" ".join(part.split()) for part in text.split("\n\n")]
 
 
-def _counted(group: Comparison) -> Iterator[Caveat]:
-    """What no figure counts, and why, where the reading of the test set says so; and answers with chatter."""
-    for column in group.results:
-        cell = column
+def _count_notes(comparison: Comparison) -> Iterator[Note]:
+    """What no figure counts, and why, where the reading of the test set gives a reason; and flagged answers."""
+    for result in comparison.results:
         reasons = {
             reason: count
-            for part in cell.run.manifest.jobs
-            if (part.method, part.system, part.tests) == (cell.method, cell.system, cell.tests)
-            for reason, count in part.skipped.items()
+            for job in result.run.manifest.jobs
+            if (job.method, job.system, job.tests) == (result.method, result.system, result.tests)
+            for reason, count in job.skipped.items()
         }
         why = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
-        why = (
-            f" ({why if len(why) <= _MOST_WHY else f'{len(reasons)} reasons: manifest.json'})" if why else ""
-        )
-        names = {"skipped": f"were skipped and are in no figure{why}", **TOLD}
-        yield from noted_of(column.name, cell.rows, names)
-
-
-def figure_of(finding: Finding) -> tuple[str, str]:
-    """A finding's value and its interval."""
-    form: Callable[[float], str] = (lambda each: f"{100 * each:.1f} %") if finding.share else plain
-    return form(finding.estimate.value), finding.estimate.interval(form)
-
-
-def stored(group: Comparison) -> Section | None:
-    """The stored sections of a group's runs joined, with the page's names; None if a run has stored none."""
-    names: dict[str, dict[str, str]] = {}
-    cells = {}
-    for column in group.results:
-        path = str(column.run.path)
-        cells[path] = column
-        names.setdefault(path, {})[column.system] = column.name
-    found = []
-    for path, cell in cells.items():
-        section = section_of(cell.run, cell.method, cell.tests)
-        if section is None:
-            return None
-        found.append(Section.from_json(_renamed(section, names[path], group.tests)))
-    return dataclasses.replace(
-        found[0],
-        findings=[each for section in found for each in section.findings],
-        caveats=[each for section in found for each in section.caveats],
-        pictures=[each for section in found for each in section.pictures],
-        tables=[each for section in found for each in section.tables],
-    )
-
-
-def section_of(run: StoredRun, method: str, tests: str) -> object:
-    """The section that a run has stored of a method on a test set, as JSON; None if it has none."""
-    for each in run.sections:
-        if (each["method"], each["tests"]) == (method, tests):
-            return each["section"]
-    return None
-
-
-def _renamed(value: Any, systems: Mapping[str, str], tests: str) -> Any:
-    """Replace the names of systems and test set in a stored section by those that the page uses."""
-    if isinstance(value, list):
-        return [_renamed(each, systems, tests) for each in value]
-    if not isinstance(value, dict):
-        return value
-    found = {name: _renamed(each, systems, tests) for name, each in value.items()}
-    if isinstance(found.get("system"), str):
-        found["system"] = systems.get(found["system"], found["system"])
-    return found | ({"tests": tests} if "tests" in found else {})
+        short = why if len(why) <= _MOST_WHY else f"{len(reasons)} reasons: manifest.json"
+        names = {"skipped": f"were skipped and are in no figure{f' ({short})' if why else ''}", **TOLD}
+        yield from count_notes_of(result.name, result.rows, names)

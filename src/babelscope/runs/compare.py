@@ -8,12 +8,11 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from babelscope.core.charts import Unit
 from babelscope.core.comparison import (
     SEED,
     Comparison,
@@ -27,11 +26,9 @@ from babelscope.core.comparison import (
     in_words,
     told_apart,
 )
-from babelscope.core.page import FORMATS, Headline
-from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences, number
-from babelscope.core.tables import Table
+from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences
+from babelscope.core.tables import Cell, Column, Table
 from babelscope.methods.base import ANSWER_FILES, find_method, method_names
-from babelscope.methods.view import mean_over_seeds
 from babelscope.metrics.base import METRICS, find_metric
 from babelscope.metrics.corpus import bounds_of
 from babelscope.runs.reading import Run, results_of_run
@@ -122,28 +119,21 @@ def _by_evaluator(group: Comparison) -> Iterator[tuple[str, dict[str, SystemResu
         yield evaluator, dict(zip(names, judged, strict=True))
 
 
-def seeds_table(
-    group: Comparison, headlines: Callable[[SystemResult], Sequence[Headline]], patterns: Sequence[str] = ()
-) -> Table | None:
-    """Mean and sd over seeds of the main figures, one line per figure and group; None without groups."""
-    found: dict[str, list[list[str]]] = {}
-    several = len({column.evaluator for column in group.results}) > 1
-    for evaluator, columns in _by_evaluator(group):
-        groups = seed_groups({name: column.factors for name, column in columns.items()}, patterns)
-        for title, names in groups.items():
-            values: dict[tuple[str, Unit], list[float]] = {}
-            for each in (each for name in names for each in headlines(columns[name])):
-                if each.row.estimate.n and math.isfinite(each.row.estimate.value):
-                    told = ", ".join(filter(None, (each.name, each.part)))
-                    values.setdefault((told, each.unit), []).append(each.row.estimate.value)
-            for (told, unit), own in values.items():
-                mean, (_, sd), form = mean_over_seeds(own, unit), mean_and_sd(own, "seeds"), FORMATS[unit]
-                shown = [form(mean.value), form(sd.value), mean.interval(form), str(mean.n)]
-                whose = f"{title} by {evaluator}" if several else title
-                found.setdefault(told, []).append([told, whose, *shown])
-    rows = [row for own in found.values() for row in own]
-    headings = ["figure", "systems", "mean", "sd", "95 % interval", "seeds"]
-    return Table(f"Over seeds: {group.tests}", headings, rows, 2) if rows else None
+def seeds_table(rows: Sequence[Row]) -> Table:
+    """Mean and standard deviation of every figure over seeds, one line each."""
+    pairs = list(zip(rows[::2], rows[1::2], strict=True))
+    names = dict.fromkeys(name for mean, _ in pairs for name in mean.labels)
+    labels = [
+        name
+        for name in names
+        if name in ("system", "of") or len({mean.labels.get(name) for mean, _ in pairs}) > 1
+    ]
+    lines: list[list[Cell]] = [
+        [*(str(mean.labels.get(name, "")) for name in labels), mean.estimate, sd.estimate.value]
+        for mean, sd in pairs
+    ]
+    headings: list[str | Column] = [*labels, Column("mean"), Column("sd")]
+    return Table("Over seeds; n is the number of systems", headings, lines, len(labels), "seeds")
 
 
 def _rows_of_seed_groups(
@@ -293,7 +283,7 @@ def prompt_rows(group: Comparison) -> list[Row]:
 
 
 def prompts_table(rows: Sequence[Row]) -> Table:
-    """All figures over prompts, a line each, with the labels that tell them apart."""
+    """All figures over prompts, one line each, with the labels that tell them apart."""
     by_figure: dict[str, dict[str, Row]] = {}
     for row in rows:
         by_figure.setdefault(str(sorted(row.labels.items())), {})[row.name] = row
@@ -303,35 +293,16 @@ def prompts_table(rows: Sequence[Row]) -> Table:
         for name in dict.fromkeys(name for line in lines for name in line["mean"].labels if name != "over")
         if name in ("system", "of") or len({line["mean"].labels.get(name) for line in lines}) > 1
     ]
-    cells = [
+    cells: list[list[Cell]] = [
         [
             *(str(line["mean"].labels.get(name, "")) for name in labels),
-            *(number(line[name].estimate.value) for name in _SPREAD),
-            str(line["mean"].estimate.n),
+            *(line[name].estimate.value for name in _SPREAD),
+            line["mean"].estimate.n,
         ]
         for line in lines
     ]
-    return Table("over prompts", [*labels, *_SPREAD, "prompts"], cells, len(labels))
-
-
-def headlines_table(
-    groups: Iterable[tuple[Comparison, Callable[[SystemResult], Sequence[Headline]]]],
-) -> Table | None:
-    """The same of the figures that a summary shows, in its own words and units; None if there are none."""
-    rows = []
-    for group, headlines in groups:
-        for columns in _groups(group.results):
-            values: dict[tuple[str, Unit], list[float]] = {}
-            for column in columns.values():
-                for each in headlines(column):
-                    if each.row.estimate.n and math.isfinite(each.row.estimate.value):
-                        values.setdefault((each.name, each.unit), []).append(each.row.estimate.value)
-            for (name, unit), own in values.items():
-                if len(own) > 1:
-                    percent = unit == "percent"
-                    told = [f"{100 * each:.1f} %" if percent else number(each) for each in _spread(own)]
-                    rows.append([common_name(list(columns)), name, *told, str(len(own))])
-    return Table("over prompts", ["system", "figure", *_SPREAD, "prompts"], rows, 2) if rows else None
+    title = "Over prompts (chosen, not drawn: no interval)"
+    return Table(title, [*labels, *_SPREAD, "prompts"], cells, len(labels), "prompts")
 
 
 def _spread(values: Sequence[float]) -> tuple[float, float, float, float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import json
@@ -26,7 +25,6 @@ from babelscope.methods.jobs import (
     make_jobs,
     systems_by_name,
 )
-from babelscope.methods.view import sections_of
 from babelscope.runs.compare import group_runs, item_differences, prompt_rows, seed_groups, seed_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
 from babelscope.runs.manifest import Cost, Manifest, RecordsPart, manifest_of, total_cost
@@ -193,7 +191,6 @@ def finish(run: RunFolder, manifest: Manifest, methods: Methods, cost: Cost) -> 
     result = summarize_run(manifest, run.records, methods, run.path)
     completed = iter(result.records)
     run.complete([record if "unanswered" in record else next(completed) for record in run.records])
-    result = dataclasses.replace(result, sections=sections_of(result.groups))
     run.finish(result.to_json())
     digest, answers = digest_json(result.config), result.config.get("answers")
     signed = {"signature": result.signature, "sha256": digest, "answers": answers}

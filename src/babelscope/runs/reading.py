@@ -36,8 +36,6 @@ class Run:
     """Rows of its jobs."""
     comparisons: Sequence[Row] = field(default=(), repr=False)
     """Rows about several jobs together."""
-    sections: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    """The report's section of each method and test set, as JSON."""
     in_memory: Sequence[Record] | None = field(default=None, repr=False)
 
     @property
@@ -77,10 +75,9 @@ def read_run(path: str | Path) -> Run:
     try:
         rows = [_parse_row(row, _JOB_LABELS) for row in summary["rows"]]
         comparisons = [_parse_row(row, ("method", "tests")) for row in summary.get("comparisons", ())]
-        sections = [dict(section) for section in summary.get("sections", ())]
     except (KeyError, TypeError, ValueError) as error:
         raise BabelscopeError(f"{path / 'summary.json'} is damaged: {error!r}") from None
-    return Run(path, manifest, rows, comparisons, sections)
+    return Run(path, manifest, rows, comparisons)
 
 
 def _unfinished(path: Path) -> BabelscopeError:
