@@ -332,7 +332,6 @@ COMMAND = JudgingCommand(
     check=_check,
     check_tests=_check_tests,
     show=_shown_answers,
-    signed=lambda row: row.labels.get("phenomenon") == "all" and "metric" not in row.labels,
     more=_answered,
     queue=_queue,
 )

@@ -16,9 +16,11 @@ from babelscope.methods.challenge.sets import ALL, WORDS_BETWEEN, unit_of
 from babelscope.methods.measuring import mismatch_notes
 from babelscope.methods.reporting import (
     Figure,
+    Shown,
     complement,
     count_notes_of,
     find_row,
+    pivot,
     summary_table,
     tooltip,
 )
@@ -121,10 +123,6 @@ def metrics_of(comparison: Comparison) -> dict[str, str]:
     return {name: NAMES.get(name, name) for name in (*NAMES, *known) if name in known}
 
 
-def lower_is_better(comparison: Comparison, metric: str) -> bool:
-    return any(each.measure == metric and not each.higher_is_better for each in comparison.results[0].paired)
-
-
 # --- The first table -----------------------------------------------------------------------------------------------
 
 _ORDER: Sequence[Verdict] = ("error", "", "unknown", "not significant", "too few items")
@@ -138,15 +136,14 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
     sets of greater distances are weak.
     """
     metric = next(iter(metrics_of(comparison)))
-    sign = -1 if lower_is_better(comparison, metric) else 1
+    fields = comparison.results[0].paired
+    sign = 1 if next(each.higher_is_better for each in fields if each.measure == metric) else -1
 
     def figures(result: SystemResult) -> Iterator[Figure]:
         for name, heading in metrics_of(comparison).items():
             if whole := find_row(result.rows, name, phenomenon=ALL):
-                query = {"sort": "least"}
-                yield Figure(
-                    ("all sentences", heading), whole.estimate, "plain", query=query, more=(None, None)
-                )
+                labels, query = ("all sentences", heading), {"sort": "least"}
+                yield Figure(labels, whole.estimate, "plain", query=query, more=(None, None))
         sets = sets_of(result.rows, metric)
         for kind, own in by_kind(sets).items():
             for each in _shown(own, sets, needed, sign):
@@ -191,22 +188,22 @@ def _shown(own: Sequence[SetName], sets: Sets, needed: int, sign: int) -> list[S
     weak = [each for each in own if _verdict(sets[each], needed, sign) == "error"]
     if not weak or own[0] in weak:
         return [own[0]]
-    weakest = min(weak, key=lambda each: _away(sets[each]["minus_control"], sign).high)
-    return [own[0], weakest]
+    return [own[0], min(weak, key=lambda each: _least_away(sets[each], sign))]
 
 
-def _away(row: Row, sign: int) -> Estimate:
-    return row.estimate if sign > 0 else row.estimate.converted(lambda score: -score)
+def _least_away(rows: Mapping[str, Row], sign: int) -> float:
+    """The end of the interval of "minus equally long" that is nearest to better; below 0 is worse."""
+    away = rows["minus_control"].estimate
+    return away.high if sign > 0 else -away.low
 
 
 def _verdict(rows: Mapping[str, Row], needed: int, sign: int) -> Verdict:
     """Whether a set is worse than its controls; intervals are corrected for the number of sets already."""
     if rows["score"].estimate.n < needed:
         return "too few items"
-    away = rows.get("minus_control")
-    if away is None or away.estimate.no_interval or not away.estimate.n:
+    if "minus_control" not in rows or rows["minus_control"].estimate.no_interval:
         return "unknown"
-    return "error" if _away(away, sign).high < 0 else "not significant"
+    return "error" if _least_away(rows, sign) < 0 else "not significant"
 
 
 def _notes(comparison: Comparison, metric: str, needed: int) -> Iterator[Note]:
@@ -250,23 +247,16 @@ def _notes(comparison: Comparison, metric: str, needed: int) -> Iterator[Note]:
 
 def further_tables(comparison: Comparison) -> list[Table]:
     """Quality of every set by each metric, the tables of the paper, correlations, and shares of dependencies kept."""
-    made = []
-    for metric in metrics_of(comparison):
-        made += [
-            _quality(comparison, metric),
-            _by_phenomenon(comparison, metric),
-            _by_distance(comparison, metric),
-        ]
-    over_distance = (
-        "distance",
-        "Quality against distance",
-        ("phenomenon", "over", "distances"),
-        "correlation",
-    )
-    title = "Quality against mean length, over random corpora of so many sentences"
-    over_length = ("length", title, ("sentences",), "correlation-length")
-    made += [_correlations(comparison, *each) for each in (over_distance, over_length)]
-    return [table for table in (*made, _verdicts(comparison)) if table.rows]
+    per_metric = (_quality, _by_phenomenon, _by_distance)
+    made = [make(comparison, metric) for metric in metrics_of(comparison) for make in per_metric]
+    by_length = "Quality against mean length, over random corpora of so many sentences"
+    return [
+        *(table for table in (*made, _verdicts(comparison)) if table.rows),
+        *_correlations(
+            comparison, "distance", "Quality against distance", ("phenomenon", "side", "over", "distances")
+        ),
+        *_correlations(comparison, "length", by_length, ("sentences",)),
+    ]
 
 
 def _quality(comparison: Comparison, metric: str) -> Table:
@@ -358,20 +348,18 @@ def _by_distance(comparison: Comparison, metric: str) -> Table:
     return Table(title, headings, lines, 2, "paper-5" if metric == "bleu" else f"paper-5-{metric}")
 
 
-def _correlations(comparison: Comparison, what: str, title: str, labels: Sequence[str], name: str) -> Table:
-    """One line per combination of labels, one column per metric and coefficient."""
-    pairs = [(metric, each) for metric in metrics_of(comparison) for each in _COEFFICIENTS]
-    cells: dict[tuple[str, ...], dict[tuple[object, str], Estimate]] = {}
-    for result in comparison.results:
-        for row in result.rows:
-            begin, _, coefficient = row.name.partition("_")
-            if begin == what and coefficient and row.estimate.n:
-                words = {**row.labels, "phenomenon": SetName.of(row).words}
-                key = (result.name, *(str(words.get(label, "")) for label in labels))
-                cells.setdefault(key, {})[row.labels["metric"], coefficient] = row.estimate
-    columns = [Column(f"{NAMES.get(metric, metric)} {each}", digits=2, sign=True) for metric, each in pairs]
-    lines = [Line([*key, *map(own.get, pairs)], key[0]) for key, own in cells.items()]
-    return Table(f"{title}: {comparison.tests}", ["system", *labels, *columns], lines, 1 + len(labels), name)
+def _correlations(comparison: Comparison, what: str, title: str, labels: Sequence[str]) -> list[Table]:
+    """Quality against distance or length: one column per metric and coefficient."""
+
+    def shown(metric: str, coefficient: str) -> Shown:
+        def fits(row: Row) -> bool:
+            is_known = row.name == f"{what}_{coefficient}" and row.estimate.n > 0
+            return is_known and row.labels["metric"] == metric
+
+        return Shown(f"{NAMES.get(metric, metric)} {coefficient}", fits)
+
+    figures = [shown(metric, each) for metric in metrics_of(comparison) for each in _COEFFICIENTS]
+    return pivot(comparison, title, labels, figures, name=f"correlation-{what}")
 
 
 def _verdicts(comparison: Comparison) -> Table:
@@ -387,7 +375,8 @@ def _verdicts(comparison: Comparison) -> Table:
         if row.name == "dependency_kept"
         for each in [SetName.of(row)]
     ]
-    headings = ["system", "phenomenon", "distance", Column("dependency_kept", "percent"), *counts]
+    share = Column("dependency_kept", "percent")
+    headings: list[str | Column] = ["system", "phenomenon", "distance", share, *counts]
     title = f"Dependencies by themselves: shares kept, of those decided on: {comparison.tests}"
     return Table(title, headings, lines, 3, "verdicts")
 

@@ -344,10 +344,11 @@ class Errors(Method):
         """The corrected error rates by error type, and the same by kind of reference, side by side."""
 
         def figures(result: SystemResult) -> Iterator[Figure]:
+            several = len({row.labels.get("reference") for row in _error_rows(result)}) > 1
             for row in _error_rows(result):
                 name, kind = str(row.labels["phenomenon"]), row.labels.get("reference")
                 yield Figure(
-                    error_label(name) + (f" ({kind} references)" if kind else ""),
+                    error_label(name) + (f" ({kind} references)" if kind and several else ""),
                     row.estimate,
                     is_error=True,
                     is_control="control" in row.labels,
