@@ -58,7 +58,7 @@ def test_verdicts_are_counted_and_undecided_is_never_right(made: Any, monkeypatc
     assert sum(sum(row.counts.values()) for row in parts) == len(truths)
     far = [row for row in rows if row.labels.get("min_distance") == 2]
     assert 0 < sum(sum(row.counts.values()) for row in far) < len(truths)
-    shown = [Challenge().show({**each, "scores": {"chrf": 1.0}}) for each in judged]
+    shown = [Challenge().show({**each, "scores": {"chrf": 1.0}, "system": "s"}) for each in judged]
     worst = [each.verdict for each in shown]
     assert worst.count("lost") == sum(any(v["verdict"] == "lost" for v in own) for own in found)
     # The translation, then one line per dependency.
@@ -83,7 +83,7 @@ def test_other_phenomena_are_not_counted(made: Any) -> None:
     assert own[0]["why"] == "there is no check for this phenomenon"
     assert "reordering" not in CHECKS
     assert verdict_rows([{**record, "verdicts": own}], (0,)) == []
-    assert Challenge().show({**record, "verdicts": own, "scores": {"chrf": 1.0}}).verdict == ""
+    assert Challenge().show({**record, "verdicts": own, "scores": {"chrf": 1.0}, "system": "s"}).verdict == ""
 
 
 def test_a_parser_of_another_language_is_refused(made: Any) -> None:
