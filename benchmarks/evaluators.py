@@ -28,13 +28,17 @@ from babelscope.lab.training.settings import settings_for
 from babelscope.lab.training.text import copy_tokenizer, load_pieces
 from babelscope.lab.training.train import train
 from babelscope.methods.condition.figures import (
-    ConditionSettings,
     accuracy_rows,
     margin_of_record,
     undecided_rows,
 )
-from babelscope.methods.condition.method import corrected_row
-from babelscope.methods.condition.preflight import Truth, known_truths, noise_of, preflight_of
+from babelscope.methods.condition.preflight import (
+    Truth,
+    corrected_row,
+    known_truths,
+    noise_of,
+    preflight_of,
+)
 from babelscope.runs.execute import condition
 from babelscope.systems.registry import open_system
 from babelscope.testsets.loading import load
@@ -245,7 +249,7 @@ def judged(system: Any, evaluator: Any, suite: Suite, n: int) -> tuple[str, str,
     """Whether the evaluator passed, why not, and all of the result."""
     result = condition(system, evaluator, load(f"lab:{suite}?n={n}&seed=2026"))
     passed = next(str(row.labels["passed"]) for row in result.rows if row.name == "preflight")
-    return passed, "; ".join(preflight_of(result.records, ConditionSettings()).reasons), result
+    return passed, "; ".join(preflight_of(result.records).reasons), result
 
 
 def judged_right_and_wrong(evaluator: Any, suite: Suite, n: int) -> list[list[Record]]:
@@ -260,7 +264,7 @@ def judged_right_and_wrong(evaluator: Any, suite: Suite, n: int) -> list[list[Re
 def draws(evaluator: Any, suite: Suite, *, n: int, of: int, count: int) -> Mapping[str, float]:
     """How often the intervals hold the grammar's accuracy, with half of the nouns exchanged, in `count` draws."""
     judged_both = judged_right_and_wrong(evaluator, suite, n)
-    known = known_truths(judged_both[0], ConditionSettings())
+    known = known_truths(judged_both[0])
     inside = Counter[str]()
     shares = []
     claims = 0
@@ -299,7 +303,7 @@ def corrected_draws(
     """
     judged_both = judged_right_and_wrong(evaluator, suite, n)
     by_item: dict[int, list[Truth]] = {}
-    for each in known_truths(judged_both[0], ConditionSettings()):
+    for each in known_truths(judged_both[0]):
         by_item.setdefault(each.item, []).append(each)
     inside = Counter[str]()
     widths = []

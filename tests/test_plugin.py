@@ -18,7 +18,7 @@ import sacrebleu
 
 import babelscope
 from babelscope.annotate.answers import AnswerFile
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 
 PACKAGE = Path(__file__).parent / "plugin"
 ZOO = (

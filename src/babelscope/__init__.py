@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING, Any
 from babelscope.util.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from babelscope.api import challenge as challenge
+    from babelscope.api import condition as condition
+    from babelscope.api import contrast as contrast
+    from babelscope.api import errors as errors
+    from babelscope.api import likelihood as likelihood
+    from babelscope.api import quality as quality
+    from babelscope.api import space as space
     from babelscope.core.results import Estimate as Estimate
     from babelscope.core.results import Result as Result
     from babelscope.core.results import Row as Row
     from babelscope.core.system import Fingerprint as Fingerprint
     from babelscope.core.system import Scored as Scored
     from babelscope.methods.base import Method as Method
-    from babelscope.runs.execute import challenge as challenge
-    from babelscope.runs.execute import condition as condition
-    from babelscope.runs.execute import contrast as contrast
-    from babelscope.runs.execute import errors as errors
-    from babelscope.runs.execute import likelihood as likelihood
-    from babelscope.runs.execute import quality as quality
     from babelscope.runs.execute import run_method as run_method
-    from babelscope.runs.execute import space as space
     from babelscope.runs.study import Study as Study
     from babelscope.runs.study import read_study as read_study
     from babelscope.runs.study import run_study as run_study
@@ -39,13 +39,13 @@ _HOMES = {
     "SystemFailure": "util.errors",
     "Method": "methods.base",
     "run_method": "runs.execute",
-    "contrast": "runs.execute",
-    "challenge": "runs.execute",
-    "condition": "runs.execute",
-    "errors": "runs.execute",
-    "likelihood": "runs.execute",
-    "quality": "runs.execute",
-    "space": "runs.execute",
+    "contrast": "api",
+    "challenge": "api",
+    "condition": "api",
+    "errors": "api",
+    "likelihood": "api",
+    "quality": "api",
+    "space": "api",
     "Estimate": "core.results",
     "Result": "core.results",
     "Row": "core.results",

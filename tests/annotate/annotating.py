@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from babelscope.annotate.answers import AnswerFile, check_answer
+from babelscope.annotate.queue import Task, read_tasks
 
 HOSTILE = (
     "</script><script>document.title='owned'</script><img src=x onerror=\"document.title='owned'\"> "
@@ -86,6 +89,20 @@ def write_items(path: Path, items: Sequence[Mapping[str, Any]]) -> Path:
 def lines(path: Path) -> list[dict[str, Any]]:
     """The answers in a file, every line of them, read without our own code."""
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+
+
+def answer_all(
+    queue: str | Path, annotator: str, answer: Callable[[Task], Any], kind: str | None = None
+) -> list[Task]:
+    """Answer an annotator's items as the page does, a label or more, None to skip one; gives the items."""
+    tasks = [task for task in read_tasks(queue, kind) if task.is_for(annotator)]
+    file = AnswerFile(Path(queue), annotator, tasks)
+    for task in tasks:
+        given = answer(task)
+        if given is not None:
+            file.save(task, check_answer(task, {"label": given} if isinstance(given, str) else given))
+    file.close()
+    return tasks
 
 
 class Server:

@@ -16,12 +16,12 @@ from babelscope.annotate.answers import (
     AnswerFile,
     answer_path,
     check_answer,
-    check_name,
+    check_names,
     is_complete,
     read_answers,
     read_judged,
 )
-from babelscope.annotate.items import Task, make_tasks, read_tasks
+from babelscope.annotate.queue import Task, make_tasks, read_tasks
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.annotate.annotating import item, lines, write_items
 
@@ -205,19 +205,19 @@ def test_answers_to_a_changed_item_do_not_count(items: Path, tasks: list[Task]) 
         file.save(task, {"label": "Male"})
     file.close()
     changed = [item("winomt", 0), item("winomt", 1, translation="Die Bäckerin."), item("winomt", 2)]
-    file = AnswerFile(items, "anna", make_tasks([(str(n), each) for n, each in enumerate(changed)], None, ""))
-    assert (len(file.answers), file.strange) == (2, 1)
+    file = AnswerFile(items, "anna", make_tasks([(str(n), each) for n, each in enumerate(changed)]))
+    assert (len(file.answers), file.unknown) == (2, 1)
     file.close()
 
 
 @pytest.mark.parametrize("name", ["", "../x", "a.b", "a/b", "x" * 41, "a b", "a\0"])
 def test_a_name_cannot_leave_the_folder(name: str) -> None:
     with pytest.raises(BabelscopeError, match="an annotator's name has up to 40 letters"):
-        check_name(name)
+        check_names([name])
 
 
 def task_of(kind: str) -> Task:
-    return make_tasks([("f:1", item(kind))], None, "f")[0]
+    return make_tasks([("f:1", item(kind))])[0]
 
 
 @pytest.mark.parametrize(

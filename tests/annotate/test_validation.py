@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from babelscope.annotate.answers import AnswerFile, check_answer
-from babelscope.annotate.items import Task, read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.lab.experiments.truth import Case, cases, with_mistakes
 from babelscope.lab.grammar.lexicon import NOUNS
-from tests.annotate.annotating import lines
+from tests.annotate.annotating import answer_all, lines
 from tests.support.toy_fixtures import Babelscope
 
 N = 90
@@ -23,16 +22,7 @@ BOTH, BAD, TOO_BAD = (
     "Bad sample / Ill-defined senses",
     "Translation too bad to tell / Third sense",
 )
-EVALUATED = [
-    "--system",
-    "file:out.de",
-    "--evaluator",
-    "lab:teacher",
-    "--protocol",
-    "paper",
-    "--preflight",
-    "0",
-]
+EVALUATED = "--system file:out.de --evaluator lab:teacher --protocol paper --preflight 0"
 
 
 def ran(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
@@ -57,19 +47,9 @@ def study(babelscope: Babelscope) -> list[Case]:
         senses = {"lemmas": known_words(case.noun), "wrong_lemmas": known_words(other)}
         items.append(json.dumps({**case.item.as_json(), **senses}))
     Path("tests.jsonl").write_text("".join(f"{line}\n" for line in items))
-    asked = ("--tests", "tests.jsonl")
-    ran(babelscope, "patterns", "mucow", *asked, "--translations", "out.de", "--out", "matched")
-    ran(babelscope, "condition", *asked, *EVALUATED, "--out", "conditioned")
+    ran(babelscope, "patterns mucow --tests tests.jsonl --translations out.de --out matched")
+    ran(babelscope, f"condition --tests tests.jsonl {EVALUATED} --out conditioned")
     return made
-
-
-def answered(queue: str, annotator: str, labels: dict[str, str]) -> list[Task]:
-    tasks = [task for task in read_tasks(queue) if task.is_for(annotator)]
-    file = AnswerFile(Path(queue), annotator, tasks)
-    for task in tasks:
-        file.save(task, check_answer(task, {"label": labels[task.id]}))
-    file.close()
-    return tasks
 
 
 def by_oracle(made: list[Case], texts: list[str]) -> dict[str, str]:
@@ -128,8 +108,8 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
     assert all(task.get("stratum") == ("undecided" if task.id in undecided else "decided") for task in queue)
     anna = by_oracle(made, texts)
     bert = with_slips(anna)
-    answered("queue.jsonl", "anna", anna)
-    tasks = answered("queue.jsonl", "bert", bert)
+    answer_all("queue.jsonl", "anna", lambda task: anna[task.id])
+    tasks = answer_all("queue.jsonl", "bert", lambda task: bert[task.id])
     rows = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched", "--verdicts", "conditioned")
     raw = [(anna[task.id], bert[task.id]) for task in tasks]
     two = [(str(RIGHT[one]), str(RIGHT[other])) for one, other in raw if other != BAD]
@@ -157,21 +137,18 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
         row = value_of(rows, "agreement", verdicts="condition", annotators="all", weighting=weighting)
         assert row["value"] == pytest.approx(direct), weighting
         assert (row["judgments"], row["missing"], row["undecided"]) == (len(judged), 0, 0)
-    assert (
-        value_of(rows, "agreement", verdicts="condition", annotators="anna", weighting="category")["value"]
-        > 0.9
-    )
+    anna_alone = value_of(rows, "agreement", verdicts="condition", annotators="anna", weighting="category")
+    assert anna_alone["value"] > 0.9
 
 
 def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None:
     made = study(babelscope)
     texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
-    drawn = "annotate sample conditioned --patterns matched --protocol paper --to q.jsonl"
-    ran(babelscope, *drawn.split())
+    ran(babelscope, "annotate sample conditioned --patterns matched --protocol paper --to q.jsonl")
     matched = {each["id"]: each["correct"] for each in lines(Path("matched/records.jsonl"))}
     open_ = {name for name, correct in matched.items() if correct is None}
     anna = by_oracle(made, texts)
-    tasks = answered("q.jsonl", "anna", anna)
+    tasks = answer_all("q.jsonl", "anna", lambda task: anna[task.id])
     assert {task.id for task in tasks} == open_
     rows = ran(babelscope, "agreement", "q.jsonl", "--patterns", "matched", "--verdicts", "conditioned")
     wrong = sum(RIGHT[anna[name]] is False for name in open_)
@@ -188,10 +165,8 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
 def test_a_part_is_judged_by_all_and_the_rest_is_shared_out(babelscope: Babelscope) -> None:
     study(babelscope)
     Path("own.md").write_text("# Ours\n\n* look at **one** word\n")
-    ran(
-        babelscope, "annotate", "sample", "matched", "--n", "20", "--to", "queue.jsonl", "--overlap", "10",
-        "--annotator", "anna", "--annotator", "bert", "--guidelines", "own.md",
-    )  # fmt: skip
+    asked = "annotate sample matched --n 20 --to queue.jsonl --overlap 10 --annotator anna --annotator bert"
+    ran(babelscope, f"{asked} --guidelines own.md")
     tasks = read_tasks("queue.jsonl")
     own = {name: {task.id for task in tasks if task.is_for(name)} for name in ("anna", "bert")}
     assert len(own["anna"] & own["bert"]) == 10
@@ -207,10 +182,7 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
     """Any language pair: a test set of ambiguous sources and a file of translations."""
     study(babelscope)
     Path("out.fr").write_text("".join(f"une phrase {n}\n" for n in range(N)))
-    (told,) = ran(
-        babelscope, "annotate", "sample", "--tests", "tests.jsonl", "--translations", "out.fr", "--to", "q.jsonl",
-        "--n", "30",
-    )  # fmt: skip
+    (told,) = ran(babelscope, "annotate sample --tests tests.jsonl --translations out.fr --to q.jsonl --n 30")
     assert (told["drawn"], told["of"]) == (30, {"unjudged": N})
     whole = Counter(each["category"] for each in lines(Path("tests.jsonl")))
     named = {each["id"]: each["category"] for each in lines(Path("tests.jsonl"))}
@@ -219,22 +191,20 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
 
 
 def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
-    made = study(babelscope)
+    study(babelscope)
     ran(babelscope, "annotate", "sample", "matched", "--n", "5", "--to", "queue.jsonl")
-    answered("queue.jsonl", "anna", dict.fromkeys((case.item.id for case in made), "Correct Sense"))
+    answer_all("queue.jsonl", "anna", lambda _: "Correct Sense")
     records = lines(Path("conditioned/records.jsonl"))
-    changes: dict[str, dict[str, Any]] = {
-        "others": {"translation": "etwas anderes"},
-        "elsewhere": {"id": "nobody"},
-    }
-    for name, change in changes.items():
-        some = [{**each, **change} for each in (records if name == "others" else records[:1])]
-        Path(f"{name}.jsonl").write_text("".join(json.dumps(each) + "\n" for each in some))
-    told = {"others": "on translations of other systems", "elsewhere": "on other items (such as 'nobody'"}
-    for name, words in told.items():
-        done = babelscope("agreement", "queue.jsonl", "--verdicts", f"{name}.jsonl")
+    others = [{**each, "translation": "etwas anderes"} for each in records]
+    for some, reason in (
+        (others, "on translations of other systems"),
+        ([{**records[0], "id": "nobody"}], "on other items (such as 'nobody'"),
+        ([], "on other items (such as 'none'"),
+    ):
+        Path("verdicts.jsonl").write_text("".join(json.dumps(each) + "\n" for each in some))
+        done = babelscope("agreement queue.jsonl --verdicts verdicts.jsonl")
         assert done.code == 2
-        assert words in " ".join(done.err.split())
+        assert reason in " ".join(done.err.split())
     matched = [{**each, "translation": "x"} for each in lines(Path("matched/records.jsonl"))]
     Path("changed.jsonl").write_text("".join(json.dumps(each) + "\n" for each in matched))
     done = babelscope("agreement", "queue.jsonl", "--patterns", "changed.jsonl")
@@ -243,8 +213,8 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
 
 def test_records_of_a_command_are_sampled_and_judged_as_they_are(babelscope: Babelscope) -> None:
     study(babelscope)
-    ran(babelscope, "condition", "--tests", "tests.jsonl", *EVALUATED, "--records", "records.jsonl")
-    (told,) = ran(babelscope, "annotate", "sample", "records.jsonl", "--n", "10", "--to", "queue.jsonl")
+    ran(babelscope, f"condition --tests tests.jsonl {EVALUATED} --records records.jsonl")
+    (told,) = ran(babelscope, "annotate sample records.jsonl --n 10 --to queue.jsonl")
     assert (told["drawn"], told["of"]) == (10, {"decided": N}), "the paper's protocol decides all"
     tasks = read_tasks("records.jsonl", "mucow")
     assert len(tasks) == N
@@ -256,17 +226,13 @@ def test_records_of_a_command_are_sampled_and_judged_as_they_are(babelscope: Bab
 def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None:
     """Table 2 counts them as right, which recall B would not."""
     texts = ["Der Koch schlief.", "Die Köchin schlief.", "Niemand schlief."]
-    golds = ["male", "male", "male"]
-    rows = [f"{gold}\t1\tThe cook slept {n}.\tcook\tpro\n" for n, gold in enumerate(golds)]
-    Path("wino.tsv").write_text("".join(rows))
+    Path("wino.tsv").write_text("".join(f"male\t1\tThe cook slept {n}.\tcook\tpro\n" for n in range(3)))
     Path("wino.de").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     Path("links").write_text("0-0 1-1\n0-0 1-1\n\n")
-    asked = (
-        "--tests winomt:wino.tsv --translations wino.de --alignments links --target de --gender-rules sound"
-    )
-    ran(babelscope, "patterns", "winomt", *asked.split(), "--out", "matched")
+    asked = "--tests winomt:wino.tsv --translations wino.de --alignments links --target de"
+    ran(babelscope, f"patterns winomt {asked} --gender-rules sound --out matched")
     ran(babelscope, "annotate", "sample", "matched", "--to", "queue.jsonl")
-    answered("queue.jsonl", "anna", dict(zip(("1", "2", "3"), ("Male", "Female", "Female"), strict=True)))
+    answer_all("queue.jsonl", "anna", lambda task: "Male" if task.id == "1" else "Female")
     found = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched")
     values = {row["undecided_as"]: row["value"] for row in found if row["name"] == "agreement"}
     assert values == {"wrong": 1, "right": pytest.approx(2 / 3)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 import pytest
 
 from babelscope.annotate import server
-from babelscope.annotate.answers import AnswerFile, check_answer
-from babelscope.annotate.items import Task, read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.testsets import AmbiguousSource
+from tests.annotate.annotating import answer_all
 from tests.support.toy_fixtures import Babelscope, read_rows
 
 pytestmark = pytest.mark.usefixtures("exact_toys")
@@ -74,16 +73,6 @@ def ran(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
     return babelscope(*command, "--json").rows
 
 
-def answered(queue: str, annotator: str, answer: Callable[[Task], dict[str, Any]]) -> list[Task]:
-    """Answer a whole queue as the page does, checked and saved one by one."""
-    tasks = read_tasks(queue)
-    file = AnswerFile(Path(queue), annotator, tasks)
-    for task in tasks:
-        file.save(task, check_answer(task, answer(task)))
-    file.close()
-    return tasks
-
-
 def records_of(run: str) -> dict[tuple[str, str], dict[str, Any]]:
     return {(each["system"], each["id"]): each for each in read_rows(f"{run}/records.jsonl")}
 
@@ -98,10 +87,10 @@ def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope)
     ran(babelscope, *CONTRAST, "--out", "run")
     (start,) = ran(babelscope, "annotate", "run", "--n", "8", "--no-open")
     assert (start["items"], start["answers"]) == (8, "run.queue.answers.me.jsonl")
-    tasks = answered("run.queue.jsonl", "anna", lambda task: {"label": task.get("gold")})
+    tasks = answer_all("run.queue.jsonl", "anna", lambda task: {"label": task.get("gold")})
     assert sorted(task.id.split("-")[0] for task in tasks) == ["often"] * 6 + ["seldom"] * 2
     unsure = {task.id: label for task, label in zip(tasks, ("None", "More than one"), strict=False)}
-    answered("run.queue.jsonl", "bert", lambda task: {"label": unsure.get(task.id, "A")})
+    answer_all("run.queue.jsonl", "bert", lambda task: {"label": unsure.get(task.id, "A")})
     rows = ran(babelscope, "agreement", "run.queue.jsonl", "--verdicts", "run")
     (raw,) = (row for row in rows if row["name"] == "agreement" and row["labels"] == "raw")
     same = sum(task.get("gold") == "A" and task.id not in unsure for task in tasks)
@@ -124,7 +113,7 @@ def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope)
 
 def test_people_tell_the_gender_that_conditioning_judged(babelscope: Babelscope) -> None:
     ran(babelscope, *CONDITION, "--out", "run", "--annotate", "queue.jsonl", "--annotate-n", "6")
-    tasks = answered("queue.jsonl", "anna", lambda _: {"label": "Male"})
+    tasks = answer_all("queue.jsonl", "anna", lambda _: {"label": "Male"})
     assert [sum(task.get("gold") == each for task in tasks) for each in ("male", "female")] == [6, 6]
     assert {task.system for task in tasks} == {ONE, TWO}
     rows = ran(babelscope, "agreement", "queue.jsonl", "--verdicts", "run")
@@ -143,7 +132,7 @@ def test_people_rank_the_lists_of_a_space(babelscope: Babelscope) -> None:
     ran(babelscope, *SPACE, "--out", "run")
     ran(babelscope, "annotate", "run", "--no-open")
     overall = {str(n): 1 + n % 5 for n in range(8)}
-    tasks = answered(
+    tasks = answer_all(
         "run.queue.jsonl", "anna", lambda task: {"scores": [50, 40, 30], "overall": overall[task.id]}
     )
     records = records_of("run")
@@ -159,13 +148,13 @@ def test_people_rank_the_lists_of_a_space(babelscope: Babelscope) -> None:
 
 def test_people_tell_what_patterns_told(babelscope: Babelscope) -> None:
     ran(babelscope, *WINOMT, "--alignments", "wino.align", "--out", "wino", "--annotate", "wino.jsonl")
-    tasks = answered("wino.jsonl", "anna", lambda _: {"label": "Male"})
+    tasks = answer_all("wino.jsonl", "anna", lambda _: {"label": "Male"})
     assert sorted(task.get("gold") for task in tasks) == ["female", "male"]
     rows = ran(babelscope, "agreement", "wino.jsonl", "--verdicts", "wino")
     assert agreed(rows, annotators="anna") == (2, 2), "der Koch is male, as pattern matching says"
     ran(babelscope, *MUCOW, "--out", "mucow")
     ran(babelscope, "annotate", "mucow", "--no-open")
-    answered("mucow.queue.jsonl", "anna", lambda _: {"label": "Correct Sense"})
+    answer_all("mucow.queue.jsonl", "anna", lambda _: {"label": "Correct Sense"})
     rows = ran(babelscope, "agreement", "mucow.queue.jsonl", "--verdicts", "mucow")
     assert agreed(rows, annotators="anna") == (1, 2), "and a Gehege is wrong"
 
@@ -186,8 +175,8 @@ def test_people_judge_dependencies_of_a_run(babelscope: Babelscope) -> None:
     few = ("--matched-corpora", "2")
     ran(babelscope, "challenge", "--tests", "tests.jsonl", "--system", ONE, "--out", "run", *few)
     ran(babelscope, "annotate", "run", "--no-open")
-    answered("run.queue.jsonl", "anna", lambda _: {"label": "Translated right"})
-    answered("run.queue.jsonl", "bert", lambda _: {"label": "Translated right"})
+    answer_all("run.queue.jsonl", "anna", lambda _: {"label": "Translated right"})
+    answer_all("run.queue.jsonl", "bert", lambda _: {"label": "Translated right"})
     rows = ran(babelscope, "agreement", "run.queue.jsonl")
     assert [row["value"] for row in rows if row["name"] == "agreement"] == [1, 1, 1]
     # The same entries as the method's own command makes, which reads the answers, too.
@@ -224,7 +213,7 @@ def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) 
         done = babelscope("annotate", "run", *arguments, "--no-open")
         assert (done.code, told in done.err) == (2, True), done.err
     ran(babelscope, "annotate", "run", "--method", "contrast", "--tests", "other", "--no-open")
-    tasks = answered("run.queue.jsonl", "anna", lambda task: {"label": task.get("gold")})
+    tasks = answer_all("run.queue.jsonl", "anna", lambda task: {"label": task.get("gold")})
     assert len(tasks) == 3
     # Items of the other test set have the same ids, and other verdicts.
     verdicts = [
@@ -242,7 +231,7 @@ def test_a_queue_is_gone_on_with_and_never_written_over(babelscope: Babelscope) 
     first = babelscope("annotate", "run", "--n", "4", "--no-open", "--json")
     assert first.err == "run.queue.jsonl: 4 of 16 are drawn to be judged\n"
     before = Path("run.queue.jsonl").read_bytes()
-    answered("run.queue.jsonl", "me", lambda _: {"label": "A"})
+    answer_all("run.queue.jsonl", "me", lambda _: {"label": "A"})
     (again,) = ran(babelscope, "annotate", "run", "--n", "4", "--no-open")
     assert (again["judged"], again["items"]) == (4, 4)
     for other in (("--n", "5"), ("--n", "4", "--seed", "1")):

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from babelscope.annotate import server
-from babelscope.annotate.answers import AnswerFile, check_answer
-from babelscope.annotate.items import Task, read_tasks
+from babelscope.annotate.queue import Task, read_tasks
 from babelscope.stats.intervals import proportion
+from tests.annotate.annotating import answer_all
 from tests.support.toy_fixtures import Babelscope
-
-Answer = Callable[[Task], str]
 
 
 def dependency(phenomenon: str, distance: float, **more: Any) -> dict[str, Any]:
@@ -44,13 +41,6 @@ def drawn(babelscope: Babelscope, *options: str) -> list[Task]:
     done = babelscope("annotate set.jsonl --no-open", *options)
     assert done.code == 0, done.err
     return read_tasks("set.queue.jsonl")
-
-
-def answered(tasks: list[Task], annotator: str, answer: Answer, queue: str = "set.queue.jsonl") -> None:
-    file = AnswerFile(Path(queue), annotator, tasks)
-    for task in tasks:
-        file.save(task, check_answer(task, {"label": answer(task)}))
-    file.close()
 
 
 def rows_of(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
@@ -95,7 +85,7 @@ def test_precision_is_told_by_phenomenon_and_distance_for_one_annotator(babelsco
         number = int(task.get("item"))
         return "Cannot tell" if number % 7 == 0 else "Not real" if number % 5 == 0 else "Real"
 
-    answered(tasks, "anna", said)
+    answer_all("set.queue.jsonl", "anna", said)
     rows = rows_of(babelscope, "agreement", "set.queue.jsonl")
     assert {row["name"] for row in rows} == {"precision"}
     assert len(rows) == 1 + 2 + 6
@@ -121,8 +111,12 @@ def test_precision_is_told_by_phenomenon_and_distance_for_one_annotator(babelsco
 
 def test_two_annotators_agree_and_are_counted_by_item(babelscope: Babelscope) -> None:
     tasks = drawn(babelscope, "--n", "80")
-    answered(tasks, "anna", lambda task: "Not real" if int(task.get("item")) % 8 == 0 else "Real")
-    answered(tasks, "bert", lambda task: "Not real" if int(task.get("item")) % 8 in (0, 1) else "Real")
+    answer_all(
+        "set.queue.jsonl", "anna", lambda task: "Not real" if int(task.get("item")) % 8 == 0 else "Real"
+    )
+    answer_all(
+        "set.queue.jsonl", "bert", lambda task: "Not real" if int(task.get("item")) % 8 in (0, 1) else "Real"
+    )
     rows = rows_of(babelscope, "agreement", "set.queue.jsonl")
     kappa = next(row for row in rows if row["name"] == "kappa" and row["labels"] == "binary")
     assert 0.3 < kappa["value"] < 1
@@ -161,15 +155,9 @@ def test_what_cannot_be_drawn_is_one_sentence(
     assert not Path("q.jsonl").exists()
 
 
-def test_other_options_do_not_write_over_a_queue(babelscope: Babelscope) -> None:
-    drawn(babelscope, "--n", "10")
-    done = babelscope("annotate set.jsonl --no-open --n 11")
-    assert done.code == 2
-    assert "set.queue.jsonl has other items than are drawn from set.jsonl now" in done.err
-
-
 def test_answers_without_their_items_are_refused(babelscope: Babelscope) -> None:
-    answered(drawn(babelscope, "--n", "10"), "anna", lambda _: "Real")
+    drawn(babelscope, "--n", "10")
+    answer_all("set.queue.jsonl", "anna", lambda _: "Real")
     Path("set.queue.jsonl").unlink()
     done = babelscope("agreement set.queue.answers.anna.jsonl")
     assert done.code == 2

@@ -88,12 +88,12 @@ def test_tables_for_people(babelscope: Babelscope) -> None:
     assert text.startswith("condition on t\n")
     assert "differences, first system minus second: condition, t\n" in text
     assert "wins  losses  ties" in text
-    assert " ± " in text
+    assert "mean [95 % interval]" in text
     assert "confidence" not in text
     assert text.count("|sha:") == 2, "signatures of both runs"
-    markdown = babelscope("compare one two --markdown").out
-    assert "| figure | weighting | category | known_by | passed | n | toy:s | toy:s-2 | toy:t |" in markdown
-    latex = babelscope("compare one two --latex --to t.tex")
+    markdown = babelscope("compare one two --format markdown").out
+    assert "| figure | weighting | category | known_by | passed | toy:s | toy:s-2 | toy:t |" in markdown
+    latex = babelscope("compare one two --format latex --to t.tex")
     assert latex.out == ""
     assert Path("t.tex").read_text().count("\\bottomrule") == 3
 
@@ -112,7 +112,7 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         ((), "compare needs run folders, or a --table"),
-        (("one", "--json", "--latex"), "exclude each other"),
+        (("one", "--json", "--format", "latex"), "excludes --format latex"),
         (("one", "other"), "other test sets: only"),
         (("one", "--group", "x*"), "the group 'x*' needs at least two systems"),
         (("one", "--table", "no.tsv"), "no.tsv: no such file"),

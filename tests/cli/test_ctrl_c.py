@@ -87,9 +87,9 @@ patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --to out @ J
 patterns flow --source a.en --data a.de --words words.json --to out @ methods.patterns.flow:find_occurrences
 compare one two --to out @ runs.reading:read_run
 report one --to out @ report.page:collect
-annotate pairs.jsonl --no-open @ annotate.items:read_tasks
-annotate far.jsonl --no-open @ annotate.extraction:queue_of_set
-annotate sample --tests winomt:wino.tsv --translations wino.txt --to out @ annotate.sampling:draw_sample
+annotate pairs.jsonl --no-open @ annotate.queue:read_tasks
+annotate far.jsonl --no-open @ annotate.queue:queue_of_set
+annotate sample --tests winomt:wino.tsv --translations wino.txt --to out @ annotate.queue:draw_sample
 agreement scores.jsonl --task winomt --to out @ annotate.answers:find_answers
 correlate scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
 make pairs --type placeholder_ding --source a.en --reference a.de @ making.pairs:PairsOfFiles.lines

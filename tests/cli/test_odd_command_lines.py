@@ -112,8 +112,7 @@ def wrong_files(path: tuple[str, ...]) -> Iterator[list[str]]:
 def wrong_tests() -> Iterator[list[str]]:
     """Each judging command on test sets of other kinds than its own, and on files that are no test sets."""
     for command in JUDGING:
-        method = find_method(command.method)
-        taken = {kind.__name__ for kind in (method.kind, *method.also)}
+        taken = {kind.__name__ for kind in find_method(command.method).items}
         others = [name for own, name in KINDS.items() if own not in taken]
         for tests in (
             *others,
@@ -196,7 +195,7 @@ TOLD = {
     "score --system toy:1 --source a.en --target one.txt": "equally many",
     "compare --table table.tsv --group x": "--group has no effect",
     "compare --table table.tsv --summary": "--summary has no effect",
-    "compare folder --json --latex": "exclude each other",
+    "compare folder --json --format latex": "excludes --format latex",
     "correlate human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
     "agreement human.jsonl --task winomt --field score": "--field has no effect",
     "annotate human.jsonl --n 3": "is about a run folder",

@@ -66,7 +66,7 @@ condition --tests cued.jsonl --translations given.txt --scores best.tsv --skip-m
 challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --matched-corpora 2
 run study.toml --out r --json --no-report
 run study.toml --seed 3
-compare . --summary --markdown
+compare . --summary --format markdown
 compare --table best.tsv --covariate bleu --figure all
 report r -o o
 correlate human.jsonl --human human.jsonl --field score --json
@@ -96,7 +96,7 @@ lab corpus --n 3 --seed 1 --stats --json
 """.strip().split("\n")
 _ON_RUNS = """
 compare r0 --json
-compare r0 --latex --group toy=toy:*
+compare r0 --format latex --group toy=toy:*
 compare r0 --table best.tsv --covariate bleu
 report r0 -o o --items 3
 merge r0 --out o

@@ -13,7 +13,7 @@ from unittest import mock
 
 from babelscope.annotate import answers as given
 from babelscope.annotate.agreement import agreement_between_people, agreement_with_method
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.core.system import ItemChoice, Unanswered
 from babelscope.language.align import read_pharaoh
 from babelscope.language.cues import read_candidates, read_cues

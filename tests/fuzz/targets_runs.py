@@ -10,7 +10,7 @@ from typing import Any
 
 from babelscope.core.comparison import rows_by_figure
 from babelscope.core.system import Target as Answer
-from babelscope.report.flows import flow_pictures
+from babelscope.report.flows import flow_charts
 from babelscope.runs.compare import group_runs
 from babelscope.runs.folder import FORMAT, RunFolder
 from babelscope.runs.manifest import Manifest
@@ -58,8 +58,8 @@ def _finished(settings: dict[str, Any], item: dict[str, Any], shard: str | None 
         return _folder(Path(made) / "run")
 
 
-_CELL = {"method": "m", "system": "s", "tests": "t"}
-_MANIFEST = {"format": FORMAT, "config": {"chunk": 2}, "jobs": [{**_CELL, "items": 5}]}
+_JOB = {"method": "m", "system": "s", "tests": "t"}
+_MANIFEST = {"format": FORMAT, "config": {"chunk": 2}, "jobs": [{**_JOB, "items": 5}]}
 
 
 def _resume(folder: Path) -> None:
@@ -70,8 +70,8 @@ def _resume(folder: Path) -> None:
 
 def _show(folder: Path) -> None:
     run = read_run(folder)
-    for cell in results_of_run(run):
-        _ = (cell.rows, cell.records, cell.asked, cell.evaluator)
+    for result in results_of_run(run):
+        _ = (result.rows, result.records, result.asked, result.evaluator)
     for group in group_runs([run]):
         rows_by_figure(group)
 
@@ -90,7 +90,7 @@ def _merge(folder: Path) -> None:
 
 
 def _flows(folder: Path) -> None:
-    flow_pictures([Run(folder, Manifest.model_construct(), [])])
+    flow_charts([Run(folder, Manifest.model_construct(), [])])
 
 
 def _cache(folder: Path) -> None:
@@ -155,7 +155,7 @@ _PROBABILITIES = {"tokens": ["ab", "eins"], "token_logprobs": [None, -1.5], "tex
 
 def targets(runs: Sequence[Files]) -> Sequence[Target]:
     """The targets; `runs` are good run folders."""
-    stored = lines(*({**_CELL, "item": item} for item in range(5)))
+    stored = lines(*({**_JOB, "item": item} for item in range(5)))
     unfinished = {"manifest.json": json.dumps(_MANIFEST).encode(), "records.jsonl": stored}
     flows = b'[["doctor_data_male", "doctor_student_other", 3.5]]'
     pairs = (b'{"translations": ["eins", ["zwei", "zwo"]]}', b'{"translations": ["a", "b"]}')

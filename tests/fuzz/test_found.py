@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.answers import read_answers
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.core.registry import Options
 from babelscope.core.system import ItemChoice
 from babelscope.language.ud import read_trees
 from babelscope.language.ud_rules import Finder, choose_rules, read_rules
-from babelscope.report.flows import flow_pictures
+from babelscope.report.flows import flow_charts
 from babelscope.runs.manifest import Manifest
 from babelscope.runs.reading import Run
 from babelscope.runs.shards import merge
@@ -154,4 +154,4 @@ def test_merged_records_that_no_method_can_read(tmp_path: Path, toy_schemes: Non
 def test_flows_of_nothing(tmp_path: Path) -> None:
     (tmp_path / "flows.json").write_text('[["doctor_data_male", "doctor_student_other", 0]]')
     with pytest.raises(BabelscopeError, match="nothing that flows from data"):
-        flow_pictures([Run(tmp_path, Manifest.model_construct(), [])])
+        flow_charts([Run(tmp_path, Manifest.model_construct(), [])])

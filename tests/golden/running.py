@@ -192,7 +192,7 @@ def _lay_ambiguous(folder: Path) -> None:
 def _lay_answers(folder: Path) -> None:
     """A queue of the page, what three people answered, and a method's verdicts on the same."""
     from babelscope.annotate.answers import AnswerFile
-    from babelscope.annotate.items import read_tasks
+    from babelscope.annotate.queue import read_tasks
 
     drawn = random.Random(9)
     tokens = ["Er", "nahm", "das", "Angebot", "an", "."]

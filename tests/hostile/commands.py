@@ -98,7 +98,7 @@ run study.toml --out whole
 run study.toml --out shard-1 --shard 1/2
 run study.toml --out shard-2 --shard 2/2
 merge shard-1 shard-2 --out merged
-compare whole space-run --markdown
+compare whole space-run --format markdown
 report whole space-run challenge-run -o page-of-runs.html
 demo --n 10 --out demo-run
 systems --json

@@ -7,14 +7,23 @@ import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 import babelscope as bs
 from babelscope.core.results import Estimate, Record, Result, Row, signature
+from babelscope.core.settings import MethodSettings
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
-from babelscope.methods.base import Method, Settings, Setup, find_method, languages_of, method_names, set_up
+from babelscope.methods.base import (
+    Items,
+    Method,
+    Needs,
+    find_method,
+    languages_of,
+    method_names,
+    set_up,
+)
 from babelscope.methods.jobs import config_of, make_jobs
 from babelscope.methods.measuring import check_reference_words, language_mismatch
 from babelscope.report.summary import summarize
@@ -31,39 +40,55 @@ ITEMS = tuple(
 )
 
 
-class Weighted(Settings):
-    weight: float = 1.0
+class Weighted(Method):
+    """A method with two roles."""
+
+    name = "weighted"
+    items = (ParallelSentence,)
+    requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("score",)}
+
+    class Settings(MethodSettings):
+        weight: float = 1.0
+
+    settings: Settings
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
+        judged = systems["evaluator"].score([(item.source, item.references[0]) for item in items])
+        return [{"weighted": (self.settings.weight * each.total,)} for each in judged]
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        # A record is what would be read from a file: tuples are lists by now.
+        assert all(isinstance(record["weighted"], list) for record in records)
+        total = math.fsum(record["weighted"][0] for record in records)
+        return [Row("sum", Estimate(total, -1e9, seed, len(records)))]
 
 
-def ask(systems: Mapping[str, Any], items: Sequence[Any], settings: Weighted, _seed: int) -> list[Record]:
-    judged = systems["evaluator"].score([(item.source, item.references[0]) for item in items])
-    return [{"weighted": (settings.weight * each.total,)} for each in judged]
+def fixed(records: Sequence[Record], rows: Sequence[Row] = ()) -> type[Method]:
+    """A method with these records and rows, whatever it is asked."""
 
+    class Fixed(Method):
+        name = "fixed"
+        items = (ParallelSentence,)
 
-def sum_up(records: Sequence[Record], _settings: Weighted, seed: int) -> list[Row]:
-    # A record is what would be read from a file: tuples are lists by now.
-    assert all(isinstance(record["weighted"], list) for record in records)
-    return [
-        Row("sum", Estimate(math.fsum(record["weighted"][0] for record in records), -1e9, seed, len(records)))
-    ]
+        def ask(self, *_: object) -> list[Record]:
+            return list(records)
 
+        def summarize(self, *_: object) -> list[Row]:
+            return list(rows)
 
-WEIGHTED = Method(
-    "weighted", "a method with two roles", ParallelSentence, Weighted, ask, sum_up,
-    {"system": ("translate",), "evaluator": ("score",)},
-)  # fmt: skip
+    return Fixed
 
 
 def test_a_method_may_need_a_second_system(toy_schemes: None) -> None:  # noqa: ARG001
     results = [
-        run_method(WEIGHTED, ToySystem(), ITEMS, seed=3, chunk=2, evaluator=evaluator, weight=2)
+        run_method(Weighted, ToySystem(), ITEMS, seed=3, chunk=2, evaluator=evaluator, weight=2)
         for evaluator in (ToySystem(salt="judge"), "toy:judge")
     ]
     assert results[0].rows == results[1].rows
     assert results[0].signature == results[1].signature
     assert results[0].rows[0].labels == {"method": "weighted", "system": "toy", "tests": "items"}
     assert results[0].config["methods"][0]["settings"] == {"weight": 2.0}
-    other = run_method(WEIGHTED, ToySystem(), ITEMS, seed=3, chunk=2, evaluator=ToySystem(salt="x"), weight=2)
+    other = run_method(Weighted, ToySystem(), ITEMS, seed=3, chunk=2, evaluator=ToySystem(salt="x"), weight=2)
     assert other.signature != results[0].signature
     assert [record["id"] for record in other.records] == ["i0", "i1", "i2", "i3", "i4"]
     assert other.records[0]["extra"] == {"domain": "toy"}
@@ -78,22 +103,22 @@ def test_a_missing_role_or_capability_is_told_before_any_work() -> None:
             pytest.fail("asked before everything was checked")
 
     with pytest.raises(BabelscopeError, match="weighted needs evaluator, the name of a system"):
-        run_method(WEIGHTED, ToySystem(), ITEMS)
+        run_method(Weighted, ToySystem(), ITEMS)
     with pytest.raises(BabelscopeError, match="evaluator must be a system or the name of one, not 3"):
-        run_method(WEIGHTED, ToySystem(), ITEMS, evaluator=3)
+        run_method(Weighted, ToySystem(), ITEMS, evaluator=3)
     with pytest.raises(
         BabelscopeError, match=r"weighted needs a system that gives log-probabilities.*text does not"
     ):
-        run_method(WEIGHTED, ToySystem(), ITEMS, evaluator=Text())
+        run_method(Weighted, ToySystem(), ITEMS, evaluator=Text())
     with pytest.raises(BabelscopeError, match="likelihood needs a system that gives"):
         run_method("likelihood", [ToySystem(), Text()], ITEMS)
 
 
 def test_a_wrong_setting_is_told_with_what_was_meant() -> None:
     with pytest.raises(BabelscopeError, match="weighted: unknown key 'wait'; did you mean weight"):
-        set_up(WEIGHTED, {"wait": 1, "evaluator": ToySystem()})
+        set_up(Weighted, {"wait": 1, "evaluator": ToySystem()})
     with pytest.raises(BabelscopeError, match="weighted: weight: input should be a valid number"):
-        set_up(WEIGHTED, {"weight": "much", "evaluator": ToySystem()})
+        set_up(Weighted, {"weight": "much", "evaluator": ToySystem()})
 
 
 def test_names_must_tell_systems_apart() -> None:
@@ -113,9 +138,8 @@ def test_names_must_tell_systems_apart() -> None:
     ],
 )
 def test_records_that_break_the_contract_are_refused(records: list[Record], told: str) -> None:
-    bad = Method("bad", "", ParallelSentence, Settings, lambda *_: records, lambda *_: [])
     with pytest.raises(BabelscopeError, match=told):
-        run_method(bad, ToySystem(), ITEMS)
+        run_method(fixed(records), ToySystem(), ITEMS)
 
 
 class Busy(ToySystem):
@@ -145,7 +169,7 @@ def test_chunks_are_asked_at_once_where_all_systems_can() -> None:
             threads.add(threading.current_thread().name)
             return super().score(pairs)
 
-    run_method(WEIGHTED, Busy(), items, chunk=1, evaluator=Single())
+    run_method(Weighted, Busy(), items, chunk=1, evaluator=Single())
     assert threads == {threading.current_thread().name}
 
 
@@ -153,8 +177,7 @@ def test_skipped_items_are_counted_beside_the_figure() -> None:
     tests = TestSet("tests", ITEMS, {"empty source": 2, "empty reference": 1})
     assert run_method("likelihood", ToySystem(), tests).rows[0].counts["skipped"] == 3
     rows = [Row("x", Estimate.of_nothing(), counts={"skipped": 2})]
-    own = Method("own", "", ParallelSentence, Settings, lambda *_: [{}] * 5, lambda *_: rows)
-    assert run_method(own, ToySystem(), tests).rows[0].counts["skipped"] == 5
+    assert run_method(fixed([{}] * 5, rows), ToySystem(), tests).rows[0].counts["skipped"] == 5
 
 
 def test_methods_are_found_by_name_and_plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -165,8 +188,8 @@ def test_methods_are_found_by_name_and_plug_in(tmp_path: Path, monkeypatch: pyte
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: more\nVersion: 1\n")
     (info / "entry_points.txt").write_text(
-        f"[babelscope.methods]\nweighted = {__name__}:WEIGHTED\nwrong = {__name__}:ITEMS\n"
-        f"likelihood = {__name__}:WEIGHTED\n"
+        f"[babelscope.methods]\nweighted = {__name__}:Weighted\nwrong = {__name__}:ITEMS\n"
+        f"likelihood = {__name__}:Weighted\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert find_method("weighted").name == "weighted"
@@ -190,13 +213,13 @@ def test_a_method_judges_the_test_sets_that_fit_and_that_it_is_meant_for() -> No
         )
     )
 
-    def found(setups: list[Setup], tests: dict[str, TestSet]) -> list[tuple[str, str]]:
-        return [(cell.setup.label, cell.tests_name) for cell in make_jobs(setups, systems, tests, 0)]
+    def found(methods: list[Method], tests: dict[str, TestSet]) -> list[tuple[str, str]]:
+        return [(job.method.label, job.tests_name) for job in make_jobs(methods, systems, tests, 0)]
 
     assert found([of_all, of_two, of_pairs], {"one": one, "two": two, "pairs": pairs}) == [
         ("likelihood", "one"), ("likelihood", "two"), ("second", "two"), ("contrast", "pairs")
     ]  # fmt: skip
-    for setups, tests, told in (
+    for methods, tests, told in (
         ([of_pairs], {"one": one}, r"contrast judges MinimalPair items, but .* \(one has ParallelSentence\)"),
         (
             [of_all],
@@ -211,7 +234,7 @@ def test_a_method_judges_the_test_sets_that_fit_and_that_it_is_meant_for() -> No
         ([of_two], {"one": one}, "second is for a test set 'two', but there are one"),
     ):
         with pytest.raises(BabelscopeError, match=told):
-            make_jobs(setups, systems, tests, 0)
+            make_jobs(methods, systems, tests, 0)
 
 
 SENTENCES: Sequence[Item] = [

@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from babelscope.annotate.items import Task, make_tasks
-from babelscope.methods.base import Method, find_method, method_names
+from babelscope.annotate.queue import Task, make_tasks
+from babelscope.core.results import Record
+from babelscope.methods.base import check_settings, find_method, method_names
 from babelscope.methods.challenge.annotation import entries as dependencies
-from babelscope.methods.condition.figures import ConditionSettings
-from babelscope.methods.condition.method import queue as condition
-from babelscope.methods.contrast.method import queue as contrast
-from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.methods.patterns.mucow import MucowSettings
-from babelscope.methods.patterns.mucow import queue as mucow
-from babelscope.methods.patterns.winomt import WinomtSettings
-from babelscope.methods.patterns.winomt import queue as winomt
+from babelscope.methods.likelihood import Likelihood
 from babelscope.methods.queue import Drawn, Entry, draw_queue, entry, find_queue
-from babelscope.methods.space.method import queue as space
-from babelscope.methods.space.regions import SpaceSettings
 from babelscope.util.errors import BabelscopeError
 
 SIZES = {"many": 70, "some": 25, "few": 5}
@@ -33,20 +25,18 @@ RECORDS = [
 ]
 
 
-def queue(records: Any, _settings: object) -> list[Entry]:
-    """All but what stands in the group `none`."""
-    return [
-        entry(record, "assessment", group=(record["group"],), translation=record["system"])
-        for record in records
-        if record["group"] != "none"
-    ]
-
-
-METHOD: Method = replace(find_method("likelihood"), queue=queue)
+class Judged(Likelihood):
+    def queue(self, records: Sequence[Record]) -> list[Entry]:
+        """All but what stands in the group `none`."""
+        return [
+            entry(record, "assessment", group=(record["group"],), translation=record["system"])
+            for record in records
+            if record["group"] != "none"
+        ]
 
 
 def drawn(n: int, seed: int = 0, records: Any = RECORDS) -> Drawn:
-    return draw_queue(METHOD, records, None, n=n, seed=seed)
+    return draw_queue(Judged(), records, n=n, seed=seed)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +91,7 @@ def test_what_is_alike_is_asked_once() -> None:
     one = {"id": "1", "source": "s", "references": ["r"], "extra": {"dependencies": [dependency] * 2}}
     records = [{**one, "system": system, "translation": "t"} for system in ("a", "b")]
     assert len(dependencies(records)) == 4
-    found = draw_queue(find_method("challenge"), records, None, n=9, seed=0)
+    found = draw_queue(find_method("challenge")(), records, n=9, seed=0)
     assert (len(found.lines), found.of) == (2, 2)
     assert not any("system" in line for line in found.lines)
 
@@ -121,8 +111,14 @@ def test_a_method_without_a_queue_says_so() -> None:
 KEYS = {"id": "1", "system": "one", "tests": "t", "source": "A pen at the bank."}
 
 
+def queue(name: str, *records: Record, **settings: Any) -> list[Entry]:
+    """What people are asked about these records of a method."""
+    method = find_method(name)
+    return find_queue(method(check_settings(method, settings)))(records)
+
+
 def tasks(entries: list[Entry]) -> list[Task]:
-    return make_tasks([("q", each.line) for each in entries], None, "q")
+    return make_tasks([("q", each.line) for each in entries])
 
 
 def shown(task: Task) -> dict[str, str]:
@@ -145,7 +141,7 @@ def pair(number: int, *variants: str, correct: str = "Ein Stift.", system: str =
 
 def test_pairs_are_asked_once_and_their_order_tells_nothing() -> None:
     records = [pair(n, f"Ein Gehege {n}.", system=s) for s in ("one", "two") for n in range(400)]
-    found = contrast(records, ContrastSettings())
+    found = queue("contrast", *records)
     assert len(found) == 400
     assert not any("system" in each.line for each in found)
     places = Counter(each.line["gold"] for each in found)
@@ -156,13 +152,11 @@ def test_pairs_are_asked_once_and_their_order_tells_nothing() -> None:
     assert found[0].group == ("p", "human")
     # What an annotator gets: the source and the two translations.
     assert shown(tasks(found)[0]).keys() == {"Source", "Translation A", "Translation B"}
-    assert contrast(records[::-1], ContrastSettings())[-1].line == found[0].line, (
-        "whatever the order of records"
-    )
+    assert queue("contrast", *records[::-1])[-1].line == found[0].line, "whatever the order of records"
 
 
 def test_items_with_several_variants_have_as_many_letters() -> None:
-    (found,) = contrast([pair(1, "b", "c", "d")], ContrastSettings())
+    (found,) = queue("contrast", pair(1, "b", "c", "d"))
     assert sorted(found.line["translations"]) == ["Ein Stift.", "b", "c", "d"]
     assert [label.value for label in tasks([found])[0].labels][:4] == ["A", "B", "C", "D"]
 
@@ -179,14 +173,12 @@ def test_items_with_several_variants_have_as_many_letters() -> None:
     ],
 )
 def test_pairs_that_leave_no_choice_are_left_out(record: dict[str, Any]) -> None:
-    assert contrast([record], ContrastSettings()) == []
+    assert queue("contrast", record) == []
 
 
 def test_stored_scores_have_their_texts() -> None:
     texts = {"correct": "Ein Stift.", "contrastive": ["Ein Gehege."]}
-    (found,) = contrast(
-        [{**KEYS, "phenomenon": "p", "reference": "machine", "texts": texts}], ContrastSettings()
-    )
+    (found,) = queue("contrast", {**KEYS, "phenomenon": "p", "reference": "machine", "texts": texts})
     assert sorted(found.line["translations"]) == ["Ein Gehege.", "Ein Stift."]
 
 
@@ -208,7 +200,7 @@ def judged(**fields: Any) -> dict[str, Any]:
 
 
 def asked(record: dict[str, Any]) -> list[Task]:
-    return tasks(condition([record], ConditionSettings()))
+    return tasks(queue("condition", record))
 
 
 def test_conditioning_asks_for_the_gender_of_an_occupation() -> None:
@@ -253,10 +245,10 @@ def test_or_for_the_sense_that_sources_with_cues_tell(extra: dict[str, Any]) -> 
     ],
 )
 def test_conditioning_asks_nothing_that_it_could_not_tell(fields: dict[str, Any]) -> None:
-    assert condition([judged(**fields)], ConditionSettings()) == []
+    assert queue("condition", judged(**fields)) == []
     without = judged(**fields)
     del without["under_correct"], without["under_incorrect"]  # stored scores have no sources
-    assert condition([without], ConditionSettings()) == []
+    assert queue("condition", without) == []
 
 
 def test_patterns_ask_for_what_they_tell() -> None:
@@ -270,17 +262,17 @@ def test_patterns_ask_for_what_they_tell() -> None:
         "lemmas": "SECRET",
         "correct": None,
     }
-    (task,) = tasks(mucow([sense], MucowSettings()))
+    (task,) = tasks(queue("patterns_mucow", sense))
     assert shown(task)["Correct sense of “pen”"] == "stift"
-    assert mucow([{**sense, "wrong_words": []}], MucowSettings()) == []
-    (untold,) = tasks(mucow([{**sense, "word": None}], MucowSettings()))
+    assert queue("patterns_mucow", {**sense, "wrong_words": []}) == []
+    (untold,) = tasks(queue("patterns_mucow", {**sense, "word": None}))
     assert "Correct sense" in shown(untold)
     # Records as they are: `lemmas` are the translation's.
-    (as_it_is,) = make_tasks([("r", sense)], "mucow", "r")
+    (as_it_is,) = make_tasks([("r", sense)], "mucow")
     assert shown(as_it_is) == shown(task)
     gender = {**KEYS, "occupation": "bank", "gold": "male", "translation": "Ein.", "predicted": "female"}
     neutral = {**gender, "id": "2", "gold": "neutral"}
-    (task,) = tasks(winomt([gender, neutral], WinomtSettings(target="de")))
+    (task,) = tasks(queue("patterns_winomt", gender, neutral, target="de"))
     assert (task.kind, task.get("gold"), task.get("predicted")) == ("winomt", "male", None)
 
 
@@ -291,14 +283,13 @@ def listed(*texts: str, exact: bool = True, kqrg: float | None = 0.5) -> dict[st
 
 
 def test_a_space_is_asked_about_as_it_is_ranked() -> None:
-    (task,) = tasks(space([listed("b", "", "a")], SpaceSettings(k=3)))
+    (task,) = tasks(queue("space", listed("b", "", "a"), k=3))
     assert (task.kind, task.translations) == ("ranking", ("b", "", "a"))
     # Of a run with a larger k, the first few: what a smaller k would have been.
-    (shorter,) = space([listed("b", "", "a")], SpaceSettings(k=2))
+    (shorter,) = queue("space", listed("b", "", "a"), k=2)
     assert shorter.line["translations"] == ["b", ""]
-    assert space([listed("b")], SpaceSettings(k=3)) == []
-    assert space([listed("b", "a", exact=False, kqrg=None)], SpaceSettings(k=2)) == []
-    kept = SpaceSettings(k=2, unresolved="keep")
-    assert len(space([listed("b", "a", exact=False)], kept)) == 1
+    assert queue("space", listed("b"), k=3) == []
+    assert queue("space", listed("b", "a", exact=False, kqrg=None), k=2) == []
+    assert len(queue("space", listed("b", "a", exact=False), k=2, unresolved="keep")) == 1
     with pytest.raises(BabelscopeError, match="lists of 27 translations are too long to judge; 26"):
-        space([listed("b", "a")], SpaceSettings(k=27))
+        queue("space", listed("b", "a"), k=27)

@@ -83,8 +83,8 @@ def drawn(*columns: SystemResult) -> list[Chart]:
 
 def curves(picture: Chart) -> dict[str, dict[float, float]]:
     """Name of each line -> x -> value, in the order of the legend."""
-    assert isinstance(picture.chart, Lines)
-    return {curve.name: {at: own.value for at, own in curve.points} for curve in picture.chart.curves}
+    assert isinstance(picture.drawing, Lines)
+    return {curve.name: {at: own.value for at, own in curve.points} for curve in picture.drawing.curves}
 
 
 def test_a_legend_names_only_what_tells_lines_apart() -> None:
@@ -121,11 +121,11 @@ def test_numbers_in_a_legend_are_in_their_order() -> None:
 def test_top_region_and_samples_are_lines_of_one_picture() -> None:
     (picture,) = drawn(*(system(f"w{width}", 0.5, samples=0.7, width=width) for width in (1, 2)))
     assert curves(picture) == {"top": {1: 0.5, 2: 0.5}, "samples": {1: 0.7, 2: 0.7}}
-    assert isinstance(picture.chart, Lines)
-    assert [curve.series for curve in picture.chart.curves] == [0, 1]
+    assert isinstance(picture.drawing, Lines)
+    assert [curve.series for curve in picture.drawing.curves] == [0, 1]
     (alone,) = drawn(*(system(f"w{width}", 0.5, width=width) for width in (1, 2)))
-    assert isinstance(alone.chart, Lines)
-    assert alone.chart.y_label == "kQRG, top"
+    assert isinstance(alone.drawing, Lines)
+    assert alone.drawing.y_label == "kQRG, top"
 
 
 def test_seeds_are_averaged_and_counted() -> None:
@@ -134,10 +134,10 @@ def test_seeds_are_averaged_and_counted() -> None:
     ]
     (picture,) = drawn(*found, system("w3", 0.5, width=3, seed=1))
     assert curves(picture)["all systems"] == pytest.approx({1: 0.13, 2: 0.23, 3: 0.5})
-    assert isinstance(picture.chart, Lines)
-    assert [own.n for _, own in picture.chart.curves[0].points] == [2, 2, 20]
-    assert "mean of 1 to 2 seeds" in picture.reading
-    assert "of one seed: over items" in picture.reading
+    assert isinstance(picture.drawing, Lines)
+    assert [own.n for _, own in picture.drawing.curves[0].points] == [2, 2, 20]
+    assert "mean of 1 to 2 seeds" in picture.caption
+    assert "of one seed: over items" in picture.caption
 
 
 def test_systems_that_nothing_tells_apart_are_not_averaged_as_if_they_were_seeds() -> None:
@@ -171,7 +171,7 @@ def test_a_system_with_nobody_to_join_is_left_out_and_counted() -> None:
     found = [system(f"w{width}", 0.5, width=width) for width in (1, 2)]
     (picture,) = drawn(*found, system("lstm", 0.9, width=1, kind="lstm"))
     assert list(curves(picture)) == ["all systems"]
-    assert "Not drawn: 1 system without another that differs in width alone" in picture.reading
+    assert "Not drawn: 1 system without another that differs in width alone" in picture.caption
     assert not drawn(system("a", 0.5, width=1, depth=1), system("b", 0.5, width=2, depth=2))
 
 

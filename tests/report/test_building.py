@@ -35,6 +35,7 @@ class Page(HTMLParser):
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, list[str]] = {}
         self.tables: list[list[list[str]]] = []
+        self.captions: list[str] = []
         self._open: list[str] = []
         self.feed(text)
         self.close()
@@ -44,6 +45,7 @@ class Page(HTMLParser):
         self._open.append(tag)
         if tag == "table":
             self.tables.append([])
+            self.captions.append("")
         elif tag == "tr":
             self.tables[-1].append([])
         elif tag in ("td", "th"):
@@ -59,6 +61,8 @@ class Page(HTMLParser):
         if self._open and self._open[-1] in ("script", "style"):
             kind = str(self.elements[-1][1].get("type") or self._open[-1])
             self.texts[kind][-1] += data
+        elif "caption" in self._open:
+            self.captions[-1] += data
         elif {"td", "th"} & set(self._open):
             self.tables[-1][-1][-1] += data
 
@@ -73,20 +77,19 @@ def page_of(folder: Path, **options: Any) -> Page:
 def test_every_row_of_the_summary_is_in_a_table(lab_run: Path, lab_page: Path) -> None:
     page = Page(lab_page.read_text("utf-8"))
     found = [
-        dict(zip(table[0], line, strict=True))
-        for table in page.tables
-        if "95 % interval" in table[0] and "wins" not in table[0]
+        # n is in the title where all figures have the same; marks of footnotes follow a figure.
+        {"n": caption.partition("(n = ")[2].rstrip(")")}
+        | {name: cell.rstrip("†‡§¶") for name, cell in zip(table[0], line, strict=True)}
+        for table, caption in zip(page.tables, page.captions, strict=True)
+        if "value [95 % interval]" in table[0] and "wins" not in table[0]
         for line in table[1:]
     ]
     rows = json.loads((lab_run / "summary.json").read_text("utf-8"))["rows"]
     assert len(found) == len(rows) > 400
     for row in rows:
         if row["n"] and None not in (row["value"], row["low"], row["high"]):
-            shown = {
-                "value": number(row["value"]),
-                "95 % interval": f"[{number(row['low'])}, {number(row['high'])}]",
-                "n": str(row["n"]),
-            }
+            interval = f"[{number(row['low'])}, {number(row['high'])}]"
+            shown = {"value [95 % interval]": f"{number(row['value'])} {interval}", "n": f"{row['n']:,}"}
             told = {name: str(row[name]) for name in ("system", "phenomenon", "category", "k") if name in row}
             assert any({**shown, **told}.items() <= line.items() for line in found), row
 
@@ -259,8 +262,8 @@ def test_a_method_of_a_plug_in_is_shown_by_its_view(
     install(monkeypatch, "tests.report.synthetic:SEEN")
     report = collect([read_run(politeness)])
     assert report.sections[0].title == "Minimal pairs: forced to choose"
-    shown = report.sections[0].parts[0].pictures
-    assert "Accuracy against discrepancy" in {picture.title for picture in shown}
+    shown = report.sections[0].parts[0].charts
+    assert "Accuracy against discrepancy" in {drawn.chart.title for drawn in shown}
     assert report.findings["one"]
 
 
@@ -275,8 +278,8 @@ def test_a_result_shows_itself_in_a_notebook() -> None:
     row = Row("all", Estimate(0.5, 0.25, 0.75, 8), {"phenomenon": HOSTILE[1]})
     html = Result(config, [row])._repr_html_()
     shown = Page(html)
-    line = [HOSTILE[1], "0.5", "[0.25, 0.75]", "8"]
-    assert shown.tables == [[["phenomenon", "value", "95 % interval", "n"], line]]
-    assert "<caption>Figures: all</caption>" in html
+    line = [HOSTILE[1], "0.5 [0.25, 0.75]"]
+    assert shown.tables == [[["phenomenon", "value [95 % interval]"], line]]
+    assert "<caption>Figures: all (n = 8)</caption>" in html
     assert "|seed:0|" in html
     assert "img" not in {name for name, _ in shown.elements}

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from babelscope.core.tables import as_latex, as_markdown
+from babelscope.core.formats import as_shown
+from babelscope.core.latex import escape_latex, tabular
+from babelscope.core.tables import Table, as_markdown
 from babelscope.report.page import collect, count_shown, write_report
 from babelscope.runs.reading import read_run
 from tests.report.synthetic import HOSTILE, contrast_run
@@ -110,7 +112,13 @@ def test_items_can_be_searched_filtered_sorted_and_paged(new_page: NewPage, lab_
     )
 
 
-@pytest.mark.parametrize(("name", "python"), [("Markdown", as_markdown), ("LaTeX", as_latex)])
+def as_tabular(table: Table) -> str:
+    title, headings, rows = as_shown(table)
+    cells = [[escape_latex(cell) for cell in row] for row in (headings, *rows)]
+    return f"% {title}\n{tabular(cells[0], cells[1:], table.labels)}"
+
+
+@pytest.mark.parametrize(("name", "python"), [("Markdown", as_markdown), ("LaTeX", as_tabular)])
 def test_a_copied_table_is_the_one_that_the_terminal_gives(
     new_page: NewPage, lab_page: Path, lab_run: Path, name: str, python: Any
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import babelscope as bs
 from babelscope.methods.base import set_up
-from babelscope.methods.jobs import Cell
+from babelscope.methods.jobs import Job
 from babelscope.runs.execute import chunk_size
 from babelscope.testsets import ParallelSentence
 from babelscope.testsets.items import TestSet
@@ -38,7 +38,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(*_: object) -> None:
         raise AssertionError("a system was asked")
 
-    monkeypatch.setattr(Cell, "judge", refuse)
+    monkeypatch.setattr(Job, "judge", refuse)
     sentences = [{"id": str(n), "source": f"a {n}", "reference": "b", "domain": f"d{n}"} for n in range(60)]
     for name, found in (("challenge", [PARTICLE]), ("bare", []), ("plain", None)):
         more = {} if found is None else {"dependencies": found}

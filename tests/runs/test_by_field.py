@@ -69,8 +69,8 @@ def test_tables_and_sections_are_of_all_items(babelscope: Babelscope, tmp_path: 
     assert "news" not in plain
     assert "(human refs), domain news" in split
     runs = [read_run(tmp_path / name) for name in ("plain", "split")]
-    plain_cell, split_cell = (results_of_run(run)[0] for run in runs)
-    assert plain_cell.rows == split_cell.rows
+    without, with_parts = (results_of_run(run)[0] for run in runs)
+    assert without.rows == with_parts.rows
     assert runs[0].sections == runs[1].sections
     (group,) = group_runs(runs[1:])
     assert {row.labels.get("domain") for row in group.results[0].figures.values()} == {None, "news", "chat"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from babelscope.runs.compare import (
     seed_of,
     seed_rows,
 )
+from babelscope.runs.folder import FORMAT
 from babelscope.runs.reading import read_run, results_of_run
 from babelscope.runs.regression import read_column, read_systems, read_table, regress_figure
 from babelscope.runs.study import Study, run_study
@@ -173,7 +175,7 @@ def test_folders_that_cannot_be_compared(make_run: MakeRun, tmp_path: Path) -> N
     with pytest.raises(BabelscopeError, match=r"summary.json is damaged"):
         read_run(one)
     (tmp_path / "kept.json").rename(one / "summary.json")
-    (one / "manifest.json").write_text('{"format": 2}')
+    (one / "manifest.json").write_text(json.dumps({"format": FORMAT}))
     with pytest.raises(BabelscopeError, match=r"manifest.json is damaged"):
         results_of_run(read_run(one))
 
@@ -239,8 +241,8 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
     }
     by_evaluator = [
         [
-            next(row.estimate.value for row in cell.rows if row.name == "weighted")
-            for cell in results_of_run(read_run(path))
+            next(row.estimate.value for row in result.rows if row.name == "weighted")
+            for result in results_of_run(read_run(path))
         ]
         for path in paths
     ]

@@ -70,8 +70,8 @@ def test_figures_carry_them_and_comparisons_do_not_trip_over_them(run: Path) -> 
     }
     read = read_run(run)
     assert {name: part.factors for name, part in read.manifest.systems.items()} == FACTORS
-    cells = results_of_run(read)
-    assert all(not set(row.labels) & {"width", "distilled", "seed"} for cell in cells for row in cell.rows)
+    results = results_of_run(read)
+    assert all(not set(row.labels) & {"width", "distilled", "seed"} for each in results for row in each.rows)
     (group,) = group_runs([read])
     assert len(group.results) == 8
     assert {len(column.figures) for column in group.results} == {len(group.results[0].figures)}
@@ -125,12 +125,12 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
     figures = {each.name for column in group.results for each in view.over(column.rows)}
     assert {picture.title for picture in pictures} == {f"{name} over width" for name in figures}
     for picture in pictures:
-        chart = picture.chart
+        chart = picture.drawing
         assert isinstance(chart, Lines)
         assert [curve.name for curve in chart.curves] == ["not distilled", "distilled"]
         assert all([at for at, _ in curve.points] == [128, 256] for curve in chart.curves)
     name = pictures[0].title.removesuffix(" over width")
-    chart = pictures[0].chart
+    chart = pictures[0].drawing
     assert isinstance(chart, Lines)
     own = [
         each.row.estimate.value

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.answers import AnswerFile, read_answers
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.core.system import Question, Scored, Target
 from babelscope.runs.study import run_study
 from babelscope.systems import cache

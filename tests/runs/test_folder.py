@@ -22,15 +22,15 @@ from babelscope.util.errors import BabelscopeError
 
 
 def manifest(items: int = 7, chunk: int = 3, **config: Any) -> dict[str, Any]:
-    cells = [
+    jobs = [
         {"method": "m", "system": system, "tests": "t", "items": items} for system in ("one", "two \u2028 é")
     ]
-    return {"format": FORMAT, "config": {"chunk": chunk, **config}, "jobs": cells}
+    return {"format": FORMAT, "config": {"chunk": chunk, **config}, "jobs": jobs}
 
 
 def records_of(folder: RunFolder, chunk: Chunk) -> list[Record]:
     return [
-        {**record_key(folder._cells[chunk.cell], item), "answer": f"é\u2028{item}"}
+        {**record_key(folder._jobs[chunk.job], item), "answer": f"é\u2028{item}"}
         for item in range(chunk.start, chunk.stop)
     ]
 
@@ -96,7 +96,7 @@ def test_a_run_of_another_configuration_is_refused_and_kept(tmp_path: Path) -> N
         BabelscopeError, match=r"config\.chunk: 3 there, 4 here; config\.seed: nothing there, 1 here"
     ):
         RunFolder(tmp_path, manifest(chunk=4, seed=1))
-    with pytest.raises(BabelscopeError, match=r"cells\[0\]\.items: 7 there, 8 here"):
+    with pytest.raises(BabelscopeError, match=r"jobs\[0\]\.items: 7 there, 8 here"):
         RunFolder(tmp_path, manifest(items=8))
     assert (tmp_path / "records.jsonl").read_bytes() == before
 
@@ -255,7 +255,7 @@ def test_a_record_too_long_to_be_read_again_is_not_stored(
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=5), st.integers(1, 9), st.integers(1, 9))
 def test_records_are_counted_without_making_the_chunks(items: list[int], size: int, of: int) -> None:
-    cells = [{"items": count} for count in items]
+    jobs = [{"items": count} for count in items]
     for number in range(1, of + 1):
-        made = {"config": {"chunk": size}, "jobs": cells, "shard": {"number": number, "of": of}}
+        made = {"config": {"chunk": size}, "jobs": jobs, "shard": {"number": number, "of": of}}
         assert count_records(made) == sum(chunk.stop - chunk.start for chunk in chunks_of(made))

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
-
 import pytest
 
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, Row
 from babelscope.runs.regression import SystemTable, figure_of, regress_figure, whole_name
 from babelscope.util.errors import BabelscopeError
+from tests.support.results import result_of
 
 NAMES = ["a", "b", "c", "d", "e", "f"]
 KINDS = ["lstm", "conv", "lstm", "conv", "lstm", "lstm"]
 VALUES = [0.2, 0.5, 0.3, 0.7, 0.25, 0.9]
 
 
-def column(name: str, value: float) -> SystemResult:
+def result(name: str, value: float) -> SystemResult:
     rows = [
         Row("kqrg", Estimate(at, at, at, 9), {"region": region, "k": 10})
         for region, at in (("top", value), ("samples", value / 2))
     ]
-    cell: Any = SimpleNamespace(rows=rows, system=name, tests="news", evaluator="")
-    return SystemResult(name, cell)
+    return result_of(name, rows=rows, tests="news")
 
 
-GROUP = Comparison("space", "news", tuple(map(column, NAMES, VALUES)))
+GROUP = Comparison("space", "news", tuple(map(result, NAMES, VALUES)))
 
 
 def table(**columns: list[str]) -> SystemTable:
@@ -81,5 +78,4 @@ def test_labels_say_which_of_several_figures_is_meant() -> None:
 
 def test_a_name_may_have_a_comma() -> None:
     row = Row("tense, past", Estimate(0.5, 0.4, 0.6, 9), {})
-    cell: Any = SimpleNamespace(rows=[row], tests="news")
-    assert figure_of(SystemResult("a", cell), "tense, past").value == 0.5
+    assert figure_of(result_of(rows=[row]), "tense, past").value == 0.5

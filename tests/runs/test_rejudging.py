@@ -11,6 +11,7 @@ import pytest
 
 from babelscope.methods.base import method_names
 from babelscope.runs.compare import group_runs, paired_differences
+from babelscope.runs.folder import FORMAT
 from babelscope.runs.reading import read_run
 from babelscope.runs.rejudging import rejudge
 from babelscope.runs.study import Study, run_study
@@ -91,9 +92,9 @@ def test_what_was_asked_cannot_be_changed(tmp_path: Path) -> None:
         rejudge(folder, {"ties": "often"})
 
 
-def test_the_manifest_says_what_each_cell_is_and_what_it_cost(tmp_path: Path) -> None:
+def test_the_manifest_says_what_each_job_is_and_what_it_cost(tmp_path: Path) -> None:
     manifest = read_run(run("condition", tmp_path / "run")).manifest
-    assert (manifest.format, manifest.status) == (2, "finished")
+    assert (manifest.format, manifest.status) == (FORMAT, "finished")
     (part,) = manifest.methods.values()
     assert (part.name, part.version, part.settings["likelihood"]) == ("condition", 1, "mean")
     assert [each.by for each in part.paired] == [(), (), ("category",)]

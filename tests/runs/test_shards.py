@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.methods.base import _BUILT_IN
+from babelscope.methods.base import METHODS
 from babelscope.runs.folder import chunks_of, plan_chunks
 from babelscope.runs.reading import read_run, results_of_run
 from babelscope.runs.shards import Shard, merge
@@ -66,25 +66,25 @@ def study(tmp_path: Path, toy_schemes: None) -> Path:  # noqa: ARG001
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=8), st.integers(1, 40), st.integers(1, 40))
 def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
-    """Every chunk is in one shard, and shards differ by one chunk at most, in all and in every cell."""
-    cells = [{"items": count} for count in items]
-    manifest = {"config": {"chunk": size}, "jobs": cells}
+    """Every chunk is in one shard, and shards differ by one chunk at most, in all and in every job."""
+    jobs = [{"items": count} for count in items]
+    manifest = {"config": {"chunk": size}, "jobs": jobs}
     shards = [
         list(chunks_of({**manifest, "shard": {"number": number, "of": of}})) for number in range(1, of + 1)
     ]
     assert sorted(
-        (chunk for own in shards for chunk in own), key=lambda chunk: (chunk.cell, chunk.start)
-    ) == list(plan_chunks(cells, size))
-    for cell in (None, *range(len(cells))):
-        counts = [sum(cell in (None, chunk.cell) for chunk in own) for own in shards]
+        (chunk for own in shards for chunk in own), key=lambda chunk: (chunk.job, chunk.start)
+    ) == list(plan_chunks(jobs, size))
+    for job in (None, *range(len(jobs))):
+        counts = [sum(job in (None, chunk.job) for chunk in own) for own in shards]
         assert max(counts) - min(counts) <= 1
     for own in shards:
-        assert own == sorted(own, key=lambda chunk: (chunk.cell, chunk.start))
+        assert own == sorted(own, key=lambda chunk: (chunk.job, chunk.start))
 
 
 def test_there_is_a_case_for_every_built_in_method() -> None:
     # No lab system answers in words: those methods have the same test in tests/methods/answers/test_answers.py.
-    assert LAB.keys() == {name for name in _BUILT_IN if not name.endswith("_answers")}
+    assert LAB.keys() == {name for name in METHODS.built_in if not name.endswith("_answers")}
 
 
 @pytest.mark.parametrize("method", sorted(LAB))
@@ -131,7 +131,7 @@ def test_a_file_that_judges_need_not_be_there_to_merge(tmp_path: Path) -> None:
 def test_a_merged_run_is_a_run_like_any_other(study: Path, tmp_path: Path) -> None:
     merge(run_shards(study, 3), tmp_path / "merged")
     run = read_run(tmp_path / "merged")
-    assert [cell.method for cell in results_of_run(run)] == ["likelihood", "coarse"] * 2
+    assert [result.method for result in results_of_run(run)] == ["likelihood", "coarse"] * 2
     before = contents(tmp_path / "merged")
     # It goes on as the study's own, also where the merge itself was cut off.
     (tmp_path / "merged" / "summary.json").unlink()

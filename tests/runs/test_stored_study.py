@@ -33,7 +33,7 @@ spec = "distil-lingeval:law/np_agreement.mt?empty=yes"
 name = "contrast"
 detect_in_output = "no"
 """
-CELLS = [
+JOBS = [
     ("stored", "news"), ("stored", "law"), ("law only", "law"), ("toy:1", "news"), ("toy:1", "law"),
 ]  # fmt: skip
 
@@ -65,16 +65,16 @@ def wholes(rows: object) -> dict[tuple[str, str], Row]:
 def test_a_system_is_asked_the_test_sets_that_it_has_answers_for(study: Path, tmp_path: Path) -> None:
     result = run_study(study, out=tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert [(cell["system"], cell["tests"]) for cell in manifest["jobs"]] == CELLS
+    assert [(job["system"], job["tests"]) for job in manifest["jobs"]] == JOBS
     assert json.loads(manifest["systems"]["stored"]["spec"]).keys() == {"news", "law"}
     rows = wholes(result.rows)
-    assert [(name, rows[name].estimate.value) for name in CELLS[:3]] == [
-        (CELLS[0], 0.5),  # right, wrong, a tie
-        (CELLS[1], 1.0),
-        (CELLS[2], 0.5),
+    assert [(name, rows[name].estimate.value) for name in JOBS[:3]] == [
+        (JOBS[0], 0.5),  # right, wrong, a tie
+        (JOBS[1], 1.0),
+        (JOBS[2], 0.5),
     ]
     # An empty source has a stored score, but nobody can be asked about it.
-    assert [(rows[name].estimate.n, rows[name].counts["skipped"]) for name in (CELLS[0], CELLS[3])] == [
+    assert [(rows[name].estimate.n, rows[name].counts["skipped"]) for name in (JOBS[0], JOBS[3])] == [
         (3, 0),
         (2, 1),
     ]

@@ -28,7 +28,7 @@ def current(page: str) -> str:
 
 
 def _table(name: str) -> str:
-    keys = keys_of(TABLES[name] if name in TABLES else find_method(name).settings)
+    keys = keys_of(TABLES[name] if name in TABLES else find_method(name).Settings)
     if name not in TABLES:
         keys = [*_roles(name), *keys]
     lines = [
@@ -38,7 +38,7 @@ def _table(name: str) -> str:
 
 
 def _roles(name: str) -> Iterable[Key]:
-    for role, needed in find_method(name).needs.items():
+    for role, needed in find_method(name).requires.items():
         if role != "system":
             yield Key(role, "system", "", True, f"The system in this role; it needs: {', '.join(needed)}.")
 
@@ -64,7 +64,7 @@ def test_every_table_and_method_has_one() -> None:
 def test_every_key_is_explained() -> None:
     models: list[type[BaseModel]] = [
         *TABLES.values(),
-        *(find_method(name).settings for name in method_names()),
+        *(find_method(name).Settings for name in method_names()),
     ]
     assert not [(model.__name__, key.name) for model in models for key in keys_of(model) if not key.help]
 

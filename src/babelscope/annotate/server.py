@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import re
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -20,40 +19,36 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from babelscope.annotate.answers import AnswerFile, check_answer, check_names, is_complete
-from babelscope.annotate.items import GUIDES, Pieces, Task
+from babelscope.annotate.queue import GUIDES, Task
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
 from babelscope.util.text import read_lines, shorten
 
-Kind = Literal["heading", "paragraph", "bullet", "number", "quote", "code"]
-Style = Literal["", "bold", "italic", "code"]
+# --- The guidelines of a queue, in Markdown ------------------------------------------------------------------------
 
 LARGEST = 256 * 1024
 """Characters of guidelines; more is no page that an annotator reads."""
 
-_FENCE = re.compile(r" {0,3}(```|~~~)")
-_HEADING = re.compile(r" {0,3}(#{1,6})[ \t]+(.*)")
-_QUOTE = re.compile(r" {0,3}> ?(.*)")
-_ITEM = re.compile(r"( *)(?:([-*+])|([0-9]{1,9})[.)])[ \t]+(.*)")
-_RULE = re.compile(r" {0,3}([-*_])(?:[ \t]*\1){2,}[ \t]*")
-# Marks must touch their text, and underscores within a word are part of it, as in CommonMark.
-_INLINE = re.compile(
-    r"`([^`\n]+)`"
-    r"|\*\*(?=\S)([^*\n]+)(?<=\S)\*\*"
-    r"|(?<!\w)__(?=\S)([^_\n]+)(?<=\S)__(?!\w)"
-    r"|\*(?=\S)([^*\n]+)(?<=\S)\*"
-    r"|(?<!\w)_(?=\S)([^_\n]+)(?<=\S)_(?!\w)"
+# Links, images and HTML are not enabled: they stay text.
+_MARKDOWN = MarkdownIt("zero").enable(
+    ["heading", "list", "blockquote", "fence", "hr", "emphasis", "backticks"]
 )
-_STYLES: tuple[Style, ...] = ("code", "bold", "bold", "italic", "italic")
+_KINDS = {
+    "heading_open": "heading",
+    "bullet_list_open": "bullet",
+    "ordered_list_open": "number",
+    "blockquote_open": "quote",
+}
+_STYLES = {"strong": "bold", "em": "italic", "code": "code"}
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownBlock:
-    """A heading, a paragraph, an item of a list, a quotation, or lines of code."""
+    """A heading, a paragraph, an item of a list (bullet, number), a quote, or lines of code."""
 
-    kind: Kind
-    pieces: list[tuple[str, Style]]
-    """Text, each piece with its style. Links and HTML stay as they were written."""
+    kind: str
+    pieces: list[tuple[str, str]]
+    """Text, each piece with its style: bold, italic, code, or empty."""
     mark: str = ""
     """The bullet or number of an item."""
     depth: int = 0
@@ -61,7 +56,7 @@ class MarkdownBlock:
 
 
 def guidelines_path(queue: Path) -> Path:
-    """Where the guidelines of a queue are: beside it."""
+    """The path of a queue's guidelines: in the same folder."""
     return queue.with_name(f"{queue.name.removesuffix('.jsonl')}.guidelines.md")
 
 
@@ -77,65 +72,43 @@ def read_markdown(path: str | Path) -> list[MarkdownBlock]:
 
 
 def parse_markdown(text: str) -> list[MarkdownBlock]:
-    """Headings, paragraphs, lists, quotations, code, bold and italics; all else is text as it stands."""
-    return list(_blocks(text.split("\n")))
+    """Headings, paragraphs, lists, quotes, code, bold and italics; all else stays text."""
+    blocks: list[MarkdownBlock] = []
+    open_kinds: list[str] = []
+    mark = ""
+    for token in _MARKDOWN.parse(text):
+        if token.nesting == 1:
+            open_kinds.append(_KINDS.get(token.type, ""))
+        elif token.nesting == -1:
+            open_kinds.pop()
+        if token.type == "list_item_open":
+            mark = f"{token.info}." if token.info else "•"
+        elif token.type == "list_item_close":
+            mark = ""
+        elif token.type == "fence":
+            blocks.append(MarkdownBlock("code", [(token.content.rstrip("\n"), "")]))
+        elif token.type == "inline" and token.children:
+            kind = next((kind for kind in reversed(open_kinds) if kind), "paragraph")
+            depth = sum(each in ("bullet", "number") for each in open_kinds) - 1
+            blocks.append(MarkdownBlock(kind, _pieces(token.children), mark, min(max(depth, 0), 2)))
+            mark = ""  # only the first paragraph of an item has it
+    return blocks
 
 
-def _blocks(lines: list[str]) -> Iterator[MarkdownBlock]:
-    open_: list[str] = []
-    about: tuple[Kind, str, int] = ("paragraph", "", 0)
-    fenced: list[str] | None = None
-    fence = ""
-
-    def closed() -> Iterator[MarkdownBlock]:
-        nonlocal about
-        if open_:
-            yield MarkdownBlock(about[0], _pieces(" ".join(open_)), about[1], about[2])
-        open_.clear()
-        about = ("paragraph", "", 0)
-
-    for line in lines:
-        if fenced is not None:
-            if line.strip() == fence:
-                yield MarkdownBlock("code", [("\n".join(fenced), "")])
-                fenced = None
-            else:
-                fenced.append(line)
-        elif found := _FENCE.match(line):
-            yield from closed()
-            fenced, fence = [], found[1]
-        elif not line.strip() or _RULE.fullmatch(line):
-            yield from closed()
-        elif found := _HEADING.fullmatch(line):
-            yield from closed()
-            yield MarkdownBlock("heading", _pieces(found[2].rstrip("# \t")))
-        elif found := _ITEM.fullmatch(line):
-            yield from closed()
-            mark = "•" if found[2] else f"{found[3]}."
-            about = ("bullet" if found[2] else "number", mark, min(len(found[1]) // 2, 2))
-            open_.append(found[4].strip())
-        elif found := _QUOTE.fullmatch(line):
-            if about[0] != "quote":
-                yield from closed()
-            about = ("quote", "", 0)
-            open_.append(found[1].strip())
-        else:
-            open_.append(line.strip())
-    if fenced is not None:  # a fence that nobody closed reaches to the end
-        yield MarkdownBlock("code", [("\n".join(fenced), "")])
-    yield from closed()
+def _pieces(tokens: Sequence[Token]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    styles = [""]
+    for token in tokens:
+        if token.nesting == 1:
+            styles.append(_STYLES[token.tag])
+        elif token.nesting == -1:
+            styles.pop()
+        elif token.content:
+            found.append((token.content.replace("\n", " "), _STYLES.get(token.tag, styles[-1])))
+    return found
 
 
-def _pieces(text: str) -> list[tuple[str, Style]]:
-    found: list[tuple[str, Style]] = []
-    end = 0
-    for match in _INLINE.finditer(text):
-        found.append((text[end : match.start()], ""))
-        found.append((str(match[match.lastindex or 0]), _STYLES[(match.lastindex or 1) - 1]))
-        end = match.end()
-    found.append((text[end:], ""))
-    return [piece for piece in found if piece[0]]
-
+# --- Who is answered -----------------------------------------------------------------------------------------------
 
 LOOPBACK = "127.0.0.1"
 LARGEST_ANSWER = 64 * 1024  # bytes
@@ -165,9 +138,8 @@ class Guard:
         self._hosts = {f"{LOOPBACK}:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "lifespan":
-                await self._app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
             return
 
         async def with_headers(message: Message) -> None:
@@ -211,7 +183,7 @@ class Desk:
         seed: int,
         guidelines: Sequence[MarkdownBlock] = (),
     ) -> None:
-        """`guidelines`, if there are any, stand in the place of those of the tasks."""
+        """`guidelines`, if there are any, replace those of the tasks."""
         check_names(annotators)
         self.tasks = {name: _tasks_of(name, tasks) for name in annotators}
         """Annotator -> the items that they judge."""
@@ -228,7 +200,7 @@ class Desk:
             raise
 
     def judged(self, annotator: str) -> int:
-        """How many items the annotator has completed."""
+        """Number of items that the annotator has completed."""
         return sum(map(is_complete, self.files[annotator].answers.values()))
 
     def session(self, annotator: str) -> dict[str, Any]:
@@ -247,17 +219,16 @@ class Desk:
         }
 
     def _shown(self, task: Task, annotator: str) -> dict[str, Any]:
-        count = len(task.translations)
-        rng = stream(self._seed, f"annotate {annotator} {task.digest}") if count else None
+        rng = stream(self._seed, f"annotate {annotator} {task.digest}")
         return {
             "key": _key(task),
             "kind": task.kind,
             "question": task.question,
-            "blocks": [{**asdict(block), "pieces": _merge_pieces(block.pieces)} for block in task.blocks],
+            "blocks": [asdict(block) for block in task.blocks],
             "labels": [asdict(label) for label in task.labels],
             "suggestion": task.suggestion,
             "translations": list(task.translations),
-            "shuffled": rng.permutation(count).tolist() if rng else [],
+            "shuffled": rng.permutation(len(task.translations)).tolist(),
         }
 
     def save(self, annotator: str, key: Any, answer: Any) -> None:
@@ -268,6 +239,7 @@ class Desk:
         self.files[annotator].save(task, check_answer(task, answer))
 
     def close(self) -> None:
+        """Release the answer files."""
         for each in self.files.values():
             each.close()
 
@@ -285,12 +257,7 @@ def _key(task: Task) -> str:
     return task.digest[:20]
 
 
-def _merge_pieces(pieces: Pieces) -> Pieces:
-    """Join neighboring pieces with the same mark: a long text may have one per word."""
-    return [
-        ("".join(text for text, _ in own), mark)
-        for mark, own in itertools.groupby(pieces, lambda each: each[1])
-    ]
+# --- The web application -------------------------------------------------------------------------------------------
 
 
 def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:
@@ -347,15 +314,12 @@ async def _read_json(request: Request) -> dict[str, Any]:
     return sent
 
 
-@contextmanager
-def listen_locally(port: int) -> Iterator[socket.socket]:
+def listen_locally(port: int) -> socket.socket:
     """A socket that listens on the loopback address only; port 0 picks a free port."""
     try:
-        listener = socket.create_server((LOOPBACK, port))
+        return socket.create_server((LOOPBACK, port))
     except (OSError, OverflowError) as error:
         raise BabelscopeError(f"port {port} cannot be used ({error}); choose another with --port") from error
-    with listener:
-        yield listener
 
 
 def serve(app: ASGIApp, listener: socket.socket) -> None:

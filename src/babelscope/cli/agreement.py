@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -18,11 +18,10 @@ from babelscope.util.files import check_outputs
 
 if TYPE_CHECKING:
     from babelscope.core.results import Row
-    from babelscope.stats.agreement import Annotator, Quirk, Verdict
-
+    from babelscope.stats.agreement import Annotator, Quirk
+    from babelscope.util.text import LocatedRecord
 
 Task = Literal["mucow", "winomt"]
-Weights = Literal["tests", "annotated"]
 Protocol = Literal["checked", "paper"]
 
 
@@ -32,45 +31,38 @@ def agreement(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Answers of `babelscope annotate`, or the file that was annotated; "
-            "released annotations as JSON lines, WinoMT's own as .csv.",
+            help="Answers of `babelscope annotate`, or the file that was annotated; released annotations as JSON "
+            "lines, WinoMT's own as .csv.",
         ),
     ],
     task: Annotated[Task | None, typer.Option(help="What was annotated, for released files.")] = None,
     patterns: Annotated[
         Path | None,
         file_option(
-            "Pattern matching's verdicts: a run of `patterns`, its --records, or the released log. What it "
-            "could not decide is counted, too."
+            "Verdicts of pattern matching, undecided ones too: a run, --records, or the released log."
         ),
     ] = None,
     verdicts: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RUN",
-            help="A method's verdicts or scores: a run folder, or JSON lines with `correct`, perhaps `weight`.",
+        file_option(
+            "A method's verdicts or scores: a run folder, or JSON lines with `correct`, perhaps `weight`."
         ),
     ] = None,
     field: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
-            help="The number there that human scores are compared with; `score` for assessment, "
-            "`top_kqrg` for ranking unless said.",
+            help="Number in --verdicts that human scores are compared with. (Default: score, for ranking top_kqrg.)",
         ),
     ] = None,
     protocol: Annotated[
         Protocol,
-        typer.Option(
-            help="paper: count --patterns as table 2 of the conditioning paper does, with both flaws on MuCoW, and "
-            "undecided genders as right only."
-        ),
+        typer.Option(help="paper: --patterns as in table 2 of conditioning, with both flaws on MuCoW."),
     ] = "checked",
     weights: Annotated[
-        Weights,
+        Literal["tests", "annotated"],
         typer.Option(
-            help="Weights of --verdicts on WinoMT: as ranked over the whole test set, or ranked anew among the "
-            "annotated items."
+            help="Rank the weights of WinoMT's --verdicts over the test set, or the annotated items."
         ),
     ] = "tests",
     without_corpus: Annotated[
@@ -84,20 +76,21 @@ def agreement(
     from babelscope.util.progress import working
 
     check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])
-    as_published = protocol == "paper"
     answers = find_answers(files)
-    released = None if not answers else "released annotations"
+    released = "released annotations" if answers else None
+    of_patterns = None if patterns is not None else "the verdicts of --patterns"
+    of_winomt = None if task == "winomt" and verdicts is not None else "WinoMT's --verdicts"
     refuse_unused(
         context,
         {
             "task": released,
-            "weights": released
-            or (None if task == "winomt" and verdicts is not None else "WinoMT's --verdicts"),
+            "weights": released or of_winomt,
             "field": None if answers else "answers of `babelscope annotate`",
-            "protocol": None if patterns is not None else "the verdicts of --patterns",
-            "without_corpus": released or (None if patterns is not None else "the verdicts of --patterns"),
+            "protocol": of_patterns,
+            "without_corpus": released or of_patterns,
         },
     )
+    as_published = protocol == "paper"
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
     with explain_damage(", ".join(map(str, read))), working("computing agreement"):
         if answers:
@@ -107,9 +100,18 @@ def agreement(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
-            rows = _released(
-                files, task, patterns, verdicts, weights, without_corpus, as_published=as_published
-            )
+            people, rows = _released(files, task)
+            if read != files:
+                reranked = weights == "annotated"
+                rows += _methods(
+                    people,
+                    task,
+                    patterns,
+                    verdicts,
+                    without_corpus,
+                    reranked=reranked,
+                    as_published=as_published,
+                )
     write_rows(rows, as_json=as_json, to=to)
 
 
@@ -122,53 +124,49 @@ def _answered(
     as_published: bool,
 ) -> list[Row]:
     """Agreement of answers given on the page."""
-    from babelscope.annotate.agreement import (
-        agreement_between_people,
-        agreement_with_method,
-        agreement_with_patterns,
-        precision_of_extraction,
-    )
+    from babelscope.annotate import agreement as annotated
     from babelscope.annotate.answers import items_of, read_annotators
 
-    said = read_annotators(answers)
-    tasks = items_of(answers)
+    if field is not None and verdicts is None:
+        raise BabelscopeError("--field is about the records of --verdicts")
+    people, tasks = read_annotators(answers), items_of(answers)
+    rows = annotated.precision_of_extraction(people, tasks)
     # One annotator alone can still be compared with a method.
-    alone = len(said) == 1 and (patterns is not None or verdicts is not None)
-    rows = precision_of_extraction(said, tasks)
-    rows += [] if alone or (rows and len(said) == 1) else agreement_between_people(said, tasks)
+    if len(people) > 1 or not (rows or patterns or verdicts):
+        rows += annotated.agreement_between_people(people, tasks)
     of = {str(task.get("tests")) for task in tasks.values()}
     matched = None
     if patterns is not None:
         (name, matched), *others = _by_method(patterns, of).items()
         if others:
             raise BabelscopeError(f"{patterns} has several methods; --patterns takes a run of one")
-        rows += agreement_with_patterns(said, tasks, matched, name=name, as_published=as_published)
-    if verdicts is not None:
-        for name, records in _by_method(verdicts, of).items():
-            rows += agreement_with_method(said, tasks, records, name=name, field=field, patterns=matched)
-    elif field is not None:
-        raise BabelscopeError("--field is about the records of --verdicts")
+        rows += annotated.agreement_with_patterns(
+            people, tasks, matched, name=name, as_published=as_published
+        )
+    for name, records in _by_method(verdicts, of).items() if verdicts is not None else ():
+        rows += annotated.agreement_with_method(
+            people, tasks, records, name=name, field=field, patterns=matched
+        )
     return rows
 
 
-def _by_method(path: Path, tests: set[str]) -> dict[str, list[tuple[str, Mapping[str, Any]]]]:
+def _by_method(path: Path, tests: set[str]) -> dict[str, list[LocatedRecord]]:
     """The records of a run folder by method, or those of a file under its name.
 
-    If it has some of `tests`, which the items that were judged are from, those of its other test sets are left out:
-    they may have items of the same ids.
+    If it has some of `tests`, which the judged items are from, those of its other test sets are left out: they may
+    have items with the same ids.
     """
-    found: dict[str, list[tuple[str, Mapping[str, Any]]]] = {}
+    found: dict[str, list[LocatedRecord]] = {}
     rows = _records_of(path)
     known = any(str(record.get("tests")) in tests for _, record in rows if "tests" in record)
     for place, record in rows:
-        if known and str(record.get("tests")) not in tests:
-            continue
-        found.setdefault(str(record.get("method", path.stem)), []).append((place, record))
-    return found
+        if not known or str(record.get("tests")) in tests:
+            found.setdefault(str(record.get("method", path.stem)), []).append((place, record))
+    return found or {path.stem: []}
 
 
-def _records_of(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
-    """(place, record) of each item: of a run folder with what depends on all of its records, such as weights."""
+def _records_of(path: Path) -> list[LocatedRecord]:
+    """(place, record) per item; of a run folder with what depends on all of its records, such as weights."""
     from babelscope.runs.reading import check_if_of_a_run, read_run, results_of_run
     from babelscope.systems.translation_files import renamed
     from babelscope.testsets.pattern_files import read_verdicts
@@ -182,47 +180,31 @@ def _records_of(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
-def _released(
-    files: list[Path],
-    task: Task,
-    patterns: Path | None,
-    verdicts: Path | None,
-    weights: Weights,
-    without_corpus: str,
-    *,
-    as_published: bool,
-) -> list[Row]:
-    """Agreement of annotations as the conditioning paper has released them."""
-    from babelscope.stats.agreement import compare, compare_with_earlier
+def _released(files: list[Path], task: Task) -> tuple[list[Annotator], list[Row]]:
+    """Annotations as the conditioning paper has released them, and their agreement with each other."""
+    from babelscope.stats.agreement import compare, compare_with_earlier, parse_earlier, parse_judgments
+    from babelscope.util.text import read_json_lines
 
-    annotators, earlier = _read(files, task)
+    annotators: dict[str, Annotator] = {}
+    earlier: dict[str, Annotator] = {}  # WinoMT's own annotations, which know rows only
+    for name, path in distinct_names(files).items():
+        if path.suffix == ".csv" and task == "winomt":
+            earlier[name] = parse_earlier(_table(path), str(path))
+        else:
+            annotators[name] = parse_judgments(read_json_lines(path), task)
     if len(annotators) + len(earlier) < 2 or not annotators:
         raise BabelscopeError("agreement needs the files of two annotators")
     rows = compare(annotators, task)
     for name, own in annotators.items():
         for other, before in earlier.items():
             rows += compare_with_earlier(name, own, other, before)
-    if patterns is not None or verdicts is not None:
-        people = list(annotators.values())
-        rows += _methods(people, task, patterns, verdicts, weights, without_corpus, as_published=as_published)
-    return rows
+    return list(annotators.values()), rows
 
 
-def _read(files: list[Path], task: Task) -> tuple[dict[str, Annotator], dict[str, Annotator]]:
-    """Annotators by file name; WinoMT's own annotations, which know rows only, apart."""
-    from babelscope.stats.agreement import parse_earlier, parse_judgments
-    from babelscope.util.text import read_json_lines
-
-    annotators: dict[str, Annotator] = {}
-    earlier: dict[str, Annotator] = {}
-    for path in files:
-        # Files of one name in two folders are told apart by their paths.
-        name = path.stem if [each.stem for each in files].count(path.stem) == 1 else str(path)
-        if path.suffix == ".csv" and task == "winomt":
-            earlier[name] = parse_earlier(_table(path), str(path))
-        else:
-            annotators[name] = parse_judgments(read_json_lines(path), task)
-    return annotators, earlier
+def distinct_names(files: list[Path]) -> dict[str, Path]:
+    """Files by their names without suffix; files with one name in two folders by their paths."""
+    stems = [path.stem for path in files]
+    return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in files}
 
 
 def _table(path: Path) -> Iterator[dict[str, str]]:
@@ -231,10 +213,9 @@ def _table(path: Path) -> Iterator[dict[str, str]]:
 
     try:
         text = read_bytes(path).decode("utf-8-sig")
+        yield from csv.DictReader(io.StringIO(text, newline=""))
     except UnicodeDecodeError as error:
         raise BabelscopeError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    try:
-        yield from csv.DictReader(io.StringIO(text, newline=""))
     except csv.Error as error:
         raise BabelscopeError(f"{path} is no CSV table: {error}") from None
 
@@ -244,61 +225,40 @@ def _methods(
     task: Task,
     patterns: Path | None,
     verdicts: Path | None,
-    weights: Weights,
     without_corpus: str,
     *,
+    reranked: bool,
     as_published: bool,
 ) -> list[Row]:
-    from babelscope.core.results import Row
-    from babelscope.stats.agreement import (
-        mucow_agreement,
-        parse_verdicts,
-        rank_among_annotated,
-        winomt_agreement,
-    )
+    """Agreement of pattern matching and of another method with released annotations (table 2)."""
+    from babelscope.language.cues import find_form
+    from babelscope.stats import agreement as stats
 
     paths = [path for path in (patterns, verdicts) if path is not None]
-    given = {path: parse_verdicts(_records_of(path), task) for path in paths}
-    if verdicts is not None and weights == "annotated":
-        given[verdicts] = rank_among_annotated(annotators, given[verdicts])
-    quirks: list[Quirk] = ["shared-labels", "inflated-coverage"] if as_published else []
-    rows: list[tuple[Path, str, Row]] = []
-    if task == "winomt":
-        for path, found in given.items():
-            rows += [(path, each, winomt_agreement(annotators, own)) for each, own in _weightings(found)]
-    elif patterns is None:
+    given = {path: stats.parse_verdicts(_records_of(path), task) for path in paths}
+    if task == "mucow" and patterns is None:
         raise BabelscopeError("agreement on MuCoW needs --patterns: annotators saw what it could not decide")
-    else:
-        drawn_from = _usable(given[patterns], without_corpus)
-        for path, found in given.items():
-            for each, own in _weightings(found):
-                method = None if path == patterns else own
-                row = mucow_agreement(annotators, drawn_from, verdicts=method, quirks=quirks)
-                rows.append((path, each, row))
-    labels: dict[str, str | int] = {"quirks": ", ".join(quirks) or "none"} if task == "mucow" else {}
-    return [
-        Row(
-            row.name,
-            row.estimate,
-            {**row.labels, "verdicts": path.stem, "weighting": weighting, **labels},
-            row.counts,
-        )
-        for path, weighting, row in rows
-    ]
-
-
-def _weightings(verdicts: list[Verdict]) -> list[tuple[str, list[Verdict]]]:
-    """Verdicts without their weights, and with them if they have any (table 2: both)."""
-    plain = [replace(each, weight=1.0) for each in verdicts]
-    return [("none", plain), *([("category", verdicts)] if verdicts != plain else [])]
-
-
-def _usable(verdicts: list[Verdict], without_corpus: str) -> list[Verdict]:
-    """Those whose word can take a cue, since only they could be judged by conditioning as well."""
-    from babelscope.language.cues import find_form
-
-    return [
+    if reranked and verdicts is not None:
+        given[verdicts] = stats.rank_among_annotated(annotators, given[verdicts])
+    # Words that can take a cue, since only they could be judged by conditioning as well.
+    drawn_from = [
         each
-        for each in verdicts
+        for each in (given[patterns] if patterns is not None and task == "mucow" else ())
         if each.corpus != without_corpus and find_form(each.word, each.source) is not None
     ]
+    quirks: list[Quirk] = ["shared-labels", "inflated-coverage"] if as_published else []
+    labels = {"quirks": ", ".join(quirks) or "none"} if task == "mucow" else {}
+    rows = []
+    for path, found in given.items():
+        unweighted = [replace(each, weight=1.0) for each in found]
+        for weighting, own in {"none": unweighted, "category": found}.items():
+            if weighting == "category" and found == unweighted:
+                continue
+            if task == "winomt":
+                row = stats.winomt_agreement(annotators, own)
+            else:
+                asked = None if path == patterns else own
+                row = stats.mucow_agreement(annotators, drawn_from, verdicts=asked, quirks=quirks)
+            names = {**row.labels, "verdicts": path.stem, "weighting": weighting, **labels}
+            rows.append(replace(row, labels=names))
+    return rows

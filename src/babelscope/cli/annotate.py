@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -27,11 +28,19 @@ if TYPE_CHECKING:
 Task = Literal[
     "machine-reference", "mucow", "winomt", "challenge", "extraction", "assessment", "ranking", "choice"
 ]
-OfMethod = Annotated[str, typer.Option(metavar="NAME", help="Of a run with several methods.")]
-OfTests = Annotated[str, typer.Option(metavar="NAME", help="Of a run on several test sets.")]
-OfSystems = Annotated[
-    list[str] | None, typer.Option(metavar="NAME", help="Of a run; may be repeated. All unless said.")
-]
+
+
+def _number(help: str, low: int = 1) -> Any:
+    return typer.Option(min=low, metavar="N", help=help)
+
+
+def _name(help: str, metavar: str = "NAME") -> Any:
+    return typer.Option(metavar=metavar, help=help)
+
+
+OfMethod = Annotated[str, _name("For a run with several methods.")]
+OfTests = Annotated[str, _name("For a run on several test sets.")]
+OfSystems = Annotated[list[str] | None, _name("For a run; may be repeated. (Default: all.)")]
 
 
 def annotate(
@@ -39,54 +48,31 @@ def annotate(
         Path,
         typer.Argument(
             metavar="FILE|RUN|TESTS",
-            help="What is to be judged, one JSON object per line; a finished run folder; or a challenge set, whose "
-            "dependencies are judged with no system: are they real?",
+            help="What is judged: JSON lines; a finished run folder; or a challenge set, with no system: are its "
+            "dependencies real?",
         ),
     ],
     annotator: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Who judges; answers go to FILE.answers.NAME.jsonl. Repeat it for several people: "
-            "each gets an address of their own. (Default: me.)",
-        ),
+        _name("Who judges; answers go to FILE.answers.NAME.jsonl. May be repeated. (Default: me.)"),
     ] = None,
     task: Annotated[
-        Task | None,
-        typer.Option(
-            metavar="TASK", help=f"What is judged, for lines without `task`: {', '.join(get_args(Task))}."
-        ),
+        Task | None, _name(f"For lines without `task`: {', '.join(get_args(Task))}.", "TASK")
     ] = None,
     method: OfMethod = "",
     tests: OfTests = "",
     system: OfSystems = None,
-    n: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Items to draw from a run or a challenge set, of each group its share. (Default: 100.)",
-        ),
-    ] = None,
+    n: Annotated[int | None, _number("Items to draw from a run or challenge set. (Default: 100.)")] = None,
     distance: Annotated[
         list[int] | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Of a challenge set: dependencies with exactly N words between, equally many of each phenomenon; "
-            "may be repeated.",
-        ),
+        _number("Of a challenge set: words between head and dependent, exactly; may be repeated.", low=0),
     ] = None,
     queue: Annotated[
-        Path | None, file_option("Where what is drawn goes. (Default: RUN.queue.jsonl.)")
+        Path | None, file_option("Where the drawn items go. (Default: RUN.queue.jsonl.)")
     ] = None,
     guidelines: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE.md",
-            help="Your own guidelines, in Markdown, in the place of ours. (Default: FILE.guidelines.md, if it is "
-            "there.)",
-        ),
+        _name("Your own, in Markdown. (Default: FILE.guidelines.md if it exists, else ours.)", "FILE.md"),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
@@ -97,34 +83,23 @@ def annotate(
 
     `babelscope annotate sample` draws what people should judge in a validation study.
     """
-    import secrets
-
-    from babelscope.annotate.extraction import queue_of_set
-    from babelscope.annotate.items import read_tasks
-    from babelscope.annotate.server import (
-        LOOPBACK,
-        Desk,
-        build_app,
-        guidelines_path,
-        listen_locally,
-        read_markdown,
-        serve,
-    )
+    from babelscope.annotate.queue import queue_of_set, read_tasks
+    from babelscope.annotate.server import Desk, guidelines_path, read_markdown
     from babelscope.runs.reading import check_if_of_a_run, queue_of_run
 
     names = annotator or ["me"]
     of_run = {"--method": method, "--tests": tests, "--system": system}
-    drawn_by = {**of_run, "--distance": distance, "--n": n, "--queue": queue}
     if file.is_dir():
-        _refuse_said({"--distance": distance}, f"about a challenge set, and {file} is a run")
-        chosen = {"method": method, "tests": tests, "systems": system or ()}
-        file = _kept(queue or _queue_beside(file), file, queue_of_run, n=n or 100, seed=seed, **chosen)
+        _refuse_given({"--distance": distance}, f"about a challenge set, and {file} is a run")
+        draw = partial(queue_of_run, method=method, tests=tests, systems=system or ())
+        file = _write_queue(queue, file, draw, n=n or 100, seed=seed)
     elif _is_challenge_set(file, task):
-        _refuse_said(of_run, f"about a run folder, and {file} is a challenge set")
-        path = queue or _queue_beside(file)
-        file = _kept(path, file, queue_of_set, n=n or 100, distances=distance or (), seed=seed)
+        _refuse_given(of_run, f"about a run folder, and {file} is a challenge set")
+        draw = partial(queue_of_set, distances=distance or ())
+        file = _write_queue(queue, file, draw, n=n or 100, seed=seed)
     else:
-        _refuse_said(drawn_by, f"about a run folder or a challenge set, and {file} is none")
+        drawing = {**of_run, "--distance": distance, "--n": n, "--queue": queue}
+        _refuse_given(drawing, f"about a run folder or a challenge set, and {file} is none")
     tasks = read_tasks(check_if_of_a_run(file), task)
     own = guidelines or guidelines_path(file)
     rules = read_markdown(own) if guidelines is not None or own.exists() else []
@@ -132,32 +107,19 @@ def annotate(
     try:
         for answers in desk.files.values():
             _warn(answers, file)
-        with listen_locally(port) as listener:
-            tokens = {name: secrets.token_urlsafe(24) for name in names}
-            at = listener.getsockname()[1]
-            urls = {name: f"http://{LOOPBACK}:{at}/{token}/" for name, token in tokens.items()}
-            _announce(desk, urls, as_json=as_json)
-            if open_page and len(names) == 1 and _has_desktop():
-                import webbrowser
-
-                webbrowser.open(urls[names[0]])
-            with contextlib.suppress(KeyboardInterrupt):
-                serve(build_app(desk, tokens=tokens, port=at), listener)
-            if not as_json:
-                done = {name: f"{desk.judged(name)} of {len(desk.tasks[name])}" for name in names}
-                print("".join(f"\n{name} has judged {count}." for name, count in done.items()))
+        _serve(desk, names, port, open_page=open_page, as_json=as_json)
     finally:
         desk.close()
 
 
-def _refuse_said(options: Mapping[str, Any], about: str) -> None:
-    if said := [option for option, value in options.items() if value]:
-        raise BabelscopeError(f"{said[0]} is {about}")
+def _refuse_given(options: Mapping[str, Any], about: str) -> None:
+    if given := [option for option, value in options.items() if value]:
+        raise BabelscopeError(f"{given[0]} is {about}")
 
 
 def _is_challenge_set(file: Path, task: Task | None) -> bool:
-    """Whether it is a test set by its name, or a file of one; lines that are given a task are items to judge."""
-    from babelscope.annotate.extraction import is_challenge_set
+    """Whether it is a file or a name of a challenge set; lines that are given a task are items to judge."""
+    from babelscope.annotate.queue import is_challenge_set
     from babelscope.testsets.loading import FORMATS
 
     if task not in (None, "extraction"):
@@ -166,54 +128,35 @@ def _is_challenge_set(file: Path, task: Task | None) -> bool:
     return is_challenge_set(file) if file.exists() else bool(colon) and scheme in FORMATS.names()
 
 
-def _queue_beside(of: Path) -> Path:
-    """Where what is drawn from a run or a challenge set goes if nothing else is said."""
-    if not of.exists():
-        raise BabelscopeError(f"say with --queue FILE where what is drawn from {of} goes")
-    place = of if of.name not in ("", "..") else of.resolve()
-    return place.with_name(f"{place.name.removesuffix('.jsonl')}.queue.jsonl")
-
-
-def _kept(path: Path, of: Path, draw: Callable[..., Drawn], **chosen: Any) -> Path:
-    """The file of what is drawn, written unless it is there already."""
+def _write_queue(path: Path | None, of: Path, draw: Callable[..., Drawn], *, n: int, seed: int) -> Path:
+    """Draw a queue and write it, unless it is there already."""
     from babelscope.util.text import read_bytes
 
+    if path is None:
+        if not of.exists():
+            raise BabelscopeError(f"say with --queue FILE where what is drawn from {of} goes")
+        place = of if of.name not in ("", "..") else of.resolve()
+        path = place.with_name(f"{place.name.removesuffix('.jsonl')}.queue.jsonl")
     check_outputs({"--queue": path}, inputs=[of])
-    drawn = draw(str(of), **chosen)
+    drawn = draw(str(of), n=n, seed=seed)
     lines = [as_line(line) for line in drawn.lines]
     if not path.exists():
         write_file(path, Form.JSON, lines)
         print(f"{visible(str(path))}: {drawn}", file=sys.stderr)
     elif read_bytes(path) != "".join(f"{line}\n" for line in lines).encode():
         raise BabelscopeError(
-            f"{path} has other items than are drawn from {of} now; say the same options as when it was written, "
+            f"{path} has other items than are drawn from {of} now; give the same options as when it was written, "
             f"judge the file itself (babelscope annotate {path}), or name another with --queue"
         )
     return path
 
 
-def _announce(desk: Desk, urls: Mapping[str, str], *, as_json: bool) -> None:
-    """Print where each annotator goes on, and how much they have judged."""
-    for name, url in urls.items():
-        path, judged, of = desk.files[name].path, desk.judged(name), len(desk.tasks[name])
-        if as_json:
-            start = {"url": url, "answers": str(path), "annotator": name}
-            print_json({**start, "judged": judged, "items": of})
-            sys.stdout.flush()
-        else:
-            print(f"{name} has judged {judged} of {of}: {path}\nGo on at {url}")
-    if not as_json:
-        if len(urls) > 1:
-            print("Who has an address judges under its name: give each person theirs only.")
-        print("Ctrl-C ends; every answer is saved at once.", flush=True)
-
-
 def _warn(answers: AnswerFile, file: Path) -> None:
-    """Say what is not shown of the answers, and why."""
-    if answers.strange:
+    """Report answers that are not shown, and why."""
+    if answers.unknown:
         print(
-            f"babelscope: warning: {answers.path} has {answers.strange} answers to items that {file} does not "
-            "have (any more); they are kept, and not shown",
+            f"babelscope: warning: {answers.path} has {answers.unknown} answers to items that {file} does not "
+            "have (any more); they stay in the file, and are not shown",
             file=sys.stderr,
         )
     if answers.torn:
@@ -225,43 +168,61 @@ def _warn(answers: AnswerFile, file: Path) -> None:
         )
 
 
+def _serve(desk: Desk, names: list[str], port: int, *, open_page: bool, as_json: bool) -> None:
+    """Print an address per annotator, and serve the page until Ctrl-C."""
+    import secrets
+    import webbrowser
+
+    from babelscope.annotate.server import LOOPBACK, build_app, listen_locally, serve
+
+    with listen_locally(port) as listener:
+        tokens = {name: secrets.token_urlsafe(24) for name in names}
+        at = listener.getsockname()[1]
+        for name, token in tokens.items():
+            url = f"http://{LOOPBACK}:{at}/{token}/"
+            path, judged, of = desk.files[name].path, desk.judged(name), len(desk.tasks[name])
+            if as_json:
+                start = {"url": url, "answers": str(path), "annotator": name}
+                print_json({**start, "judged": judged, "items": of})
+            else:
+                print(f"{name} has judged {judged} of {of}: {path}\nThe page is at {url}")
+            # Without a desktop, a browser in this terminal would be opened.
+            if open_page and len(names) == 1 and _has_desktop():
+                webbrowser.open(url)
+        if not as_json:
+            if len(names) > 1:
+                print("Whoever has an address judges under its name: give each person theirs only.")
+            print("Ctrl-C ends; every answer is saved at once.")
+        sys.stdout.flush()
+        with contextlib.suppress(KeyboardInterrupt):
+            serve(build_app(desk, tokens=tokens, port=at), listener)
+    if not as_json:
+        done = {name: f"{desk.judged(name)} of {len(desk.tasks[name])}" for name in names}
+        print("".join(f"\n{name} has judged {count}." for name, count in done.items()))
+
+
 def _has_desktop() -> bool:
-    """Without one, a browser in this terminal would be opened."""
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
 def sample(
     context: typer.Context,
-    to: Annotated[Path, typer.Option("--to", metavar="FILE.jsonl", help="Where the queue goes.")],
+    to: Annotated[Path, _name("Where the queue goes.", "FILE.jsonl")],
     judged: Annotated[
         Path | None,
         typer.Argument(
-            metavar="RUN|RECORDS",
-            help="A finished run of `patterns` or `condition`, or what their --records wrote.",
+            metavar="RUN|RECORDS", help="A finished run of `patterns` or `condition`, or their --records."
         ),
     ] = None,
-    tests: Annotated[
-        str,
-        typer.Option(
-            metavar="TESTS", help="Without a run: a test set of ambiguous sources, in any language pair."
-        ),
-    ] = "",
-    translations: Annotated[Path | None, file_option("And one's own translations of it.")] = None,
+    tests: Annotated[str, _name("Without a run: a test set of ambiguous sources.", "TESTS")] = "",
+    translations: Annotated[Path | None, file_option("Your own translations of --tests.")] = None,
     patterns: Annotated[
         Path | None,
-        typer.Option(
-            metavar="RUN|RECORDS",
-            help="What pattern matching said of the same translations; it tells what is undecided.",
-        ),
+        _name("Verdicts of pattern matching on the same translations: what is undecided?", "RUN|RECORDS"),
     ] = None,
-    n: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Most undecided translations; of all if all are decided.")
-    ] = 200,
+    n: Annotated[int, _number("Most undecided translations; of all if all are decided.")] = 200,
     most: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Most translations in all: fewer of both kinds, in the same proportion."
-        ),
+        int | None, _number("Most translations in all: fewer of both kinds, in the same proportion.")
     ] = None,
     assume_decided: Annotated[
         bool,
@@ -274,23 +235,12 @@ def sample(
     protocol: Annotated[
         Protocol, typer.Option(help="paper: as in appendix E, 200 undecided ones with --assume-decided.")
     ] = "checked",
-    annotator: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Who judges, for --overlap; may be repeated.")
-    ] = None,
+    annotator: Annotated[list[str] | None, _name("Who judges, for --overlap; may be repeated.")] = None,
     overlap: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Items that all judge; the others are shared out. (Default: all judge all.)",
-        ),
+        int | None, _number("Items that all judge; the others are divided. (Default: all judge all.)", low=0)
     ] = None,
     guidelines: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.md",
-            help="Your own guidelines, in Markdown; a copy goes beside the queue, and the page shows it.",
-        ),
+        Path | None, _name("Your own, in Markdown; copied to the folder of the queue.", "FILE.md")
     ] = None,
     method: OfMethod = "",
     of_tests: OfTests = "",
@@ -300,27 +250,26 @@ def sample(
 ) -> None:
     """Draw what people should judge: what pattern matching cannot decide, and of the rest in proportion."""
     from babelscope.annotate.answers import check_names
-    from babelscope.annotate.sampling import draw_sample, records_of, records_of_translations, share_among
+    from babelscope.annotate.queue import draw_sample, records_of, records_of_translations, share_among
     from babelscope.annotate.server import guidelines_path, read_markdown
 
     if (judged is None) == (not tests or translations is None):
         raise BabelscopeError("annotate sample needs a run or records, or --tests and --translations")
     of_run = None if judged is not None else "a run or records"
+    without_run = None if judged is None else "translations without a run"
     refuse_unused(
         context,
         {
             **dict.fromkeys(("method", "of_tests", "system"), of_run),
-            **dict.fromkeys(
-                ("tests", "translations"), None if judged is None else "translations without a run"
-            ),
+            **dict.fromkeys(("tests", "translations"), without_run),
             "annotator": None if overlap is not None else "--overlap; without it, all judge all",
         },
     )
     names = annotator or []
     check_names(names)
-    beside = guidelines_path(to) if guidelines is not None else None
-    check_outputs({"--to": to, "--guidelines": beside}, inputs=[judged, translations, patterns, guidelines])
-    for path in (to, beside):
+    copy = guidelines_path(to) if guidelines is not None else None
+    check_outputs({"--to": to, "--guidelines": copy}, inputs=[judged, translations, patterns, guidelines])
+    for path in (to, copy):
         if path is not None and path.exists():
             raise BabelscopeError(
                 f"{path} exists, and there may be answers to it; choose another file for --to"
@@ -335,16 +284,18 @@ def sample(
         )
         by = None if patterns is None else [(str(patterns), each) for each in records_of(patterns)]
         assumed = assume_decided or protocol == "paper"
-        drawn = draw_sample(records, by=by, n=n, most=most, assume_decided=assumed, seed=seed)
-    lines = drawn.lines if overlap is None else share_among(drawn.lines, names, overlap)
-    if guidelines is not None and beside is not None:
-        write_file(beside, Form.LINES, [guidelines.read_text("utf-8").rstrip("\n")])
-    write_file(to, Form.JSON, map(as_line, lines))
+        lines, sizes = draw_sample(records, by=by, n=n, most=most, assume_decided=assumed, seed=seed)
+    left_out = len(records) - sum(sizes.values())
+    if guidelines is not None and copy is not None:
+        write_file(copy, Form.LINES, [guidelines.read_text("utf-8").rstrip("\n")])
+    write_file(to, Form.JSON, map(as_line, lines if overlap is None else share_among(lines, names, overlap)))
     if as_json:
-        print_json(
-            {"queue": str(to), "drawn": len(lines), "of": dict(drawn.sizes), "left_out": drawn.left_out}
-        )
+        print_json({"queue": str(to), "drawn": len(lines), "of": sizes, "left_out": left_out})
         return
+    drawn = [
+        f"{sum(line['stratum'] == name for line in lines)} of {size} {name}" for name, size in sizes.items()
+    ]
+    left = f"; {left_out} records have nothing to be judged" if left_out else ""
+    print(f"{to}: {' and '.join(drawn)} are drawn to be judged{left}", file=sys.stderr)
     who = "".join(f" --annotator {name}" for name in names)
-    print(f"{to}: {drawn}", file=sys.stderr)
     print(paragraph(f"to judge them: babelscope annotate {to}{who}"))

@@ -204,8 +204,8 @@ def draw_chart(path: Path, chart: Chart) -> Callable[[], None]:
 
     keys = chart.drawing.keys if isinstance(chart.drawing, Scatter) else ()
     series = {name: number for number, name in enumerate(dict.fromkeys(key.system for key in keys))}
-    form = path.suffix.lower().removeprefix(".")
-    data = as_file(chart, series, form if form in ("pdf", "png") else "svg")
+    forms: dict[str, Literal["pdf", "svg", "png"]] = {".pdf": "pdf", ".png": "png"}
+    data = as_file(chart, series, forms.get(path.suffix.lower(), "svg"))
 
     def write() -> None:
         with replacing(path) as file:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from babelscope.cli.common import (
-    AsJson,
-    ToFile,
-    Tokenize,
-    Yes,
-    file_option,
-    write_rows,
-)
+from babelscope.cli.agreement import distinct_names
+from babelscope.cli.common import AsJson, ToFile, Tokenize, Yes, file_option, write_rows
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
@@ -57,7 +51,7 @@ def correlate(
     yes: Yes = False,
 ) -> None:
     """Correlate scores of translations with human scores. Pearson's and Spearman's, over sentences and systems."""
-    from babelscope.annotate.agreement import read_scores
+    from babelscope.annotate.agreement import check_lists, read_scores
     from babelscope.annotate.answers import find_answers
     from babelscope.metrics.corpus import prepare_metrics, score_records
     from babelscope.runs.reading import check_if_of_a_run
@@ -75,45 +69,38 @@ def correlate(
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ()), tokenize])
     chosen = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
     answers = find_answers([human])
-    people = read_scores(answers) if answers else None
-    judged = parse_scores(people.rows() if people else read_json_lines(human), average=True)
-    stems = [path.stem for path in files]
-    # Files of one name in two folders are told apart by their paths.
-    names = [path.stem if stems.count(path.stem) == 1 else str(path) for path in files]
+    people, unfinished = read_scores(answers) if answers else ([], 0)
+    judged = parse_scores(people or read_json_lines(human), average=True)
     scores = {}
-    for name, path in zip(names, map(check_if_of_a_run, files), strict=True):
+    for name, path in distinct_names(files).items():
+        records = list(read_json_lines(check_if_of_a_run(path)))
         for each in chosen:
-            rated = score_records(each, list(read_json_lines(path)), tokenize)
+            rated = score_records(each, records, tokenize)
             scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
         if not chosen:
-            records = list(read_json_lines(path))
-            if people:
-                people.check_lists(records, field)
+            check_lists(people, records, field)
             for by, own in _by_metric(records, field).items():
                 scores[f"{name} {by}".strip()] = parse_scores(own, field=field)
     with working("correlating"):
         rows = human_correlations(judged, scores)
     write_rows(rows, as_json=as_json, to=to)
-    if people and people.unfinished:
-        print(f"babelscope: {people.unfinished} unfinished answers are left out", file=sys.stderr)
+    if unfinished:
+        print(f"babelscope: {unfinished} unfinished answers are left out", file=sys.stderr)
 
 
 def _by_metric(records: Sequence[LocatedRecord], field: str) -> dict[str, list[LocatedRecord]]:
-    """Records of `space` under several metrics as those of each of them (table 4); others as they are."""
+    """Records of `space` under several metrics, once per metric (table 4); others as they are."""
     first = next((record for _, record in records), {})
     gains, metrics = first.get("gains"), first.get("metrics")
     if not (isinstance(gains, dict) and isinstance(metrics, dict) and field in first):
         return {"": list(records)}
-    own = [name for name in metrics if name not in gains][:1]
-    found = {name: list(records) for name in own}
+    found = {name: list(records) for name in metrics if name not in gains}
     for name in gains:
-        found[name] = [(place, {**record, **_gains_by(place, record, name)}) for place, record in records]
+        found[name] = []
+        for place, record in records:
+            by_metric = record.get("gains")
+            own = by_metric.get(name) if isinstance(by_metric, dict) else None
+            if not isinstance(own, dict):
+                raise BabelscopeError(f"{place} has no gains by {name}, unlike the first record")
+            found[name].append((place, {**record, **own}))
     return found
-
-
-def _gains_by(place: str, record: Mapping[str, Any], metric: str) -> Mapping[str, Any]:
-    gains = record.get("gains")
-    own = gains.get(metric) if isinstance(gains, dict) else None
-    if not isinstance(own, dict):
-        raise BabelscopeError(f"{place} has no gains by {metric}, unlike the first record")
-    return own

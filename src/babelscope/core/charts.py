@@ -193,7 +193,7 @@ class Chart:
 
     @property
     def slug(self) -> str:
-        """The name in lower case with hyphens; of the title where it has none."""
+        """The name, or else the title, as a part of a file name."""
         return slug(self.name or self.title)
 
 
@@ -203,5 +203,10 @@ def point(estimate: Estimate) -> Point:
 
 
 def slug(text: str) -> str:
-    """The letters and digits of a text in lower case, joined by hyphens: part of a file name."""
-    return "-".join(re.findall(r"\w+", text.lower().replace("_", "-")))[:60].strip("-") or "chart"
+    """The words of a text in lower case, joined by hyphens, as many as fit into 48 letters: for file names."""
+    found = ""
+    for word in re.findall(r"[^\W_]+", text.lower()):
+        if len(found) + len(word) >= 48:
+            break
+        found = f"{found}-{word}" if found else word
+    return found or "chart"

@@ -33,6 +33,7 @@ from babelscope.util.terminal import mark_hidden
 Series = Mapping[str, int]
 """System -> its number, which gives its color and shape."""
 Width = Literal["page", "paper"]
+Format = Literal["pdf", "svg", "png"]
 
 # The colors of page.css in light mode. On the page they become its variables, so that dark mode has its own.
 SERIES = ("#1f63a8", "#c0571b", "#2c7f60", "#7d57a8", "#a8365f", "#5f6b1c")
@@ -68,6 +69,7 @@ def _style(width: Width) -> Iterator[None]:
         "axes.labelcolor": SOFT,
         "axes.titlecolor": SOFT,
         "axes.titlelocation": "left",
+        "axes.titlepad": 10 * _UNIT[width],
         "axes.titlesize": "medium",
         "figure.facecolor": "none" if width == "page" else PAPER,
         "font.size": 12 * _UNIT[width],
@@ -91,7 +93,9 @@ def _style(width: Width) -> Iterator[None]:
         **{f"{axis}tick.major.size": 0.0 for axis in "xy"},
     }
     with rc_context(settings), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        warnings.simplefilter(
+            "ignore"
+        )  # letters that DejaVu Sans lacks, axes without room: seen in the chart
         yield
 
 
@@ -168,30 +172,27 @@ class _Canvas:
 
 def figure(chart: Chart, series: Series, *, width: Width = "page") -> Figure:
     """A chart as a figure of matplotlib."""
-    drawing = chart.drawing
+    draw: Mapping[type, Callable[[Any, _Canvas], None]] = {
+        data.Forest: _forest,
+        data.Scatter: _scatter,
+        data.Histogram: _histogram,
+        data.Lines: _lines,
+        data.Cloud: _cloud,
+        data.Flow: _flow,
+    }
     with _style(width):
-        canvas = _Canvas(width, series, is_wide=isinstance(drawing, data.Flow))
-        match drawing:
-            case data.Forest():
-                _forest(drawing, canvas)
-            case data.Scatter():
-                _scatter(drawing, canvas)
-            case data.Histogram():
-                _histogram(drawing, canvas)
-            case data.Lines():
-                _lines(drawing, canvas)
-            case data.Cloud():
-                _cloud(drawing, canvas)
-            case data.Flow():
-                _flow(drawing, canvas)
+        canvas = _Canvas(width, series, is_wide=isinstance(chart.drawing, data.Flow))
+        draw[type(chart.drawing)](chart.drawing, canvas)
     return canvas.figure
 
 
 def extent(points: Sequence[Point], *, least: float | None = None, most: float | None = None) -> NumberPair:
     """Ends of an axis that holds all intervals with a small margin, and reaches at least from `least` to `most`."""
     ends = [end for point in points for end in (point.value, point.low, point.high) if math.isfinite(end)]
-    low = min([*ends, *([] if least is None else [least])], default=0.0)
-    high = max([*ends, *([] if most is None else [most])], default=low + 1.0)
+    if not ends:
+        return 0.0, 1.0
+    low = min(ends) if least is None else min(least, *ends)
+    high = max(ends) if most is None else max(most, *ends)
     room = 0.04 * (high - low) or 0.05 * abs(high) or 1.0
     return (low if low == least else low - room), (high if high == most else high + room)
 
@@ -226,7 +227,7 @@ def _wrapped(words: str, width: float) -> str:
 def _forest(chart: data.Forest, canvas: _Canvas) -> None:
     """One row per mark; names of groups stand on the left, or above their rows if one is long."""
     axes = canvas.axes
-    is_above = max((len(name) for name, _ in chart.groups), default=0) > _SHORT
+    is_above = any(len(_text(name)) > _SHORT for name, _ in chart.groups)
     ends = chart.domain or extent([bar.point for _, own in chart.groups for bar in own], least=chart.zero)
     names: dict[float, str] = {}
     y = 0.0
@@ -245,6 +246,7 @@ def _forest(chart: data.Forest, canvas: _Canvas) -> None:
             y += _ROW
     axes.set(xlim=ends, ylim=(y + 2, -2))
     axes.set_yticks([*names], [*names.values()], color=INK)
+    axes.tick_params("y", pad=9 * canvas.unit)
     axes.yaxis.grid(False)
     _format(axes.xaxis, FORMATS[chart.unit])
     if chart.zero is not None and ends[0] <= chart.zero <= ends[1]:
@@ -313,7 +315,7 @@ def _name_dots(dots: Sequence[data.Dot], x: NumberPair, y: NumberPair, canvas: _
             ha="left" if side > 0 else "right",
             va="center",
             bbox={"boxstyle": "square,pad=0.05", "facecolor": PAPER, "edgecolor": "none", "alpha": 0.75},
-            zorder=5,
+            zorder=3,
         )
 
 
@@ -325,7 +327,7 @@ def _histogram(chart: data.Histogram, canvas: _Canvas) -> None:
         (edges, items, items - right - rest, right, rest)
         for (edges, items, right), rest in zip(chart.bins, neither, strict=True)
     ]
-    layers = [
+    layers: list[tuple[str, dict[str, Any]]] = [
         ("wrong", {"facecolor": color}),
         (f"{chart.system}: right", {"facecolor": color, "alpha": 0.3}),
         ("undecided or tied", {"facecolor": PAPER, "edgecolor": color, "linewidth": canvas.unit}),
@@ -357,7 +359,8 @@ def _lines(chart: data.Lines, canvas: _Canvas) -> None:
     marked = sum(not curve.dashed for curve in chart.curves)
     step = min(5.0, room / 2 / max(marked, 1)) / room
     aside = -step * max(marked - 1, 0) / 2
-    margin = 10 / room - aside  # marks of the first and last x stay within the plot
+    # Marks of the first and last x stay within the plot.
+    margin = 10 / room - aside if len(places) > 1 else 0.5
     points = [point for curve in chart.curves for _, point in curve.points]
     points += [Point(low, low, high) for band in chart.bands for _, low, high in band.points]
     axes.set(xlim=(-margin, max(len(places), 1) - 1 + margin), ylim=extent(points))
@@ -366,7 +369,11 @@ def _lines(chart: data.Lines, canvas: _Canvas) -> None:
         _curve(curve, {at: number + moved for number, at in enumerate(places)}, FORMATS[chart.unit], canvas)
         aside += 0.0 if curve.dashed else step
     for band in chart.bands:
-        style = {"facecolor": _color(canvas.series[band.system]), "alpha": 0.15, "linewidth": 0}
+        style: dict[str, Any] = {
+            "facecolor": _color(canvas.series[band.system]),
+            "alpha": 0.15,
+            "linewidth": 0,
+        }
         xs = [places.index(at) for at, _, _ in band.points]
         axes.fill_between(xs, [low for _, low, _ in band.points], [high for *_, high in band.points], **style)
         canvas.legend.append((Patch(**style), band.name))
@@ -516,7 +523,7 @@ def _ribbons(chart: data.Flow, nodes: Mapping[str, NumberPair], scale: float, ca
 # --- Files and SVG -------------------------------------------------------------------------------------------------
 
 
-def as_file(chart: Chart, series: Series, form: Literal["pdf", "svg", "png"]) -> bytes:
+def as_file(chart: Chart, series: Series, form: Format) -> bytes:
     """A chart at paper size as a file, the same bytes on every run."""
     drawn = figure(chart, series, width="paper")
     if form != "svg":
@@ -593,7 +600,7 @@ def _copy(element: Element, parent: Element, shapes: Mapping[str, str], colors: 
     style.pop("font-family", "")
     copy = SubElement(parent, tag.replace("use", "path"))
     copy.attrib |= {name: colors.get(value, value) for name, value in style.items()}
-    own = {name: element.attrib[name] for name in ("d", "x", "y") if name in element.attrib}
+    own = {name: value for name, value in element.attrib.items() if name in ("d", "x", "y")}
     if tag == "use":
         shape = shapes[element.get("{http://www.w3.org/1999/xlink}href", "")]
         own = {"d": shape, "transform": f"translate({own['x']} {own['y']})"}

@@ -25,7 +25,7 @@ from babelscope.core.tables import render as render_tables
 from babelscope.methods import BUILT_IN
 from babelscope.methods.base import method_names
 from babelscope.methods.reporting import Tone, count_of, plain
-from babelscope.report.charts import Series, as_file, as_svg, figure, swatch
+from babelscope.report.charts import Format, Series, as_file, as_svg, figure, swatch
 from babelscope.report.differences import Difference
 from babelscope.report.flows import flow_charts
 from babelscope.report.items import CAP, count_shown, items_of
@@ -201,7 +201,7 @@ def write_report(
     cap: int = CAP,
     seed: int = 0,
     figures: str | Path | None = None,
-    figure_format: str = "pdf",
+    figure_format: Format = "pdf",
 ) -> Path:
     """Write one page about finished run folders; systems that were run on the same test sets are compared.
 

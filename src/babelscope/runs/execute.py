@@ -29,7 +29,6 @@ from babelscope.runs.compare import group_runs, item_differences, prompt_rows, s
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
 from babelscope.runs.manifest import Cost, Manifest, RecordsPart, manifest_of, total_cost
 from babelscope.runs.reading import Run
-from babelscope.systems.files import ItemTranslations
 from babelscope.testsets.items import NO_SOURCE, Item, TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -334,58 +333,3 @@ def chunk_size(
     if whole or any(properties(system).asked_as_a_whole for system in asked):
         return given or longest
     return given or min(method.settings.chunk for method in methods)
-
-
-# --- The methods as functions: systems and items in, a result out, no files ----------------------------------------
-
-Systems = System | Sequence[System]
-Tests = TestSet | Iterable[Item]
-
-
-def contrast(systems: Systems, pairs: Tests, **settings: Any) -> Result:
-    """Contrastive evaluation of systems on minimal pairs, compared with each other and over reference kinds.
-
-    Each of `seed_groups` is a pattern of names (`lab:teacher-*`) of systems that differ by their seed only.
-    """
-    return run_method("contrast", systems, pairs, **settings)
-
-
-def errors(systems: Systems, tests: Tests, **settings: Any) -> Result:
-    """Errors in the systems' own translations of minimal pairs or parallel sentences, found by detectors."""
-    return run_method("errors", systems, tests, **settings)
-
-
-def condition(
-    system: Systems | None,
-    evaluator: System | str,
-    items: Tests,
-    *,
-    skip_missing: bool = False,
-    **settings: Any,
-) -> Result:
-    """Judge how systems disambiguate; without a system, judge the translations that the items have.
-
-    An item without a translation is then an error; with `skip_missing` it is left out and counted.
-    """
-    system = ItemTranslations(skip_missing=skip_missing) if system is None else system
-    return run_method("condition", system, items, evaluator=evaluator, **settings)
-
-
-def space(systems: Systems, tests: Tests, **settings: Any) -> Result:
-    """Evaluate hypothesis spaces; with three systems or more, also the correlation with MBR decoding."""
-    return run_method("space", systems, tests, **settings)
-
-
-def challenge(systems: Systems, tests: Tests, **settings: Any) -> Result:
-    """Quality of systems on a challenge set and its parts, and the differences between systems."""
-    return run_method("challenge", systems, tests, **settings)
-
-
-def quality(systems: Systems, tests: Tests, **settings: Any) -> Result:
-    """Corpus scores of each system's translations by metrics, against a test set's references."""
-    return run_method("quality", systems, tests, **settings)
-
-
-def likelihood(systems: Systems, tests: Tests, **settings: Any) -> Result:
-    """Log-probability per token, and perplexity, of a test set's references under each system."""
-    return run_method("likelihood", systems, tests, **settings)

@@ -101,8 +101,13 @@ def _change_settings(
                 f"{f'; {hint}' if hint else ''}"
             )
     own |= {name: value for name, value in method.Settings.preset_by(own).items() if name not in rerun}
-    # Only changed and required settings are validated: files that the others name need not exist here.
-    needed = {name: stored[name] for name, field in fields.items() if field.is_required() and name in stored}
+    # Only changed and required settings are validated, and protocols, which may rule a change out: files that the
+    # others name need not exist here.
+    needed = {
+        name: stored[name]
+        for name, field in fields.items()
+        if name in stored and (field.is_required() or name in method.Settings.presets)
+    }
     given = check_settings(method, {**needed, **own}).model_dump(include=set(own))
     try:
         asked = restore_settings(method, stored)

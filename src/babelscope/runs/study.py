@@ -191,7 +191,7 @@ class RunTable(_Table):
     """Remember answers: in the user's cache folder, or in a file. Unless it is false, those of servers
     are kept in any case until the run has ended."""
     chunk: int | None = Field(default=None, ge=1)
-    """How many items are asked, and stored, at once: 128, 16 with `space`, or all if a system or a method
+    """How many items are asked, and stored, at once: 128, fewer with slow methods, or all if a system or a method
     must be asked as a whole."""
     data_dir: Path | None = None
     """Folder of the public test sets; `$BABELSCOPE_DATA`, or the user's data folder, unless given."""

@@ -7,8 +7,6 @@ import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
-from typing import cast
 
 import pytest
 
@@ -45,13 +43,14 @@ def result(folder: Path) -> Result:
 def changed(result: Result, tests: str, change: Callable[[str, Record], Record]) -> Result:
     """The result with the records of one test set changed; `change` gets the name of the system, too."""
 
-    def column(each: SystemResult) -> SystemResult:
+    def with_changes(each: SystemResult) -> SystemResult:
         records = [change(each.name, record) for record in each.records]
-        cell = SimpleNamespace(records=records, rows=each.rows, settings=each.settings)
-        return SystemResult(each.name, cast(SystemResult, cell))
+        return dataclasses.replace(each, load=lambda: records)
 
     groups = [
-        Comparison(each.method, each.tests, tuple(map(column, each.results))) if each.tests == tests else each
+        Comparison(each.method, each.tests, tuple(map(with_changes, each.results)))
+        if each.tests == tests
+        else each
         for each in result.groups
     ]
     return dataclasses.replace(result, groups=groups)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.annotate.items import make_tasks
+from babelscope.annotate.queue import make_tasks
 from babelscope.methods.challenge.annotation import (
     CHOICES,
     agreement_rows,
@@ -82,7 +82,7 @@ def test_what_systems_translate_alike_is_asked_once() -> None:
 
 
 def test_the_page_for_annotators_takes_the_queue() -> None:
-    tasks = make_tasks([("x", entry) for entry in queue(RECORDS, per_phenomenon=3)], None, "x")
+    tasks = make_tasks([("x", entry) for entry in queue(RECORDS, per_phenomenon=3)])
     assert [label.value for label in tasks[0].labels] == list(CHOICES)
     marked = [text for block in tasks[0].blocks for text, mark in block.pieces if mark]
     assert marked == ["lädt", "ein"]

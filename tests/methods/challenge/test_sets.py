@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import babelscope as bs
+from babelscope import challenge
 from babelscope.core.charts import Lines
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
 from babelscope.core.tables import Line, Table
 from babelscope.methods.challenge.method import Challenge
 from babelscope.methods.challenge.sets import Instance, Partition
-from babelscope.runs.execute import challenge
 from babelscope.testsets import ParallelSentence
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import Canned

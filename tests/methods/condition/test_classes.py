@@ -19,7 +19,7 @@ from babelscope.methods.patterns.mucow import MucowSettings
 from babelscope.methods.patterns.winomt import WinomtSettings
 from babelscope.stats.intervals import proportion
 from babelscope.testsets import AmbiguousSource, TestSet, load
-from tests.support.cells import group_of
+from tests.support.results import comparison_of as group_of
 from tests.support.toy_fixtures import Babelscope
 
 WORDS = {"male": "Koch", "female": "Köchin", "neutral": "Kochkraft"}

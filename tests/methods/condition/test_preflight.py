@@ -562,6 +562,6 @@ def test_figures_of_an_evaluator_that_failed_head_no_summary() -> None:
 def test_undecided_items_are_not_drawn_as_wrong() -> None:
     result = condition(Translator(), BLIND, items(), protocol="strict")
     assert {record["verdict"] for record in result.records} == {"undecided"}
-    charts = [picture.chart for picture in section(result.groups[0]).pictures]
+    charts = [picture.drawing for picture in section(result.groups[0]).pictures]
     histogram = next(chart for chart in charts if isinstance(chart, Histogram))
     assert sum(items for _, items, _ in histogram.bins) == sum(histogram.neither) == len(result.records)

@@ -26,8 +26,8 @@ from babelscope.methods.contrast.view import false_alarms
 from babelscope.report.summary import summarize
 from babelscope.testsets import MinimalPair
 from babelscope.util.errors import BabelscopeError
-from tests.support.cells import group_of
 from tests.support.models import build_causal
+from tests.support.results import comparison_of as group_of
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 

@@ -91,7 +91,7 @@ def test_figures_of_a_run_stand_for_a_table(babelscope: Babelscope, tmp_path: Pa
     picture = (tmp_path / "figure.svg").read_text("utf-8")
     for name, x, y in zip(names, chrf, least, strict=True):
         assert f"<title>{name}: {x:.4g}, {100 * y:.4g}</title>" in picture
-    assert picture.count('fill="none" stroke="currentColor"') == 2, "a line a teacher"
+    assert [picture.count(f"<title>{teacher}</title>") for teacher in ("t0", "t1")] == [1, 1], "a line each"
     assert "toy:1, mean of 2" in picture
 
     (tmp_path / "u.tsv").write_text("system\tchrf\ntoy:1\t3\n")

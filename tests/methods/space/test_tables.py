@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from babelscope.annotate.answers import answer_path
-from babelscope.annotate.items import read_tasks
+from babelscope.annotate.queue import read_tasks
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.system import Asked, Budget, Scored, TopK, sources_of
@@ -29,8 +29,8 @@ from babelscope.metrics.ranking import krg
 from babelscope.report.summary import summarize
 from babelscope.runs.execute import space
 from babelscope.testsets import ParallelSentence
-from tests.support.cells import group_of
 from tests.support.enumerated import Enumerated
+from tests.support.results import comparison_of as group_of
 from tests.support.toy_fixtures import Babelscope, read_rows
 
 WHERE: dict[str, str | int] = {"method": "space", "tests": "news"}

@@ -21,9 +21,9 @@ from babelscope.lab.grammar.worlds import HARD
 from babelscope.language.registry import error_label
 from babelscope.making.counts import flows_of, occurrences
 from babelscope.methods.condition.figures import decided_by_all, is_decided, lost_in
+from babelscope.methods.condition.method import mark_difference
 from babelscope.methods.condition.preflight import LEAST_ACCURACY
-from babelscope.methods.condition.view import mark_difference
-from babelscope.methods.contrast.view import by_reference, false_alarms
+from babelscope.methods.contrast.figures import false_alarms
 from babelscope.methods.patterns.flow import STAGES, read_queries
 from babelscope.methods.space.regions import is_empty, modes_by_length, unproven
 from babelscope.methods.view import complement, one
@@ -308,7 +308,8 @@ def _false_alarm(group: Comparison, pairs: Mapping[str, SentencePair]) -> Exampl
     controls = [
         (column.name, complement(row.estimate))
         for column in group.results
-        for row in by_reference(column.rows, "controls")
+        for row in column.rows
+        if row.name == "controls" and row.estimate.n
     ]
     told = _figures(controls, "pairs")
     figure = f"Preferred on controls, errors that no system is known to make: {told}."

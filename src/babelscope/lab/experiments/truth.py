@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from babelscope.api import condition
 from babelscope.core.results import Record, Row
 from babelscope.core.system import properties
 from babelscope.lab.grammar import suites
@@ -17,7 +18,6 @@ from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import EASY, World
 from babelscope.methods.condition.figures import Protocol, is_decided
 from babelscope.metrics.corpus import corpus_estimate
-from babelscope.runs.execute import condition
 from babelscope.stats.intervals import clustered_proportion, proportion
 from babelscope.stats.weighted import weighted_share
 from babelscope.systems.contract import ask_sample, ask_translate

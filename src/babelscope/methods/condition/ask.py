@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import functools
 import hashlib
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from dataclasses import replace as changed
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from babelscope.core.results import Record, finite_or_none
-from babelscope.core.system import Note, Question, Scored, capabilities, properties, score_tokens
-from babelscope.core.tokenizers import DEFAULT, find_tokenizer, unsplit_script
-from babelscope.methods.condition.figures import Conditioned, ConditionSettings
+from babelscope.core.system import Question, Scored, capabilities, properties, score_tokens
+from babelscope.methods.condition.figures import Conditioned
+from babelscope.methods.condition.swapped_words import (
+    Side,
+    common_source,
+    cue_size,
+    side_of,
+    swap_sense,
+    words_of,
+)
 from babelscope.methods.measuring import grouped
 from babelscope.systems.contract import (
     ask_answered,
@@ -31,61 +33,50 @@ from babelscope.util.errors import BabelscopeError, RefusedText
 
 # Rounding can lift the log-probability of a certain token this far above 0.
 _ROUNDING = 1e-3
-_TEXT_NAMES = {"source": "source with a cue", "target": "translation"}
 
 
-def ask(
-    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: ConditionSettings, _seed: int
+def ask_items(
+    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: Conditioned
 ) -> list[Record]:
     """One record per item: its translation, and how the evaluator scores it under every source with a cue."""
     system, evaluator = systems["system"], systems["evaluator"]
     if "item_scores" in capabilities(evaluator):
         return _records_of_stored_scores(system, evaluator, items, settings)
     translated = translations_or_reasons(system, items, settings)
+    given = [_is_given(system, item, settings) for item in items]
     # A system that evaluates itself scores the tokens that it generated, not its text tokenized again.
     itself = system.fingerprint == evaluator.fingerprint
     pairs: list[tuple[Question, str | Scored]] = []
     owners: list[AmbiguousSource] = []
-    for item, translation in zip(items, translated, strict=True):
-        if isinstance(translation, str):
-            continue
-        target = translation if itself and translation.tokens else translation.text
-        for source in _cued_sources(item):
-            pairs.append((dataclasses.replace(item.question, source=source), target))
-            owners.append(item)
-    # One call for the whole chunk, so that the evaluator can fill its batches.
+    for item, each in zip(items, translated, strict=True):
+        if isinstance(each, Scored):
+            cued = _cued_sources(item)
+            target = each if itself and each.tokens else each.text
+            pairs += [(replace(item.question, source=source), target) for source in cued]
+            owners += [item] * len(cued)
     made = {
-        translation.text
-        for item, translation in zip(items, translated, strict=True)
-        if not (isinstance(translation, str) or _is_given(system, item, settings))
+        each.text for each, own in zip(translated, given, strict=True) if isinstance(each, Scored) and not own
     }
+    # One call for the whole chunk, so that the evaluator can fill its batches.
     score = leave_refused_targets(functools.partial(ask_score, evaluator), made, "the translation")
-    answers = iter(_ask_about_items(score, pairs, owners, _TEXT_NAMES))
+    names = {"source": "source with a cue", "target": "translation"}
+    answers = iter(_ask_about_items(score, pairs, owners, names))
     records: list[Record] = []
-    for item, translation in zip(items, translated, strict=True):
-        if isinstance(translation, str):
-            records.append({"unanswered": translation})
+    for item, each, own in zip(items, translated, given, strict=True):
+        if isinstance(each, str):
+            records.append({"unanswered": each})
             continue
-        found = {source: next(answers) for source in _cued_sources(item)}
-        if reasons := [each for each in found.values() if isinstance(each, str)]:
+        found: dict[str, Any] = {source: next(answers) for source in _cued_sources(item)}
+        if reasons := [score for score in found.values() if isinstance(score, str)]:
             records.append({"unanswered": reasons[0]})
             continue
-        notes: set[Note] = {*translation.notes, *(note for each in found.values() for note in each.notes)}
+        notes = {*each.notes, *(note for score in found.values() for note in score.notes)}
         records.append(
             {
-                **_record_without_scores(
-                    item, translation.text, evaluator.name, given=_is_given(system, item, settings)
-                ),
+                **_item_fields(item, each.text, evaluator.name, given=own),
                 "notes": sorted(notes),
-                **{
-                    f"under_{side}": [
-                        {"source": each, **score_as_json(found[each])} for each in cued if found
-                    ]
-                    for side, cued in (
-                        ("correct", item.correct_sources),
-                        ("incorrect", item.incorrect_sources),
-                    )
-                },
+                "under_correct": _scores_as_json(item.correct_sources if found else (), found),
+                "under_incorrect": _scores_as_json(item.incorrect_sources if found else (), found),
             }
         )
     return records
@@ -104,7 +95,7 @@ def check_system(system: Any, items: Sequence[AmbiguousSource], settings: Condit
 
 
 def _records_of_stored_scores(
-    system: Any, evaluator: Any, items: Sequence[AmbiguousSource], settings: ConditionSettings
+    system: Any, evaluator: Any, items: Sequence[AmbiguousSource], settings: Conditioned
 ) -> list[Record]:
     """Records from stored scores: the best of each side, as an evaluator gave them elsewhere."""
     if not properties(system).stored:
@@ -113,15 +104,17 @@ def _records_of_stored_scores(
             f"translates now, as {system.name} does"
         )
     scores = evaluator.item_scores([choice_of(item) for item in items], best=False)
-    translated: Sequence[Scored | str | None] = [
-        None if item.translation is None else Scored(item.translation) for item in items
-    ]
-    if system.fingerprint != ItemTranslations.fingerprint:
-        translated = translations_or_reasons(system, items, settings)
+    if system.fingerprint == ItemTranslations.fingerprint:
+        texts: list[str | None] = [item.translation for item in items]
+        reasons = [""] * len(items)
+    else:
+        found = translations_or_reasons(system, items, settings)
+        texts = [None if isinstance(each, str) else each.text for each in found]
+        reasons = [each if isinstance(each, str) else "" for each in found]
     records: list[Record] = []
-    for item, own, translation in zip(items, scores, translated, strict=True):
-        if isinstance(translation, str):
-            records.append({"unanswered": translation})
+    for item, own, text, reason in zip(items, scores, texts, reasons, strict=True):
+        if reason:
+            records.append({"unanswered": reason})
             continue
         for number in (own.correct, *own.others):
             if number > _ROUNDING:
@@ -129,10 +122,9 @@ def _records_of_stored_scores(
                     f"{own.place}: {number:g} is no log-probability, which is at most 0 (natural log, higher is "
                     "better)"
                 )
-        text = None if translation is None else translation.text
         records.append(
             {
-                **_record_without_scores(item, text, evaluator.name, given=text is not None),
+                **_item_fields(item, text, evaluator.name, given=text is not None),
                 "correct_logprob": finite_or_none(own.correct),
                 "incorrect_logprob": finite_or_none(own.others[0]),
             }
@@ -140,15 +132,13 @@ def _records_of_stored_scores(
     return records
 
 
-def _is_given(system: Any, item: AmbiguousSource, settings: ConditionSettings) -> bool:
+def _is_given(system: Any, item: AmbiguousSource, settings: Conditioned) -> bool:
     """Whether the translation was made elsewhere: the item has one, or the system reads it from a file."""
     own = settings.translations == "given" and item.translation is not None
     return own or properties(system).stored
 
 
-def _record_without_scores(
-    item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool
-) -> Record:
+def _item_fields(item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool) -> Record:
     """The fields of a record that do not depend on the evaluator's scores."""
     return {
         "source": item.source,
@@ -170,6 +160,10 @@ def score_as_json(scored: Scored) -> Record:
         "tokens": len(scored.logprobs),
         "probability": finite_or_none(score_tokens(scored.logprobs, "probability")),
     }
+
+
+def _scores_as_json(cued: Sequence[str], found: Mapping[str, Scored]) -> list[Record]:
+    return [{"source": source, **score_as_json(found[source])} for source in cued]
 
 
 def translations_or_reasons(
@@ -208,59 +202,40 @@ def _cued_sources(item: AmbiguousSource) -> list[str]:
     return list(dict.fromkeys([*item.correct_sources, *item.incorrect_sources]))
 
 
-# --- Translations whose truth is known -----------------------------------------------------------------------------
+# --- Known translations: those whose correctness is known, on which the evaluator is tested ------------------------
 
-Side = Literal["for", "against", "neither", ""]
-"""Which of two translations has more words of the reference: the one with the right cue (for), the one with the wrong
-cue (against), or neither; empty where there is no reference."""
 Role = Literal["system", "evaluator"]
 
 FEW = 10
-"""With fewer known translations of either truth, or fewer references that take a side, nothing is said."""
-LEAST_BORNE_OUT = 0.95
+"""With fewer known translations, right or wrong, or fewer references that take a side, nothing is concluded."""
+LEAST_SUPPORTED = 0.95
 """Of the references that take a side, how many must take that of the right cue. Where a cue is not followed, the two
 translations differ by chance, and a reference is as often for as against it: one in twenty against is one in ten
 pairs by chance, half of them for. So one pair in twenty that count is false, in one of its two translations: of the
 right and of the wrong ones 2.5 %, as many as the evaluator's noise leaves out of account."""
 
 
-def side_of(right: str, wrong: str, reference: str) -> Side:
-    """Which of two translations shares more words with the reference (characters, where no spaces part words)."""
-    if not reference:
-        return ""
-    ours, theirs, meant = _words(right, wrong, reference)
-    ahead = (ours & meant).total() - (theirs & meant).total()
-    return "for" if ahead > 0 else "against" if ahead < 0 else "neither"
-
-
-def _words(*texts: str) -> list[Counter[str]]:
-    """The words of texts (characters, where no spaces part words), marks and capitals aside."""
-    lower = [text.casefold() for text in texts]
-    usual = find_tokenizer(DEFAULT)
-    tokenizer = find_tokenizer("char") if unsplit_script(usual, lower) else usual
-    return [Counter(word for word in tokenizer.split(text) if any(map(str.isalnum, word))) for text in lower]
-
-
 @dataclass(frozen=True, slots=True)
-class Makers:
+class ReferenceSupport:
     """Which stored translations of sources with a cue count as known, and how many do not."""
 
     chosen: Role
+    """Whose translations count."""
     strict: bool
     """Whether a pair of translations must have the reference on its side, where there is one."""
     counts: Mapping[str, int]
     """`not_known`: pairs of translations by the system that do not count. `unchecked`: pairs that count, though no
-    reference bears them out."""
+    reference supports them."""
 
-    def count(self, known: Mapping[str, Any]) -> bool:
+    def counts_as_known(self, known: Mapping[str, Any]) -> bool:
         """Whether a stored translation counts; a reference always does."""
         if "maker" not in known:
             return True
         return known["maker"] == self.chosen and (not self.strict or known["side"] in ("for", ""))
 
 
-def find_makers(records: Sequence[Record]) -> Makers:
-    """Whose translations count, of the records of a cell.
+def reference_support(records: Sequence[Record]) -> ReferenceSupport:
+    """Whose translations count, of the records of a job.
 
     Nothing here depends on a score of the evaluator, so that it cannot choose what it is tested with. Where it makes
     translations itself, all of them count or none.
@@ -271,7 +246,7 @@ def find_makers(records: Sequence[Record]) -> Makers:
         made: dict[Role, Side] = {one["maker"]: one["side"] for one in each["known"] if "maker" in one}
         for role, side in made.items():
             sides[role].append(side)
-    better = _is_borne_out(sides["evaluator"]) and not _is_borne_out(sides["system"])
+    better = _is_supported(sides["evaluator"]) and not _is_supported(sides["system"])
     alone = any(each.get("maker") == "evaluator" for each in tested)
     chosen: Role = "evaluator" if better or alone else "system"
     strict = chosen == "system" and _decided(sides["system"]) >= FEW
@@ -280,17 +255,25 @@ def find_makers(records: Sequence[Record]) -> Makers:
         "not_known": len(sides["system"]) - (len(kept) if chosen == "system" else 0),
         "unchecked": sum(side != "for" for side in kept),
     }
-    return Makers(chosen, strict, counts)
+    return ReferenceSupport(chosen, strict, counts)
+
+
+def _decided(sides: Sequence[Side]) -> int:
+    return sum(side in ("for", "against") for side in sides)
+
+
+def _is_supported(sides: Sequence[Side]) -> bool:
+    return _decided(sides) >= FEW and sides.count("for") >= LEAST_SUPPORTED * _decided(sides)
 
 
 def counted_known(records: Sequence[Record]) -> list[tuple[int, Mapping[str, Any]]]:
     """The stored translations that count as known, each with the number of its record."""
-    makers = find_makers(records)
+    support = reference_support(records)
     return [
         (number, known)
         for number, record in enumerate(records)
         for known in (record.get("preflight") or {}).get("known", ())
-        if makers.count(known)
+        if support.counts_as_known(known)
     ]
 
 
@@ -298,83 +281,6 @@ def is_independent(known: Mapping[str, Any], record: Record) -> bool:
     """Whether a known translation does not rest on the evaluator alone."""
     own = record["preflight"].get("itself") or known.get("maker", known["by"]) == "evaluator"
     return known["by"] == "reference" or not own or known.get("side") == "for"
-
-
-def _decided(sides: Sequence[Side]) -> int:
-    return sum(side in ("for", "against") for side in sides)
-
-
-def _is_borne_out(sides: Sequence[Side]) -> bool:
-    return _decided(sides) >= FEW and sides.count("for") >= LEAST_BORNE_OUT * _decided(sides)
-
-
-_MARKS = re.compile(r"^\W+|\W+$")
-
-
-def common_source(right: str, wrong: str) -> str:
-    """What a source with a right cue and one with a wrong cue share: the sentence without its cue."""
-    ours = right.split()
-    matched = difflib.SequenceMatcher(None, ours, wrong.split(), autojunk=False).get_matching_blocks()
-    return " ".join(word for block in matched for word in ours[block.a : block.a + block.size])
-
-
-def cue_size(right: str, wrong: str) -> int:
-    """In how many words a source with a cue differs from the other one, at most."""
-    shared = len(common_source(right, wrong).split())
-    return max(len(right.split()), len(wrong.split())) - shared
-
-
-def exchange(right: str, wrong: str, plain: str, reference: str, cue: int) -> list[tuple[str, bool]]:
-    """Texts with the sense of one translation and the cue's words of the other, each with its truth.
-
-    Of the words in which a right and a wrong translation differ, those that the translation of the sentence without a
-    cue (`plain`) has, on either side, tell the sense. The others translate the cue, if they are at most as many as
-    the `cue` words of the source. An evaluator that looks at the cue's translation, and not at the sense, misjudges
-    the right translation with the wrong sense, the wrong one with the right sense, or the reference with the wrong
-    sense, which may have the cue's translation too.
-    """
-    ours, theirs = right.split(), wrong.split()
-    blocks = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
-    if any(kind != "equal" and b - a != d - c for kind, a, b, c, d in blocks):
-        return []
-    known = set(_bare(plain.split()))
-    apart = [place for place in range(len(ours)) if ours[place] != theirs[place]]
-    told = zip(_bare(ours), _bare(theirs), strict=True)
-    has_word = [not known.isdisjoint(words) for words in told]
-    sense = [place for place in apart if has_word[place]]
-    if not sense or len(apart) - len(sense) > cue:
-        return []
-    found = []
-    if len(apart) > len(sense):
-        both = list(enumerate(zip(ours, theirs, strict=True)))
-        found += [
-            (" ".join(b if place in sense else a for place, (a, b) in both), False),
-            (" ".join(a if place in sense else b for place, (a, b) in both), True),
-        ]
-    if changed := _with_sense(reference.split(), ours, theirs, sense):
-        found.append((changed, False))
-    return found
-
-
-def _with_sense(
-    reference: list[str], ours: Sequence[str], theirs: Sequence[str], sense: Sequence[int]
-) -> str:
-    """The reference with the sense of the wrong translation; empty if it lacks a word that tells the sense."""
-    blocks = difflib.SequenceMatcher(
-        None, _bare(ours), _bare(reference), autojunk=False
-    ).get_matching_blocks()
-    places = {block.a + more: block.b + more for block in blocks for more in range(block.size)}
-    if not all(place in places for place in sense):
-        return ""
-    for place in sense:
-        old, new = _bare([ours[place], theirs[place]])
-        reference[places[place]] = reference[places[place]].replace(old, new)
-    return " ".join(reference)
-
-
-def _bare(words: Sequence[str]) -> list[str]:
-    """Words without the marks around them, by which the same word differs from place to place."""
-    return [_MARKS.sub("", word) for word in words]
 
 
 def sample(items: Sequence[AmbiguousSource], settings: Conditioned, seed: int) -> frozenset[int]:
@@ -398,7 +304,7 @@ def _hash(seed: int, name: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A translation and its truth, with the sources that it is to be scored under."""
+    """A translation that is known to be right or wrong, with the sources that it is to be scored under."""
 
     place: int
     text: str
@@ -412,7 +318,7 @@ class Known:
 
     @property
     def described(self) -> Record:
-        """What is stored of it beside what the evaluator says."""
+        """What is stored of it beside the evaluator's answers."""
         found: Record = {"translation": self.text, "truth": self.truth, "by": self.by}
         return found if self.maker is None else {**found, "maker": self.maker, "side": self.side}
 
@@ -436,7 +342,7 @@ def ask_known(
     systems: Mapping[str, Any],
     items: Sequence[AmbiguousSource],
     records: Mapping[int, Record],
-    settings: ConditionSettings,
+    settings: Conditioned,
     seed: int,
 ) -> dict[int, Record]:
     """For each sampled item: its known translations as the evaluator scores them, and whether it reads sources."""
@@ -444,35 +350,34 @@ def ask_known(
     if "score" not in capabilities(evaluator) or properties(evaluator).asked_as_a_whole:
         return {}  # stored scores: nothing can be asked
     made = known_translations(systems, items, list(records), settings, seed)
-    known = made.translations
     matched = {place: _of_two_sources(items, place, records[place]) for place in records}
     wanted: list[tuple[Question, str]] = []
-    for each in known:
+    for each in made.translations:
         question = items[each.place].question
         wanted += [
-            (changed(question, source=source), each.text) for source in (*each.correct, *each.incorrect)
+            (replace(question, source=source), each.text) for source in (*each.correct, *each.incorrect)
         ]
     for match in matched.values():
         wanted += match
     asked = list(dict.fromkeys(wanted))
     scores = dict(zip(asked, _usable(functools.partial(ask_score, evaluator), asked), strict=True))
-    own = {}
-    if _translates(evaluator):  # what it would write itself shows its language
+    own: dict[int, str] = {}
+    if _translates(evaluator):  # its own translations show its language
         questions = [items[place].question for place in records]
         answers = _usable(functools.partial(ask_translate, evaluator, beam=settings.beam), questions)
         own = {place: each[0].text for place, each in zip(records, answers, strict=True) if each}
     itself = systems["system"].fingerprint == evaluator.fingerprint
     found: dict[int, Record] = {}
     for place in records:
-        under = [
-            told
-            for each in known
-            if each.place == place and (told := _told(each, items[place].question, scores))
+        known = [
+            stored
+            for each in made.translations
+            if each.place == place and (stored := _scored_known(each, items[place].question, scores))
         ]
         two = [scores[pair] for pair in matched[place]]
         found[place] = {
             "preflight": {
-                "known": under,
+                "known": known,
                 **made.stored(place),
                 "match": [score_as_json(each) for each in two if each] if two and all(two) else None,
                 "own": own.get(place),
@@ -491,7 +396,8 @@ def known_translations(
 ) -> KnownTranslations:
     """References, and translations of sources with a cue: by the system, and by the evaluator where it may be needed.
 
-    The evaluator is asked too where no reference bears out what the system made: `find_makers` says who counts.
+    The evaluator is asked too where no reference supports the system's translations: `reference_support` decides
+    whose count.
     """
     known: list[Known] = []
     for place in places:
@@ -528,7 +434,7 @@ def _translated_pairs(
     for place in places:
         question = items[place].question
         plain = common_source(*cues[place]) or question.source
-        questions += [changed(question, source=source) for source in (*cues[place], plain)]
+        questions += [replace(question, source=source) for source in (*cues[place], plain)]
     translate = functools.partial(ask_translate, system, beam=settings.beam)
     made = iter(each[0].text if each else "" for each in _usable(translate, questions))
     for place in places:
@@ -536,7 +442,7 @@ def _translated_pairs(
         ours, theirs, plain = next(made), next(made), next(made)
         if not (ours.strip() and theirs.strip()):
             continue
-        right_words, wrong_words, without = _words(ours, theirs, plain)
+        right_words, wrong_words, without = words_of(ours, theirs, plain)
         # Where both have all words of the translation without a cue, both have its sense, and the cue.
         if ours == theirs or (without and without <= right_words and without <= wrong_words):
             same.add(place)
@@ -547,11 +453,11 @@ def _translated_pairs(
             for side, used in ((item.correct_sources, right), (item.incorrect_sources, wrong))
         )
         side = side_of(ours, theirs, _reference(item))
-        exchanged = exchange(ours, theirs, plain, _reference(item), cue_size(right, wrong))
+        swapped = swap_sense(ours, theirs, plain, _reference(item), cue_size(right, wrong))
         for text, truth, by in (
             (ours, True, role),
             (theirs, False, role),
-            *((text, truth, "exchange") for text, truth in exchanged),
+            *((text, truth, "exchange") for text, truth in swapped),
         ):
             known.append(Known(place, text, truth, by, correct, incorrect, role, side))
     return known, same
@@ -587,21 +493,26 @@ def _of_two_sources(
         theirs = set(other.source.lower().split())
         # Not the sentence itself, nor the same with a word exchanged: test sets have such twins.
         if len(words & theirs) <= len(words | theirs) / 2:
-            return [(item.question, text), (changed(item.question, source=other.source), text)]
+            return [(item.question, text), (replace(item.question, source=other.source), text)]
     return []
 
 
-def _told(each: Known, question: Question, scores: Mapping[tuple[Question, str], Scored | None]) -> Record:
+def _scored_known(
+    known: Known, question: Question, scores: Mapping[tuple[Question, str], Scored | None]
+) -> Record:
     """A known translation as stored; nothing if the evaluator did not answer."""
-    sides = []
-    for side in (each.correct, each.incorrect):
-        found = [scores[changed(question, source=source), each.text] for source in side]
-        if not all(found):
-            return {}
-        sides.append(
-            [{"source": source, **score_as_json(one)} for source, one in zip(side, found, strict=True) if one]
-        )
-    return {**each.described, "under_correct": sides[0], "under_incorrect": sides[1]}
+    found = {
+        source: scores[replace(question, source=source), known.text]
+        for source in (*known.correct, *known.incorrect)
+    }
+    answered = {source: each for source, each in found.items() if each is not None}
+    if len(answered) < len(found):
+        return {}
+    return {
+        **known.described,
+        "under_correct": _scores_as_json(known.correct, answered),
+        "under_incorrect": _scores_as_json(known.incorrect, answered),
+    }
 
 
 def _usable(ask: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> list[Any]:

@@ -6,15 +6,14 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 from scipy.special import expit
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
-from babelscope.core.settings import MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import Scoring
 from babelscope.methods.measuring import grouped, sources
 from babelscope.stats.intervals import clustered_proportion, odds
@@ -27,7 +26,7 @@ TiedWeights = Literal["shared", "order"]
 Protocol = Literal["checked", "strict", "paper", "released"]
 
 
-class Conditioned(MethodSettings):
+class Conditioned(ErrorSettings):
     """Whose translations are judged, and how the evaluator is tested."""
 
     translations: Rerun[Literal["given", "system"]] = "given"
@@ -65,29 +64,24 @@ class ConditionSettings(Conditioned):
     leave verdicts within its noise undecided (strict); or decide every item without a test, as the paper's text says
     (paper: score > 0.5), or as its released code does (released: score >= 0.5, equal weights by order, powers of 2).
     Settings that are given beside it stay as they are given."""
+    least_certain: int = Field(default=0, ge=0)
+    """List so many items of each system of which the evaluator is least sure."""
 
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
-"""Edges of bins of |score - 0.5|, narrow near 0: likelihoods a token differ little (in table 1, .516 is clear)."""
-
-
-def margin_of(correct: float, incorrect: float) -> float:
-    """log p under the best correct source minus that under the best incorrect one, in nats; NaN if both are -inf."""
-    return correct - incorrect
+"""Edges of bins of |score - 0.5|, narrow near 0: likelihoods per token differ little (in table 1, .516 is clear)."""
 
 
 def best_of_side(scored: Sequence[Mapping[str, Any]], likelihood: Scoring) -> tuple[float | None, str | None]:
     """The best evaluator score over the sources of one side, in nats, and the source that has it."""
-    if not scored:
-        return None, None
     scores: dict[str, float] = {}
     for each in scored:
         total = minus_inf_if_none(each["total"])
         scores[each["source"]] = total / each["tokens"] if likelihood == "mean" else total
         if likelihood == "probability":
             scores[each["source"]] = minus_inf_if_none(each["probability"])
-    best = max(scores, key=lambda source: scores[source])
-    return scores[best], best
+    best = max(scores, key=lambda source: scores[source], default=None)
+    return (None if best is None else scores[best]), best
 
 
 def score_of(margin: float, base: Base = "e") -> float:
@@ -109,6 +103,16 @@ def verdict_of(margin: float, ties: Ties) -> str:
     return "correct" if margin > 0 else "wrong"
 
 
+def margin_of_record(record: Record) -> float:
+    """log p under the best correct source minus that under the best incorrect one, in nats; NaN if both are -inf."""
+    return minus_inf_if_none(record["correct_logprob"]) - minus_inf_if_none(record["incorrect_logprob"])
+
+
+def is_decided(record: Record) -> bool:
+    """Whether a judged record has a verdict that counts: it was not skipped, nor is it within the noise."""
+    return not record["skipped"] and record["verdict"] != "undecided"
+
+
 def weights_of(
     margins: Sequence[float], categories: Sequence[str], equal: TiedWeights = "shared"
 ) -> list[float]:
@@ -120,7 +124,7 @@ def weights_of(
     from scipy.stats import rankdata
 
     weights = [0.0] * len(margins)
-    for members in _indices_by_category(categories).values():
+    for members in grouped((category, i) for i, category in enumerate(categories)).values():
         doubts = [-abs(margins[i]) for i in members]
         ranks = rankdata(doubts, method="average" if equal == "shared" else "ordinal")
         for i, rank in zip(members, ranks, strict=True):
@@ -128,106 +132,105 @@ def weights_of(
     return weights
 
 
-Columns = tuple[Sequence[float], Sequence[str], Sequence[float], Sequence[str] | None]
-"""What verdicts are worth, the sources they are about, their weights, and the categories that these are ranks in."""
+class Judged(NamedTuple):
+    """An item with a verdict."""
 
-
-def lowest_accuracy(groups: Sequence[Columns]) -> Estimate:
-    """The lowest accuracy among non-empty groups (section 4.2).
-
-    The minimum of several estimates is biased downwards, so the upper ends are widened for the number of groups
-    (Bonferroni): the interval covers the truth in 95 % of cases even if all groups are equally good.
-    """
-    if not groups:
-        return Estimate.of_nothing()
-    found = [weighted_share(*group) for group in groups]
-    return Estimate(
-        min(each.value for each in found),
-        min(each.low for each in found),
-        min(weighted_share(*group, outside=OUTSIDE / len(groups)).high for group in groups),
-        sum(each.n for each in found),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedItems:
-    """The items of one system that are decided, as parallel lists."""
-
-    margins: list[float]
-    worth: list[float]
-    categories: list[str]
-    weights: list[float]
-    sources: list[str]
+    margin: float
+    worth: float
+    category: str
+    weight: float
+    source: str
     """Items of one source are not independent."""
-    unsure: list[bool]
+    unsure: bool
     """Whether the margin is within the evaluator's noise."""
 
 
-def is_decided(record: Record) -> bool:
-    """Whether a judged record has a verdict that counts: it was not skipped, nor is it within the noise."""
-    return not record["skipped"] and record["verdict"] != "undecided"
-
-
-def decided_items(records: Sequence[Record], equal: TiedWeights = "shared") -> JudgedItems:
+def judged_items(records: Sequence[Record], equal: TiedWeights = "shared") -> list[Judged]:
     """The decided items with their weights; skipped and undecided items are left out."""
     kept = [record for record in records if is_decided(record)]
     margins = [margin_of_record(record) for record in kept]
-    categories = [record["category"] for record in kept]
-    return JudgedItems(
-        margins,
-        # Verdicts already follow the tie policy: "tie" is stored only where a tie counts half.
-        [credit("half")[record["verdict"]] for record in kept],
-        categories,
-        weights_of(margins, categories, equal),
-        sources(kept),
-        [
-            record.get("noise") is not None and abs(margin) <= record["noise"]
-            for record, margin in zip(kept, margins, strict=True)
-        ],
+    weights = weights_of(margins, [record["category"] for record in kept], equal)
+    return [
+        Judged(
+            margin,
+            # Verdicts already follow the tie policy: "tie" is stored only where a tie counts half.
+            credit("half")[record["verdict"]],
+            record["category"],
+            weight,
+            record["source"],
+            record.get("noise") is not None and abs(margin) <= record["noise"],
+        )
+        for record, margin, weight in zip(kept, margins, weights, strict=True)
+    ]
+
+
+Weighting = Literal["category", "none"]
+
+
+def accuracy_of(
+    judged: Sequence[Judged], weighting: Weighting = "none", outside: float = OUTSIDE
+) -> Estimate:
+    """The share of correct translations, weighted within categories or not at all."""
+    worth, sources = [each.worth for each in judged], [each.source for each in judged]
+    if weighting == "none":
+        return weighted_share(worth, sources, [1.0] * len(worth), outside=outside)
+    weights, categories = [each.weight for each in judged], [each.category for each in judged]
+    return weighted_share(worth, sources, weights, categories, outside=outside)
+
+
+def lowest_accuracy(groups: Sequence[Sequence[Judged]], weighting: Weighting = "none") -> Estimate:
+    """The lowest accuracy among non-empty groups (section 4.2).
+
+    The minimum of several estimates is biased downwards, so the upper ends are widened for the number of groups
+    (Bonferroni): the interval covers the true value in 95 % of cases even if all groups are equally good.
+    """
+    if not groups:
+        return Estimate.of_nothing()
+    found = [accuracy_of(group, weighting) for group in groups]
+    return Estimate(
+        min(each.value for each in found),
+        min(each.low for each in found),
+        min(accuracy_of(group, weighting, OUTSIDE / len(groups)).high for group in groups),
+        sum(each.n for each in found),
     )
 
 
 def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> list[Row]:
     """Accuracy of decided items, weighted and then unweighted: the lowest, over all, by category; confidence."""
-    judged = decided_items(records, equal)
-    everything = range(len(judged.worth))
+    judged = judged_items(records, equal)
     skipped = Counter(record["category"] for record in records if record["skipped"])
     undecided = Counter(record["category"] for record in records if record["verdict"] == "undecided")
     evaluator = {"evaluator": records[0]["evaluator"]} if records else {}
     rows = []
 
     def row(
-        name: str, estimate: Estimate, members: Sequence[int], of: set[str], weighting: str, **labels: str
+        name: str, estimate: Estimate, members: Sequence[Judged], of: Sequence[str], **labels: str
     ) -> None:
         counts = {
-            "correct": sum(judged.worth[i] == 1 for i in members),
-            "ties": sum(judged.margins[i] == 0 for i in members),
-            "within_noise": sum(judged.unsure[i] for i in members),
+            "correct": sum(each.worth == 1 for each in members),
+            "ties": sum(each.margin == 0 for each in members),
+            "within_noise": sum(each.unsure for each in members),
             "undecided": sum(undecided[category] for category in of),
             "skipped": sum(skipped[category] for category in of),
         }
-        rows.append(Row(name, estimate, {**evaluator, **labels, "weighting": weighting}, counts))
+        rows.append(Row(name, estimate, {**evaluator, **labels}, counts))
 
-    def parts(members: Sequence[int], weighting: str) -> Columns:
-        worth, sources = [judged.worth[i] for i in members], [judged.sources[i] for i in members]
-        if weighting == "none":
-            return worth, sources, [1.0] * len(worth), None
-        return worth, sources, [judged.weights[i] for i in members], [judged.categories[i] for i in members]
-
-    groups = _indices_by_category(judged.categories)
+    groups = grouped((each.category, each) for each in judged)
     # Sorted, so that the order of items does not matter; categories without a decided item stay in.
     names = sorted({*groups, *skipped, *undecided})
     ranked = [name for name in names if name in groups and name != NO_CATEGORY]
     # The paper's measure leads: the worst category, weighted; then weighted accuracy, then unweighted (section 4.2).
-    for weighting, suffix, whole in (("category", "", "weighted"), ("none", " unweighted", "all")):
-        found = {name: weighted_share(*parts(groups.get(name, ()), weighting)) for name in names}
+    ways: list[tuple[Weighting, str, str]] = [("category", "", "weighted"), ("none", " unweighted", "all")]
+    for weighting, suffix, whole in ways:
+        found = {name: accuracy_of(groups.get(name, ()), weighting) for name in names}
         lowest = {"lowest": min(ranked, key=lambda name: found[name].value)} if ranked else {}
-        members = [i for name in ranked for i in groups[name]]
-        smallest = lowest_accuracy([parts(groups[name], weighting) for name in ranked])
-        row("minimum" + suffix, smallest, members, {*names}, weighting, **lowest)
-        row(whole, weighted_share(*parts(everything, weighting)), everything, {*names}, weighting)
+        smallest = lowest_accuracy([groups[name] for name in ranked], weighting)
+        members = [each for name in ranked for each in groups[name]]
+        row("minimum" + suffix, smallest, members, names, **lowest, weighting=weighting)
+        row(whole, accuracy_of(judged, weighting), judged, names, weighting=weighting)
         for name in names:
-            row(name + suffix, found[name], groups.get(name, ()), {name}, weighting, category=name)
+            own = groups.get(name, ())
+            row(name + suffix, found[name], own, [name], category=name, weighting=weighting)
     return [*rows, *_confidence_rows(records, evaluator)]
 
 
@@ -235,17 +238,13 @@ def undecided_rows(records: Sequence[Record]) -> list[Row]:
     """The share of decided items; accuracy over all items if all undecided ones are wrong, and if all are right."""
     judged = [record for record in records if not record["skipped"]]
     labels = {"evaluator": judged[0]["evaluator"]} if judged else {}
-    decided = [float(is_decided(record)) for record in judged]
-    worth = decided_items(judged).worth
-    open_ = len(judged) - len(worth)
-    counts = {"undecided": open_}
-    sources = [record["source"] for record in judged]
-    rows = [Row("decided", clustered_proportion(decided, sources), labels, counts)]
-    known = iter(worth)
-    values = [next(known) if each else None for each in decided]
+    owners, decided = sources(judged), [is_decided(record) for record in judged]
+    counts = {"undecided": decided.count(False)}
+    rows = [Row("decided", clustered_proportion([float(each) for each in decided], owners), labels, counts)]
     for name, if_open in (("worst case", 0.0), ("best case", 1.0)):
-        estimate = clustered_proportion([if_open if each is None else each for each in values], sources)
-        if not worth:
+        worth = {**credit("half"), "undecided": if_open}
+        estimate = clustered_proportion([worth[record["verdict"]] for record in judged], owners)
+        if not any(decided):
             estimate = Estimate.without_interval(math.nan, 0, "no item is decided")
         rows.append(Row(name, estimate, labels, counts))
     return rows
@@ -255,9 +254,8 @@ def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> Itera
     """A histogram of |score - 0.5|: the share of items in each bin, and what verdicts these have."""
     judged = [record for record in records if not record["skipped"]]
     confidences = [abs(record["score"] - 0.5) for record in judged]
-    for number, (low, high) in enumerate(itertools.pairwise(CONFIDENCE_EDGES)):
-        last = number == len(CONFIDENCE_EDGES) - 2
-        inside = [low <= each < high or (last and each == high) for each in confidences]
+    for low, high in itertools.pairwise(CONFIDENCE_EDGES):
+        inside = [low <= each < high or each == high == CONFIDENCE_EDGES[-1] for each in confidences]
         verdicts = Counter(record["verdict"] for record, here in zip(judged, inside, strict=True) if here)
         counts = {
             "items": sum(inside),
@@ -267,22 +265,6 @@ def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> Itera
         }
         share = clustered_proportion([float(here) for here in inside], sources(judged))
         yield Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts)
-
-
-def least_certain(records: Sequence[Record], n: int) -> list[Record]:
-    """The n judged items whose score is closest to 0.5, closest first."""
-    judged = [record for record in records if not record["skipped"]]
-    return sorted(judged, key=lambda record: abs(margin_of_record(record)))[:n]
-
-
-def margin_of_record(record: Record) -> float:
-    """The margin of a judged record; infinite if one side is impossible."""
-    correct, incorrect = record["correct_logprob"], record["incorrect_logprob"]
-    return margin_of(minus_inf_if_none(correct), minus_inf_if_none(incorrect))
-
-
-def _indices_by_category(categories: Sequence[str]) -> dict[str, list[int]]:
-    return grouped((category, i) for i, category in enumerate(categories))
 
 
 _OTHER = {"male": "female", "female": "male"}

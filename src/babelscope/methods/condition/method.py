@@ -5,244 +5,482 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
+from babelscope.core.charts import Bar, Chart, Forest, Histogram, Key, point
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.options import Option, reads
-from babelscope.core.results import (
-    Estimate,
-    PairedField,
-    Record,
-    Row,
-    credit,
-    finite_or_none,
-    minus_inf_if_none,
-)
+from babelscope.core.results import PairedField, Record, Row, credit, finite_or_none, minus_inf_if_none
 from babelscope.core.system import told_counts
+from babelscope.core.tables import Column, Line, Note, Table
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
 from babelscope.methods.command import Given, JudgingCommand, Tables
-from babelscope.methods.condition.ask import FEW, ask, ask_known, check_system, sample
+from babelscope.methods.condition.ask import ask_items, ask_known, check_system, sample
 from babelscope.methods.condition.figures import (
     ConditionSettings,
     accuracy_rows,
     best_of_side,
     class_rows,
-    decided_items,
     is_decided,
-    least_certain,
-    margin_of,
+    judged_items,
     margin_of_record,
     score_of,
     undecided_rows,
     verdict_of,
 )
-from babelscope.methods.condition.preflight import Truth, preflight_of, preflight_rows
+from babelscope.methods.condition.preflight import (
+    corrected_row,
+    evaluator_notes,
+    is_test,
+    passed_of,
+    preflight_of,
+    preflight_rows,
+)
 from babelscope.methods.measuring import grouped
 from babelscope.methods.prompted_choice import command as by_answer
 from babelscope.methods.queue import Entry, entry
-from babelscope.stats.detection import Counted, corrected_bounds
-from babelscope.stats.weighted import effective_size, weighted_share
+from babelscope.methods.reporting import (
+    NOT_RIGHT,
+    Figure,
+    ItemView,
+    Shown,
+    TextLine,
+    Token,
+    Tone,
+    complement,
+    count_notes_of,
+    find_row,
+    pivot,
+    summary_table,
+    tooltip,
+)
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import terminal_width, visible, wrap
-from babelscope.util.text import quoted
-
-if TYPE_CHECKING:
-    from babelscope.core.results import Record, Result
-
 
 NO_CUE = "no cue"
 IMPOSSIBLE = "impossible"
-UNDECIDED = "undecided"
 # What `complete` adds, and adds anew when a run is judged again.
 _OF_ALL_RECORDS = ("noise", "weight")
+_VERDICTS: Mapping[str, tuple[str, Tone]] = {
+    "correct": ("right", "none"),
+    "wrong": ("wrong", "errors"),
+    "tie": ("tie", "some"),
+    "undecided": ("undecided", "note"),
+}
+_STATES = {"yes": "passed", "no": "failed", "unknown": "unknown"}
+_MANY_UNSURE = 0.2
+"""Above this share of unsure verdicts, a note is shown."""
+_COUNTED = {
+    "no_cue": "have no cue and were skipped",
+    "impossible": "are impossible to the evaluator and were skipped",
+    "empty": "have an empty translation",
+    "truncated": "were too long and were cut",
+    "unfinished": "have a translation that was not finished",
+}
 
 
-def judge(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """The records with the best log-probability of each side, score and verdict, or the reason for none."""
-    judged = []
-    for record in records:
-        if "under_correct" in record:
-            (correct, right), (incorrect, wrong) = (
-                best_of_side(record[side], settings.likelihood)
-                for side in ("under_correct", "under_incorrect")
+class Condition(Method):
+    """Disambiguation: the meaning that was meant
+
+    Does the system translate the sense or the gender that the source means?
+
+    The system translates an ambiguous sentence. An evaluator, another translation model, then scores how likely that
+    translation is if the source said the right meaning outright (a right cue), and how likely if it said another (a
+    wrong cue). The translation is right if it is likelier with the right cue. No reference is needed.
+
+    Error rates are 1 - accuracy. All but the unweighted and the corrected one are weighted: verdicts count the more,
+    the surer the evaluator was. A system that always takes the most frequent meaning has a low error rate, and a high
+    one in its worst category.
+
+    Before it is believed, the evaluator is tested on translations whose meaning is known: references, and
+    translations of sentences that say the right or the wrong meaning outright. Where it has not passed, verdicts are
+    unknown. Those within its noise, the size of its mistakes there, are counted (`in noise`); by the strict protocol
+    they are undecided, and error rates are of the others. The corrected error rate allows for what the evaluator
+    misjudges, by its error rates there.
+    """
+
+    name = "condition"
+    items = (AmbiguousSource,)
+    requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("score",)}
+    Settings = ConditionSettings
+    settings: ConditionSettings
+    part_labels = frozenset({"category"})
+    asks_people = True
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        if systems is not None:
+            advice = "it can be asked in words: --by-answer, in a study the method condition_answers"
+            require_roles(self, systems, instead={"score": "item_scores"}, otherwise={"reply": advice})
+            check_system(systems["system"], items, self.settings)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        """One record per item: its translation and scores, and those of known translations of sampled items."""
+        return add_to_sampled(
+            ask_items(systems, items, self.settings),
+            items,
+            sample(items.whole, self.settings, seed),
+            lambda some: ask_known(systems, items.whole, some, self.settings, seed),
+        )
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        """The records with the best log-probability of each side, score and verdict, or the reason for none."""
+        judged = []
+        for record in records:
+            if "under_correct" in record:
+                (correct, right), (incorrect, wrong) = (
+                    best_of_side(record[side], self.settings.likelihood)
+                    for side in ("under_correct", "under_incorrect")
+                )
+                sources = {"correct_source": right, "incorrect_source": wrong}
+            else:  # stored scores have the best of each side only
+                correct, incorrect = (
+                    minus_inf_if_none(record[f"{side}_logprob"]) for side in ("correct", "incorrect")
+                )
+                sources = {}
+            stored = {name: value for name, value in record.items() if name not in _OF_ALL_RECORDS}
+            judged.append({**stored, **sources, **self._verdict(correct, incorrect)})
+        return judged
+
+    def _verdict(self, correct: float | None, incorrect: float | None) -> Record:
+        """The fields of a verdict: log-probabilities of both sides, score, verdict, or the reason for none."""
+        if correct is None or incorrect is None:
+            fields = ("correct_logprob", "incorrect_logprob", "score", "verdict", "correct")
+            return {**dict.fromkeys(fields), "skipped": NO_CUE}
+        margin = correct - incorrect
+        verdict = None if math.isnan(margin) else verdict_of(margin, self.settings.ties)
+        return {
+            "correct_logprob": finite_or_none(correct),
+            "incorrect_logprob": finite_or_none(incorrect),
+            "score": None if verdict is None else score_of(margin, self.settings.score_base),
+            "verdict": verdict,
+            "correct": None if verdict in (None, "tie") else verdict == "correct",
+            "skipped": IMPOSSIBLE if verdict is None else None,
+        }
+
+    def complete(self, records: Sequence[Record]) -> list[Record]:
+        """The records with what depends on all of them: the evaluator's noise, and weights (section 3.4)."""
+        noise = preflight_of(records, self.settings.likelihood).noise
+        found = [{**record, "noise": noise} for record in records]
+        if noise is not None and self.settings.protocol == "strict":
+            for record in found:  # a margin within the noise (nats) is undecided
+                if not record["skipped"] and abs(margin_of_record(record)) <= noise:
+                    record |= {"verdict": "undecided", "correct": None}
+        weights = (each.weight for each in judged_items(found, self.settings.tied_weights))
+        return [{**record, "weight": next(weights) if is_decided(record) else None} for record in found]
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
+        """Accuracy by category, weighted and unweighted; corrected, or what is undecided; the evaluator's test."""
+        if any("noise" not in record for record in records):
+            records = self.complete(records)
+        rows = accuracy_rows(records, self.settings.tied_weights)
+        tested = preflight_of(records, self.settings.likelihood)
+        if self.settings.protocol == "strict":
+            rows += undecided_rows(records)
+        if self.settings.protocol == "checked" and tested.passed == "yes":
+            rows.append(corrected_row(records, tested.truths))
+        rows += class_rows(records)
+        rows += preflight_rows(tested, str(records[0]["evaluator"]) if records else "")
+        notes = Counter(note for record in records for note in record["notes"])
+        counts = {
+            "no_cue": sum(record["skipped"] == NO_CUE for record in records),
+            "impossible": sum(record["skipped"] == IMPOSSIBLE for record in records),
+            "given": sum(record["given"] for record in records),
+            "empty": sum(record["translation"] == "" for record in records),
+            **{note: notes[note] for note in ("truncated", "changed", "unfinished")},
+            **told_counts(notes),
+        }
+        return [
+            dataclasses.replace(row, counts={**row.counts, **counts})
+            if row.name in ("minimum", "all")
+            else row
+            for row in rows
+        ]
+
+    def paired(self) -> list[PairedField]:
+        """Weighted accuracy of the worst category; unweighted accuracy, over all and by category."""
+        worth = dict(credit(self.settings.ties))
+        return [
+            PairedField(
+                "verdict",
+                of="minimum",
+                worth=worth,
+                worst_of="category",
+                weight="weight",
+                unranked=(NO_CATEGORY,),
+            ),
+            PairedField("verdict", of="all", worth=worth),
+            PairedField("verdict", of="{category} unweighted", by=("category",), worth=worth),
+        ]
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        became = Shown("translated as", lambda row: row.name == "translated as", "percent")
+        return [
+            summary_table(
+                comparison,
+                _figures,
+                title=f"Another meaning than was meant: {comparison.tests}",
+                more=["in noise", "evaluator"],
+                notes=[note for result in comparison.results for note in self._notes(result)],
+                threshold=self.settings.error_threshold,
+            ),
+            *pivot(
+                comparison,
+                "Accuracy by category",
+                ("category",),
+                [
+                    Shown("weighted accuracy", lambda row: _is_accuracy(row, "category"), "percent"),
+                    Shown("unweighted accuracy", lambda row: _is_accuracy(row, "none"), "percent"),
+                ],
+                name="by-category",
+            ),
+            *pivot(comparison, "What became of each class", ("category", "as"), [became], name="by-class"),
+            *pivot(
+                comparison,
+                "Test of the evaluator",
+                ("evaluator", "category", "passed"),
+                [Shown("known translations judged correctly", is_test, "percent")],
+                name="evaluator",
+            ),
+            *([_least_certain(comparison, most)] if (most := self.settings.least_certain) else []),
+        ]
+
+    def _notes(self, result: SystemResult) -> Iterator[Note]:
+        """What must be known about the evaluator and the items."""
+        name, rows = result.name, result.rows
+        if passed_of(rows) != "yes":
+            reasons = preflight_of(result.records, self.settings.likelihood).reasons
+            yield from evaluator_notes(result, reasons)
+        yield from _unchecked_notes(result)
+        if result.roles.get("evaluator") == result.fingerprint:
+            yield Note(
+                "it is its own evaluator: what it misunderstands, it may misjudge in the same way.", name
             )
-            sources = {"correct_source": right, "incorrect_source": wrong}
-        else:  # stored scores have the best of each side only
-            correct, incorrect = (
-                minus_inf_if_none(record[f"{side}_logprob"]) for side in ("correct", "incorrect")
+        bins = [
+            (float(str(row.labels["bin"]).partition("-")[2]), row.counts["items"])
+            for row in rows
+            if row.name == "confidence"
+        ]
+        total = sum(count for _, count in bins)
+        unsure = sum(count for end, count in bins if end <= 0.01)
+        if total and unsure / total > _MANY_UNSURE:
+            yield Note(
+                f"in {unsure} of {total} sentences the evaluator was hardly surer than a coin (score within "
+                "0.01 of 0.5).",
+                name,
             )
-            sources = {}
-        stored = {name: value for name, value in record.items() if name not in _OF_ALL_RECORDS}
-        judged.append({**stored, **sources, **_verdict(correct, incorrect, settings)})
-    return judged
+        yield from count_notes_of(name, rows, _COUNTED)
+
+    def charts(self, comparison: Comparison) -> list[Chart]:
+        """Accuracy by category, and how sure the evaluator is of each system."""
+        bars = grouped(
+            (
+                category,
+                Bar(result.name, point(row.estimate), tooltip(f"{result.name}, {category}", row.estimate)),
+            )
+            for result in comparison.results
+            for category, row in _categories(result.rows).items()
+        )
+        systems = [Key(result.name, result.name) for result in comparison.results]
+        forest = Forest(list(bars.items()), "weighted accuracy", systems, domain=(0.0, 1.0), bars=True)
+        found = [
+            Chart(
+                f"Accuracy by category: {comparison.tests}",
+                forest,
+                "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
+                "verdicts counting most. Lines are 95 % intervals.",
+            )
+        ]
+        for result in comparison.results:
+            rows = [row for row in result.rows if row.name == "confidence"]
+            bins = [(str(row.labels["bin"]), row.counts["items"], row.counts["correct"]) for row in rows]
+            neither = [row.counts.get("ties", 0) + row.counts.get("undecided", 0) for row in rows]
+            found.append(
+                Chart(
+                    f"How sure the evaluator is: {result.name}, {comparison.tests}",
+                    Histogram(result.name, bins, "confidence, from … on", neither),
+                    "Confidence is the distance of the evaluator’s score from one half, 0.5 at most. Each bar "
+                    "counts sentences from the number below it to the next. Verdicts far left are little more than "
+                    "guesses.",
+                )
+            )
+        return found
+
+    def show(self, record: Record) -> ItemView:
+        """An item with its margin; people are asked for the gender or sense of the translation."""
+        reference = record.get("extra", {}).get("reference")
+        lines: list[TextLine] = [("meant", record["gold"])] if record["gold"] else []
+        if isinstance(reference, str):
+            lines.append(("reference", reference))
+        verdict, tone = _VERDICTS.get(record["verdict"], ("skipped", "note"))
+        margin = None if record["skipped"] else finite_or_none(margin_of_record(record))
+        return ItemView(
+            record["source"],
+            groups=(record["category"],),
+            heading=record["category"],
+            lines=lines,
+            verdict=verdict,
+            tone=tone,
+            value=margin,
+            facts=record["skipped"] or f"score {record['score']:.3f}",
+            answer=lambda: _answer_lines(record),
+            questions=_questions(record),
+            value_name="margin: log-probability per token with the right cue minus that with the wrong cue; below 0 "
+            "it is wrong",
+            group_name="category",
+        )
+
+    @staticmethod
+    def measure_of(row: Row) -> str:
+        return "accuracy" if row.name == "all" else ""
 
 
-def _verdict(correct: float | None, incorrect: float | None, settings: ConditionSettings) -> Record:
-    """The fields of a verdict: log-probabilities of both sides, score, verdict, or the reason for none."""
-    if correct is None or incorrect is None:
-        fields = ("correct_logprob", "incorrect_logprob", "score", "verdict", "correct")
-        return {**dict.fromkeys(fields), "skipped": NO_CUE}
-    margin = margin_of(correct, incorrect)
-    verdict = None if math.isnan(margin) else verdict_of(margin, settings.ties)
+# --- Tables --------------------------------------------------------------------------------------------------------
+
+
+def _is_accuracy(row: Row, weighting: str) -> bool:
+    return row.labels.get("weighting") == weighting and not row.name.startswith("minimum")
+
+
+def _categories(rows: Sequence[Row]) -> dict[str, Row]:
+    """Weighted accuracy by category."""
     return {
-        "correct_logprob": finite_or_none(correct),
-        "incorrect_logprob": finite_or_none(incorrect),
-        "score": None if verdict is None else score_of(margin, settings.score_base),
-        "verdict": verdict,
-        "correct": None if verdict in (None, "tie") else verdict == "correct",
-        "skipped": IMPOSSIBLE if verdict is None else None,
-    }
-
-
-def complete(records: Sequence[Record], settings: ConditionSettings) -> list[Record]:
-    """All records of a cell with what depends on all of them: the evaluator's noise, and weights (section 3.4)."""
-    noise = preflight_of(records, settings).noise
-    found = [{**record, "noise": noise} for record in records]
-    if noise is not None and settings.protocol == "strict":
-        for record in found:  # a margin within the noise (nats) is undecided
-            if not record["skipped"] and abs(margin_of_record(record)) <= noise:
-                record |= {"verdict": UNDECIDED, "correct": None}
-    weights = iter(decided_items(found, settings.tied_weights).weights)
-    return [{**record, "weight": next(weights) if is_decided(record) else None} for record in found]
-
-
-def corrected_row(records: Sequence[Record], truths: Sequence[Truth]) -> Row:
-    """The share of correct translations behind the evaluator's verdicts, by its error rates on known translations.
-
-    How often right translations are taken for wrong is known from those as they are written. Wrong ones are of two
-    kinds: made under a wrong cue, which may be translated too and give them away, and with the sense alone exchanged.
-    Which kind a system's errors are is not known, so the interval holds those by either rate, and the value is by the
-    rate of both together.
-    """
-    judged = decided_items(records)
-    right = [each for each in truths if each.right and each.by != "exchange"]
-    wrong = [each for each in truths if not each.right]
-    kinds = [[each for each in wrong if (each.by == "exchange") == kind] for kind in (False, True)]
-    rates = [_found(kind) for kind in kinds if len(kind) >= FEW] or [_found(wrong)]
-    taken, tested = _found(right)
-    share = corrected_share(judged.worth, judged.sources, _found(wrong), rates, (tested - taken, tested))
-    counts = {"known_right": len(right), "known_wrong": len(wrong)}
-    labels = {"evaluator": records[0]["evaluator"]} if records else {}
-    return Row("corrected", share, labels, counts)
-
-
-def _found(truths: Sequence[Truth]) -> Counted:
-    """Of how many items, how many are judged as they are; several known translations of one item count as one."""
-    credits = grouped((each.item, each.credit) for each in truths)
-    return math.fsum(sum(own) / len(own) for own in credits.values()), len(credits)
-
-
-def corrected_share(
-    worth: Sequence[float], sources: Sequence[str], found: Counted, kinds: Sequence[Counted], false: Counted
-) -> Estimate:
-    """The corrected accuracy from 0 to 1: `found` and each of `kinds` of wrong ones found, `false` of right ones.
-
-    Where it leaves 0 to 1 it is cut, and the interval reaches as far as without correction.
-    """
-    if not worth or not found[1] or not false[1]:
-        return Estimate.of_nothing()
-    ones = [1.0] * len(worth)
-    plain, size = weighted_share(worth, sources, ones), effective_size(worth, sources, ones)
-    alarms = ((1 - plain.value) * size, size)
-    if found[0] / found[1] <= false[0] / false[1]:
-        return Estimate(plain.value, 0.0, 1.0, len(worth))
-    errors = float(corrected_bounds(alarms, found, false)[0])
-    ends = [float(end) for kind in kinds for end in corrected_bounds(alarms, kind, false)[1]]
-    low, high = (0.0, 1.0) if any(map(math.isnan, ends)) else (1 - max(ends), 1 - min(ends))
-    value = min(max(1 - errors, 0.0), 1.0)
-    if value in (0.0, 1.0):
-        low, high = min(low, plain.low), max(high, plain.high)
-    return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value), len(worth))
-
-
-def summarize(records: Sequence[Record], settings: ConditionSettings, _seed: int) -> list[Row]:
-    """Accuracy by category, weighted and unweighted, corrected or with what is undecided; the evaluator's test."""
-    if any("noise" not in record for record in records):
-        records = complete(records, settings)
-    rows = accuracy_rows(records, settings.tied_weights)
-    tested = preflight_of(records, settings)
-    if settings.protocol == "strict":
-        rows += undecided_rows(records)
-    if settings.protocol == "checked" and tested.passed == "yes":
-        rows.append(corrected_row(records, tested.truths))
-    rows += class_rows(records)
-    rows += preflight_rows(tested, str(records[0]["evaluator"]) if records else "")
-    notes = Counter(note for record in records for note in record["notes"])
-    counts = {
-        "no_cue": sum(record["skipped"] == NO_CUE for record in records),
-        "impossible": sum(record["skipped"] == IMPOSSIBLE for record in records),
-        "given": sum(record["given"] for record in records),
-        "empty": sum(record["translation"] is not None and not record["translation"] for record in records),
-        **{note: notes[note] for note in ("truncated", "changed", "unfinished")},
-        **told_counts(notes),
-    }
-    return [
-        Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
-        if row.name in ("minimum", "all")
-        else row
+        str(row.labels["category"]): row
         for row in rows
+        if "category" in row.labels and row.labels.get("weighting") == "category"
+    }
+
+
+def _figures(result: SystemResult) -> Iterator[Figure]:
+    """Error rates: the worst category's leads, as in the paper (section 4.2); then other figures."""
+    rows = result.rows
+    passed = passed_of(rows)
+    categories = _categories(rows) if len(_categories(rows)) > 1 else {}
+    lowest = find_row(rows, "minimum")
+    worst = str(lowest.labels.get("lowest", "")) if lowest and categories else ""
+    rates: list[tuple[str, Row | None, str]] = [
+        ("worst category", lowest if worst else None, worst),
+        ("weighted", find_row(rows, "weighted"), ""),
+        ("corrected", find_row(rows, "corrected"), ""),
+        ("unweighted", find_row(rows, "all"), ""),
+        *((name, row, name) for name, row in categories.items()),
     ]
+    for label, row, group in rates:
+        if row is not None and row.estimate.n:
+            yield Figure(
+                f"error rate, {label}",
+                complement(row.estimate),
+                is_error=True,
+                verdict=None if passed == "yes" else "unknown",
+                query={"verdict": NOT_RIGHT, **({"group": group} if group else {})},
+                more=[row.counts.get("within_noise"), _STATES[passed]],
+            )
+    if decided := find_row(rows, "decided"):
+        yield Figure("decided by the evaluator", decided.estimate, more=[None, _STATES[passed]])
+    if ratio := find_row(rows, "male_to_female"):
+        yield Figure("male for each female", ratio.estimate, "plain", more=[None, _STATES[passed]])
 
 
-def comparable(settings: ConditionSettings) -> list[PairedField]:
-    """Weighted accuracy of the worst category; unweighted accuracy, over all and by category."""
-    worth = dict(credit(settings.ties))
-    return [
-        PairedField(
-            "verdict",
-            of="minimum",
-            worth=worth,
-            worst_of="category",
-            weight="weight",
-            unranked=(NO_CATEGORY,),
-        ),
-        PairedField("verdict", of="all", worth=worth),
-        PairedField("verdict", of="{category} unweighted", by=("category",), worth=worth),
+def _unchecked_notes(result: SystemResult) -> Iterator[Note]:
+    """How many known translations no reference supports, and what undecided items may hide."""
+    rows = result.rows
+    test = find_row(rows, "preflight")
+    unchecked = test.counts.get("unchecked", 0) if test else 0
+    if test and unchecked > test.counts["known_wrong"] / 2:
+        yield Note(
+            f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
+            f"{test.labels['known_by']} that the evaluator was tested with.",
+            result.name,
+        )
+    decided, worst, best = (find_row(rows, name) for name in ("decided", "worst case", "best case"))
+    if decided and decided.counts["undecided"]:
+        text = (
+            f"{decided.counts['undecided']} of {decided.estimate.n} sentences are undecided, within the evaluator’s "
+            "noise"
+        )
+        if worst and best and worst.estimate.n:
+            low, high = (f"{100 * (1 - end):.1f} %" for end in (best.estimate.high, worst.estimate.low))
+            text += f": {low} to {high} of all are wrong"
+        yield Note(f"{text}.", result.name)
+
+
+def _least_certain(comparison: Comparison, n: int) -> Table:
+    """The n items of each system whose score is closest to 0.5, closest first."""
+    lines = []
+    for result in comparison.results:
+        judged = [record for record in result.records if not record["skipped"]]
+        for record in sorted(judged, key=lambda record: abs(margin_of_record(record)))[:n]:
+            fields = ("id", "category", "verdict", "source", "translation", "score")
+            lines.append(Line([result.name, *(record[name] for name in fields)], result.name))
+    headings: list[str | Column] = [
+        "system",
+        "item",
+        "category",
+        "verdict",
+        "source",
+        "translation",
+        Column("score", digits=5),
     ]
+    return Table(f"Least certain: {comparison.tests}", headings, lines, 6, "least-certain")
 
 
-_MOST_SOURCES = 5  # with cues, for each sense: more are not read
+# --- Single items --------------------------------------------------------------------------------------------------
+
+_MOST_SOURCES = 5
+"""Sources with cues that an annotator reads for each sense."""
 _BY_SOURCES = (
     "Which sense does the translation have: that of the sources for the correct sense, or that of the others?"
 )
 
 
-def queue(records: Sequence[Record], _settings: ConditionSettings) -> list[Entry]:
-    """The translations that the evaluator could judge and people can: a gender, or a sense that is told somehow."""
-    found = []
-    for record in records:
-        if record["translation"] is None or record["verdict"] is None:
-            continue
-        extra = record.get("extra", {})
-        told = _words(extra) or _sources(record, extra)
-        if _is_text(extra.get("occupation")) and record["gold"] in ("male", "female"):  # as WinoMT has it
-            told = {"task": "winomt", "occupation": extra["occupation"], "gold": record["gold"]}
-        if told:
-            texts = {"translation": record["translation"], **told}
-            found.append(entry(record, group=(record["category"],), **texts))
-    return found
+def _answer_lines(record: Record) -> list[TextLine]:
+    text = record["translation"]
+    lines: list[TextLine] = [("translation", "(not known)" if text is None else text or "(empty)")]
+    right, wrong = record.get("correct_source"), record.get("incorrect_source")
+    if right and wrong:
+        lines += [("right cue", mark_difference(right, wrong)), ("wrong cue", mark_difference(wrong, right))]
+    return lines
 
 
-def _words(extra: Mapping[str, Any]) -> Record:
-    """The senses by words that translate them, where an item has these as MuCoW does."""
-    right, wrong = extra.get("lemmas"), extra.get("wrong_lemmas")
-    if not (_is_text(extra.get("word")) and _are_texts(right) and _are_texts(wrong)):
-        return {}
-    return {"task": "mucow", "word": extra["word"], "correct_sense": right, "wrong_sense": wrong}
-
-
-def _sources(record: Record, extra: Mapping[str, Any]) -> Record:
-    """The senses by the sources with cues, where nothing else tells them; stored scores come without sources."""
-    sides = [
-        [each["source"] for each in record.get(side, ())] for side in ("under_correct", "under_incorrect")
+def mark_difference(text: str, other: str) -> list[Token]:
+    """The words of a text; marked from the first to the last word in which it differs from `other`."""
+    mine, theirs = text.split(" "), other.split(" ")
+    start = 0
+    while start < min(len(mine), len(theirs)) and mine[start] == theirs[start]:
+        start += 1
+    end = 0
+    while end < min(len(mine), len(theirs)) - start and mine[-1 - end] == theirs[-1 - end]:
+        end += 1
+    return [
+        (word if not place else f" {word}", None, int(start <= place < len(mine) - end))
+        for place, word in enumerate(mine)
     ]
-    if not all(sides):
-        return {}
-    right, wrong = ("\n".join(own[:_MOST_SOURCES]) for own in sides)
+
+
+def _questions(record: Record) -> list[Entry]:
+    """The gender of an occupation as in WinoMT, or a sense by words that translate it or by sources with cues."""
+    if record["translation"] is None or record["verdict"] is None:
+        return []
+    extra = record.get("extra", {})
+    shown: Record = {}
     word = {"word": extra["word"]} if _is_text(extra.get("word")) else {}
-    return {"task": "mucow", "question": _BY_SOURCES, **word, "correct_sense": right, "wrong_sense": wrong}
+    right, wrong = extra.get("lemmas"), extra.get("wrong_lemmas")
+    # Stored scores come without sources.
+    sides = [
+        [each["source"] for each in record.get(f"under_{side}", ())] for side in ("correct", "incorrect")
+    ]
+    if _is_text(extra.get("occupation")) and record["gold"] in ("male", "female"):
+        shown = {"task": "winomt", "occupation": extra["occupation"], "gold": record["gold"]}
+    elif word and _are_texts(right) and _are_texts(wrong):
+        shown = {"task": "mucow", **word, "correct_sense": right, "wrong_sense": wrong}
+    elif all(sides):
+        ours, theirs = ("\n".join(own[:_MOST_SOURCES]) for own in sides)
+        senses = {"correct_sense": ours, "wrong_sense": theirs}
+        shown = {"task": "mucow", "question": _BY_SOURCES, **word, **senses}
+    if not shown:
+        return []
+    return [entry(record, group=(record["category"],), translation=record["translation"], **shown)]
 
 
 def _is_text(value: object) -> bool:
@@ -253,57 +491,13 @@ def _are_texts(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(map(_is_text, value))
 
 
-class Condition(Method):
-    """accuracy of disambiguation, judged by an evaluator under sources with cues"""
-
-    name = "condition"
-    items = (AmbiguousSource,)
-    requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("score",)}
-    Settings = ConditionSettings
-    part_labels = frozenset({"category"})
-
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
-        if systems is not None:
-            advice = "it can be asked in words: --by-answer, in a study the method condition_answers"
-            require_roles(self, systems, instead={"score": "item_scores"}, otherwise={"reply": advice})
-            check_system(systems["system"], items, self.settings)
-
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        records = ask(systems, items, self.settings, seed)
-        sampled = sample(items.whole, self.settings, seed)
-        return add_to_sampled(
-            records,
-            items,
-            sampled,
-            lambda some: ask_known(systems, items.whole, some, self.settings, seed),
-        )
-
-    def judge(self, records: Sequence[Record]) -> list[Record]:
-        return judge(records, self.settings)
-
-    def complete(self, records: Sequence[Record]) -> list[Record]:
-        return complete(records, self.settings)
-
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
-        return summarize(records, self.settings, seed)
-
-    def paired(self) -> list[PairedField]:
-        return comparable(self.settings)
-
-    @staticmethod
-    def measure_of(row: Row) -> str:
-        return "accuracy" if row.name == "all" else ""
-
-
 # --- `babelscope condition`: which sense translations have ---------------------------------------------------------
-
-_INDENT = " " * 4
 
 
 def _check(given: Given) -> None:
     """Refuse what would leave a choice open, before anything is loaded."""
     asked = {"evaluator", "translations", "ask-all", "ask-missing", "skip-missing", "beam", "preflight"}
-    by_answer.check(given, frozenset(asked))
+    by_answer.check(given, frozenset({*asked, "error-threshold"}))
     if given["system"] and given["translations"] is not None:
         raise BabelscopeError("--system and --translations exclude each other")
     if given["rejudge"] is None and (given["evaluator"] is None) == (given["scores"] is None):
@@ -327,30 +521,10 @@ def _study(given: Given) -> Tables:
     if given["scores"] is not None:
         settings["evaluator"] = f"scores:{given['scores']}?layout=columns"
     if given["by-answer"]:
-        both = frozenset({"evaluator", "translations", "beam", "preflight"})
+        both = frozenset({"evaluator", "translations", "beam", "preflight", "error_threshold"})
         settings = by_answer.settings_of(dataclasses.replace(given, settings=settings), both)
         return {**tables, "methods": [{"name": "condition_answers", **settings}]}
     return {**tables, "methods": [{"name": "condition", **settings}]}
-
-
-def _show(result: Result, given: Given) -> str:
-    """The least certain items of each system."""
-    lines = []
-    for system in (
-        dict.fromkeys(record["system"] for record in result.records) if given["show-uncertain"] else ()
-    ):
-        own = [record for record in result.records if record["system"] == system]
-        lines.append(f"least certain, {visible(system)}:")
-        lines += [_line(record) for record in least_certain(own, given["show-uncertain"])]
-    return "\n".join(lines)
-
-
-def _line(record: Record) -> str:
-    item = visible(f"{record['category']}  item {record['id']}")
-    texts = [text for text in (record["source"], record["translation"]) if text is not None]
-    first = f"{record['score']:.5f}  {record['verdict']:7}  {item}"
-    lines = [wrap(quoted(text), terminal_width(), indent=_INDENT, hanging=_INDENT) for text in texts]
-    return "\n".join([first, *(line for wrapped in lines for line in wrapped)])
 
 
 COMMAND = JudgingCommand(
@@ -405,15 +579,6 @@ COMMAND = JudgingCommand(
             bool,
             not_with=("system", "rejudge"),
         ),
-        Option(
-            "show-uncertain",
-            "List so many items of which the evaluator is least sure.",
-            int,
-            0,
-            metavar="N",
-            minimum=0,
-            not_with=("json",),
-        ),
         *by_answer.options("{translation}, {first} and {second}"),
     ),
     changed={
@@ -422,5 +587,4 @@ COMMAND = JudgingCommand(
     },
     check=_check,
     study=_study,
-    show=_show,
 )

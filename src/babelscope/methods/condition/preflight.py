@@ -9,12 +9,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from babelscope.core.comparison import SystemResult
-from babelscope.core.page import Caveat
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
-from babelscope.methods.condition.ask import FEW, Makers, counted_known, find_makers, is_independent
-from babelscope.methods.condition.figures import ConditionSettings, best_of_side, margin_of, margin_of_record
+from babelscope.core.system import Scoring
+from babelscope.core.tables import Note
+from babelscope.methods.condition.ask import FEW, counted_known, is_independent, reference_support
+from babelscope.methods.condition.figures import accuracy_of, best_of_side, judged_items, margin_of_record
 from babelscope.methods.measuring import grouped
+from babelscope.methods.reporting import find_row
+from babelscope.stats.detection import Counted, corrected_bounds
 from babelscope.stats.intervals import clustered_proportion
+from babelscope.stats.weighted import effective_size
 
 Passed = Literal["yes", "no", "unknown"]
 
@@ -89,13 +93,13 @@ class Truth:
         return 0.5 if self.margin == 0 else float(self.margin > 0)
 
 
-def preflight_of(records: Sequence[Record], settings: ConditionSettings) -> Preflight:
-    """All tests of the evaluator of a cell, from its records."""
+def preflight_of(records: Sequence[Record], likelihood: Scoring = "mean") -> Preflight:
+    """All tests of the evaluator of a job, from its records."""
     tested = [record["preflight"] for record in records if record.get("preflight")]
     if not tested:
         why = "nothing could be asked: its scores are stored, or were made before evaluators were tested"
         return Preflight("unknown", None, [Check("accuracy", "unknown", Estimate.of_nothing(), why)])
-    truths = known_truths(records, settings)
+    truths = known_truths(records, likelihood)
     checks = [
         # Translations with words exchanged may not be grammatical: they measure noise, not ability.
         *accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
@@ -143,28 +147,23 @@ def _noise(margins: Sequence[float]) -> float:
     return max(seen, factor * statistics.stdev(margins) - statistics.fmean(margins))
 
 
-def known_truths(records: Sequence[Record], settings: ConditionSettings) -> list[Truth]:
+def known_truths(records: Sequence[Record], likelihood: Scoring = "mean") -> list[Truth]:
     """How the evaluator judged the translations of its records that count as known."""
     found = []
     for number, known in counted_known(records):
         right, wrong = (
-            best_of_side(known[side], settings.likelihood)[0] for side in ("under_correct", "under_incorrect")
+            best_of_side(known[side], likelihood)[0] for side in ("under_correct", "under_incorrect")
         )
         if right is None or wrong is None:
             continue
-        margin = margin_of(right, wrong)
+        margin = right - wrong
         if math.isnan(margin):
-            margin = 0.0  # impossible either way: it cannot tell
+            margin = 0.0  # impossible either way: it cannot decide
         truth = bool(known["truth"])
         signed = margin if truth else -margin
         independent = is_independent(known, records[number])
         found.append(Truth(number, records[number]["category"], truth, signed, str(known["by"]), independent))
     return found
-
-
-def _share(values: Sequence[float]) -> Estimate:
-    """The mean of values from 0 to 1, each of an item of its own."""
-    return clustered_proportion(values, [str(number) for number in range(len(values))])
 
 
 def _balanced(truths: Sequence[Truth]) -> Estimate:
@@ -180,7 +179,7 @@ def _balanced(truths: Sequence[Truth]) -> Estimate:
 def accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[Check]:
     """Over all categories, and for each that has enough known translations."""
     judged = grouped((record["category"], not record.get("skipped")) for record in records)
-    checks = [_with_makers(_accuracy(truths, "", must=True), find_makers(records))]
+    checks = [_with_support(_accuracy(truths, "", must=True), records)]
     for category, own in sorted(judged.items()):
         known = [each for each in truths if each.category == category]
         checks.append(_accuracy(known, category, must=sum(own) >= LARGE))
@@ -227,15 +226,15 @@ def _sense(truths: Sequence[Truth]) -> list[Check]:
     return [Check("sense", "no", estimate, why)]
 
 
-def _with_makers(check: Check, makers: Makers) -> Check:
+def _with_support(check: Check, records: Sequence[Record]) -> Check:
     """The test over all categories, with whose translations it was made on, and how many do not count."""
-    left = makers.counts["not_known"]
+    support = reference_support(records)
+    left = support.counts["not_known"]
     why = check.why
     if check.passed == "unknown" and left:
         why += f" ({left} pairs of translations by the system do not count: no reference bears them out)"
-    return replace(
-        check, why=why, labels={"known_by": makers.chosen}, counts={**check.counts, **makers.counts}
-    )
+    counts = {**check.counts, **support.counts}
+    return replace(check, why=why, labels={"known_by": support.chosen}, counts=counts)
 
 
 def _accuracy(truths: Sequence[Truth], category: str, *, must: bool, of: str = "") -> Check:
@@ -264,6 +263,18 @@ def _accuracy(truths: Sequence[Truth], category: str, *, must: bool, of: str = "
     return Check("accuracy", "yes", estimate, labels=labels, counts=counts)
 
 
+def _share_check(
+    name: str, values: Sequence[float], least: float, why: str, *, fewest: int = 1, too_few: str = ""
+) -> Check:
+    """A test that a share of items, each with a value from 0 to 1, is at least `least`; `why` has its place as {}."""
+    estimate = clustered_proportion(values, [str(number) for number in range(len(values))])
+    if len(values) < fewest:
+        return Check(name, "unknown", estimate, too_few)
+    if estimate.value < least:
+        return Check(name, "no", estimate, why.format(_percent(estimate.value)))
+    return Check(name, "yes", estimate)
+
+
 def _matching(tested: Sequence[Mapping[str, Any]]) -> Check:
     """Is a translation likelier under its own source than under another sentence?"""
     worth = []
@@ -271,43 +282,29 @@ def _matching(tested: Sequence[Mapping[str, Any]]) -> Check:
         if each["match"]:
             own, other = (minus_inf_if_none(side["total"]) for side in each["match"])
             worth.append(0.5 if own == other else float(own > other))
-    estimate = _share(worth)
-    if len(worth) < FEW:
-        return Check(
-            "matching", "unknown", estimate, "too few translations to see if it reads sources at all"
-        )
-    if estimate.value < LEAST_MATCHED:
-        why = (
-            f"it finds only {_percent(estimate.value)} of translations likelier under their own source than under "
-            "another sentence: it does not know these languages, or the translations are of something else"
-        )
-        return Check("matching", "no", estimate, why)
-    return Check("matching", "yes", estimate)
+    why = (
+        "it finds only {} of translations likelier under their own source than under another sentence: it does not "
+        "know these languages, or the translations are of something else"
+    )
+    too_few = "too few translations to see if it reads sources at all"
+    return _share_check("matching", worth, LEAST_MATCHED, why, fewest=FEW, too_few=too_few)
 
 
 def _sensitivity(records: Sequence[Record]) -> Check:
     """Does the cue move the score at all?"""
     margins = [margin_of_record(record) for record in records if not record["skipped"]]
     moved = [float(abs(margin) > MOVED) for margin in margins]
-    estimate = _share(moved)
-    if not moved:
-        return Check("sensitivity", "unknown", estimate, "nothing could be judged")
-    if estimate.value < LEAST_MOVED:
-        why = f"the cue moves its score in {_percent(estimate.value)} of items only: in the others it is not read"
-        return Check("sensitivity", "no", estimate, why)
-    return Check("sensitivity", "yes", estimate)
+    why = "the cue moves its score in {} of items only: in the others it is not read"
+    return _share_check("sensitivity", moved, LEAST_MOVED, why, too_few="nothing could be judged")
 
 
 def _survival(records: Sequence[Record]) -> Check:
     """Do targets survive its tokenization?"""
-    judged = [record for record in records if not record["skipped"]]
-    kept = [float("changed" not in record["notes"]) for record in judged]
-    estimate = _share(kept)
-    counts = {"changed": len(kept) - int(sum(kept))}
-    if kept and estimate.value < LEAST_SURVIVING:
-        why = f"{counts['changed']} of {len(kept)} translations do not survive its tokenization"
-        return Check("survival", "no", estimate, why, counts=counts)
-    return Check("survival", "yes" if kept else "unknown", estimate, needed=False, counts=counts)
+    kept = [float("changed" not in record["notes"]) for record in records if not record["skipped"]]
+    changed = kept.count(0.0)
+    why = f"{changed} of {len(kept)} translations do not survive its tokenization"
+    found = _share_check("survival", kept, LEAST_SURVIVING, why)
+    return replace(found, needed=False, counts={"changed": changed})
 
 
 def _language(records: Sequence[Record], tested: Sequence[Mapping[str, Any]]) -> Check:
@@ -353,29 +350,68 @@ def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
 
 
 def passed_of(rows: Sequence[Row]) -> str:
-    """Whether the evaluator of a cell passed its test: yes, no, or unknown."""
-    return next((str(row.labels["passed"]) for row in rows if row.name == "preflight"), "unknown")
+    """Whether the evaluator of a job passed its test: yes, no, or unknown."""
+    found = find_row(rows, "preflight")
+    return str(found.labels["passed"]) if found else "unknown"
 
 
-def evaluator_caveats(column: SystemResult, reasons: Sequence[str]) -> list[Caveat]:
-    """Why there is no finding, or why it is to be taken with care, where the evaluator has not passed its test."""
-    told = "no finding, the evaluator failed: "
-    if passed_of(column.rows) != "no":
-        told = "it is not known if the evaluator can judge: "
-        if not can_be_shown(column.rows):
-            told = f"no finding, {told}"
-    return [Caveat(column.name, f"{told}{why}.") for why in reasons]
-
-
-def can_be_shown(rows: Sequence[Row]) -> bool:
-    """Whether figures may head a summary: the evaluator did not fail, nor was it asked in vain.
-
-    Where nothing could be asked, or the user asked for no test, they may; it is then said that it is untested.
-    """
-    passed = {row.name: row.labels["passed"] for row in rows if row.name.startswith("preflight")}
-    return passed.get("preflight") != "no" and "preflight independence" not in passed
+def evaluator_notes(result: SystemResult, reasons: Sequence[str]) -> list[Note]:
+    """Why verdicts are unknown where the evaluator has not passed its test."""
+    prefix = "no finding, the evaluator failed: "
+    if passed_of(result.rows) != "no":
+        prefix = "it is not known if the evaluator can judge: "
+        if find_row(result.rows, "preflight independence"):
+            prefix = f"no finding, {prefix}"
+    return [Note(f"{prefix}{why}.", result.name) for why in reasons]
 
 
 def is_test(row: Row) -> bool:
-    """Whether a row says how many known translations were judged rightly."""
+    """Whether a row is the share of known translations that were judged correctly."""
     return row.name in ("preflight", "preflight accuracy")
+
+
+# --- Accuracy corrected for the evaluator's errors -----------------------------------------------------------------
+
+
+def corrected_row(records: Sequence[Record], truths: Sequence[Truth]) -> Row:
+    """The share of correct translations behind the evaluator's verdicts, by its error rates on known translations.
+
+    How often it takes right translations for wrong is known from those as they are written. Wrong ones are of two
+    kinds: made under a wrong cue, which may be translated too and give them away, and with the sense alone exchanged.
+    Which kind a system's errors are is not known, so the interval covers those by either rate, and the value is by
+    the rate of both together. Where it leaves 0 to 1 it is cut, and the interval is as long as without correction.
+    """
+    right = [each for each in truths if each.right and each.by != "exchange"]
+    wrong = [each for each in truths if not each.right]
+    labels = {"evaluator": records[0]["evaluator"]} if records else {}
+    counts = {"known_right": len(right), "known_wrong": len(wrong)}
+    return Row("corrected", _corrected_share(records, right, wrong), labels, counts)
+
+
+def _corrected_share(records: Sequence[Record], right: Sequence[Truth], wrong: Sequence[Truth]) -> Estimate:
+    judged = judged_items(records)
+    (taken, tested), found = _judged_right(right), _judged_right(wrong)
+    false = (tested - taken, tested)
+    if not judged or not found[1] or not tested:
+        return Estimate.of_nothing()
+    plain = accuracy_of(judged)
+    if found[0] / found[1] <= false[0] / tested:
+        return Estimate(plain.value, 0.0, 1.0, len(judged))
+    size = effective_size(
+        [each.worth for each in judged], [each.source for each in judged], [1.0] * len(judged)
+    )
+    alarms = ((1 - plain.value) * size, size)
+    kinds = grouped((each.by == "exchange", each) for each in wrong).values()
+    rates = [_judged_right(kind) for kind in kinds if len(kind) >= FEW] or [found]
+    ends = [float(end) for rate in rates for end in corrected_bounds(alarms, rate, false)[1]]
+    low, high = (0.0, 1.0) if any(map(math.isnan, ends)) else (1 - max(ends), 1 - min(ends))
+    value = min(max(1 - float(corrected_bounds(alarms, found, false)[0]), 0.0), 1.0)
+    if value in (0.0, 1.0):
+        low, high = min(low, plain.low), max(high, plain.high)
+    return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value), len(judged))
+
+
+def _judged_right(truths: Sequence[Truth]) -> Counted:
+    """Of how many items, how many are judged correctly; several known translations of one item count as one."""
+    credits = grouped((each.item, each.credit) for each in truths)
+    return math.fsum(sum(own) / len(own) for own in credits.values()), len(credits)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
 from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.contrast.settings import ContrastSettings
@@ -14,45 +10,13 @@ from babelscope.systems.files import DIRECTIONS, LAYOUTS
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError
 
-if TYPE_CHECKING:
-    from babelscope.core.results import Result
-
-
-PROTOCOLS: Mapping[str, Mapping[str, Any]] = {
-    "checked": {},
-    "paper": {"score": "mean", "ties": "wrong", "discrepancy": "paper", "beam": 5},
-    "released": {"score": "mean", "ties": "correct", "discrepancy": "clipped", "beam": 5},
-}
-"""Protocol -> settings. In the paper an item counts if the right one is preferred; its code counts ties, too."""
-
-
-def _adjust(given: Given) -> Given:
-    """The settings of the protocol, of which none may be said otherwise."""
-    settings = PROTOCOLS[given["protocol"]]
-    for name, value in settings.items():
-        if name in given.said and given.settings[name] != value:
-            raise BabelscopeError(
-                f"--protocol {given['protocol']} means --{name} {value}: leave one of them out, or say the same"
-            )
-    if given["scores"]:  # by which score and beam these were made is not known, nor need they have 1-bests
-        settings = {name: value for name, value in settings.items() if name == "ties"}
-    if given["rejudge"] is not None:
-        settings = {name: value for name, value in settings.items() if name != "beam"}
-    return replace(given, settings={**given.settings, **settings}, said=given.said | settings.keys())
-
 
 def _check(given: Given) -> None:
     by_answer.check(given, frozenset({"machine-references", "seed-group"}))
     if given["rejudge"] is None and bool(given["system"]) == bool(given["scores"]):
         raise BabelscopeError("contrast needs --system or --scores, one of the two")
-    if sum(map(bool, (given["table"], given["latex"], given["json"]))) > 1:
-        raise BabelscopeError("--table, --latex and --json print different things; say one of them")
     if given["rejudge"] is not None and given["scores"]:
         raise BabelscopeError("--rejudge takes a finished run as it is: leave --scores out")
-    if given["rejudge"] is not None and given["seed-group"] and not (given["table"] or given["latex"]):
-        raise BabelscopeError(
-            "a finished run has its groups of seeds: --seed-group is for --table and --latex"
-        )
 
 
 def _study(given: Given) -> Tables:
@@ -69,7 +33,7 @@ def _study(given: Given) -> Tables:
         keeps = given["without-variants"] == "correct" and tests != given["tests"]
         return {**tables, "tests": [{"spec": tests}]} if keeps else tables
     how = f"direction={given['direction']}&layout={given['layout']}&lines={lines}"
-    # What score a file has, and by which beam, is not known.
+    # The score and the beam that made a file are unknown.
     settings = {name: value for name, value in given.settings.items() if name not in ("score", "beam")}
     if settings["detect_in_output"] == "auto":
         settings["detect_in_output"] = "no"
@@ -79,17 +43,6 @@ def _study(given: Given) -> Tables:
         "tests": [{"spec": tests}],
         "methods": [{"name": "contrast", **settings}],
     }
-
-
-def _table(result: Result, given: Given) -> str:
-    if not given["table"] and not given["latex"]:
-        return ""
-    from babelscope.core.tables import for_paper
-    from babelscope.methods.contrast.table import layout, table
-
-    if given["latex"]:
-        return for_paper(layout(result.rows, given["seed-group"]), result.signature)
-    return f"{table(result.rows, given['seed-group'])}\n{result.signature}"
 
 
 COMMAND = JudgingCommand(
@@ -118,13 +71,6 @@ COMMAND = JudgingCommand(
             only_with=("scores",),
         ),
         Option(
-            "protocol",
-            "Settings together. paper: a tie is wrong, and --discrepancy paper. released: as its code has it, a tie "
-            "is right, and --discrepancy clipped. checked: as the settings say.",
-            default="checked",
-            choices=tuple(PROTOCOLS),
-        ),
-        Option(
             "machine-references",
             "A system that translates the sources again: pairs are made of its translations, too, validated by the "
             "human references. May be repeated: each has an equal share of the sources.",
@@ -138,19 +84,12 @@ COMMAND = JudgingCommand(
             "Systems that differ by their seed only, as in 'lab:teacher-*'; may be repeated.",
             metavar="PATTERN",
             repeat=True,
+            not_with=("rejudge",),
         ),
-        Option(
-            "table",
-            "Print a table for papers, as Markdown: one line per phenomenon, one column per system.",
-            bool,
-            not_with=("all",),
-        ),
-        Option("latex", "Print the same table in LaTeX (booktabs).", bool, not_with=("all",)),
         *by_answer.options("{source}, {first} and {second}"),
     ),
     changed={
         "tests": {"help": "A test set of minimal pairs."},
-        # What score a file has, and by which beam, is not known.
         "score": {"not_with": ("scores",)},
         "beam": {"not_with": ("scores",)},
         "controls": {
@@ -159,8 +98,6 @@ COMMAND = JudgingCommand(
             "help": "An implausible error type; may be repeated. Else placeholder_ding and hypercorrect_genitive.",
         },
     },
-    adjust=_adjust,
     check=_check,
     study=_study,
-    instead=_table,
 )

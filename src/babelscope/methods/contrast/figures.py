@@ -1,40 +1,30 @@
-"""Rows of contrastive evaluation: verdicts, accuracy, discrepancy, expected false positives."""
+"""Rows of contrastive evaluation: verdicts, accuracy, discrepancy, false positives; and how they are read."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import CERTAIN, FEWEST, Caveat
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, finite_or_none
 from babelscope.core.system import told_counts
-from babelscope.core.tables import Table
-from babelscope.language.registry import OWN_TYPES
 from babelscope.methods.measuring import by_phenomenon, group_records, sources
-from babelscope.methods.view import complement, one
+from babelscope.methods.reporting import FEWEST, complement, find_row
 from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
 
-# --- What a run says about each error type: forced choice, own translations ----------------------------------------
+CAUTION = "not comparable between models (section 3.2): compare test sets under one model, not models"
+"""The warning where discrepancies of several systems stand side by side."""
+SECOND, SAMPLE = "second", "sample"
+"""What `spread` is the distance of: the second-best translation, and a sample."""
+_MATTERS = 0.05
+"""Controls rule an error out if its excess is surely below this."""
 
-READINGS: Mapping[str, str] = {
-    "real": "its own translations have the error, too",
-    "beyond": "preferred more often than controls explain, but not seen in its own translations",
-    "forced only": "neither its own translations nor controls say whether this is more than a false alarm",
-    "not seen": "not seen in its own translations; there are too few controls to compare with",
-    "few controls": "too few controls to tell whether this is more than false alarms",
-    "as controls": "preferred no more often than false alarms on controls explain",
-    "false": "its own translations have the error less often than forced choice reports",
-    "too few": f"fewer than {FEWEST} pairs",
-    "none": "the error was never preferred",
-    "control": "an error that no system is known to make: what is preferred here is a false alarm",
-}
-"""How the figures of an error type are read together; what is most surely an error first."""
+# --- What a run says about each error type: forced choice, own translations ----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +43,7 @@ class TypeFigures:
 
     @property
     def reading(self) -> str:
-        """What the figures say together; an interval that covers 0 and an effect that would matter shows nothing."""
+        """What the figures say together, as the docstring of `Contrast` explains it."""
         if self.is_control:
             return "control"
         errors, free, excess = self.forced.estimate, _known(self.free), _known(self.excess)
@@ -66,7 +56,9 @@ class TypeFigures:
         if free and free.high < errors.low:
             return "false"
         if excess:
-            return "beyond" if excess.low > 0 else "few controls" if excess.high >= CERTAIN else "as controls"
+            return (
+                "beyond" if excess.low > 0 else "few controls" if excess.high >= _MATTERS else "as controls"
+            )
         return "not seen" if free else "forced only"
 
     @property
@@ -77,12 +69,7 @@ class TypeFigures:
     @property
     def is_own(self) -> bool:
         """Whether the system wrote most of these references itself."""
-        return is_own_output(self.forced)
-
-
-def is_own_output(row: Row) -> bool:
-    """Whether most of the references behind an accuracy or error rate were written by the system itself."""
-    return 2 * row.counts.get("own", 0) > row.estimate.n
+        return 2 * self.own > self.forced.estimate.n
 
 
 def _known(row: Row | None) -> Estimate | None:
@@ -91,96 +78,22 @@ def _known(row: Row | None) -> Estimate | None:
 
 
 def accuracy_rows(rows: Iterable[Row]) -> list[Row]:
-    """The rows that are accuracies by error type and reference kind."""
-    return [row for row in rows if row.name == row.labels.get("phenomenon")]
+    """The accuracies by error type and reference kind."""
+    return [row for row in rows if row.name == row.labels.get("phenomenon") and row.estimate.n]
 
 
 def figures_by_type(rows: Sequence[Row]) -> list[TypeFigures]:
-    """All error types of a system, each kind of reference by itself: machine first, then by their reading."""
+    """All error types of a system, each kind of reference by itself."""
     found = []
     for row in accuracy_rows(rows):
-        if not row.estimate.n:
-            continue
         name, kind = str(row.labels["phenomenon"]), str(row.labels["reference"])
-        found.append(
-            TypeFigures(
-                name,
-                kind,
-                "control" in row.labels,
-                Row(name, complement(row.estimate), row.labels, row.counts),
-                one(rows, "generated_errors", phenomenon=name, reference=kind),
-                one(rows, "excess_errors", phenomenon=name, reference=kind),
-            )
+        free, excess = (
+            find_row(rows, figure, phenomenon=name, reference=kind)
+            for figure in ("generated_errors", "excess_errors")
         )
-    return sorted(found, key=lambda each: (*_rank(each), -each.forced.estimate.value, each.name))
-
-
-def leading(types: Iterable[TypeFigures]) -> list[TypeFigures]:
-    """Of each error type the figures on machine references, where there are any; else on human ones."""
-    types = list(types)
-    by_machine = {each.name for each in types if each.reference == "machine"}
-    return [each for each in types if each.reference == "machine" or each.name not in by_machine]
-
-
-def _rank(each: TypeFigures) -> tuple[bool, int]:
-    """Sort key: machine references first, then what is most surely an error."""
-    return each.reference != "machine", list(READINGS).index(each.reading)
-
-
-def with_interval(estimate: Estimate, factor: float = 1) -> str:
-    """The value and its interval as text, each times `factor`, to two digits."""
-
-    def written(number: float) -> str:
-        return f"{number:.0f}" if abs(number) >= 99.5 else f"{number:.2g}"  # not 1e+02
-
-    return estimate.text(lambda each: written(factor * each))
-
-
-OWN = "†"
-"""Mark of figures on references that the system wrote itself."""
-_HEADINGS = ("n", "forced %", "own output %", "excess %")
-
-
-def overview(group: Comparison, *, lead: bool = True) -> Table:
-    """One line per error type: forced choice, own translations, excess errors, and how to read them together."""
-    several = len(group.results) > 1
-    found = [
-        (column.name, each)
-        for column in group.results
-        for types in [figures_by_type(column.rows)]
-        for each in (leading(types) if lead else types)
-    ]
-    # Over all systems, so that where a summary has no room for all lines the worst are kept.
-    found.sort(key=lambda pair: (*_rank(pair[1]), -pair[1].forced.estimate.value))
-    lines = [
-        [
-            each.reference,
-            each.reading,
-            *([system] if several else []),
-            f"{'*' if each.is_control else ''}{each.name}",
-            *_numbers(each),
-        ]
-        for system, each in found
-    ]
-    headings = ["references", "reading", *(["system"] if several else []), "error type"]
-    marks = [
-        "* a control" if any(line[-5].startswith("*") for line in lines) else "",
-        f"{OWN} on references that are its own output" if any(OWN in line[-3] for line in lines) else "",
-    ]
-    told = "By error type, how often the error is preferred, with its 95 % interval"
-    title = "; ".join(filter(None, [told, *marks]))
-    return Table(title, [*headings, *_HEADINGS], lines, len(headings))
-
-
-def _numbers(each: TypeFigures) -> list[str]:
-    """n, then forced choice, own translations and excess; these with their own n where it is another."""
-    n = each.forced.estimate.n
-    shown = [f"{with_interval(each.forced.estimate, 100)}{OWN if each.is_own else ''}"]
-    for row in (each.free, each.excess):
-        known = row is not None and row.estimate.n
-        other = f", n={row.estimate.n}" if row is not None and known and row.estimate.n != n else ""
-        shown.append("–" if row is None else with_interval(row.estimate, 100) + other)
-    return [str(n), *shown]
+        forced = replace(row, estimate=complement(row.estimate))
+        found.append(TypeFigures(name, kind, "control" in row.labels, forced, free, excess))
+    return found
 
 
 def is_own(record: Record) -> bool:
@@ -196,69 +109,30 @@ def is_own(record: Record) -> bool:
     return bool(best["text"].strip() == correct["text"].strip())
 
 
-def own_words(each: TypeFigures) -> str:
-    """That a system is judged on its own output."""
-    n = each.forced.estimate.n
-    return f"{each.own:,} of {n:,} references are its own output, on which it can hardly fail"
+def margin(record: Record) -> float | None:
+    """Score of the right translation minus that of the best wrong one; None if one is infinite."""
+    scores = record["scores"]
+    known = [each for each in scores["contrastive"] if each is not None]
+    if scores["correct"] is None or not known:
+        return None
+    return float(scores["correct"] - max(known))
 
 
-def provenance_caveats(system: str, rows: Sequence[Row]) -> Iterator[Caveat]:
-    """How machine references came about, whether the system wrote them, and what human ones alone may hide."""
-    types = figures_by_type(rows)
-    yield from (Caveat(system, told) for told in _told_making(rows))
-    machine = [each for each in types if each.reference == "machine"]
-    own, n = sum(each.own for each in machine), sum(each.forced.estimate.n for each in machine)
-    if 2 * own > n:
-        yield Caveat(
-            system,
-            f"it is judged on its own output: it wrote {own:,} of {n:,} machine references, on which it can "
-            "hardly fail.",
-        )
-    if types and not any(each.reference == "machine" or each.is_control for each in types):
-        skipped = any(row.counts.get("skipped") for row in rows)
-        # Variants are made for error types only; of these ours, whichever plug-ins are installed.
-        made = {each.name for each in types} <= set(OWN_TYPES)
-        yield Caveat(
-            system,
-            f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
-            f"choice may be ones that it never writes ({'--machine-references, ' if made else ''}--control).",
-        )
+def false_alarms(
+    comparison: Comparison, has_error: Callable[[Record], bool | None]
+) -> list[tuple[str, Record]]:
+    """(system, record) of pairs with the error preferred, and not in the system's own translation; clearest first.
 
-
-def _told_making(rows: Sequence[Row]) -> list[str]:
-    """What became of the machine references that were made for the run; nothing if none were."""
-    kept = one(rows, "kept", phenomenon="all")
-    if kept is None or not kept.estimate.n:
-        return []
-    n = kept.estimate.n
-    parts = [f"{with_interval(kept.estimate, 100)} % of {n:,} human pairs got a validated machine reference"]
-    reasons: list[str] = []
-    for name, words in (("dropped", "dropped"), ("queued", "left for a person to judge")):
-        if (row := one(rows, name, phenomenon="all")) and row.estimate.value:
-            parts.append(f"{words}: {_pairs(row):,}")
-            reasons += [f"{words}: {told}." for told in [_told_reasons(rows, name)] if told]
-    told = ["; ".join(parts) + ".", *reasons]
-    choosing, translating = (
-        one(rows, "bias_discrepancy", phenomenon="all", shift=shift) for shift in ("selection", "translation")
-    )
-    if choosing and translating and translating.estimate.n:
-        shifts = [with_interval(row.estimate) for row in (choosing, translating)]
-        told.append(
-            f"choosing machine references shifts the discrepancy by {shifts[0]}, translating by {shifts[1]} nats."
-        )
-    return told
-
-
-def _told_reasons(rows: Sequence[Row], verdict: str) -> str:
-    """The number of pairs by reason, most first."""
-    own = [row for row in rows if row.name == verdict and "reason" in row.labels]
-    return ", ".join(
-        f"{_pairs(row):,} {row.labels['reason']}" for row in sorted(own, key=_pairs, reverse=True)
-    )
-
-
-def _pairs(row: Row) -> int:
-    return round(row.estimate.value * row.estimate.n)
+    Controls, which no system is known to get wrong, are before all others; then the largest margin is first.
+    """
+    found = [
+        (result.name, record, record["phenomenon"] not in result.settings.get("controls", ()))
+        for result in comparison.results
+        for record in result.records
+        if record["verdict"] == "wrong" and "best" in record and has_error(record) is False
+    ]
+    ranked = sorted(found, key=lambda each: (each[2], margin(each[1]) or 0.0))
+    return [(system, record) for system, record, _ in ranked]
 
 
 # --- Rows of contrastive evaluation: verdicts, accuracy, discrepancy, expected false positives ---------------------

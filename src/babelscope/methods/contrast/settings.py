@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Ties
-from babelscope.core.settings import MethodSettings, Rerun
-from babelscope.core.system import (
-    Scoring,
-)
+from babelscope.core.settings import ErrorSettings, Rerun
+from babelscope.core.system import Scoring
 from babelscope.language.registry import analysis_version, controls, missing_analysis_error
 
 
-class ContrastSettings(MethodSettings):
-    """How pairs are scored, and what is looked for beside."""
+class ContrastSettings(ErrorSettings):
+    """How pairs are scored, and what else is measured."""
 
+    presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
+        "protocol": {
+            "paper": {"score": "mean", "ties": "wrong", "discrepancy": "paper", "beam": 5},
+            "released": {"score": "mean", "ties": "correct", "discrepancy": "clipped", "beam": 5},
+        }
+    }
+
+    protocol: Literal["checked", "paper", "released"] = "checked"
+    """Settings together. paper: a tie is wrong, and discrepancy as in the paper. released: as its code has it, a tie
+    is right, and discrepancy clipped. checked: as the other settings say."""
     score: Scoring = "mean"
     """Compare log-probabilities per token (eq. 2) or of whole sentences (eq. 1), or the arithmetic mean of the
     tokens' probabilities (`probability`); EOS counts in all."""
@@ -47,12 +55,22 @@ class ContrastSettings(MethodSettings):
             raise missing_analysis_error()
         return detect
 
+    @model_validator(mode="after")
+    def _as_the_protocol_says(self) -> Self:
+        for name, value in self.presets["protocol"].get(self.protocol, {}).items():
+            if (given := getattr(self, name)) != value:
+                raise ValueError(
+                    f"protocol {self.protocol} means {name} {value}, not {given}; leave one of them out, or choose "
+                    "protocol checked"
+                )
+        return self
+
     @property
     def needs_translations(self) -> bool:
         """Whether the system must be able to translate."""
         return self.detect_in_output == "yes" or self.discrepancy in ("paper", "clipped")
 
     def identity(self) -> Mapping[str, Any]:
-        """What the detectors say depends on the analysis, so its version is part of the signature."""
+        """What the detectors find depends on the analysis, so its version is part of the signature."""
         analysis = analysis_version() if self.detect_in_output != "no" else ""
         return {"detect_in_output": f"{self.detect_in_output}, {analysis}"} if analysis else {}

@@ -31,14 +31,18 @@ def options(places: str) -> tuple[Option, ...]:
 
 def check(given: Given, also: frozenset[str]) -> None:
     """Refuse options that are of likelihoods; those in `also` are of both measures."""
-    allowed = _KEPT | also | {"tests", "system", "rejudge", "by-answer", "question", "ties"}
+    allowed = (
+        _KEPT | also | {"tests", "system", "rejudge", "by-answer", "question", "ties", "error-threshold"}
+    )
     if given["by-answer"] and (others := sorted(given.typed - allowed)):
         raise BabelscopeError(f"--{others[0]} has no effect beside --by-answer: leave one of them out")
 
 
 def settings_of(given: Given, names: frozenset[str]) -> dict[str, Any]:
     """The settings of the method by answer: those in `names` are of both measures, and a tie is an undecided item."""
-    found: dict[str, Any] = {name: given.settings[name] for name in names if name in given.settings}
+    found: dict[str, Any] = {
+        name: given.settings[name] for name in names | {"error_threshold"} if name in given.settings
+    }
     if "ties" in given.said:
         found["undecided"] = given.settings["ties"]
     if given["question"] is not None:

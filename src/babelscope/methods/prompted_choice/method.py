@@ -1,4 +1,4 @@
-"""The questions of a forced choice by answer, and what an answer says."""
+"""Forced choice by answer: systems are asked in words which of two is better, in both orders."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import field_validator
 
+from babelscope.core.charts import Bar, Chart, Forest, Key, point
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, PairedField, Record, Row, Ties, credit
-from babelscope.core.settings import MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import Replies, Scored
+from babelscope.core.tables import Note, Table, Verdict
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled
 from babelscope.methods.condition.ask import (
-    Known,
     check_system,
     counted_known,
     is_independent,
@@ -31,9 +33,25 @@ from babelscope.methods.condition.preflight import (
     Truth,
     accuracy_checks,
     concluded,
+    evaluator_notes,
+    is_test,
+    passed_of,
     preflight_rows,
 )
 from babelscope.methods.measuring import group_records, sources
+from babelscope.methods.reporting import (
+    Figure,
+    ItemView,
+    Shown,
+    TextLine,
+    Tone,
+    complement,
+    count_notes,
+    find_row,
+    pivot,
+    summary_table,
+    tooltip,
+)
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.systems.contract import ask_reply
 from babelscope.testsets.items import NO_SOURCE, AmbiguousSource, MinimalPair
@@ -60,14 +78,56 @@ def fill(prompt: str, texts: Mapping[str, str]) -> str:
 
 
 def letter_of(reply: Mapping[str, str]) -> Letter | None:
-    """The letter that an answer says and nothing beyond; an answer that was cut off or refused says none."""
+    """The letter that an answer is, with nothing beyond it; None for an answer that was cut off or refused."""
     found = _LETTER.fullmatch(reply["text"]) if reply["ended"] == "whole" else None
     return None if found is None else "A" if found[1] == "A" else "B"
 
 
-def ask_both_orders(
+def _check_prompt(prompt: str, what: str) -> str:
+    places = [f"{{{name}}}" for name in (what, "first", "second")]
+    if missing := [place for place in places if place not in prompt]:
+        raise ValueError(f"has no {missing[0]}; it needs {', '.join(places)}")
+    return prompt
+
+
+class ContrastAnswersSettings(ErrorSettings):
+    """How pairs are asked about."""
+
+    prompt: Rerun[str] = BETTER
+    """The question, with {source}, {first} and {second}; A names the first translation, B the second."""
+    undecided: Ties = "half"
+    """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
+
+    _has_places = field_validator("prompt")(functools.partial(_check_prompt, what="source"))
+
+
+class ConditionAnswersSettings(Conditioned):
+    """Whose translations are judged, and how the evaluator is asked about them."""
+
+    prompt: Rerun[str] = RENDERED
+    """The question, with {translation}, {first} and {second}; A names the first source with a cue, B the second."""
+    undecided: Ties = "half"
+    """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
+
+    _has_places = field_validator("prompt")(functools.partial(_check_prompt, what="translation"))
+
+
+# --- Answers in both orders ----------------------------------------------------------------------------------------
+
+Choice = Literal["right", "wrong", "first", "second", "none"]
+"""Both orders name the right one, or the wrong one; the first or the second, whatever it is; or one names neither."""
+_CHOICES: Mapping[tuple[Letter | None, ...], Choice] = {
+    ("A", "B"): "right",
+    ("B", "A"): "wrong",
+    ("A", "A"): "first",
+    ("B", "B"): "second",
+}
+_BIAS = {"first": 1.0, "second": -1.0, "right": 0.0, "wrong": 0.0}
+
+
+def _ask_both_orders(
     system: Replies, prompt: str, choices: Sequence[tuple[Mapping[str, str], str, str]]
-) -> list[list[Record]]:
+) -> Iterator[Record]:
     """For each (other texts, right, wrong) the answers: right one first, then right one second."""
     asked = [
         fill(prompt, {**texts, "first": first, "second": second})
@@ -82,140 +142,219 @@ def ask_both_orders(
         for each in asked
         for text in [found[each].text]
     ]
-    return [replies[start : start + 2] for start in range(0, len(replies), 2)]
+    for number, (_, right, wrong) in enumerate(choices):
+        yield {"right": right, "wrong": wrong, "replies": replies[2 * number : 2 * number + 2]}
 
 
-def pair_sides(right: Sequence[str], wrong: Sequence[str]) -> list[tuple[str, str]]:
-    """Sources for the right sense beside sources for a wrong one, so that each is asked about."""
+def _choices_of(asked: Sequence[Record]) -> list[Choice]:
+    """What two answers choose together: the right one stood first when the first was given."""
+    return [_CHOICES.get(tuple(map(letter_of, each["replies"])), "none") for each in asked]
+
+
+def _ahead(choices: Sequence[Choice]) -> int:
+    """How many more choices are right than wrong."""
+    return choices.count("right") - choices.count("wrong")
+
+
+def _pair_sides(right: Sequence[str], wrong: Sequence[str]) -> list[tuple[str, str]]:
+    """Sources for the right sense next to sources for a wrong one, so that each is asked about."""
     both = zip(itertools.cycle(right), itertools.cycle(wrong), strict=False)
     return list(itertools.islice(both, max(len(right), len(wrong))))
 
 
-def _check(prompt: str, what: str) -> str:
-    places = [f"{{{name}}}" for name in (what, "first", "second")]
-    if missing := [place for place in places if place not in prompt]:
-        raise ValueError(f"has no {missing[0]}; it needs {', '.join(places)}")
-    return prompt
+# --- The methods ---------------------------------------------------------------------------------------------------
+
+_NOT_LIKELIHOODS = (
+    "shares of answers, not likelihoods: not comparable with contrast, condition or other questions."
+)
+_NEITHER = {
+    "neither": "questions answered otherwise than by A or B alone",
+    "cut": "answers cut off at the length limit",
+    "refused": "questions that got no answer",
+}
+_TOLD = {
+    "right": "right in both orders",
+    "wrong": "wrong in both orders",
+    "first": "the first in both orders",
+    "second": "the second in both orders",
+    "none": "no answer in one order",
+}
+_TONES: Mapping[float, Tone] = {0.0: "errors", 0.5: "some", 1.0: "none"}
 
 
-class ContrastAnswersSettings(MethodSettings):
-    """How pairs are asked about."""
+class _PromptedChoice(Method):
+    """What both methods share: how choices become figures, and how these are shown."""
 
-    prompt: Rerun[str] = BETTER
-    """The question, with {source}, {first} and {second}; A names the first translation, B the second."""
-    undecided: Ties = "half"
-    """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
+    settings: ContrastAnswersSettings | ConditionAnswersSettings
+    by: ClassVar[tuple[str, ...]]
+    """Fields of records that figures are given by; the first is what items are grouped by on the page."""
+    of: ClassVar[str]
+    """What is counted."""
 
-    _has_places = field_validator("prompt")(functools.partial(_check, what="source"))
+    def verdict(self, choices: Sequence[Choice]) -> str:
+        """The verdict on an item, by the choices between its texts."""
+        raise NotImplementedError
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        """The records with choices and verdict."""
+        judged = []
+        for record in records:
+            choices = _choices_of(record["asked"])
+            # What a run adds stays last, so that a record that is judged again has the same bytes.
+            last: Record = {name: record[name] for name in ("preflight", "extra") if name in record}
+            kept = {name: each for name, each in record.items() if name not in ("choices", "verdict", *last)}
+            judged.append({**kept, "choices": choices, "verdict": self.verdict(choices), **last})
+        return judged
+
+    @property
+    def worth(self) -> dict[str, float]:
+        """What each verdict counts."""
+        return {"correct": 1.0, "wrong": 0.0, "undecided": credit(self.settings.undecided)["tie"]}
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
+        """The rows over all items, then over those that have the same values of the fields `by`."""
+        parts = group_records((tuple((name, each[name]) for name in self.by), each) for each in records)
+        rows = list(self._rows(records, {}))
+        for labels, members in parts.items():
+            rows += self._rows(members, dict(labels))
+        return rows
+
+    def _rows(self, records: Sequence[Record], labels: Mapping[str, str]) -> Iterator[Row]:
+        verdicts = Counter(record["verdict"] for record in records)
+        counts = {each: verdicts[each] for each in ("correct", "wrong", "undecided")}
+        decided = [record for record in records if record["verdict"] != "undecided"]
+        # Where nothing is decided, half of each item would be an accuracy of 50 % that nobody measured.
+        counted = records if decided or self.settings.undecided != "half" else []
+        accuracy = clustered_proportion([self.worth[each["verdict"]] for each in counted], sources(counted))
+        yield Row("answer_accuracy", accuracy, labels, counts)
+        right = [float(record["verdict"] == "correct") for record in decided]
+        yield Row("answer_accuracy_decided", clustered_proportion(right, sources(decided)), labels, counts)
+        left = [float(record["verdict"] == "undecided") for record in records]
+        yield Row("answer_undecided", clustered_proportion(left, sources(records)), labels, counts)
+        yield _position_bias(records, labels)
+        yield _answered(records, labels)
+
+    def paired(self) -> list[PairedField]:
+        """Accuracy by answer, by the fields that figures are given by."""
+        return [PairedField("verdict", of="answer_accuracy", by=self.by, worth=self.worth)]
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        shown = [
+            Shown("accuracy by answer", lambda row: row.name == "answer_accuracy", "percent"),
+            Shown("of what is decided", lambda row: row.name == "answer_accuracy_decided", "percent"),
+            Shown("undecided", lambda row: row.name == "answer_undecided", "percent"),
+            Shown("position bias", lambda row: row.name == "position_bias"),
+            Shown("answered A or B", lambda row: row.name == "answer_given", "percent"),
+        ]
+        return [
+            summary_table(
+                comparison,
+                self._figures,
+                title=f"Choice by answer: {comparison.tests}",
+                notes=[*self._notes(comparison)],
+                threshold=self.settings.error_threshold,
+            ),
+            *pivot(comparison, "Choice by answer", self.by, shown, name=f"by-{self.by[0]}"),
+            *pivot(
+                comparison,
+                "Test of the evaluator",
+                ("evaluator", "category", "passed"),
+                [Shown("known translations judged correctly", is_test, "percent")],
+                name="evaluator",
+            ),
+        ]
+
+    def _figures(self, result: SystemResult) -> Iterator[Figure]:
+        """Error rates over all items and by group; then what is undecided, and the position bias."""
+        verdict: Verdict | None = None if self._passed(result) == "yes" else "unknown"
+        rates = [row for row in result.rows if row.name == "answer_accuracy_decided" and row.estimate.n]
+        rates = rates[1:] if len(rates) == 2 else rates  # one group is all items
+        for row in rates:
+            part = ", ".join(str(row.labels[name]) for name in self.by if name in row.labels)
+            group = {"group": str(row.labels[self.by[0]])} if part else {}
+            yield Figure(
+                f"error rate of decided {self.of}{f', {part}' if part else ''} (1 - answer_accuracy_decided)",
+                complement(row.estimate),
+                is_error=True,
+                verdict=verdict,
+                query={"verdict": "wrong", **group},
+            )
+        undecided, bias = (find_row(result.rows, name) for name in ("answer_undecided", "position_bias"))
+        if undecided and undecided.estimate.n:
+            yield Figure("undecided", undecided.estimate)
+        if bias and bias.estimate.n:
+            yield Figure("position bias", bias.estimate, "plain")
+
+    def _passed(self, result: SystemResult) -> str:  # noqa: ARG002
+        """Whether the evaluator can be believed."""
+        return "yes"
+
+    def _notes(self, comparison: Comparison) -> Iterator[Note]:
+        for result in comparison.results:
+            if self._passed(result) != "yes":
+                yield from evaluator_notes(result, preflight_of(result.records).reasons)
+        yield Note(_NOT_LIKELIHOODS)
+        undecided = "without a decision: the order of the two changes the answer, or it names neither"
+        yield from count_notes(comparison, {"undecided": undecided})
+        for result in comparison.results:
+            row = find_row(result.rows, "answer_given")
+            for name, words in _NEITHER.items():
+                if row and row.counts[name]:
+                    yield Note(f"{row.counts[name]} {words}.", result.name)
+
+    def charts(self, comparison: Comparison) -> list[Chart]:
+        bars = [
+            (result.name, [Bar(result.name, point(row.estimate), tooltip(result.name, row.estimate))])
+            for result in comparison.results
+            if (row := find_row(result.rows, "answer_accuracy")) and row.estimate.n
+            if self._passed(result) != "no"
+        ]
+        if not bars:
+            return []
+        keys = [Key(result.name, result.name) for result in comparison.results]
+        forest = Forest(bars, "accuracy by answer", keys, domain=(0.0, 1.0), zero=0.5)
+        caption = "Lines are 95 % intervals. 50 % is chance between two."
+        return [Chart(f"Accuracy by answer: {comparison.tests}", forest, caption)]
+
+    def show(self, record: Record) -> ItemView:
+        worth, group = self.worth[record["verdict"]], record[self.by[0]]
+        return ItemView(
+            record["source"],
+            [group],
+            group,
+            verdict=record["verdict"],
+            tone=_TONES[worth],
+            value=worth,
+            facts=", ".join(_TOLD[each] for each in dict.fromkeys(record["choices"])),
+            answer=lambda: _lines(record),
+            group_name=self.by[0],
+        )
 
 
-class ConditionAnswersSettings(Conditioned):
-    """Whose translations are judged, and how the evaluator is asked about them."""
-
-    prompt: Rerun[str] = RENDERED
-    """The question, with {translation}, {first} and {second}; A names the first source with a cue, B the second."""
-    undecided: Ties = "half"
-    """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
-
-    _has_places = field_validator("prompt")(functools.partial(_check, what="translation"))
-
-
-# --- From answers in both orders to verdicts -----------------------------------------------------------------------
-
-Choice = Literal["right", "wrong", "first", "second", "none"]
-"""Both orders name the right one, or the wrong one; the first or the second, whatever it is; or one names neither."""
+def _lines(record: Record) -> list[TextLine]:
+    lines: list[TextLine] = [("translation", record["translation"])] if "translation" in record else []
+    for each in record["asked"]:
+        lines += [("right", each["right"]), ("wrong", each["wrong"])]
+        places = ("right one first", "right one second")
+        lines += [
+            (f"answer, {place}", reply["text"] or f"({reply['ended']})")
+            for place, reply in zip(places, each["replies"], strict=True)
+        ]
+    return lines
 
 
-def choice_of(replies: Sequence[Mapping[str, str]]) -> Choice:
-    """What two answers choose together: the right one stood first when the first was given."""
-    letters = tuple(letter_of(each) for each in replies)
-    chosen: dict[Any, Choice] = {
-        ("A", "B"): "right",
-        ("B", "A"): "wrong",
-        ("A", "A"): "first",
-        ("B", "B"): "second",
-    }
-    return chosen.get(letters, "none")
-
-
-def judge_pairs(records: Sequence[Record], _settings: object) -> list[Record]:
-    """The records with choices and verdict: correct if the right one is chosen beside every variant."""
-    judged = []
-    for record in records:
-        choices = [choice_of(each["replies"]) for each in record["asked"]]
-        decided = all(each == "right" for each in choices)
-        verdict = "wrong" if "wrong" in choices else "correct" if decided else "undecided"
-        judged.append(_with_verdict(record, choices, verdict))
-    return judged
-
-
-def judge_senses(records: Sequence[Record], _settings: object) -> list[Record]:
-    """The records with choices and verdict: that of the majority of the pairs of sources that are decided."""
-    judged = []
-    for record in records:
-        choices = [choice_of(each["replies"]) for each in record["asked"]]
-        ahead = choices.count("right") - choices.count("wrong")
-        verdict = "correct" if ahead > 0 else "wrong" if ahead < 0 else "undecided"
-        judged.append(_with_verdict(record, choices, verdict))
-    return judged
-
-
-def _with_verdict(record: Record, choices: Sequence[Choice], verdict: str) -> Record:
-    # What a run adds stays last, so that a record that is judged again has the same bytes.
-    last: Record = {name: record[name] for name in ("preflight", "extra") if name in record}
-    kept = {name: value for name, value in record.items() if name not in ("choices", "verdict", *last)}
-    return {**kept, "choices": list(choices), "verdict": verdict, **last}
-
-
-_BIAS = {"first": 1.0, "second": -1.0, "right": 0.0, "wrong": 0.0}
-Labels = Mapping[str, str | int]
-
-
-def worth_of(undecided: Ties) -> dict[str, float]:
-    """What each verdict counts."""
-    return {"correct": 1.0, "wrong": 0.0, "undecided": credit(undecided)["tie"]}
-
-
-def figures(records: Sequence[Record], undecided: Ties, by: Sequence[str]) -> list[Row]:
-    """The rows over all items, then over those that have the same values of the fields `by`."""
-    parts = group_records((tuple((name, each[name]) for name in by), each) for each in records)
-    rows = list(_rows(records, undecided, {}))
-    for labels, members in parts.items():
-        rows += _rows(members, undecided, dict(labels))
-    return rows
-
-
-def _rows(records: Sequence[Record], undecided: Ties, labels: Labels) -> Iterator[Row]:
-    worth = worth_of(undecided)
-    verdicts = Counter(record["verdict"] for record in records)
-    counts = {each: verdicts[each] for each in ("correct", "wrong", "undecided")}
-    owners = sources(records)
-    decided = [record for record in records if record["verdict"] != "undecided"]
-    # Where nothing is decided, half of each item would be an accuracy of 50 % that nobody measured.
-    counted = records if decided or undecided != "half" else []
-    accuracy = clustered_proportion([worth[record["verdict"]] for record in counted], sources(counted))
-    yield Row("answer_accuracy", accuracy, labels, counts)
-    right = [float(record["verdict"] == "correct") for record in decided]
-    yield Row("answer_accuracy_decided", clustered_proportion(right, sources(decided)), labels, counts)
-    left = clustered_proportion([float(record["verdict"] == "undecided") for record in records], owners)
-    yield Row("answer_undecided", left, labels, counts)
-    yield _position_bias(records, labels)
-    yield _answered(records, labels)
-
-
-def _position_bias(records: Sequence[Record], labels: Labels) -> Row:
+def _position_bias(records: Sequence[Record], labels: Mapping[str, str]) -> Row:
     """Share of pairs with the first chosen in both orders, minus that with the second; 0 if order does not matter."""
     pairs = [(record, choice) for record in records for choice in record["choices"]]
     known = [(record, choice) for record, choice in pairs if choice != "none"]
-    mean = clustered_mean(
-        [_BIAS[choice] for _, choice in known], sources(r for r, _ in known), within=(-1.0, 1.0)
-    )
+    values = [_BIAS[choice] for _, choice in known]
+    mean = clustered_mean(values, sources(record for record, _ in known), within=(-1.0, 1.0))
     found = Counter(choice for _, choice in known)
     counts = {"first": found["first"], "second": found["second"], "unanswered": len(pairs) - len(known)}
     return Row("position_bias", mean, labels, counts)
 
 
-def _answered(records: Sequence[Record], labels: Labels) -> Row:
+def _answered(records: Sequence[Record], labels: Mapping[str, str]) -> Row:
     """Share of questions whose answer is A or B and nothing else; the others by kind."""
     replies = [
         (record, reply) for record in records for asked in record["asked"] for reply in asked["replies"]
@@ -224,124 +363,162 @@ def _answered(records: Sequence[Record], labels: Labels) -> Row:
     ended = Counter(reply["ended"] for _, reply in replies)
     neither = len(replies) - int(sum(given)) - ended["cut"] - ended["refused"]
     counts = {"neither": neither, "cut": ended["cut"], "refused": ended["refused"]}
-    return Row(
-        "answer_given", clustered_proportion(given, sources(record for record, _ in replies)), labels, counts
-    )
+    share = clustered_proportion(given, sources(record for record, _ in replies))
+    return Row("answer_given", share, labels, counts)
 
 
-def ask_known(
-    systems: Mapping[str, Any],
-    items: Sequence[AmbiguousSource],
-    records: Mapping[int, Record],
-    settings: ConditionAnswersSettings,
-    seed: int,
-) -> dict[int, Record]:
-    """For each sampled item: what the evaluator answers about its known translations."""
-    evaluator = systems["evaluator"]
-    made = known_translations(systems, items, list(records), settings, seed)
-    # Translations with words exchanged measure the noise of likelihoods, and answers have none.
-    known = [each for each in made.translations if each.by != "exchange"]
-    choices = [({"translation": each.text}, *pair) for each in known for pair in _pairs(each)]
-    answers = iter(ask_both_orders(evaluator, settings.prompt, choices))
-    told: dict[int, list[Record]] = {place: [] for place in records}
-    for each in known:
-        asked = [{"right": right, "wrong": wrong, "replies": next(answers)} for right, wrong in _pairs(each)]
-        told[each.place].append({**each.described, "asked": asked})
-    itself = systems["system"].fingerprint == evaluator.fingerprint
-    return {
-        place: {"preflight": {"known": told[place], **made.stored(place), "itself": itself}}
-        for place in records
-    }
+class ContrastAnswers(_PromptedChoice):
+    """Choice by answer: the right translation or one with an error
+
+    Asked in words, does the system choose the right translation?
+
+    Each choice is asked twice, with the right one first and with the right one second. It counts as made if both
+    answers name the same one; else, or if an answer is not A or B alone, it is undecided.
+
+    Position bias is the share of choices in which the first is named in both orders, minus that of the second: 0 if
+    the order does not matter, 1 if always the first is named.
+
+    The figures are shares of answers in words, not likelihoods. A system may write what it would not choose, and
+    choose what it would not write: do not compare them with figures of contrast or condition, nor answers to one
+    question with answers to another.
+    """
+
+    name = "contrast_answers"
+    items = (MinimalPair,)
+    requires: ClassVar[Needs] = {"system": ("reply",)}
+    Settings = ContrastAnswersSettings
+    part_labels = frozenset({"phenomenon", "reference"})
+    by = ("phenomenon", "reference")
+    of = "pairs"
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
+        without = [item.id for item in items if NO_SOURCE in item.extra]
+        if systems is not None and without:
+            raise BabelscopeError(
+                f"item {without[0]} has no source, so that {systems['system'].name} cannot be asked which "
+                "translation is better"
+            )
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
+        """One record per item: how the system chose between the right translation and each variant."""
+        asked = [item for item in items if item.can_be_asked]
+        choices = [
+            ({"source": item.source}, item.correct, other) for item in asked for other in item.contrastive
+        ]
+        answers = _ask_both_orders(systems["system"], self.settings.prompt, choices)
+        return [
+            {
+                "source": item.source,
+                "phenomenon": item.phenomenon,
+                "reference": item.reference,
+                "asked": list(itertools.islice(answers, len(item.contrastive))),
+            }
+            if item.can_be_asked
+            else {"unanswered": "it has an empty text or no variant: there is nothing to choose from"}
+            for item in items
+        ]
+
+    def verdict(self, choices: Sequence[Choice]) -> str:
+        """Correct if the right one is chosen over every variant."""
+        decided = all(each == "right" for each in choices)
+        return "wrong" if "wrong" in choices else "correct" if decided else "undecided"
 
 
-def _pairs(known: Known) -> list[tuple[str, str]]:
-    return pair_sides(known.correct, known.incorrect)
+class ConditionAnswers(_PromptedChoice):
+    __doc__ = f"""Choice by answer: which sense a translation has
 
+    Asked in words, does an evaluator find the sense meant in the translations?
+    {(ContrastAnswers.__doc__ or "").partition("right translation?")[2]}"""
 
-def preflight_of(records: Sequence[Record]) -> Preflight:
-    """The test of the evaluator of a cell, from its records."""
-    if not any(record.get("preflight") for record in records):
-        why = "it was not tested on translations whose meaning is known"
-        return concluded([Check("accuracy", "unknown", Estimate.of_nothing(), why)])
-    truths = [_judged(number, records[number], known) for number, known in counted_known(records)]
-    return concluded(accuracy_checks(records, truths))
+    name = "condition_answers"
+    items = (AmbiguousSource,)
+    requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("reply",)}
+    Settings = ConditionAnswersSettings
+    settings: ConditionAnswersSettings
+    part_labels = frozenset({"category"})
+    by = ("category",)
+    of = "items"
 
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
+        if systems is not None:
+            check_system(systems["system"], items, self.settings)
 
-def _judged(number: int, record: Record, known: Mapping[str, Any]) -> Truth:
-    """A known translation; its margin: how many more pairs of sources are decided for its truth than against it."""
-    choices = [choice_of(each["replies"]) for each in known["asked"]]
-    ahead = choices.count("right") - choices.count("wrong")
-    truth = bool(known["truth"])
-    margin = float(ahead if truth else -ahead)
-    return Truth(number, record["category"], truth, margin, str(known["by"]), is_independent(known, record))
-
-
-# --- Forced choice by answer ---------------------------------------------------------------------------------------
-
-
-def ask_pairs(
-    systems: Mapping[str, Any], items: Sequence[MinimalPair], settings: ContrastAnswersSettings, _seed: int
-) -> list[Record]:
-    """One record per item: how the system chose between the right translation and each variant, in both orders."""
-    asked = [item for item in items if item.can_be_asked]
-    choices = [({"source": each.source}, each.correct, other) for each in asked for other in each.contrastive]
-    answers = iter(ask_both_orders(systems["system"], settings.prompt, choices))
-    return [
-        {
-            "source": item.source,
-            "phenomenon": item.phenomenon,
-            "reference": item.reference,
-            "asked": [
-                {"right": item.correct, "wrong": other, "replies": next(answers)}
-                for other in item.contrastive
-            ],
-        }
-        if item.can_be_asked
-        else {"unanswered": "it has an empty text or no variant: there is nothing to choose from"}
-        for item in items
-    ]
-
-
-def check_pairs(system: Any, items: Sequence[MinimalPair], _settings: ContrastAnswersSettings) -> None:
-    """Refuse pairs without sources: nothing says what they translate."""
-    if without := [item.id for item in items if NO_SOURCE in item.extra]:
-        raise BabelscopeError(
-            f"item {without[0]} has no source, so that {system.name} cannot be asked which translation is better"
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        """One record per item: its translation, and which sources with a cue the evaluator says that it renders."""
+        translated = translations_or_reasons(systems["system"], items, self.settings)
+        reasons = [_reason_for_none(item, each) for item, each in zip(items, translated, strict=True)]
+        known = [
+            (item, each.text, _pair_sides(item.correct_sources, item.incorrect_sources))
+            for item, each, reason in zip(items, translated, reasons, strict=True)
+            if not reason and not isinstance(each, str)
+        ]
+        choices = [({"translation": text}, *pair) for _, text, pairs in known for pair in pairs]
+        answers = _ask_both_orders(systems["evaluator"], self.settings.prompt, choices)
+        asked: Iterator[Record] = (
+            {
+                "source": item.source,
+                "category": item.category,
+                "gold": item.gold,
+                "translation": text,
+                "evaluator": systems["evaluator"].name,
+                "asked": list(itertools.islice(answers, len(pairs))),
+            }
+            for item, text, pairs in known
+        )
+        records = [{"unanswered": reason} if reason else next(asked) for reason in reasons]
+        return add_to_sampled(
+            records,
+            items,
+            sample(items.whole, self.settings, seed),
+            lambda some: self._ask_known(systems, items.whole, some, seed),
         )
 
-
-def ask_senses(
-    systems: Mapping[str, Any],
-    items: Sequence[AmbiguousSource],
-    settings: ConditionAnswersSettings,
-    _seed: int,
-) -> list[Record]:
-    """One record per item: its translation, and which sources with a cue the evaluator says that it renders."""
-    translated = translations_or_reasons(systems["system"], items, settings)
-    reasons = [_reason_for_none(item, each) for item, each in zip(items, translated, strict=True)]
-    texts = ["" if isinstance(each, str) else each.text for each in translated]
-    choices = [
-        ({"translation": text}, right, wrong)
-        for item, text, reason in zip(items, texts, reasons, strict=True)
-        if not reason
-        for right, wrong in _sides(item)
-    ]
-    answers = iter(ask_both_orders(systems["evaluator"], settings.prompt, choices))
-    return [
-        {"unanswered": reason}
-        if reason
-        else {
-            "source": item.source,
-            "category": item.category,
-            "gold": item.gold,
-            "translation": text,
-            "evaluator": systems["evaluator"].name,
-            "asked": [
-                {"right": right, "wrong": wrong, "replies": next(answers)} for right, wrong in _sides(item)
-            ],
+    def _ask_known(
+        self,
+        systems: Mapping[str, Any],
+        items: Sequence[AmbiguousSource],
+        records: Mapping[int, Record],
+        seed: int,
+    ) -> dict[int, Record]:
+        """For each sampled item: what the evaluator answers about its known translations."""
+        evaluator = systems["evaluator"]
+        made = known_translations(systems, items, list(records), self.settings, seed)
+        # Translations with words exchanged measure the noise of likelihoods, and answers have none.
+        known = [each for each in made.translations if each.by != "exchange"]
+        pairs = [_pair_sides(each.correct, each.incorrect) for each in known]
+        choices = [
+            ({"translation": each.text}, *pair)
+            for each, own in zip(known, pairs, strict=True)
+            for pair in own
+        ]
+        answers = _ask_both_orders(evaluator, self.settings.prompt, choices)
+        told: dict[int, list[Record]] = {place: [] for place in records}
+        for each, own in zip(known, pairs, strict=True):
+            asked = list(itertools.islice(answers, len(own)))
+            told[each.place].append({**each.described, "asked": asked})
+        itself = systems["system"].fingerprint == evaluator.fingerprint
+        return {
+            place: {"preflight": {"known": told[place], **made.stored(place), "itself": itself}}
+            for place in records
         }
-        for item, text, reason in zip(items, texts, reasons, strict=True)
-    ]
+
+    def verdict(self, choices: Sequence[Choice]) -> str:
+        """That of the majority of the pairs of sources that are decided."""
+        ahead = _ahead(choices)
+        return "correct" if ahead > 0 else "wrong" if ahead < 0 else "undecided"
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        evaluator = str(records[0].get("evaluator", "")) if records else ""
+        tested = preflight_rows(preflight_of(records), evaluator)
+        return [*super().summarize(records, seed), *tested]
+
+    def paired(self) -> list[PairedField]:
+        return [PairedField("verdict", of="answer_accuracy", worth=self.worth), *super().paired()]
+
+    def _passed(self, result: SystemResult) -> str:
+        return passed_of(result.rows)
 
 
 def _reason_for_none(item: AmbiguousSource, translated: Scored | str) -> str:
@@ -355,73 +532,17 @@ def _reason_for_none(item: AmbiguousSource, translated: Scored | str) -> str:
     return ""
 
 
-def _sides(item: AmbiguousSource) -> list[tuple[str, str]]:
-    return pair_sides(item.correct_sources, item.incorrect_sources)
+def preflight_of(records: Sequence[Record]) -> Preflight:
+    """The test of the evaluator of a job, from its records."""
+    if not any(record.get("preflight") for record in records):
+        why = "it was not tested on translations whose meaning is known"
+        return concluded([Check("accuracy", "unknown", Estimate.of_nothing(), why)])
+    truths = [_truth(number, records[number], known) for number, known in counted_known(records)]
+    return concluded(accuracy_checks(records, truths))
 
 
-class ContrastAnswers(Method):
-    """forced choice between correct and contrastive translations, asked in words, in both orders"""
-
-    name = "contrast_answers"
-    items = (MinimalPair,)
-    requires: ClassVar[Needs] = {"system": ("reply",)}
-    Settings = ContrastAnswersSettings
-    part_labels = frozenset({"phenomenon", "reference"})
-
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
-        super().check(items, systems)
-        if systems is not None:
-            check_pairs(systems["system"], items, self.settings)
-
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        return ask_pairs(systems, items, self.settings, seed)
-
-    def judge(self, records: Sequence[Record]) -> list[Record]:
-        return judge_pairs(records, self.settings)
-
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
-        return figures(records, self.settings.undecided, ("phenomenon", "reference"))
-
-    def paired(self) -> list[PairedField]:
-        by, worth = ("phenomenon", "reference"), worth_of(self.settings.undecided)
-        return [PairedField("verdict", of="answer_accuracy", by=by, worth=worth)]
-
-
-class ConditionAnswers(Method):
-    """accuracy of disambiguation: an evaluator says in words which source with a cue a translation renders"""
-
-    name = "condition_answers"
-    items = (AmbiguousSource,)
-    requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("reply",)}
-    Settings = ConditionAnswersSettings
-    part_labels = frozenset({"category"})
-
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
-        super().check(items, systems)
-        if systems is not None:
-            check_system(systems["system"], items, self.settings)
-
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        records = ask_senses(systems, items, self.settings, seed)
-        sampled = sample(items.whole, self.settings, seed)
-        return add_to_sampled(
-            records,
-            items,
-            sampled,
-            lambda some: ask_known(systems, items.whole, some, self.settings, seed),
-        )
-
-    def judge(self, records: Sequence[Record]) -> list[Record]:
-        return judge_senses(records, self.settings)
-
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
-        evaluator = str(records[0].get("evaluator", "")) if records else ""
-        rows = figures(records, self.settings.undecided, ("category",))
-        return [*rows, *preflight_rows(preflight_of(records), evaluator)]
-
-    def paired(self) -> list[PairedField]:
-        worth = worth_of(self.settings.undecided)
-        return [
-            PairedField("verdict", of="answer_accuracy", worth=worth),
-            PairedField("verdict", of="answer_accuracy", by=("category",), worth=worth),
-        ]
+def _truth(number: int, record: Record, known: Mapping[str, Any]) -> Truth:
+    """A known translation; its margin: how many more pairs of sources are decided for its truth than against it."""
+    ahead, truth = _ahead(_choices_of(known["asked"])), bool(known["truth"])
+    margin = float(ahead if truth else -ahead)
+    return Truth(number, record["category"], truth, margin, str(known["by"]), is_independent(known, record))

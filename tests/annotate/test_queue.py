@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from babelscope.annotate import items
-from babelscope.annotate.items import GUIDES, Task, make_tasks, read_tasks, spans_marked
+from babelscope.annotate import queue
+from babelscope.annotate.queue import GUIDES, Task, make_tasks, read_tasks
 from babelscope.util import text as text_module
 from babelscope.util.errors import BabelscopeError
 from tests.annotate.annotating import ITEMS, item, write_items
 
 
 def made(record: dict[str, Any], kind: str | None = None) -> Task:
-    return make_tasks([("f:1", record)], kind, "f")[0]
+    return make_tasks([("f:1", record)], kind)[0]
 
 
 def shown(task: Task) -> dict[str, str]:
@@ -89,7 +89,8 @@ def test_head_and_dependent_are_marked_where_they_stand() -> None:
     for odd in ({}, {"head_at": [14, 170]}, {"head_at": [14]}, {"head_at": "14"}, {"head_at": [17, 14]}):
         task = made({**record, **places, **odd} if odd else record)
         assert shown(task)["Source"] == "Er [gab] [ab] und [gab] es [ab]."
-    assert spans_marked("zum Haus", [[0, 3], [0, 3]]) == [("zum", True), (" Haus", False)]
+    same = {"source": "zum Haus", "head_at": [0, 3], "dependent_at": [0, 3]}
+    assert shown(made({**record, **same}))["Source"] == "[zum] Haus"
 
 
 def test_an_extraction_alone_can_be_judged() -> None:
@@ -234,7 +235,7 @@ def test_the_bounds_of_a_file_are_told(tmp_path: Path, monkeypatch: pytest.Monke
         patch.setattr(text_module, "LONGEST_RECORD", 1000)
         with pytest.raises(BabelscopeError, match=r"q\.jsonl:2 has more than .* too much for one line"):
             read_tasks(path)
-    monkeypatch.setattr(items, "LARGEST_FILE", 1000)
+    monkeypatch.setattr(queue, "LARGEST_FILE", 1000)
     with pytest.raises(BabelscopeError, match=r"q\.jsonl has more than .* split it"):
         read_tasks(path)
     for field in ("id", "system"):

@@ -1,0 +1,383 @@
+"""Tables, warnings and charts of contrastive evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from babelscope.core.charts import Bar, Chart, Dot, Forest, Key, Scatter, point
+from babelscope.core.comparison import Comparison, SystemResult
+from babelscope.core.results import Record, Row, grouped
+from babelscope.core.tables import Column, Note, Table, Verdict
+from babelscope.language.registry import OWN_TYPES, error_label
+from babelscope.methods.contrast.figures import (
+    CAUTION,
+    SAMPLE,
+    SECOND,
+    TypeFigures,
+    accuracy_rows,
+    figures_by_type,
+)
+from babelscope.methods.errors.figures import OTHER_LANGUAGE
+from babelscope.methods.reporting import (
+    FEWEST,
+    NOT_RIGHT,
+    Figure,
+    Shown,
+    count_notes,
+    count_of,
+    find_row,
+    percent,
+    pivot,
+    plain,
+    summary_table,
+    tooltip,
+)
+from babelscope.stats.verdicts import error_verdicts
+
+OWN = "†"
+"""Mark of figures on references that the system wrote itself."""
+_COUNTS = {
+    "truncated": "were too long and were cut",
+    "changed": "have a text that does not survive tokenization",
+    "unfinished": "have a translation that was not finished",
+    "infinite": "have a text that the system holds to be impossible",
+}
+
+
+# --- Tables --------------------------------------------------------------------------------------------------------
+
+
+def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
+    """One line per system, error type and kind of reference."""
+    types = [(each, own) for each in comparison.results for own in figures_by_type(each.rows)]
+    tested = [own for _, own in types if not own.is_control]
+    rates = [own.forced.estimate for own in tested]
+    verdicts = dict(
+        zip(map(id, tested), error_verdicts(rates, threshold=threshold, fewest=FEWEST), strict=True)
+    )
+    figures = grouped(
+        (result.name, _figure(own, _explained(own, verdicts.get(id(own), "")))) for result, own in types
+    )
+    notes = warnings(comparison)
+    if any(own.is_own for _, own in types):
+        notes.append(Note(f"{OWN} on references that are its own output, on which it can hardly fail"))
+    half = sum(own.forced.counts.get("ties", 0) for _, own in types) if ties == "half" else 0
+    if half:
+        notes.append(Note(f"{count_of(half, 'ties')} counted as half an error."))
+    return summary_table(
+        comparison,
+        lambda result: figures.get(result.name, ()),
+        title=f"How often it prefers the error (1 - accuracy), writes it itself (generated_errors), and prefers it "
+        f"beyond what controls explain (excess_errors): {comparison.tests}",
+        labels=("error type", "references"),
+        value="prefers it",
+        more=(Column("writes it", "percent"), Column("excess", "percent"), "reading"),
+        notes=notes,
+        threshold=threshold,
+    )
+
+
+def _explained(own: TypeFigures, verdict: Verdict) -> Verdict:
+    """The verdict on an error rate in forced choice, by what controls and its own translations say about it."""
+    if verdict != "error" or own.reading in ("real", "beyond"):
+        return verdict
+    return "not significant" if own.reading in ("as controls", "false") else "unknown"
+
+
+def _figure(own: TypeFigures, verdict: Verdict) -> Figure:
+    rows = (own.free, own.excess)
+    return Figure(
+        (error_label(own.name), own.reference),
+        own.forced.estimate,
+        is_control=own.is_control,
+        verdict=verdict,
+        query={"group": group_name(own.name, own.reference), "verdict": NOT_RIGHT},
+        more=[*(row.estimate if row and row.estimate.n else None for row in rows), own.reading],
+        marks=OWN if own.is_own else "",
+    )
+
+
+def group_name(phenomenon: str, reference: str) -> str:
+    """What a page calls the items of one error type and kind of reference."""
+    return f"{phenomenon}, {reference} reference"
+
+
+def more_tables(comparison: Comparison) -> list[Table]:
+    """The paper's table 1, and how far pairs and the system's own alternatives are from its translations."""
+    figures = (
+        Shown("discrepancy", lambda row: row.name == "discrepancy" and "phenomenon" in row.labels),
+        Shown("accuracy", lambda row: row.name == row.labels.get("phenomenon"), "percent"),
+        Shown("generated errors", lambda row: row.name == "generated_errors", "percent"),
+    )
+    apart = Shown(
+        "below its own translation",
+        lambda row: row.name in ("discrepancy", "spread") and "phenomenon" not in row.labels,
+    )
+    labels = ("phenomenon", "reference")
+    side_by_side = len(comparison.results)
+    title = "By error type (table 1 of the paper)"
+    found = pivot(comparison, title, labels, figures, name="paper", side_by_side=side_by_side)
+    title = "Distance of pairs and of its alternatives"
+    return [
+        *(_with_controls_marked(table, comparison) for table in found),
+        *pivot(comparison, title, ("reference", "of"), (apart,), name="distances"),
+    ]
+
+
+def _with_controls_marked(table: Table, comparison: Comparison) -> Table:
+    """The table with a mark at each control, sorted by error type."""
+    controls = {
+        own.name for result in comparison.results for own in figures_by_type(result.rows) if own.is_control
+    }
+    lines = [
+        replace(line, cells=[f"*{line.cells[0]}", *line.cells[1:]], is_control=True)
+        if line.cells[0] in controls
+        else line
+        for line in sorted(table.lines, key=lambda line: [str(cell) for cell in line.cells[:2]])
+    ]
+    notes = [Note("* a control: nobody makes this error in free translation")] if controls else []
+    return replace(table, rows=lines, notes=[*notes, *_between_systems(comparison)])
+
+
+# --- Warnings ------------------------------------------------------------------------------------------------------
+
+
+def warnings(comparison: Comparison) -> list[Note]:
+    """Why the figures may mislead."""
+    return [
+        *(Note(text, result.name) for result in comparison.results for text in _warnings_of(result)),
+        *count_notes(comparison, _COUNTS),
+        *_between_systems(comparison),
+    ]
+
+
+def _between_systems(comparison: Comparison) -> list[Note]:
+    several = len(comparison.results) > 1
+    known = any(row.name == "discrepancy" for row in comparison.results[0].rows)
+    return [Note(f"discrepancy: {CAUTION}.")] if several and known else []
+
+
+def _warnings_of(result: SystemResult) -> Iterator[str]:
+    rows = result.rows
+    types = figures_by_type(rows)
+    if alike := sum(map(_reads_alike, result.records)):
+        pairs = count_of(len(result.records), "pairs")
+        yield (
+            f"in {alike} of {pairs} a right and a wrong translation are the same tokens to it: these ties tell "
+            "nothing."
+        )
+    yield from _about_making(rows)
+    yield from _about_references(types, skipped=any(row.counts.get("skipped") for row in rows))
+    yield from _about_distance(rows)
+    for own in types:
+        if own.is_control and own.forced.estimate.value:
+            yield f"it prefers an error that nobody makes ({error_label(own.name)}): so may other errors be false."
+    yield from _about_language(rows)
+
+
+def _reads_alike(record: Record) -> bool:
+    """Whether a contrastive translation has the tokens of the correct one; unknown of stored scores."""
+    tokens = record.get("correct", {}).get("tokens")
+    if not tokens:
+        return False
+    return any(each["at"] == len(tokens) and not each["tokens"] for each in record["contrastive"])
+
+
+def _about_making(rows: Sequence[Row]) -> Iterator[str]:
+    """What became of the machine references that were made for the run."""
+    kept = find_row(rows, "kept", phenomenon="all")
+    if kept is None or not kept.estimate.n:
+        return
+    parts = [
+        f"{kept.estimate.text(percent)} of {kept.estimate.n:,} human pairs got a validated machine reference"
+    ]
+    for name, words in (("dropped", "dropped"), ("queued", "left for a person to judge")):
+        if (row := find_row(rows, name, phenomenon="all")) and row.estimate.value:
+            reasons = sorted(
+                ((_pairs(each), str(each.labels["reason"])) for each in rows if _has_reason(each, name)),
+                key=lambda each: -each[0],
+            )
+            why = ", ".join(f"{n:,} {reason}" for n, reason in reasons)
+            parts.append(f"{words}: {_pairs(row):,}{f' ({why})' if why else ''}")
+    yield "; ".join(parts) + "."
+    shifts = [
+        find_row(rows, "bias_discrepancy", phenomenon="all", shift=shift)
+        for shift in ("selection", "translation")
+    ]
+    if (known := [row.estimate.text(plain) for row in shifts if row and row.estimate.n]) and len(known) == 2:
+        yield (
+            f"choosing machine references shifts the discrepancy by {known[0]}, translating by {known[1]} nats."
+        )
+
+
+def _has_reason(row: Row, name: str) -> bool:
+    return row.name == name and "reason" in row.labels
+
+
+def _pairs(row: Row) -> int:
+    return round(row.estimate.value * row.estimate.n)
+
+
+def _about_references(types: Sequence[TypeFigures], *, skipped: bool) -> Iterator[str]:
+    """Whether the system wrote the machine references, and what human ones alone may hide."""
+    machine = [each for each in types if each.reference == "machine"]
+    own, n = sum(each.own for each in machine), sum(each.forced.estimate.n for each in machine)
+    if 2 * own > n:
+        yield (
+            f"it is judged on its own output: it wrote {own:,} of {n:,} machine references, on which it can hardly "
+            "fail."
+        )
+    if types and not machine and not any(each.is_control for each in types):
+        # Variants are made for error types only; of these ours, whichever plug-ins are installed.
+        made = {each.name for each in types} <= set(OWN_TYPES)
+        yield (
+            f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
+            f"choice may be ones that it never writes ({'--machine-references, ' if made else ''}--control)."
+        )
+
+
+def _about_distance(rows: Sequence[Row]) -> Iterator[str]:
+    """How far the pairs are from the system's output, compared with its own alternatives."""
+    known = [row for row in rows if row.name == "discrepancy"]
+    if not known:
+        yield "how far the pairs are from its own translations is not known: it may never make such errors."
+    whole = [row for row in known if "phenomenon" not in row.labels]
+    # Of one kind of reference there is one figure, without that label.
+    distances = [row for row in whole if "reference" in row.labels] or whole
+    kinds = ", ".join(
+        dict.fromkeys(str(row.labels["reference"]) for row in known if "reference" in row.labels)
+    )
+    machine = next((row for row in distances if row.labels.get("reference") == "machine"), None)
+    for row in distances:
+        kind = str(row.labels.get("reference") or kinds)
+        alternatives = {
+            "its second-best one": find_row(rows, "spread", of=SECOND),
+            "machine references": machine if kind == "human" else None,
+            "a sample of its own": find_row(rows, "spread", of=SAMPLE),
+        }
+        nearer = [
+            words
+            for words, each in alternatives.items()
+            if each is not None and each.estimate.high < row.estimate.low
+        ]
+        if nearer:
+            yield (
+                f"pairs with {kind} references are farther from its translation than {', '.join(nearer)}: errors "
+                "there say little."
+            )
+
+
+def _about_language(rows: Sequence[Row]) -> Iterator[str]:
+    """What detectors could not read, because it is in another language."""
+    notes = dict.fromkeys(str(row.labels.get("note", "")) for row in rows)
+    whole = [note for note in notes if "in the language" in note]
+    yield from (f"{note}." for note in whole)
+    if not whole and (some := max((row.counts.get(OTHER_LANGUAGE, 0) for row in rows), default=0)):
+        yield f"{count_of(some, 'translations')} in another language, which no detector was given."
+
+
+# --- Charts --------------------------------------------------------------------------------------------------------
+
+
+def charts(comparison: Comparison) -> list[Chart]:
+    """Accuracy by error type, the same over discrepancy, and errors in forced choice and own translations."""
+    kinds = list(
+        dict.fromkeys(
+            str(row.labels["reference"]) for each in comparison.results for row in accuracy_rows(each.rows)
+        )
+    )
+    return [
+        *_accuracy(comparison, kinds),
+        *_over_discrepancy(comparison, kinds),
+        *_forced_and_free(comparison, kinds),
+    ]
+
+
+def _name(row: Row, kinds: Sequence[str]) -> str:
+    """The error type, with the kind of reference where there are several."""
+    return str(row.labels["phenomenon"]) + (f", {row.labels['reference']}" if len(kinds) > 1 else "")
+
+
+def _bar(system: str, row: Row, what: str, *, hollow: bool = False) -> Bar:
+    return Bar(system, point(row.estimate), tooltip(f"{system}, {what}", row.estimate), hollow)
+
+
+def _accuracy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
+    bars = grouped(
+        (_name(row, kinds), _bar(result.name, row, f"{row.name}, {row.labels['reference']} reference"))
+        for result in comparison.results
+        for row in accuracy_rows(result.rows)
+    )
+    keys = [Key(result.name, result.name) for result in comparison.results]
+    if bars:
+        yield Chart(
+            "How often the right translation is preferred, by error type",
+            Forest(list(bars.items()), "accuracy in forced choice", keys),
+            "Each mark is an accuracy, each line through it its 95 % interval. 50 % is what chance would give.",
+            "accuracy",
+        )
+
+
+def _over_discrepancy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
+    dots = [dot for result in comparison.results for dot in _dots(result.name, result.rows, kinds)]
+    keys = [
+        Key(f"{result.name}, {kind}", result.name, shape=number)
+        for result in comparison.results
+        for number, kind in enumerate(kinds)
+    ]
+    if dots:
+        yield Chart(
+            "Accuracy over discrepancy",
+            Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", keys, y_most=1.0),
+            "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
+            "system would write itself, and the less its accuracy says about free translation. Shapes show whose "
+            f"references the pairs were made from: {', '.join(kinds)}.",
+            "discrepancy",
+        )
+
+
+def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
+    """One dot per error type; the two with the lowest accuracy are labeled."""
+    known = []
+    for row in accuracy_rows(rows):
+        labels = {label: row.labels[label] for label in ("phenomenon", "reference")}
+        if far := find_row(rows, "discrepancy", **labels):
+            known.append((row, far))
+    lowest = [id(row) for row, _ in sorted(known, key=lambda pair: pair[0].estimate.value)[:2]]
+    return [
+        Dot(
+            system,
+            point(far.estimate),
+            point(row.estimate),
+            kinds.index(str(row.labels["reference"])),
+            row.name if id(row) in lowest and row.estimate.value < 1 else "",
+            f"{tooltip(f'{system}, {_name(row, kinds)}', row.estimate)}; discrepancy {far.estimate.text(plain)}",
+        )
+        for row, far in known
+    ]
+
+
+def _forced_and_free(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
+    sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
+    bars = grouped(
+        (_name(row, kinds), _bar(result.name, row, what, hollow=hollow))
+        for result in comparison.results
+        for row in result.rows
+        if row.name in sides and row.estimate.n
+        for what, hollow in [sides[row.name]]
+    )
+    keys = [
+        Key(f"{result.name}, {what}", result.name, hollow=hollow)
+        for result in comparison.results
+        for what, hollow in sides.values()
+    ]
+    if bars:
+        yield Chart(
+            "Errors in forced choice, and in its own translations",
+            Forest(list(bars.items()), "error rate", keys, zero=0.0),
+            "Hollow: how often the error is preferred. Filled: how often a detector finds it in free "
+            "translations, corrected for what the detector misses and for its false alarms. Where the filled "
+            "interval reaches 0, the error was not shown to happen at all.",
+            "own-output",
+        )
