@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -14,7 +13,7 @@ from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Rerun
-from babelscope.core.system import Scored, told_counts
+from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
 from babelscope.language.base import Analyzed, Language
 from babelscope.language.fitness import check_language, other_language
@@ -37,7 +36,7 @@ from babelscope.methods.errors.figures import (
     generated_error_rows,
     tested_differences,
 )
-from babelscope.methods.measuring import pair_texts, warn_of_pooled_languages
+from babelscope.methods.measuring import answer_counts, pair_texts, warn_of_pooled_languages
 from babelscope.methods.queue import Entry
 from babelscope.methods.reporting import (
     Figure,
@@ -320,12 +319,8 @@ class Errors(Method):
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
         """`generated_errors` by error type, and by kind of reference where there are several."""
-        notes = Counter(note for record in records for note in record["best"]["notes"])
-        counts = {
-            "empty": sum(not record["best"]["text"].strip() for record in records),
-            **{note: notes[note] for note in ("truncated", "unfinished")},
-            **told_counts(notes),
-        }
+        best = [record["best"] for record in records]
+        counts = answer_counts([{"translation": each["text"], "notes": each["notes"]} for each in best])
         return [
             Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
             for row in generated_error_rows(records, controls=self.settings.controls)
