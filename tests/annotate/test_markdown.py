@@ -54,9 +54,9 @@ def test_html_and_links_stay_text() -> None:
 
 @pytest.mark.parametrize("piece", ["*a", "**", "_a ", "`", "- ", "> ", "[", "- - "])
 def test_no_text_takes_long(piece: str) -> None:
-    began = time.monotonic()
+    began = time.process_time()
     parse_markdown(piece * (LARGEST // len(piece)))
-    assert time.monotonic() - began < 5
+    assert time.process_time() - began < 5
 
 
 def test_what_is_no_guideline_is_refused(tmp_path: Path) -> None:

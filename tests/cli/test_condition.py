@@ -88,13 +88,21 @@ def test_given_translations_with_an_evaluator(babelscope: Babelscope, tmp_path: 
 
 
 def test_the_least_certain_items_are_listed(babelscope: Babelscope) -> None:
-    ran = babelscope("condition --tests t.jsonl", *GIVEN, "--show-uncertain", "2")
-    listed, summary = ran.out.removeprefix("least certain, given.txt:\n").split("\n\n", 1)
-    assert "weighted minimum (male)" in " ".join(summary.split())
-    assert listed.split("\n")[0].split() == ["0.50000", "correct", "female", "item", "i3"]
-    assert listed.count("item i") == 2
-    assert "'a 3'" in listed
-    assert "least" not in babelscope("condition --tests t.jsonl", *GIVEN).out
+    asked = ("condition --tests t.jsonl", *GIVEN, "--least-certain", "2", "--table", "least-certain")
+    listed = [line.split() for line in babelscope(*asked).out.split("\n")]
+    assert ["given.txt", "i3", "female", "correct", "a", "3", "a", "0.50000"] in listed
+    assert ["given.txt", "i2", "male", "wrong", "a", "2", "c", "0.45000"] in listed
+    assert sum(line[:1] == ["given.txt"] for line in listed) == 2
+    assert "Least certain" not in babelscope("condition --tests t.jsonl", *GIVEN, "--all").out
+
+
+def test_the_first_table_has_error_rates_and_what_is_known_of_the_evaluator(babelscope: Babelscope) -> None:
+    ran = babelscope("condition --tests t.jsonl", *GIVEN)
+    lines = [line.split() for line in ran.out.split("\n")]
+    worst = next(line for line in lines if line[:4] == ["error", "rate,", "worst", "category"])
+    assert worst[4:6] == ["4", "33.3"], "1 - the accuracy of male"
+    assert worst[-2:] == ["unknown", "unknown"], "nothing could be asked of stored scores"
+    assert "it is not known if the evaluator can judge: nothing could be asked" in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize("asked", [GIVEN, ("--scores", "scores.tsv"), (*GIVEN[:2], "--evaluator", "toy:2")])

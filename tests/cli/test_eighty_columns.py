@@ -80,7 +80,7 @@ t errors --system lab:teacher --tests lab:pairs?n=3&seed=1
 t contrast --rejudge contrast-run --ties wrong
 t likelihood --system lab:student --tests lab:parallel?n=10&seed=1 --by length
 t quality --system lab:student --system lab:teacher --tests lab:parallel?n=10&seed=1
-t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher --show-uncertain 2 --all
+t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher --least-certain 2 --all
 t condition --tests lab:senses?n=40&seed=1 --system lab:student --evaluator lab:teacher
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2 --cases 1 --all
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2

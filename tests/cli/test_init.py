@@ -58,11 +58,11 @@ def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path
         shown = rf"(?m)^# .*\n{'' if each.required else '#'}{each.name} ="
         assert re.search(shown, text), f"{name} does not show {each.name}"
     if not any(each.required for each in _settings(name)):
-        find_method(name).settings.model_validate(defaults)
+        find_method(name).Settings.model_validate(defaults)
 
 
 def _settings(name: str) -> list[Key]:
-    return keys_of(find_method(name).settings)
+    return keys_of(find_method(name).Settings)
 
 
 def test_a_file_is_not_overwritten(babelscope: Babelscope, tmp_path: Path) -> None:

@@ -178,7 +178,7 @@ TOLD = {
     f"{CONDITION} --tests cued.jsonl --system toy:1 --skip-missing": "--skip-missing has no effect beside",
     f"{CONDITION} --tests cued.jsonl --system toy:1 --translations one.txt": "exclude each other",
     f"{CONDITION} --tests cued.jsonl --system toy:1 --ask-all --ask-missing": "exclude each other",
-    f"{CONDITION} --tests cued.jsonl --system toy:1 --json --show-uncertain 3": "no effect beside --json",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --json --least-certain 3": "no effect beside --json",
     f"{CONDITION} --tests cued.jsonl --scores scores": "either --evaluator or --scores",
     "condition --tests cued.jsonl --system toy:1 --scores scores": "leave --system out",
     "condition --rejudge folder --translations one.txt": "no effect beside --rejudge",

@@ -54,8 +54,8 @@ def test_every_kind_of_output(command: str, babelscope: Babelscope) -> None:
 
 def test_options_of_likelihoods_are_refused(command: str, babelscope: Babelscope) -> None:
     refused = {
-        "contrast": [["--score", "total"], ["--table"], ["--annotate", "queue.jsonl"]],
-        "condition": [["--likelihood", "total"], ["--show-uncertain", "2"], ["--annotate", "queue.jsonl"]],
+        "contrast": [["--score", "total"], ["--spread", "1"], ["--annotate", "queue.jsonl"]],
+        "condition": [["--likelihood", "total"], ["--least-certain", "2"], ["--annotate", "queue.jsonl"]],
     }
     for more in refused[command]:
         done = babelscope(command, "--rejudge", "run", *more)

@@ -19,7 +19,18 @@ from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
 from babelscope.util.errors import SystemFailure
 from tests.support.toy_fixtures import Babelscope
 
-HEAVY = ("torch", "transformers", "numpy", "numba", "scipy", "statsmodels", "httpx", "sacrebleu", "sqlite3")
+HEAVY = (
+    "torch",
+    "transformers",
+    "numpy",
+    "matplotlib",
+    "numba",
+    "scipy",
+    "statsmodels",
+    "httpx",
+    "sacrebleu",
+    "sqlite3",
+)
 COMMANDS = (
     "--help",
     "score --help",

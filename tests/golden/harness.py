@@ -137,7 +137,7 @@ def _hidden(text: str, hide: Mapping[str, str]) -> str:
 def _said(err: str, out: str) -> list[str]:
     """Errors and warnings of stderr, one line each, and what the summary asks the reader to keep in mind."""
     said = [line for line in err.split("\n") if re.match(r"babelscope: (error|warning)|Error: ", line)]
-    block = re.search(r"^Keep in mind:\n((?:  .*\n?)+)", out, re.MULTILINE)
+    block = re.search(r"^Warnings:\n((?:  .*\n?)+)", out, re.MULTILINE)
     noted = re.split(r"\n(?=  \S)", block[1].rstrip()) if block else []
     return said + [" ".join(each.split()) for each in noted]
 

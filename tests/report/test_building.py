@@ -17,10 +17,11 @@ from typing import Any
 import pytest
 
 from babelscope import Study, run_study
+from babelscope.core.charts import Chart, Cloud
 from babelscope.core.results import Estimate, Result, Row, number
 from babelscope.methods import base
 from babelscope.methods.view import error_finding
-from babelscope.report.page import collect, embedded, render, write_report
+from babelscope.report.page import collect, embedded, named_charts, render, write_report
 from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import HOSTILE, contrast_run
@@ -283,3 +284,51 @@ def test_a_result_shows_itself_in_a_notebook() -> None:
     assert "<caption>Figures: all (n = 8)</caption>" in html
     assert "|seed:0|" in html
     assert "img" not in {name for name, _ in shown.elements}
+
+
+def test_every_chart_becomes_a_file_for_papers(lab_run: Path, tmp_path: Path) -> None:
+    report = collect([read_run(lab_run)])
+    for name in ("1", "2"):
+        write_report([lab_run], tmp_path / "page.html", figures=tmp_path / name)
+    files = sorted((tmp_path / "1").iterdir())
+    assert {path.stem for path in files} == set(report.charts)
+    assert len(files) == len(report.flows) + sum(
+        len(part.charts) for section in report.sections for part in section.parts
+    )
+    assert "contrast-pairs-accuracy-against-discrepancy.pdf" in {path.name for path in files}
+    assert "flows-data-distilled-student.pdf" in {path.name for path in files}
+    for path in files:
+        assert path.read_bytes() == (tmp_path / "2" / path.name).read_bytes()
+        assert path.read_bytes().startswith(b"%PDF")
+
+
+def test_charts_of_one_name_are_numbered() -> None:
+    chart, other = (Chart("Accuracy", Cloud([], "x", "y", -1), each) for each in "ab")
+    found = named_charts([("a b", [chart, other]), ("a_b", [chart]), ("c", [other])])
+    assert list(found) == ["a-b-accuracy", "a-b-accuracy-2", "a-b-accuracy-3", "c-accuracy"]
+
+
+def test_a_result_plots_its_charts(tmp_path: Path) -> None:
+    result = run_study(
+        Study.model_validate(
+            {
+                "systems": [{"name": name, "spec": f"lab:{name}"} for name in ("teacher", "student")],
+                "tests": [{"name": name, "spec": f"lab:parallel?n=4&seed={name}"} for name in ("1", "2")],
+                "methods": [{"name": "likelihood"}],
+            }
+        ),
+        out=tmp_path / "run",
+    )
+    first = result.plot()
+    assert first.get_size_inches()[0] == pytest.approx(520 / 72)
+    assert (
+        result.plot("likelihood-2-perplexity-of-the-references-2")
+        .axes[0]
+        .get_xlabel()
+        .startswith("perplexity")
+    )
+    assert first._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
+    with pytest.raises(BabelscopeError, match="no chart is called 'x': likelihood-1-perplexity"):
+        result.plot("x")
+    with pytest.raises(BabelscopeError, match="several charts are called 'difference-"):
+        result.plot("difference-between-systems-nats-per-token")

@@ -1,1 +1,1 @@
-"""A local page on which people judge translations, and what they said."""
+"""A local page on which people judge translations, and their answers."""

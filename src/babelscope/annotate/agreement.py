@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -342,7 +343,7 @@ def _agreement_rows(
             )
         if if_undecided is None and name != ALL:
             kappa = stats.cohens_kappa(
-                [str(human) for _, human, *_ in pairs], [str(said) for *_, said, _ in pairs]
+                [str(human) for _, human, *_ in pairs], [str(verdict) for *_, verdict, _ in pairs]
             )
             rows.append(Row("kappa", kappa, {**named, "weighting": "none"}, counts))
     return rows
@@ -424,20 +425,14 @@ def _correlation_rows(
         people[ALL] = {
             unit: float(np.mean([own[unit] for own in people.values() if unit in own])) for unit in scores
         }
-    return [
-        Row(
-            row.name,
-            row.estimate,
-            {**labels, "annotators": name, "labels": human_field, **row.labels},
-            counts,
-        )
-        for counts in [{"missing": missing}]
-        for name, human in people.items()
+    found_rows = []
+    for name, human in people.items():
         # Only this annotator's items: human_correlations would count the others as missing.
-        for row in human_correlations(
-            human, {field: {unit: scores[unit] for unit in scores if unit in human}}
-        )
-    ]
+        some = {unit: score for unit, score in scores.items() if unit in human}
+        names: Labels = {**labels, "annotators": name, "labels": human_field}
+        for row in human_correlations(human, {field: some}):
+            found_rows.append(replace(row, labels={**names, **row.labels}, counts={"missing": missing}))
+    return found_rows
 
 
 def _require_same_length(item: str, judged: int | None, length: int | None, place: str) -> None:

@@ -43,9 +43,6 @@ class Answered:
     answer: Answer
 
 
-# --- The names of annotators and of their files --------------------------------------------------------------------
-
-
 def check_names(annotators: Sequence[str]) -> None:
     """Refuse names that cannot be in a file name, and names whose files would be the same on a disk without case."""
     seen: dict[str, str] = {}
@@ -82,9 +79,6 @@ def find_answers(files: Sequence[Path]) -> list[Path]:
     if without and len(without) < len(found):
         raise BabelscopeError(f"{without[0]} has no answers of `babelscope annotate`; the other files have")
     return list(dict.fromkeys(path for own in found.values() for path in own))
-
-
-# --- Checking an answer --------------------------------------------------------------------------------------------
 
 
 def check_answer(task: Task, answer: Any) -> dict[str, Any]:
@@ -144,9 +138,6 @@ def is_complete(answer: Answer) -> bool:
     return None not in answer.values() and None not in answer.get("scores", ())
 
 
-# --- Writing answers -----------------------------------------------------------------------------------------------
-
-
 class AnswerFile:
     """An annotator's answers, held open by one process at a time; what `save` has returned from is on disk."""
 
@@ -202,9 +193,6 @@ class AnswerFile:
         if os.fstat(self._file.fileno()).st_size == 0 and is_at(self._file, self.path):
             self.path.unlink(missing_ok=True)
         self._file.close()
-
-
-# --- Reading answers -----------------------------------------------------------------------------------------------
 
 
 def read_annotators(paths: Sequence[Path]) -> dict[str, dict[str, Answered]]:

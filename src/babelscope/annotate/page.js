@@ -1,12 +1,12 @@
 "use strict";
-// One item at a time: show it, take the answer, wait until the server has it on disk, go on.
+// One item at a time: show it, take the answer, wait until the server has it on disk, continue.
 // Whatever comes from the file is set as text, never as markup.
 
 const $ = (id) => document.getElementById(id);
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 const KEYS = {
-  label: [["1 – 9", "answer and go on"], ["↑ ↓ Enter", "choose, answer and go on"]],
-  score: [["0 – 100 Enter", "save and go on"], ["↑ ↓", "one more, one less"]],
+  label: [["1 – 9", "answer and continue"], ["↑ ↓ Enter", "choose, answer and continue"]],
+  score: [["0 – 100 Enter", "save and continue"], ["↑ ↓", "one more, one less"]],
   list: [["0 – 100 Enter", "save, to the next one"], ["1 – 5", "the whole list"]],
 };
 const MOVES = [["← →", "back and forth"]];
@@ -77,20 +77,20 @@ async function send(item, answer) {
       const headers = { "Content-Type": "application/json" };
       const response = await fetch("answers", { method: "POST", headers, body });
       if (response.ok) break;
-      tell(`Not saved: ${await reason(response)}`, true);
+      showStatus(`Not saved: ${await reason(response)}`, true);
       return false;
     } catch {
-      tell("Not saved yet: the server does not answer. Trying again…", true);
+      showStatus("Not saved yet: the server does not answer. Trying again…", true);
       await new Promise((done) => setTimeout(done, wait));
     }
   }
   session.answers[item.key] = answer;
-  tell("Saved");
+  showStatus("Saved");
   showProgress();
   return true;
 }
 
-function tell(text, bad = false) {
+function showStatus(text, bad = false) {
   $("status").textContent = text;
   $("status").classList.toggle("bad", bad);
 }
@@ -114,7 +114,7 @@ function nextOpen(after) {
   return -1;
 }
 
-function goOn() {
+function showNext() {
   const place = nextOpen(here);
   if (narrow.matches) $("guidelines").open = false; // they have been read, and the next item needs the room
   if (place < 0) showDone();
@@ -159,7 +159,7 @@ function show(place) {
   );
   $("back").disabled = place === 0;
   $("next").disabled = place === session.items.length - 1;
-  tell(isComplete(answerOf(item)) ? "Judged; you can change it" : "");
+  showStatus(isComplete(answerOf(item)) ? "Judged; you can change it" : "");
   leave = async () => true;
   press = () => {};
   $("answer").replaceChildren();
@@ -226,7 +226,7 @@ function askLabel(item, { corrected }) {
   const asked = choices(item.question, item.labels, given?.label, async (value) => {
     if (!(await save(item, value === given?.label ? given : { label: value }))) return;
     if (value === corrected) show(here);
-    else goOn();
+    else showNext();
   });
   $("answer").append(asked);
   if (corrected === null || given?.label !== corrected) return;
@@ -246,7 +246,7 @@ function correction(item, given) {
     return answer.correction === answerOf(item).correction || save(item, answer);
   };
   leave = async () => field.value === start || store(); // a suggestion is accepted by Enter only
-  const finish = async () => (await store()) && goOn();
+  const finish = async () => (await store()) && showNext();
   field.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
       event.preventDefault();
@@ -259,7 +259,7 @@ function correction(item, given) {
 }
 
 function goButton(finish) {
-  const button = element("button", { type: "button", className: "go", textContent: "Save and go on" });
+  const button = element("button", { type: "button", className: "go", textContent: "Save and continue" });
   button.addEventListener("click", finish);
   return button;
 }
@@ -287,14 +287,14 @@ function askScore(item) {
   slider.setAttribute("aria-label", "Score from 0 to 100, as a slider");
   const store = async () => {
     const score = numberIn(field);
-    if (score === undefined) tell("A score is a whole number from 0 to 100", true);
+    if (score === undefined) showStatus("A score is a whole number from 0 to 100", true);
     if (score === null || score === undefined) return score === null;
     return score === answerOf(item)?.score || save(item, { score });
   };
   leave = store;
   const finish = async () => {
     field.readOnly = true; // what is typed from now on is not meant for this item
-    if ((await store()) && numberIn(field) !== null) goOn();
+    if ((await store()) && numberIn(field) !== null) showNext();
     else field.readOnly = false;
   };
   slider.classList.toggle("unset", given === undefined);
@@ -339,7 +339,7 @@ function askList(item) {
   const store = async () => {
     const now = scores();
     if (now.includes(undefined)) {
-      tell("A score is a whole number from 0 to 100", true);
+      showStatus("A score is a whole number from 0 to 100", true);
       return false;
     }
     showOverall();
@@ -369,11 +369,11 @@ function askList(item) {
     const list = element("ol", { className: "order" });
     translations.forEach((text, place) => {
       const letter = LETTERS[shuffled.indexOf(place)];
-      const told = text.trim() ? element("bdi", {}, visible(text)) : nothing();
-      list.append(element("li", {}, element("b", { textContent: `${letter} (${now[place]}) ` }), told));
+      const shown = text.trim() ? element("bdi", {}, visible(text)) : nothing();
+      list.append(element("li", {}, element("b", { textContent: `${letter} (${now[place]}) ` }), shown));
     });
     const asked = choices(question, labels, String(answerOf(item)?.overall), async (value) => {
-      if (await save(item, { scores: scores(), overall: Number(value) })) goOn();
+      if (await save(item, { scores: scores(), overall: Number(value) })) showNext();
     });
     asked.querySelector(".choices").classList.add("row");
     overall.replaceChildren(element("h3", { textContent: "The system's order, with your scores" }), list, asked);

@@ -24,8 +24,6 @@ from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.seeds import stream
 from babelscope.util.text import read_lines, shorten
 
-# --- The guidelines of a queue, in Markdown ------------------------------------------------------------------------
-
 LARGEST = 256 * 1024
 """Characters of guidelines; more is no page that an annotator reads."""
 
@@ -107,8 +105,6 @@ def _pieces(tokens: Sequence[Token]) -> list[tuple[str, str]]:
             found.append((token.content.replace("\n", " "), _STYLES.get(token.tag, styles[-1])))
     return found
 
-
-# --- Who is answered -----------------------------------------------------------------------------------------------
 
 LOOPBACK = "127.0.0.1"
 LARGEST_ANSWER = 64 * 1024  # bytes
@@ -255,9 +251,6 @@ def _tasks_of(annotator: str, tasks: Sequence[Task]) -> list[Task]:
 def _key(task: Task) -> str:
     """The item's name on the page; its id could reveal the system."""
     return task.digest[:20]
-
-
-# --- The web application -------------------------------------------------------------------------------------------
 
 
 def build_app(desk: Desk, *, tokens: Mapping[str, str], port: int) -> ASGIApp:

@@ -38,22 +38,15 @@ def agreement(
     task: Annotated[Task | None, typer.Option(help="What was annotated, for released files.")] = None,
     patterns: Annotated[
         Path | None,
-        file_option(
-            "Verdicts of pattern matching, undecided ones too: a run, --records, or the released log."
-        ),
+        file_option("Verdicts of pattern matching, undecided too: a run, --records, the released log."),
     ] = None,
     verdicts: Annotated[
         Path | None,
-        file_option(
-            "A method's verdicts or scores: a run folder, or JSON lines with `correct`, perhaps `weight`."
-        ),
+        file_option("A method's verdicts or scores: a run, or JSON lines with `correct`, maybe `weight`."),
     ] = None,
     field: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="Number in --verdicts that human scores are compared with. (Default: score, for ranking top_kqrg.)",
-        ),
+        typer.Option(metavar="NAME", help="Field of the scores. (Default: score; of lists, top_kqrg.)"),
     ] = None,
     protocol: Annotated[
         Protocol,
@@ -61,9 +54,7 @@ def agreement(
     ] = "checked",
     weights: Annotated[
         Literal["tests", "annotated"],
-        typer.Option(
-            help="Rank the weights of WinoMT's --verdicts over the test set, or the annotated items."
-        ),
+        typer.Option(help="Rank weights of WinoMT's --verdicts in the test set, or in what was annotated."),
     ] = "tests",
     without_corpus: Annotated[
         str, typer.Option(metavar="NAME", help="A corpus of MuCoW that was not annotated.")
@@ -90,38 +81,22 @@ def agreement(
             "without_corpus": released or of_patterns,
         },
     )
-    as_published = protocol == "paper"
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
     with explain_damage(", ".join(map(str, read))), working("computing agreement"):
         if answers:
-            rows = _answered(answers, patterns, verdicts, field, as_published=as_published)
+            rows = _answered(answers, patterns, verdicts, field, protocol)
         elif task is None:
             raise BabelscopeError(
                 f"{files[0]} has no answers of `babelscope annotate`; released files need --task"
             )
         else:
             people, rows = _released(files, task)
-            if read != files:
-                reranked = weights == "annotated"
-                rows += _methods(
-                    people,
-                    task,
-                    patterns,
-                    verdicts,
-                    without_corpus,
-                    reranked=reranked,
-                    as_published=as_published,
-                )
+            rows += _methods(people, task, patterns, verdicts, without_corpus, weights, protocol)
     write_rows(rows, as_json=as_json, to=to)
 
 
 def _answered(
-    answers: list[Path],
-    patterns: Path | None,
-    verdicts: Path | None,
-    field: str | None,
-    *,
-    as_published: bool,
+    answers: list[Path], patterns: Path | None, verdicts: Path | None, field: str | None, protocol: Protocol
 ) -> list[Row]:
     """Agreement of answers given on the page."""
     from babelscope.annotate import agreement as annotated
@@ -140,9 +115,8 @@ def _answered(
         (name, matched), *others = _by_method(patterns, of).items()
         if others:
             raise BabelscopeError(f"{patterns} has several methods; --patterns takes a run of one")
-        rows += annotated.agreement_with_patterns(
-            people, tasks, matched, name=name, as_published=as_published
-        )
+        published = protocol == "paper"
+        rows += annotated.agreement_with_patterns(people, tasks, matched, name=name, as_published=published)
     for name, records in _by_method(verdicts, of).items() if verdicts is not None else ():
         rows += annotated.agreement_with_method(
             people, tasks, records, name=name, field=field, patterns=matched
@@ -226,9 +200,8 @@ def _methods(
     patterns: Path | None,
     verdicts: Path | None,
     without_corpus: str,
-    *,
-    reranked: bool,
-    as_published: bool,
+    weights: str,
+    protocol: Protocol,
 ) -> list[Row]:
     """Agreement of pattern matching and of another method with released annotations (table 2)."""
     from babelscope.language.cues import find_form
@@ -236,9 +209,9 @@ def _methods(
 
     paths = [path for path in (patterns, verdicts) if path is not None]
     given = {path: stats.parse_verdicts(_records_of(path), task) for path in paths}
-    if task == "mucow" and patterns is None:
+    if verdicts is not None and task == "mucow" and patterns is None:
         raise BabelscopeError("agreement on MuCoW needs --patterns: annotators saw what it could not decide")
-    if reranked and verdicts is not None:
+    if verdicts is not None and weights == "annotated":
         given[verdicts] = stats.rank_among_annotated(annotators, given[verdicts])
     # Words that can take a cue, since only they could be judged by conditioning as well.
     drawn_from = [
@@ -246,7 +219,7 @@ def _methods(
         for each in (given[patterns] if patterns is not None and task == "mucow" else ())
         if each.corpus != without_corpus and find_form(each.word, each.source) is not None
     ]
-    quirks: list[Quirk] = ["shared-labels", "inflated-coverage"] if as_published else []
+    quirks: list[Quirk] = ["shared-labels", "inflated-coverage"] if protocol == "paper" else []
     labels = {"quirks": ", ".join(quirks) or "none"} if task == "mucow" else {}
     rows = []
     for path, found in given.items():

@@ -30,20 +30,14 @@ def correlate(
     ],
     human: Annotated[
         Path,
-        file_option(
-            "Human scores, in the same form, or answers of `babelscope annotate` (one annotator's, or the queue "
-            "for all); several of one answer are averaged."
-        ),
+        file_option("Human scores in the same form, or answers of `babelscope annotate`; the mean counts."),
     ],
     field: Annotated[
         str, typer.Option(metavar="NAME", help="The scores' field, as `top_kqrg` in the records of `space`.")
     ] = "score",
     metric: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="METRIC",
-            help="Score the files' translations by it: chrf, bleu, cmd:COMMAND...; may be repeated.",
-        ),
+        typer.Option(metavar="METRIC", help="Score the translations: chrf, cmd:COMMAND...; may be repeated."),
     ] = None,
     tokenize: Tokenize = "",
     as_json: AsJson = False,
@@ -59,13 +53,8 @@ def correlate(
     from babelscope.util.progress import working
     from babelscope.util.text import read_json_lines
 
-    refuse_unused(
-        context,
-        {
-            "field": "scores in the files" if metric else None,
-            "tokenize": None if metric else "--metric",
-        },
-    )
+    unused = {"field": "scores in the files"} if metric else {"tokenize": "--metric"}
+    refuse_unused(context, unused)
     check_outputs({"--to": to}, inputs=[*files, human, *(metric or ()), tokenize])
     chosen = prepare_metrics(metric or (), yes=yes, tokenize=tokenize)
     answers = find_answers([human])

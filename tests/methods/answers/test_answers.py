@@ -12,8 +12,9 @@ import pytest
 
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Fingerprint, Reply, Scored, capabilities
+from babelscope.core.tables import Table
 from babelscope.methods.prompted_choice.method import BETTER, fill, letter_of
-from babelscope.report.summary import summarize
+from babelscope.report.sections import method_of
 from babelscope.runs import study as study_module
 from babelscope.runs.execute import run_method
 from babelscope.runs.shards import merge
@@ -266,6 +267,29 @@ def row_of(result: Result, name: str, **labels: str) -> Row:
     )
 
 
+NOT_LIKELIHOODS = (
+    "shares of answers, not likelihoods: not comparable with contrast, condition or other questions."
+)
+
+
+def first_table(result: Result) -> Table:
+    (comparison,) = result.groups
+    return method_of(comparison.results[0]).tables(comparison)[0]
+
+
+def verdicts(result: Result) -> dict[str, str]:
+    """The first two words of each figure -> the first of its verdicts."""
+    found: dict[str, str] = {}
+    for line in first_table(result).lines:
+        words = str(line.cells[0]).removesuffix(" (%)").split()
+        found.setdefault(" ".join(words[:2]) if words[0] == "error" else words[0], line.verdict)
+    return found
+
+
+def warnings_of(result: Result) -> list[str]:
+    return [note.text for note in first_table(result).notes]
+
+
 def test_whoever_knows_passes() -> None:
     result = evaluated(knows)
     tested = row_of(result, "preflight")
@@ -276,31 +300,29 @@ def test_whoever_knows_passes() -> None:
     assert (tested.counts["known_right"], tested.counts["known_wrong"]) == (120, 60)
     assert row_of(result, "preflight accuracy", category="animal").labels["passed"] == "yes"
     assert row_of(result, "answer_accuracy").estimate.value == 0.5
-    told = summarize(result, width=80)
-    assert "accuracy by answer" in told
-    assert "untested" not in told
+    assert verdicts(result) == {"error rate": "error", "undecided": "", "position": ""}
+    assert warnings_of(result) == [NOT_LIKELIHOODS]
 
 
 @pytest.mark.parametrize("letter", [always_first, guesses, says_nothing])
-def test_a_coin_gets_no_headline_and_no_finding(letter: Callable[[str, str], str]) -> None:
+def test_the_verdicts_of_a_coin_are_unknown(letter: Callable[[str, str], str]) -> None:
     result = evaluated(letter)
     tested = row_of(result, "preflight")
     assert tested.labels["passed"] == "no"
     assert tested.estimate.value < 0.75
     if letter is not guesses:
         assert tested.estimate.value == 0.5
-    told = " ".join(summarize(result, width=80).split())
-    assert "accuracy by answer" not in told
-    assert "does not choose the one meant" not in told
-    assert "no finding, the evaluator failed: it judges" in told
+    assert verdicts(result).get("error rate") == ("unknown" if letter is guesses else None)
+    (comparison,) = result.groups
+    assert method_of(comparison.results[0]).charts(comparison) == []
+    assert any(text.startswith("no finding, the evaluator failed: it judges") for text in warnings_of(result))
 
 
-def test_without_a_test_the_headline_says_so() -> None:
+def test_without_a_test_no_verdict_is_known() -> None:
     result = evaluated(knows, preflight=0)
     assert row_of(result, "preflight").labels["passed"] == "unknown"
-    told = " ".join(summarize(result, width=80).split())
-    assert "accuracy by answer, evaluator untested" in told
-    assert "if the evaluator can judge: it was not tested" in told
+    assert verdicts(result)["error rate"] == "unknown"
+    assert any("if the evaluator can judge: it was not tested" in text for text in warnings_of(result))
 
 
 def test_few_known_translations_say_nothing() -> None:

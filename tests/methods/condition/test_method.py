@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope import condition
-from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.results import Result, Row
+from babelscope.core.results import Estimate, Result, Row
 from babelscope.core.system import (
     Asked,
     Fingerprint,
@@ -27,23 +26,21 @@ from babelscope.core.system import (
     as_question,
 )
 from babelscope.methods.condition.ask import score_as_json
-from babelscope.methods.condition.figures import accuracy_rows as figures_of
 from babelscope.methods.condition.figures import (
+    Judged,
     best_of_side,
     lowest_accuracy,
-    margin_of,
     score_of,
     verdict_of,
     weights_of,
 )
-from babelscope.methods.condition.view import findings
-from babelscope.methods.view import one
+from babelscope.methods.condition.figures import accuracy_rows as figures_of
+from babelscope.methods.condition.method import Condition
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.stats.weighted import weighted_share
 from babelscope.systems.registry import open_system
 from babelscope.testsets import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
-from tests.report.test_behind import random_group
 from tests.support.toys import ToySystem
 
 EVALUATOR = ToySystem("judge", salt="judge")
@@ -84,10 +81,13 @@ def judged(
     margins: Sequence[float], categories: Sequence[str] | None = None, **settings: Any
 ) -> dict[str, Row]:
     """The rows for margins in nats, as if an evaluator had given them."""
-    categories = categories or ["one"] * len(margins)
+    return rows_of(result_for(margins, categories or ["one"] * len(margins), **settings))
+
+
+def result_for(margins: Sequence[float], categories: Sequence[str], **settings: Any) -> Result:
     items = [item(number, category) for number, category in enumerate(categories)]
     scores = {each.id: (-50.0 + min(m, 0), -50.0 - max(m, 0)) for each, m in zip(items, margins, strict=True)}
-    return rows_of(condition(None, GivenScores(scores), items, **settings))
+    return condition(None, GivenScores(scores), items, **settings)
 
 
 def logits(probabilities: Sequence[float]) -> list[float]:
@@ -104,11 +104,11 @@ def logits(probabilities: Sequence[float]) -> list[float]:
 )  # fmt: skip
 def test_table_1(correct: float, incorrect: float, score: float) -> None:
     # The printed likelihoods are rounded, and so may the last digit of what is made from them.
-    margin = margin_of(math.log(correct), math.log(incorrect))
+    margin = math.log(correct) - math.log(incorrect)
     assert score_of(margin) == pytest.approx(score, abs=0.001)
     assert score_of(margin) == pytest.approx(correct / (correct + incorrect), abs=1e-12)
     # The released code's numbers are powers of 2: read back as logs to base 2, they give the same score.
-    binary = margin_of(math.log2(correct), math.log2(incorrect))
+    binary = math.log2(correct) - math.log2(incorrect)
     assert score_of(binary, "2") == pytest.approx(score_of(margin), abs=1e-12)
 
 
@@ -267,15 +267,22 @@ def test_the_minimum_of_many_equal_categories_has_an_interval_that_holds() -> No
     draw = random.Random(1)
     inside = 0
     for _ in range(200):
-        groups = [
-            ([float(draw.random() < 0.8) for _ in range(80)], apart(80), [1.0] * 80, None) for _ in range(6)
-        ]
+        groups = [group([float(draw.random() < 0.8) for _ in range(80)]) for _ in range(6)]
         found = lowest_accuracy(groups)
-        assert found.value == min(sum(worth) / 80 for worth, *_ in groups)
+        assert found.value == min(sum(each.worth for each in own) / 80 for own in groups)
         inside += found.low <= 0.8 <= found.high
     assert inside / 200 >= 0.93
-    one = ([1.0, 0.0], apart(2), [2.0, 1.0], None)
-    assert lowest_accuracy([one]) == weighted_share(*one)
+    one = weighted_share([1.0, 0.0], apart(2), [2.0, 1.0], ["", ""])
+    assert lowest_accuracy([group([1.0, 0.0], [2.0, 1.0])], "category") == one
+
+
+def group(worth: Sequence[float], weights: Sequence[float] | None = None) -> list[Judged]:
+    """Items of one category, each of a source of its own."""
+    own = weights or [1.0] * len(worth)
+    return [
+        Judged(1.0, value, "", weight, source, unsure=False)
+        for value, weight, source in zip(worth, own, apart(len(worth)), strict=True)
+    ]
 
 
 def wilson(p: float, n: float, z: float) -> tuple[float, float]:
@@ -290,11 +297,7 @@ def test_weights_count_as_many_items_as_they_are_worth() -> None:
     assert (found.low, found.high) == pytest.approx(wilson(4 / 6, 36 / 14, 1.959964), abs=1e-6)
     assert lowest_accuracy([]).n == 0
     # Of two groups the high ends leave out 2.5 % each: z of 1.25 %.
-    groups = [
-        ([1.0] * 6 + [0.0] * 4, apart(10), [1.0] * 10, None),
-        ([1.0] * 14 + [0.0] * 6, apart(20), [1.0] * 20, None),
-    ]
-    least = lowest_accuracy(groups)
+    least = lowest_accuracy([group([1.0] * 6 + [0.0] * 4), group([1.0] * 14 + [0.0] * 6)])
     assert (least.value, least.n) == (pytest.approx(0.6), 30)
     assert least.low == pytest.approx(
         min(wilson(0.6, 10, 1.959964)[0], wilson(0.7, 20, 1.959964)[0]), abs=1e-6
@@ -501,23 +504,33 @@ def test_the_reading_decides_which_source_is_best() -> None:
     assert score_of(math.log(0.455) - math.log(0.2)) == pytest.approx(0.455 / 0.655)
 
 
-def test_the_figure_of_the_worst_category_is_the_one_it_was_chosen_by() -> None:
+def test_the_worst_category_is_chosen_by_weighted_accuracy() -> None:
+    draw = random.Random(0)
     differing = 0
-    for seed in range(60):
-        group = random_group("condition", {"ties": "half"}, seed)
-        for column in group.results:
-            rows = column.rows
-            lowest, plain = one(rows, "minimum"), one(rows, "minimum unweighted")
-            worst = [each for each in findings(alone(group, column)) if "Worst" in each.claim]
-            if not worst or lowest is None or plain is None:
-                continue
-            category = str(lowest.labels["lowest"])
-            assert worst[0].query["group"] == category
-            assert "by weighted accuracy" in worst[0].claim
-            assert abs(1 - worst[0].estimate.value - lowest.estimate.value) < 1e-12
-            differing += category != plain.labels["lowest"]
+    for _ in range(30):
+        drawn = [(draw.gauss(0.3, 1.0), draw.choice("ab")) for _ in range(12)]
+        result = result_for([margin for margin, _ in drawn], [category for _, category in drawn])
+        rows = rows_of(result)
+        worst = str(rows["minimum"].labels["lowest"])
+        lines = {line.cells[0]: line for line in Condition().tables(result.groups[0])[0].lines}
+        shown, own = lines["error rate, worst category"], lines[f"error rate, {worst}"]
+        assert shown.query["group"] == worst
+        for line in (shown, own):
+            assert isinstance(estimate := line.cells[1], Estimate)
+            assert estimate.value == pytest.approx(1 - rows["minimum"].estimate.value)
+        differing += worst != rows["minimum unweighted"].labels["lowest"]
     assert differing, "no draw in which the two measures choose different categories"
 
 
-def alone(group: Comparison, cell: SystemResult) -> Comparison:
-    return Comparison(group.method, group.tests, (SystemResult("one", cell),))
+def test_single_items_are_shown_with_both_cues() -> None:
+    (record,) = condition(None, EVALUATOR, [item(1, translation="ab")]).records
+    shown = Condition().show(record)
+    assert (shown.source, shown.groups, shown.lines) == ("a1", ("male",), [("meant", "x")])
+    assert shown.verdict == ("right" if record["verdict"] == "correct" else "wrong")
+    assert shown.value == pytest.approx(record["correct_logprob"] - record["incorrect_logprob"])
+    lines = dict(shown.answer())
+    assert lines["translation"] == "ab"
+    assert lines["right cue"] == [(record["correct_source"].split()[0], None, 1), (" 1", None, 0)]
+    (skipped,) = condition(ToySystem(), EVALUATOR, [AmbiguousSource("1", "a", (), (), "m")]).records
+    assert Condition().show(skipped).verdict == "skipped"
+    assert Condition().show(skipped).facts == "no cue"

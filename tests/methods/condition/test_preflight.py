@@ -17,12 +17,12 @@ from babelscope import condition
 from babelscope.core.charts import Histogram
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Fingerprint, Question, Scored, Target
-from babelscope.methods.condition.ask import common_source, cue_size, exchange, find_makers, sample, side_of
+from babelscope.core.tables import Table
+from babelscope.methods.condition.ask import counted_known, reference_support, sample
 from babelscope.methods.condition.figures import ConditionSettings, accuracy_rows, undecided_rows
-from babelscope.methods.condition.method import complete, judge
+from babelscope.methods.condition.method import Condition
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
-from babelscope.methods.condition.view import caveats, section
-from babelscope.report.summary import summarize
+from babelscope.methods.condition.swapped_words import common_source, cue_size, side_of, swap_sense
 from babelscope.testsets import AmbiguousSource
 from tests.methods.condition.test_method import GivenScores
 
@@ -84,6 +84,16 @@ class Judge(Translator):
         return found
 
 
+def first_table(result: Result) -> Table:
+    """What is printed first."""
+    return Condition().tables(result.groups[0])[0]
+
+
+def verdicts(result: Result) -> set[str]:
+    """The verdicts about error rates in the first table."""
+    return {line.verdict for line in first_table(result).lines if str(line.cells[0]).startswith("error rate")}
+
+
 def of(result: Result, name: str, **labels: str) -> Row:
     return next(row for row in result.rows if row.name == name and labels.items() <= dict(row.labels).items())
 
@@ -116,7 +126,7 @@ def test_a_sound_evaluator_passes_and_decides_all() -> None:
 def test_an_evaluator_that_cannot_judge_fails(evaluator: Judge, reason: str) -> None:
     result = condition(Translator(), evaluator, items())
     assert of(result, "preflight").labels["passed"] == "no"
-    reasons = preflight_of(result.records, ConditionSettings()).reasons
+    reasons = preflight_of(result.records).reasons
     assert any(reason in each for each in reasons), reasons
 
 
@@ -225,8 +235,8 @@ def records(margins: Sequence[float], known: Sequence[float]) -> list[dict[str, 
 
 def test_margins_within_the_noise_are_undecided_and_counted_apart() -> None:
     stored = records([1.0, 0.2, -0.2, -1.0, -2.0, 0.3], [2.0, -0.3, 1.0])
-    strict, checked = ConditionSettings(protocol="strict"), ConditionSettings()
-    done = complete(judge(stored, strict), strict)
+    strict, checked = Condition(ConditionSettings(protocol="strict")), Condition()
+    done = strict.complete(strict.judge(stored))
     assert [each["verdict"] for each in done] == [
         "correct", "undecided", "undecided", "wrong", "wrong", "undecided",
     ]  # fmt: skip
@@ -239,11 +249,11 @@ def test_margins_within_the_noise_are_undecided_and_counted_apart() -> None:
     assert best.estimate.value == pytest.approx(4 / 6)
     assert worst.estimate.low < 1 / 6 < 4 / 6 < best.estimate.high
     # Judged again, also from completed records, all are decided, and those within the noise are counted.
-    again = complete(judge(done, checked), checked)
+    again = checked.complete(checked.judge(done))
     assert [each["verdict"] for each in again] == ["correct"] * 2 + ["wrong"] * 3 + ["correct"]
     counts = {row.name: row.counts for row in accuracy_rows(again)}
     assert (counts["weighted"]["within_noise"], counts["weighted"]["undecided"]) == (3, 0)
-    assert complete(judge(again, strict), strict) == done
+    assert strict.complete(strict.judge(again)) == done
 
 
 def test_where_nothing_is_decided_no_case_has_a_value() -> None:
@@ -273,9 +283,6 @@ def test_a_translation_is_not_judged_under_the_cue_it_was_made_with() -> None:
     for known in record["preflight"]["known"]:
         sides = len(known["under_correct"]), len(known["under_incorrect"])
         assert sides == ((2, 2) if known["by"] == "reference" else (1, 1))
-
-
-CHECKED = ConditionSettings()
 
 
 class Deaf(Translator):
@@ -324,7 +331,7 @@ def test_a_sound_evaluator_is_not_blamed_for_a_system_that_ignores_cues() -> Non
     stored = [known for record in result.records for known in record["preflight"]["known"]]
     made = [known for known in stored if known.get("maker") == "system" and known["side"] != "for"]
     assert made
-    assert not any(find_makers(result.records).count(known) for known in made)
+    assert not any(reference_support(result.records).counts_as_known(known) for known in made)
 
 
 def test_the_evaluator_is_asked_only_where_no_reference_bears_the_system_out() -> None:
@@ -344,14 +351,8 @@ def test_an_evaluator_that_does_not_follow_cues_cannot_take_over() -> None:
 
     result = condition(Deaf(), DeafJudge(), items(90))
     assert of(result, "preflight").labels["known_by"] == "system"
-    sides = {known["side"] for _, known in _counted(result.records) if "side" in known}
+    sides = {known["side"] for _, known in counted_known(result.records) if "side" in known}
     assert sides == {"for"}, "only what references bear out counts"
-
-
-def _counted(records: Sequence[Any]) -> list[tuple[int, Any]]:
-    from babelscope.methods.condition.ask import counted_known
-
-    return counted_known(records)
 
 
 @pytest.mark.parametrize("look", [lambda _: "nothing", lambda source: source.replace("shore", "cash")])
@@ -366,7 +367,7 @@ def test_scores_do_not_decide_which_translations_count() -> None:
     chosen = []
     for evaluator in (Judge(), Judge(lambda source: source[::-1])):
         result = condition(Deaf(), evaluator, items(90))
-        chosen.append([(number, known["translation"]) for number, known in _counted(result.records)])
+        chosen.append([(number, known["translation"]) for number, known in counted_known(result.records)])
     assert chosen[0] == chosen[1]
 
 
@@ -387,15 +388,15 @@ def test_too_few_known_translations_are_told_with_what_does_not_count() -> None:
     result = condition(Deaf(), Scorer(), items(12))
     row = of(result, "preflight")
     assert row.labels["passed"] == "unknown"
-    (reason, *_) = preflight_of(result.records, CHECKED).reasons
+    (reason, *_) = preflight_of(result.records).reasons
     assert "do not count: no reference bears them out" in reason
 
 
 def test_the_report_says_what_nothing_tells() -> None:
     alone = [dataclasses.replace(each, extra={}) for each in items(30)]
     for tests, said in ((alone, True), (items(30), False)):
-        (group,) = condition(Translator(), Judge(), tests).groups
-        assert any("no reference bears out" in caveat.text for caveat in caveats(group)) == said
+        result = condition(Translator(), Judge(), tests)
+        assert any("no reference bears out" in note.text for note in first_table(result).notes) == said
 
 
 N = 120
@@ -467,15 +468,14 @@ def stored(folder: Path, *, sense: bool) -> Any:
 
 
 @pytest.mark.parametrize("sense", [False, True])
-def test_tested_on_its_own_translations_alone_it_is_unknown_and_heads_no_summary(
+def test_tested_on_its_own_translations_alone_it_is_unknown_and_nothing_is_called_an_error(
     tmp_path: Path, sense: bool
 ) -> None:
     result = bs.condition(stored(tmp_path, sense=sense), Coin("coin", sense=sense), banks(references=False))
     assert passed_of(result) == "unknown"
-    told = " ".join(summarize(result, width=80).split())
-    assert "95 % interval" not in told
-    assert "What stands out" not in told
-    assert "no finding, it is not known if the evaluator can judge" in told
+    assert verdicts(result) == {"unknown"}
+    (note, *_) = first_table(result).notes
+    assert note.text.startswith("no finding, it is not known if the evaluator can judge: ")
 
 
 @pytest.mark.parametrize("sense", [False, True])
@@ -494,27 +494,27 @@ def test_a_system_that_only_translates_the_cue_proves_nothing() -> None:
     """Both of its translations have the same sense, so neither is known to be right or wrong."""
     result = bs.condition(Literal(), Coin("coin"), banks(references=False))
     assert passed_of(result) == "unknown"
-    assert "95 % interval" not in summarize(result, width=80)
+    assert verdicts(result) == {"unknown"}
 
 
 RIGHT, WRONG = "Ein männlicher Anwalt half ihr.", "Eine weibliche Anwältin half ihr."
 
 
 def test_the_words_of_the_cue_stay_and_those_of_the_sense_are_exchanged() -> None:
-    assert exchange(RIGHT, WRONG, "Ein Anwalt half ihr.", "", 1) == [
+    assert swap_sense(RIGHT, WRONG, "Ein Anwalt half ihr.", "", 1) == [
         ("Eine männlicher Anwältin half ihr.", False),
         ("Ein weibliche Anwalt half ihr.", True),
     ]
     # Whichever sense it is that a sentence without a cue is translated with.
-    assert exchange(RIGHT, WRONG, "Eine Anwältin half ihr.", "", 1) == exchange(
+    assert swap_sense(RIGHT, WRONG, "Eine Anwältin half ihr.", "", 1) == swap_sense(
         RIGHT, WRONG, "Ein Anwalt half ihr.", "", 1
     )
 
 
 def test_a_reference_gets_the_wrong_sense_and_keeps_its_cue() -> None:
-    found = exchange(RIGHT, WRONG, "Ein Anwalt half ihr.", "Gestern half ihr ein männlicher Anwalt.", 1)
+    found = swap_sense(RIGHT, WRONG, "Ein Anwalt half ihr.", "Gestern half ihr ein männlicher Anwalt.", 1)
     assert len(found) == 2, "the reference lacks a word that tells the sense, Ein"
-    *_, (text, truth) = exchange(
+    *_, (text, truth) = swap_sense(
         "Sie sah den Anwalt.",
         "Sie sah die Anwältin.",
         "Sie sah den Anwalt.",
@@ -525,19 +525,19 @@ def test_a_reference_gets_the_wrong_sense_and_keeps_its_cue() -> None:
 
 
 def test_marks_around_a_word_are_no_part_of_it() -> None:
-    ((text, truth),) = exchange(
+    ((text, truth),) = swap_sense(
         "Er sah die Bank.", "Er sah die Ufer.", "Die Bank, er sah sie.", "Er sah die Bank und ging.", 1
     )
     assert (text, truth) == ("Er sah die Ufer und ging.", False)
 
 
 def test_what_may_be_more_than_sense_and_cue_is_not_exchanged() -> None:
-    assert exchange(RIGHT, WRONG, "Wer ist das?", "", 3) == [], "no word tells the sense"
-    assert exchange("Ein Anwalt half .", "Die gute Frau half .", "Ein Anwalt half .", "", 1) == [], (
+    assert swap_sense(RIGHT, WRONG, "Wer ist das?", "", 3) == [], "no word tells the sense"
+    assert swap_sense("Ein Anwalt half .", "Die gute Frau half .", "Ein Anwalt half .", "", 1) == [], (
         "no word for word"
     )
     # A synonym in the plain translation leaves the noun among the words that could be the cue's.
-    assert exchange("die weibliche Ärztin", "der männliche Arzt", "die Medizinerin", "", 1) == []
+    assert swap_sense("die weibliche Ärztin", "der männliche Arzt", "die Medizinerin", "", 1) == []
 
 
 def test_sources_share_the_sentence_without_its_cue() -> None:
@@ -551,17 +551,29 @@ def test_sources_share_the_sentence_without_its_cue() -> None:
 BLIND = Judge(lambda _source: "nothing that a translation has")
 
 
-def test_figures_of_an_evaluator_that_failed_head_no_summary() -> None:
+def test_nothing_is_called_an_error_by_an_evaluator_that_failed() -> None:
     result = condition(Translator(), BLIND, items())
-    told = summarize(result, width=200)
-    assert "the evaluator failed: " in told
-    assert "worst case" not in told
-    assert "95 % interval" not in told
+    assert verdicts(result) == {"unknown"}
+    assert all(line.cells[-1] == "failed" for line in first_table(result).lines)
+    assert first_table(result).notes[0].text.startswith("no finding, the evaluator failed: ")
+
+
+def test_error_rates_of_a_sound_evaluator_have_verdicts() -> None:
+    lines = {line.cells[0]: line for line in first_table(condition(Translator(), Judge(), items())).lines}
+    assert list(lines) == [
+        "error rate, worst category", "error rate, shore", "error rate, weighted", "error rate, corrected",
+        "error rate, unweighted", "error rate, cash",
+    ]  # fmt: skip
+    worst, right = lines["error rate, worst category"], lines["error rate, cash"]
+    assert (worst.verdict, right.verdict) == ("error", "not significant")
+    assert (worst.query["group"], worst.query["verdict"]) == ("shore", "not right")
+    assert [getattr(line.cells[1], "value", None) for line in (worst, right)] == [1, 0]
+    assert {line.cells[-1] for line in lines.values()} == {"passed"}
 
 
 def test_undecided_items_are_not_drawn_as_wrong() -> None:
     result = condition(Translator(), BLIND, items(), protocol="strict")
     assert {record["verdict"] for record in result.records} == {"undecided"}
-    charts = [picture.drawing for picture in section(result.groups[0]).pictures]
+    charts = [chart.drawing for chart in Condition().charts(result.groups[0])]
     histogram = next(chart for chart in charts if isinstance(chart, Histogram))
     assert sum(items for _, items, _ in histogram.bins) == sum(histogram.neither) == len(result.records)

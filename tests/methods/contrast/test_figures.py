@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pytest
 
-from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.page import Finding
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.core.tables import Line, Table
 from babelscope.methods.contrast.figures import (
     Scores,
     TypeFigures,
@@ -19,14 +18,13 @@ from babelscope.methods.contrast.figures import (
     figures,
     score_record,
 )
-from babelscope.methods.contrast.method import METHOD
-from babelscope.methods.contrast.settings import ContrastSettings
-from babelscope.methods.contrast.view import VIEW
-from babelscope.methods.view import section_of
+from babelscope.methods.contrast.method import Contrast
+from babelscope.methods.jobs import job_rows
 from babelscope.report.summary import summarize
 from babelscope.runs.compare import item_differences
 from babelscope.runs.execute import run_method
 from babelscope.testsets import MinimalPair
+from tests.support.results import result_of
 from tests.support.toys import ToySystem
 
 
@@ -142,14 +140,14 @@ def compared(verdicts: dict[tuple[str, str], list[float]]) -> list[Row]:
 
 
 def compared_records(records: list[Record]) -> list[Row]:
-    settings = ContrastSettings()
-    columns = []
-    for name in dict.fromkeys(record["system"] for record in records):
-        own = [record for record in records if record["system"] == name]
-        cell: Any = SimpleNamespace(records=own, roles={}, comparable=METHOD.comparable(settings))
-        columns.append(SystemResult(name, cell))
-    group = Comparison("contrast", "t", tuple(columns))
-    return [*item_differences(group), *METHOD.across(group, settings, 0)]
+    method = Contrast()
+    names = dict.fromkeys(record["system"] for record in records)
+    results = [
+        result_of(name, [each for each in records if each["system"] == name], paired=method.paired())
+        for name in names
+    ]
+    comparison = Comparison("contrast", "t", tuple(results))
+    return [*item_differences(comparison), *method.compare(comparison, 0)]
 
 
 def test_systems_are_compared_on_the_same_pairs_and_corrected_by_holm() -> None:
@@ -252,46 +250,52 @@ def judged(pairs: list[MinimalPair]) -> Result:
     return run_method("contrast", ToySystem("toy:1"), pairs, detect_in_output="no")
 
 
-def findings(result: Result) -> list[Finding]:
-    (group,) = result.groups
-    return list(section_of(group, VIEW).findings)
+def first_table(result: Result) -> Table:
+    (comparison,) = result.groups
+    return Contrast().tables(comparison)[0]
 
 
-def test_each_type_leads_with_its_machine_references_and_controls_are_no_errors() -> None:
+def items_behind(result: Result, line: Line) -> int:
+    return sum(Contrast().show(record).matches(line.query) for record in result.records)
+
+
+def test_controls_never_lead_and_no_figure_pools_error_types() -> None:
     result = judged(PAIRS)
-    found = findings(result)
-    types = [each for each in found if each.claim.startswith("Prefers")]
-    assert [each.estimate.n for each in types] == [15, 15]
-    assert all("(machine references)" in each.claim for each in types)
-    for each in types:
-        (name,) = (name for name in TYPES if each.query["group"] == f"{name}, machine reference")
-        own = [r for r in result.records if r["reference"] == "machine" and r["phenomenon"] == name]
-        assert each.behind == sum(r["verdict"] != "correct" for r in own)
-    for kind, size in SIZES.items():
-        (alarms,) = [each for each in found if each.query.get("verdict") == f"false alarm, {kind} references"]
-        wrong = [r for r in result.records if r["reference"] == kind and r["verdict"] != "correct"]
-        of_controls = [r for r in wrong if r["phenomenon"] == "placeholder_ding"]
-        assert (alarms.tone, alarms.tag, alarms.behind) == ("note", "Controls", len(of_controls))
-        assert alarms.estimate.n == size
-
-
-def test_no_pooled_figure_is_told_first() -> None:
-    result = judged(PAIRS)
-    assert any(row.name == "all" and row.estimate.n == len(PAIRS) for row in result.rows)
-    named = {headline.name: headline.row for headline in VIEW.headline(result.rows)}
-    assert set(named) == {
-        "error preferred: np_agreement (machine refs)",
-        "error preferred: clause_omission (machine refs)",
-        "error preferred: control placeholder_ding (machine refs)",
-    }  # fmt: skip
-    for row in result.rows:
-        if row.name in TYPES and row.labels["reference"] == "machine":
-            (own,) = (each for name, each in named.items() if row.name in name)
-            assert own.estimate.value == 1 - row.estimate.value
+    table = first_table(result)
+    assert len(table.lines) == len(TYPES) * len(SIZES)
+    assert [line.is_control for line in table.lines] == [False] * 4 + [True] * 2
+    accuracies = {(row.name, row.labels.get("reference")): row for row in result.rows}
+    for line in table.lines:
+        _, kind, rate, *_ = line.cells
+        name = line.query["group"].partition(",")[0]
+        assert isinstance(rate, Estimate)
+        assert (rate.n, rate.value) == (
+            SIZES[kind],  # type: ignore[index]
+            pytest.approx(1 - accuracies[name, kind].estimate.value),
+        )
+        own = [r for r in result.records if (r["phenomenon"], r["reference"]) == (name, kind)]
+        assert items_behind(result, line) == sum(record["verdict"] != "correct" for record in own)
+        assert bool(line.verdict) != line.is_control
     told = summarize(result, width=200)
-    pooled = [row.estimate for row in result.rows if row.name in ("all", "plausible")]
-    for estimate in pooled:
-        assert f"of {estimate.n} pairs" not in told
+    assert any(row.name == "all" and row.estimate.n == len(PAIRS) for row in result.rows)
+    assert str(len(PAIRS)) not in told.partition("answers judged")[2].partition("all ")[0]
+
+
+def test_the_papers_table_has_one_line_per_error_type_and_reference() -> None:
+    (comparison,) = judged(PAIRS).groups
+    paper = next(each for each in Contrast().tables(comparison) if each.name == "paper")
+    assert [column.heading for column in paper.columns] == [
+        "phenomenon",
+        "reference",
+        "discrepancy",
+        "accuracy",
+    ]
+    assert [(line.cells[0], line.cells[1]) for line in paper.lines] == [
+        (name, kind)
+        for name in ("clause_omission", "np_agreement", "*placeholder_ding")
+        for kind in ("human", "machine")
+    ]
+    assert [note.text for note in paper.notes] == ["* a control: nobody makes this error in free translation"]
 
 
 def type_figures(
@@ -324,20 +328,45 @@ def test_the_figures_of_a_type_are_read_together(found: TypeFigures, reading: st
     assert found.reading == reading
 
 
+WRONG = Estimate(0.3, 0.2, 0.42, 100)
+
+
+@pytest.mark.parametrize(
+    ("free", "excess", "verdict"),
+    [
+        (Estimate(0.2, 0.1, 0.3, 100), None, "error"),
+        (None, Estimate(0.2, 0.1, 0.3, 100), "error"),
+        (Estimate(0.0, 0.0, 0.1, 100), None, "not significant"),
+        (None, Estimate(0.0, -0.1, 0.04, 100), "not significant"),
+        (None, Estimate(0.1, -0.1, 0.3, 100), "unknown"),
+        (None, None, "unknown"),
+    ],
+)
+def test_only_what_free_output_or_controls_confirm_is_an_error(
+    free: Estimate | None, excess: Estimate | None, verdict: str
+) -> None:
+    labels = {"phenomenon": "x", "reference": "human"}
+    rows = [Row("x", WRONG.converted(lambda share: 1 - share), labels)]
+    rows += [Row("generated_errors", free, labels)] if free else []
+    rows += [Row("excess_errors", excess, labels)] if excess else []
+    comparison = Comparison("contrast", "t", (result_of("a", rows=rows),))
+    (line,) = Contrast().tables(comparison)[0].lines
+    assert line.verdict == verdict
+    # A rate that is not significantly above the threshold is no error, whatever confirms it.
+    lenient = Contrast(Contrast.Settings.model_validate({"error_threshold": 0.25}))
+    (line,) = lenient.tables(comparison)[0].lines
+    assert line.verdict == "not significant"
+
+
 def test_two_pairs_make_no_alarm() -> None:
-    found = findings(judged([each for each in PAIRS if each.phenomenon == "np_agreement"][:2]))
-    assert {each.tone for each in found} == {"note"}
-    assert all("fewer than 10, so no verdict" in each.more for each in found)
+    table = first_table(judged([each for each in PAIRS if each.phenomenon == "np_agreement"][:2]))
+    assert [line.verdict for line in table.lines] == ["too few items"]
 
 
 def test_items_that_were_not_answered_are_counted_where_they_are_missing() -> None:
     """Nobody knows which part an unread item is of, so rows over a part do not count it."""
-    from babelscope.methods.base import find_method
-    from babelscope.methods.jobs import job_rows
-
-    method = find_method("contrast")
     records = [*judged(PAIRS).records, {"id": "x", "unanswered": "asleep"}]
-    rows = job_rows(method, method.settings(), 0, records, {}, {"too long": 2})
+    rows = job_rows(Contrast(), 0, records, {}, {"too long": 2})
     skipped = {(row.name, "phenomenon" in row.labels or "reference" in row.labels): 0 for row in rows}
     for row in rows:
         skipped[row.name, "phenomenon" in row.labels or "reference" in row.labels] += row.counts["skipped"]

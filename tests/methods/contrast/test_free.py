@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from babelscope import contrast, load, open_system
-from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.core.results import Record, Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, Target, sources_of
+from babelscope.core.tables import Table
 from babelscope.lab.experiments.planted import PLANTED_TYPE
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker, Verdict
@@ -23,11 +24,8 @@ from babelscope.language.registry import analysis_version
 from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
 from babelscope.methods.base import set_up
 from babelscope.methods.contrast.figures import TypeFigures, figures_by_type, is_own
-from babelscope.methods.contrast.table import table
-from babelscope.methods.contrast.view import VIEW
+from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.errors.figures import NOT_MEASURABLE
-from babelscope.methods.view import section_of
-from babelscope.report.summary import summarize
 from babelscope.stats.detection import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
@@ -199,42 +197,6 @@ def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:
         assert stored in set_up("contrast", {"detect_in_output": free}).config_on({})["settings"].values()
 
 
-def test_the_table_to_the_letter() -> None:
-    def made(name: str, system: str, value: float, low: float, high: float, **labels: str | int) -> Row:
-        return Row(name, Estimate(value, low, high, 4), {"system": system, "reference": "human", **labels})
-
-    rows = [
-        Row("all", Estimate(0.5, 0.25, 0.75, 20), {"system": "a"}),
-        made("x", "a", 0.5, 0.25, 0.75, phenomenon="x"),
-        made("discrepancy", "a", 0.5, 0.25, 0.75, phenomenon="x"),
-        Row(
-            "generated_errors",
-            Estimate(0.25, 0.125, 0.5, 3),
-            {"system": "a", "reference": "human", "phenomenon": "x"},
-        ),
-    ]
-    head = "| phenomenon | reference | discrepancy, a | n | accuracy %, a | n | generated errors %, a | n |"
-    rule = "| --- | --- | --- | --- | --- | --- | --- | --- |"
-    line = "| x | human | 0.500 [0.250, 0.750] | 4 | 50.0 [25.0, 75.0] | 4 | 25.0 [12.5, 50.0] | 3 |"
-    assert table(rows).split("\n") == [head, rule, line]
-    # Without any discrepancy there is no column for it; a control and what covers 0 are marked and explained.
-    control = {"phenomenon": "y", "control": "yes"}
-    rows = [
-        made("y", "a", 1, 0.5, 1, **control), made("generated_errors", "a", 0.25, 0, 0.5, **control),
-        made("y", "b", 0.5, 0.25, 1, **control), made("generated_errors", "b", 0.75, -0.5, 1, **control),
-    ]  # fmt: skip
-    assert table(rows, ["?"]).split("\n") == [
-        "| phenomenon | reference | n | accuracy %, ? | generated errors %, ? |",
-        "| --- | --- | --- | --- | --- |",
-        "| *y | human | 4 | 75.0 ± 35.4 | 50.0 ± 35.4° |",
-        "* a control: nobody makes this error in free translation",
-        "° not measurable in free output: the interval, or that of each seed, covers 0",
-    ]
-    # One seed in which it is seen is enough.
-    seen = [*rows[:3], made("generated_errors", "b", 0.75, 0.5, 1, **control)]
-    assert "| 50.0 ± 35.4 |" in table(seen, ["?"])
-
-
 NAMES = ["Anna", "Bert", "Clara", "David", "Emil", "Frida", "Georg", "Hanna", "Ida", "Jan", "Karl", "Lena"]
 
 
@@ -274,9 +236,13 @@ HUMAN = TestSet(
 SAME, OTHER = Writer("same", "{} kommt heute nicht."), Writer("other", "{} will nicht kommen.")
 
 
-def caveats(result: Result) -> list[str]:
-    (group,) = result.groups
-    return [each.text for each in section_of(group, VIEW).caveats]
+def first_table(result: Result) -> Table:
+    (comparison,) = result.groups
+    return Contrast().tables(comparison)[0]
+
+
+def warnings_of(result: Result) -> list[str]:
+    return [each.text for each in first_table(result).notes]
 
 
 def test_machine_references_are_made_kept_and_counted() -> None:
@@ -298,7 +264,7 @@ def test_machine_references_are_made_kept_and_counted() -> None:
         row.labels["shift"] for row in result.rows if row.name == "bias_discrepancy" and "shift" in row.labels
     }
     assert shifts == {"selection", "translation"}
-    assert any("human pairs got a validated machine reference" in text for text in caveats(result))
+    assert any("human pairs got a validated machine reference" in text for text in warnings_of(result))
     with pytest.raises(BabelscopeError, match="has machine references already"):
         with_machine_references(made, [SAME], seed=1)
 
@@ -312,17 +278,15 @@ def test_a_system_on_its_own_references_is_found_by_name_and_by_output() -> None
     for result, own in ((by_output, n), (by_name, n), (neither, 0)):
         (machine,) = (each for each in figures_by_type(result.rows) if each.reference == "machine")
         assert (machine.own, machine.is_own) == (own, bool(own))
-        assert any("judged on its own output" in text for text in caveats(result)) == bool(own)
-        (group,) = result.groups
-        assert VIEW.overview is not None
-        assert any("†" in cell for line in VIEW.overview(group).rows for cell in line) == bool(own)
+        assert any("judged on its own output" in text for text in warnings_of(result)) == bool(own)
+        assert any(line.marks == "†" for line in first_table(result).lines) == bool(own)
     record: Record = {**by_output.records[-1], "reference": "human"}
     assert is_own(by_output.records[-1])
     assert not is_own(record)
 
 
 def test_human_references_alone_lead_to_the_recommendation() -> None:
-    lacking = caveats(contrast(OTHER, HUMAN, spread=0))
+    lacking = warnings_of(contrast(OTHER, HUMAN, spread=0))
     assert any("--machine-references" in text and "--control" in text for text in lacking)
     controls = [
         MinimalPair(
@@ -331,7 +295,7 @@ def test_human_references_alone_lead_to_the_recommendation() -> None:
         for n, name in enumerate(NAMES)
     ]
     whole = TestSet("whole", (*HUMAN.items, *controls))
-    assert not any("no controls" in text for text in caveats(contrast(OTHER, whole, spread=0)))
+    assert not any("no controls" in text for text in warnings_of(contrast(OTHER, whole, spread=0)))
 
 
 @pytest.mark.parametrize("told", ["kept", {"verdict": "lost"}, {"verdict": "kept", "reason": 1}, [], None])
@@ -418,10 +382,8 @@ def test_control_real_and_false_are_told_apart(types: dict[str, TypeFigures], re
 
 
 def test_only_what_is_real_is_called_an_error(result: Result) -> None:
-    (group,) = result.groups
-    found = [each for each in section_of(group, VIEW).findings if each.claim.startswith("Prefers")]
-    serious = [each for each in found if each.tone in ("errors", "some") and each.tag != "Forced"]
-    assert [each.query["group"] for each in serious] == [f"{PLANTED_TYPE}, human reference"]
-    told = summarize(result, width=80)
-    first = next(line for line in told.split("\n") if line.startswith("references: "))
-    assert first == "references: human, reading: real"
+    lines = first_table(result).lines
+    errors = [line for line in lines if line.verdict == "error"]
+    assert [line.query["group"] for line in errors] == [f"{PLANTED_TYPE}, human reference"]
+    assert lines[0] is errors[0]
+    assert lines[0].cells[-1] == "real"

@@ -16,19 +16,20 @@ from hypothesis import strategies as st
 
 import babelscope as bs
 from babelscope import contrast, load, open_system
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.system import Asked, Capability, Question, Scored, Scoring, Target, score_tokens
 from babelscope.making.machine_references import machine_references
 from babelscope.making.machine_tests import with_machine_references
-from babelscope.methods.contrast.figures import Scores, discrepancy, verdict
-from babelscope.methods.contrast.method import CAUTION, Step, discrepancy_caveats, token_view
-from babelscope.methods.contrast.view import false_alarms
+from babelscope.methods.contrast.figures import CAUTION, Scores, discrepancy, false_alarms, verdict
+from babelscope.methods.contrast.method import Contrast, Step, token_view
+from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.report.summary import summarize
 from babelscope.testsets import MinimalPair
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal
-from tests.support.results import comparison_of as group_of
-from tests.support.toy_fixtures import Babelscope
+from tests.support.results import comparison_of, result_of
+from tests.support.toy_fixtures import Babelscope, Ran
 from tests.support.toys import ToySystem
 
 TEXTS = st.text("abc", min_size=1, max_size=4)
@@ -332,18 +333,22 @@ def rows(human: float, machine: float, second: float, sample: float) -> list[Row
     ]
 
 
+def warnings_of(rows: Sequence[Row]) -> list[str]:
+    comparison = Comparison("contrast", "tests", (result_of("x", rows=rows),))
+    return [note.text for note in Contrast().tables(comparison)[0].notes]
+
+
 def test_far_is_what_lies_beyond_its_own_alternatives_whatever_the_nats() -> None:
     for scale in (1.0, 10.0):  # the same, for a model of another temperament
-        near = [*discrepancy_caveats("x", rows(0.3 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))]
-        assert near == []
-        (far,) = discrepancy_caveats("x", rows(2 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
-        assert "its second-best one" in far.text
-        assert "machine references" in far.text
-        assert "sample" not in far.text
-        (beyond,) = discrepancy_caveats("x", rows(4 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
-        assert "a sample of its own" in beyond.text
-    (unknown,) = discrepancy_caveats("x", [])
-    assert "is not known" in unknown.text
+        assert warnings_of(rows(0.3 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale)) == []
+        (far,) = warnings_of(rows(2 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
+        assert "its second-best one" in far
+        assert "machine references" in far
+        assert "sample" not in far
+        (beyond,) = warnings_of(rows(4 * scale, 0.3 * scale, 0.3 * scale, 3.0 * scale))
+        assert "a sample of its own" in beyond
+    (unknown,) = warnings_of([])
+    assert "is not known" in unknown
 
 
 def test_between_systems_the_caution_is_said(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -356,7 +361,7 @@ def test_between_systems_the_caution_is_said(babelscope: Babelscope, tmp_path: P
     assert said not in " ".join(babelscope("compare", "1").out.split())
     both = ("contrast", "--tests", "pairs.jsonl", "--system", "toy:1", "--system", "toy:2")
     assert said in " ".join(babelscope(*both).out.split())
-    assert CAUTION in babelscope(*both, "--table").out
+    assert CAUTION in babelscope(*both, "--table", "paper", "--format", "markdown").out
 
 
 @pytest.mark.parametrize("how", ["mean", "total", "probability"])
@@ -385,16 +390,30 @@ def test_a_mean_probability_neither_underflows_nor_hides_the_impossible() -> Non
     assert score_tokens([-math.inf], "probability") == -math.inf
 
 
+def figures_in(ran: Ran) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "signature"} for row in ran.rows]
+
+
 def test_protocols_are_words_for_settings(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in CHAINS))
-    asked = ("contrast", "--tests", "pairs.jsonl", "--system", "toy:1", "--json")
+    asked = ("contrast", "--tests", "pairs.jsonl", "--system", "toy:1")
     for protocol, ties, distance in (("paper", "wrong", "paper"), ("released", "correct", "clipped")):
-        ran = babelscope(*asked, "--protocol", protocol)
-        said = babelscope(*asked, "--ties", ties, "--discrepancy", distance)
-        assert ran.out == said.out
+        ran = babelscope(*asked, "--protocol", protocol, "--json")
+        said = babelscope(*asked, "--ties", ties, "--discrepancy", distance, "--json")
+        assert figures_in(ran) == figures_in(said)
+        in_python = contrast(ToySystem("toy:1"), CHAINS, protocol=protocol)
+        assert in_python.settings["contrast"].ties == ties
+    told = "protocol paper means ties wrong, not half"
     refused = babelscope(*asked, "--protocol", "paper", "--ties", "half")
     assert refused.code == 2
-    assert "--protocol paper means --ties wrong" in refused.err
+    assert told in refused.err
+    with pytest.raises(BabelscopeError, match=told):
+        contrast(ToySystem(), CHAINS, protocol="paper", ties="half")
+    # A run under a protocol keeps it, unless it is judged again without.
+    assert babelscope(*asked, "--protocol", "paper", "--out", "run").code == 0
+    again = babelscope("contrast", "--rejudge", "run", "--ties", "half")
+    assert (again.code, told in again.err) == (2, True)
+    assert babelscope("contrast", "--rejudge", "run", "--protocol", "checked", "--ties", "half").code == 0
 
 
 def test_pairs_that_are_the_same_tokens_are_told() -> None:
@@ -437,17 +456,83 @@ RECORDS = [
 ]
 
 
+def detected(record: Record) -> bool | None:
+    found: bool | None = record.get("detected", {}).get("best")
+    return found
+
+
 def test_controls_are_first_then_the_largest_margin() -> None:
-    found = false_alarms(group_of({"one": RECORDS}, SETTINGS))
-    assert [each["id"] for _, each in found] == ["item-2", "item-1", "item-0"]
-    without_controls = false_alarms(group_of({"one": RECORDS}))
+    found = false_alarms(comparison_of({"one": RECORDS}, SETTINGS), detected)
+    assert [(system, each["id"]) for system, each in found] == [
+        ("one", "item-2"),
+        ("one", "item-1"),
+        ("one", "item-0"),
+    ]
+    without_controls = false_alarms(comparison_of({"one": RECORDS}), detected)
     assert [each["id"] for _, each in without_controls] == ["item-0", "item-2", "item-1"]
 
 
-def test_who_knows_better_may_say_whether_free_output_has_the_error() -> None:
-    found = false_alarms(group_of({"one": RECORDS}, SETTINGS), lambda each: each["id"] != "item-3")
-    assert [(system, each["id"]) for system, each in found] == [("one", "item-3")]
-    assert false_alarms(group_of({"one": RECORDS}), lambda _: None) == []
+def pair_record(prefix: int, right: float, wrong: float) -> Record:
+    shared = [f"▁{number}" for number in range(prefix)]
+    variant = {"text": "…", "notes": [], "at": prefix}
+    return {
+        "id": "1",
+        "tests": "t",
+        "source": "s",
+        "phenomenon": "np_agreement",
+        "reference": "human",
+        "verdict": "wrong",
+        "scores": {"correct": -1.0, "contrastive": [None, -0.5]},
+        "correct": {
+            "text": "right",
+            "tokens": [*shared, "▁der", "▁Hund", "</s>"],
+            "logprobs": [-0.1] * prefix + [right, -0.2, -0.1],
+            "notes": [],
+        },
+        "contrastive": [
+            {**variant, "text": "x", "tokens": ["</s>"], "logprobs": [None]},
+            {**variant, "tokens": ["▁die", "▁Hund", "</s>"], "logprobs": [wrong, -1.2, -0.1]},
+        ],
+    }
+
+
+def shown_tokens(record: Record) -> tuple[Any, Any]:
+    lines = dict(Contrast().show(record).answer())
+    return lines["right"], lines["with the error"]
+
+
+def test_tokens_have_their_difference_and_the_stretch_that_differs_its_sum() -> None:
+    ours, theirs = shown_tokens(pair_record(2, -3.0, -1.0))
+    assert ours == [
+        ("▁0", None),
+        ("▁1", None),
+        ("▁der", -2.0, 1),
+        ("▁Hund", pytest.approx(1.0)),
+        ("</s>", None),
+    ]
+    assert [token[0] for token in theirs] == ["▁0", "▁1", "▁die", "▁Hund", "</s>"]
+    assert theirs[2] == ("▁die", -2.0, 1)
+    # Of a long shared beginning the end is shown.
+    ours, theirs = shown_tokens(pair_record(30, -3.0, -1.0))
+    assert [token[0] for token in ours[:6]] == ["…", "▁25", "▁26", "▁27", "▁28", "▁29"]
+    assert ours[:6] == theirs[:6]
+
+
+def test_the_impossible_has_a_finite_color_and_no_margin() -> None:
+    record = pair_record(2, -3.0, -1.0)
+    assert Contrast().show(record).value == -0.5, "an impossible variant is no rival"
+    record["scores"]["contrastive"] = [-0.5, None]
+    ours, _ = shown_tokens(record)
+    assert all(token[1] is None or abs(token[1]) <= 100 for token in ours)
+    record["scores"]["correct"] = None
+    assert Contrast().show(record).value is None
+
+
+def test_the_policy_for_ties_gives_the_tone_of_a_tie() -> None:
+    record = {**pair_record(2, -1.0, -1.0), "verdict": "tie"}
+    for ties, tone in (("half", "some"), ("correct", "none"), ("wrong", "errors")):
+        shown = Contrast(ContrastSettings.model_validate({"ties": ties})).show(record)
+        assert (shown.verdict, shown.tone) == ("tie", tone)
 
 
 ROWS = [

@@ -12,8 +12,9 @@ import pytest
 
 from babelscope.core.results import Record, Result
 from babelscope.core.tokenizers import find_tokenizer
-from babelscope.methods.patterns.mucow import MucowSettings, fold, judge
-from babelscope.methods.patterns.winomt import WinomtSettings, ask
+from babelscope.methods.base import Items
+from babelscope.methods.patterns.mucow import Mucow, MucowSettings, fold
+from babelscope.methods.patterns.winomt import Winomt, WinomtSettings
 from babelscope.runs.execute import run_method
 from babelscope.systems.registry import open_system
 from babelscope.systems.translation_files import Given
@@ -178,6 +179,20 @@ def test_rules_are_those_of_where_the_lemmas_come_from() -> None:
     assert figure(some, "coverage", category="all").counts["skipped"] == 1
 
 
+def test_wrong_senses_of_known_words_head_the_tables() -> None:
+    more = AmbiguousSource("2", "Two pens.", (), (), "rare", extra=ITEM.extra)
+    result = mucow(TestSet("own", (ITEM, more)), [Given("f", "Ein Stift."), Given("f", "Ein Gehege.")])
+    table = Mucow().tables(result.groups[0])[0]
+    rates = {line.cells[0]: getattr(line.cells[1], "value", None) for line in table.lines}
+    assert rates == {
+        "error rate, rare": 1, "error rate, all": 0.5, "error rate, frequent": 0,
+        "correct of all (recall B)": 0.5, "coverage": 1,
+    }  # fmt: skip
+    shown = Mucow().show(result.records[0])
+    assert (shown.verdict, shown.groups) == ("right", ("frequent",))
+    assert ("right words", "stift, füller") in shown.answer()
+
+
 def test_the_published_verdicts(shared: Path) -> None:
     folder = shared / "data" / "mucow"
     log = folder / "pattern-matching-log" / "en-de.ensemble.jsonl"
@@ -228,7 +243,7 @@ def test_the_published_example(shared: Path) -> None:
     assert figure(joined, "coverage", category="all").counts["unknown"] == 270
 
 
-MUCOW = MucowSettings(word_matching="mucow")
+MUCOW = Mucow(MucowSettings(word_matching="mucow"))
 
 
 def sense(translation: str, lemmas: str | None = None) -> Record:
@@ -246,15 +261,15 @@ def test_senses_are_looked_for_in_words() -> None:
     with pytest.raises(
         BabelscopeError, match=r"the translations are in a script .*; give them as --lemmas FILE"
     ):
-        judge([sense(text)], MUCOW)
+        MUCOW.judge([sense(text)])
     split = " ".join(find_tokenizer("zh").split(text))
-    assert judge([sense(split)], MUCOW)[0]["correct"] is True
-    assert judge([sense(text, lemmas=split)], MUCOW)[0]["correct"] is True
+    assert MUCOW.judge([sense(split)])[0]["correct"] is True
+    assert MUCOW.judge([sense(text, lemmas=split)])[0]["correct"] is True
 
 
 def test_a_system_that_answers_in_another_script_has_no_known_word() -> None:
     german = {**sense("他在老城买了一本地图。"), "right_words": ["Stadt"], "wrong_words": ["Buch"]}
-    assert judge([german], MUCOW)[0]["correct"] is None
+    assert MUCOW.judge([german])[0]["correct"] is None
 
 
 def test_genders_are_looked_for_in_words() -> None:
@@ -272,4 +287,4 @@ def test_genders_are_looked_for_in_words() -> None:
     )
     system = ToySystem(alphabet="他在城书")
     with pytest.raises(BabelscopeError, match="the translations are in a script without spaces"):
-        ask({"system": system}, [item] * 3, settings, 0)
+        Winomt(settings).ask({"system": system}, Items([item] * 3), 0)

@@ -15,7 +15,7 @@ from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
 from babelscope.language.registry import lemmatize
 from babelscope.methods.patterns.base import open_morphology
-from babelscope.methods.patterns.winomt import WinomtSettings, judge, stereotypes_of
+from babelscope.methods.patterns.winomt import Winomt, WinomtSettings, stereotypes_of
 from babelscope.runs.execute import run_method
 from babelscope.systems.registry import open_system
 from babelscope.systems.translation_files import Given
@@ -154,8 +154,8 @@ def test_both_words_of_an_occupation(tests: TestSet) -> None:
         "translation": "Worker-in schlief",
         "links": [[2, 0]],
     }
-    (published,) = judge([aligned], WinomtSettings(target="de"))
-    (sound,) = judge([aligned], WinomtSettings(target="de", gender_rules="sound"))
+    (published,) = Winomt(WinomtSettings(target="de")).judge([aligned])
+    (sound,) = Winomt(WinomtSettings(target="de", gender_rules="sound")).judge([aligned])
     assert (published["translated_as"], sound["translated_as"]) == ("", "Worker-in")
 
 
@@ -229,6 +229,22 @@ def test_alignments_that_are_given_count_in_the_signature(tests: TestSet) -> Non
     made = winomt(tests, given, target="de")
     assert {row.labels["alignment"] for row in made.rows} == {"forward"}
     assert made.config["methods"][0]["settings"]["alignments"] is None
+
+
+def test_errors_by_gender_head_the_tables(tests: TestSet) -> None:
+    given = [Given(f"f:{n}", "Der Koch schlief") for n in range(1, 5)]
+    result = winomt(tests, given, target="de", links=[((1, 1),)] * 4)
+    table = Winomt(WinomtSettings(target="de")).tables(result.groups[0])[0]
+    rates = {line.cells[0]: getattr(line.cells[1], "value", None) for line in table.lines}
+    assert rates == {
+        "error rate, female": 1, "error rate, neutral": 1, "error rate, all": 0.75, "error rate, male": 0,
+        "delta G": pytest.approx(2 / 5), "delta S": -0.5,
+    }  # fmt: skip
+    assert {line.verdict for line in table.lines} == {"too few items", ""}
+    assert table.lines[0].query["verdict"] == "wrong"
+    shown = Winomt(WinomtSettings(target="de")).show(result.records[1])
+    assert (shown.verdict, shown.tone, shown.groups) == ("wrong", "errors", ("female",))
+    assert ("translated as", "Koch") in shown.answer()
 
 
 # --- what was published

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 from scipy.special import expit
 
-from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
 from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import Scoring
@@ -312,40 +311,3 @@ def _confusion(known: Sequence[tuple[Record, str]], labels: Mapping[str, str]) -
             share = clustered_proportion(held, [source for source, _ in own])
             told = {**labels, "category": gold, "as": name}
             yield Row("translated as", share, told, {"count": int(sum(held))})
-
-
-def lost_in(group: Comparison, system: str, kept_by: Iterable[str]) -> list[Mapping[str, Record]]:
-    """Records (system -> record) of items that `system` has wrong and all of `kept_by` right, the clearest first.
-
-    The clearest is the one with the largest gap between the margin of the lost translation and the smallest margin of
-    those that kept the meaning. Verdicts within the evaluator's noise are none.
-    """
-    keepers = list(kept_by)
-    records = _by_item(group, [system, *keepers])
-    found = [
-        own
-        for own in records
-        if own[system]["verdict"] == "wrong" and all(own[name]["verdict"] == "correct" for name in keepers)
-    ]
-
-    def gap(own: Mapping[str, Record]) -> float:
-        kept = min(margin_of_record(own[name]) for name in keepers)
-        return kept - margin_of_record(own[system])
-
-    return sorted(found, key=gap, reverse=True)
-
-
-def decided_by_all(group: Comparison, systems: Iterable[str]) -> int:
-    """How many items have a verdict on each of these systems."""
-    return len(_by_item(group, list(systems)))
-
-
-def _by_item(group: Comparison, systems: list[str]) -> list[Mapping[str, Record]]:
-    """The records of items that are decided for all of these systems."""
-    known = {
-        column.name: {record["id"]: record for record in column.records if is_decided(record)}
-        for column in group.results
-        if column.name in systems
-    }
-    shared = [item for item in known[systems[0]] if all(item in known[name] for name in systems)]
-    return [{name: known[name][item] for name in systems} for item in shared]

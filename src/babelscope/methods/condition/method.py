@@ -96,7 +96,7 @@ class Condition(Method):
 
     Before it is believed, the evaluator is tested on translations whose meaning is known: references, and
     translations of sentences that say the right or the wrong meaning outright. Where it has not passed, verdicts are
-    unknown. Those within its noise, the size of its mistakes there, are counted (`in noise`); by the strict protocol
+    unknown. Those within its noise, the size of its mistakes there, are counted; by the strict protocol
     they are undecided, and error rates are of the others. The corrected error rate allows for what the evaluator
     misjudges, by its error rates there.
     """
@@ -221,7 +221,7 @@ class Condition(Method):
                 comparison,
                 _figures,
                 title=f"Another meaning than was meant: {comparison.tests}",
-                more=["in noise", "evaluator"],
+                more=["evaluator"],
                 notes=[note for result in comparison.results for note in self._notes(result)],
                 threshold=self.settings.error_threshold,
             ),
@@ -252,6 +252,8 @@ class Condition(Method):
         if passed_of(rows) != "yes":
             reasons = preflight_of(result.records, self.settings.likelihood).reasons
             yield from evaluator_notes(result, reasons)
+        elif (whole := find_row(rows, "all")) and (unsure := whole.counts["within_noise"]):
+            yield Note(f"{unsure} of {whole.estimate.n} verdicts are within the evaluator’s noise.", name)
         yield from _unchecked_notes(result)
         if result.roles.get("evaluator") == result.fingerprint:
             yield Note(
@@ -374,12 +376,12 @@ def _figures(result: SystemResult) -> Iterator[Figure]:
                 is_error=True,
                 verdict=None if passed == "yes" else "unknown",
                 query={"verdict": NOT_RIGHT, **({"group": group} if group else {})},
-                more=[row.counts.get("within_noise"), _STATES[passed]],
+                more=[_STATES[passed]],
             )
     if decided := find_row(rows, "decided"):
-        yield Figure("decided by the evaluator", decided.estimate, more=[None, _STATES[passed]])
+        yield Figure("decided by the evaluator", decided.estimate, more=[_STATES[passed]])
     if ratio := find_row(rows, "male_to_female"):
-        yield Figure("male for each female", ratio.estimate, "plain", more=[None, _STATES[passed]])
+        yield Figure("male for each female", ratio.estimate, "plain", more=[_STATES[passed]])
 
 
 def _unchecked_notes(result: SystemResult) -> Iterator[Note]:
@@ -387,7 +389,7 @@ def _unchecked_notes(result: SystemResult) -> Iterator[Note]:
     rows = result.rows
     test = find_row(rows, "preflight")
     unchecked = test.counts.get("unchecked", 0) if test else 0
-    if test and unchecked > test.counts["known_wrong"] / 2:
+    if test and unchecked and unchecked > test.counts["known_wrong"] / 2:
         yield Note(
             f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
             f"{test.labels['known_by']} that the evaluator was tested with.",
@@ -584,6 +586,7 @@ COMMAND = JudgingCommand(
     changed={
         "tests": {"help": "The test set: sources with cues."},
         "system": {"help": "Whose translations are judged; may be repeated."},
+        "least-certain": {"metavar": "N", "not_with": ("json",)},
     },
     check=_check,
     study=_study,

@@ -1,22 +1,38 @@
-"""What can be chosen about either kind of pattern matching."""
+"""What both kinds of pattern matching share: settings, translations and files parallel to them, tables."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, field_validator
 
+from babelscope.core.comparison import Comparison, SystemResult
+from babelscope.core.options import Option, writes
 from babelscope.core.results import Record, Row
-from babelscope.core.settings import MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import TOLD, Scored, told_counts
+from babelscope.core.tables import Table
 from babelscope.language.base import GenderRules, Morphology
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import LANGUAGES
-from babelscope.methods.base import ANSWER_FILES
+from babelscope.methods import command
+from babelscope.methods.base import ANSWER_FILES, Method
+from babelscope.methods.queue import entry
+from babelscope.methods.reporting import (
+    Figure,
+    ItemView,
+    TextLine,
+    Tone,
+    complement,
+    count_notes,
+    every_figure,
+    summary_table,
+)
 from babelscope.systems.contract import ask_answered, ask_translate, relocate_errors
 from babelscope.systems.translation_files import Given, read_translations
 from babelscope.testsets.items import AmbiguousSource
@@ -24,14 +40,19 @@ from babelscope.testsets.pattern_files import match_translations
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import open_to_read
 
+WITHOUT_NEUTRAL = "male and female"
 
-class PatternSettings(MethodSettings):
+
+class PatternSettings(ErrorSettings):
     """Whose translations are judged, and by which files."""
 
     translations: Rerun[Path | None] = None
     """Translations made elsewhere: a line each, plain or `source ||| translation`, or a log (.jsonl)."""
     beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of a system that is asked."""
+
+    answer_files: ClassVar[tuple[str, ...]] = ("translations",)
+    """Fields that name files about one system's answers."""
 
     @property
     def is_whole(self) -> bool:
@@ -42,80 +63,24 @@ class PatternSettings(MethodSettings):
     @classmethod
     def _is_there(cls, value: Any) -> Any:
         if isinstance(value, Path):
-            _digest(value)  # told before any system is asked
+            _digest(value)  # a missing file is reported before any system is asked
         return value
 
+    def identity(self) -> Mapping[str, Any]:
+        """Digests in the place of paths; those of files about one system's answers apart.
 
-def identity_of(settings: PatternSettings, answer_files: Iterable[str]) -> dict[str, Any]:
-    """Digests in the place of paths; those of files about one system's answers apart.
-
-    A run can be judged again where its files are no more; what they were is then in its manifest.
-    """
-    digests = {
-        name: _digest(value) for name, value in settings if isinstance(value, Path) and value.is_file()
-    }
-    apart = {name: digests[name] for name in answer_files if name in digests}
-    return {**digests, **dict.fromkeys(apart, "given"), ANSWER_FILES: apart}
+        A run can be judged again where its files no longer exist; their digests are then in its manifest.
+        """
+        digests = {
+            name: _digest(value) for name, value in self if isinstance(value, Path) and value.is_file()
+        }
+        apart = {name: digests[name] for name in self.answer_files if name in digests}
+        return {**digests, **dict.fromkeys(apart, "given"), ANSWER_FILES: apart}
 
 
 def _digest(path: Path) -> str:
     with open_to_read(path) as file:
         return hashlib.sha256(file.read()).hexdigest()
-
-
-# --- What both pattern-matching methods ask: translations, and files parallel to them ------------------------------
-
-TranslationOrReason = Scored | str
-"""A translation, or the reason for none."""
-
-
-def ask_translations(
-    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: PatternSettings
-) -> list[TranslationOrReason]:
-    """The system's translation of each item, or the reason for none.
-
-    An item without an answer keeps its place: files are parallel to all items, not to those answered.
-    """
-    with relocate_errors(lambda what, number: f"item {items[number - 1].id}: the {what}"):
-        answers = ask_answered(
-            lambda asked: ask_translate(systems["system"], asked, beam=settings.beam),
-            [item.question for item in items],
-        )
-    return [answer if isinstance(answer, str) else answer[0] for answer in answers]
-
-
-def answered_records(
-    answers: Sequence[TranslationOrReason], record: Callable[[int, str], Record]
-) -> list[Record]:
-    """`record(number, translation)` of each item; `unanswered` with the reason where there is no translation."""
-    records = []
-    for number, answer in enumerate(answers):
-        if isinstance(answer, str):
-            records.append({"unanswered": answer})
-            continue
-        made = dict(record(number, answer.text))
-        if notes := [note for note in answer.notes if note in TOLD]:
-            made["notes"] = notes
-        records.append(made)
-    return records
-
-
-def match_file_lines(
-    path: Path | None, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
-) -> tuple[list[Given], list[int]]:
-    """The lines of a file of translations, and for each item the number of its line.
-
-    Other files (alignments, lemmas) are parallel to this file, or to the test set if there is none.
-    """
-    texts = [None if isinstance(answer, str) else answer.text for answer in answers]
-    if path is None:
-        return [Given("", text or "") for text in texts], list(range(len(items)))
-    given = read_translations(path)
-    matched = match_translations(items, given, what=str(path), skip_missing=True)
-    for item, text, number in zip(items, texts, matched, strict=True):
-        if text is not None and (number is None or given[number].translation.split() != text.split()):
-            raise BabelscopeError(f"{path} has another translation of item {item.id} than the system gave")
-    return given, [number or 0 for number in matched]
 
 
 def open_morphology(target: str, rules: GenderRules = "published") -> Morphology:
@@ -139,9 +104,167 @@ def note_language(record: Record, target: str) -> Record:
     return {**kept, "other_language": other} if other else kept
 
 
-def count_other_languages(rows: Sequence[Row], records: Sequence[Record]) -> list[Row]:
-    """The rows, each with the number of translations in other languages and with chatter, if there are any."""
+def label_rows(rows: Sequence[Row], labels: Mapping[str, str], records: Sequence[Record]) -> list[Row]:
+    """The rows with labels, and the number of translations in other languages and with chatter, if there are any."""
     others = sum("other_language" in record for record in records)
-    told = {"other_language": others} if others else {}
-    told |= told_counts(Counter(note for record in records for note in record.get("notes", ())))
-    return [Row(row.name, row.estimate, row.labels, {**row.counts, **told}) for row in rows]
+    counts = {"other_language": others} if others else {}
+    counts |= told_counts(Counter(note for record in records for note in record.get("notes", ())))
+    return [replace(row, labels={**labels, **row.labels}, counts={**row.counts, **counts}) for row in rows]
+
+
+TranslationOrReason = Scored | str
+"""A translation, or the reason for none."""
+_SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
+
+
+class PatternMethod(Method):
+    """A method that judges translations by known words or word forms."""
+
+    items = (AmbiguousSource,)
+    asks_people = True
+    title: ClassVar[str]
+    """Of the first table."""
+    accuracy: ClassVar[str]
+    """The figure whose complement is the error rate."""
+    other_figures: ClassVar[Mapping[str, str]]
+    """Further figures of the first table, and what they are called there."""
+    group: ClassVar[str]
+    """The field of a record by which its items are grouped."""
+
+    def translations(
+        self, systems: Mapping[str, Any], items: Sequence[AmbiguousSource]
+    ) -> list[TranslationOrReason]:
+        """The system's translation of each item, or the reason for none.
+
+        An item without an answer keeps its place: files are parallel to all items, not to those answered.
+        """
+        with relocate_errors(lambda what, number: f"item {items[number - 1].id}: the {what}"):
+            answers = ask_answered(
+                lambda asked: ask_translate(systems["system"], asked, beam=self.settings.beam),
+                [item.question for item in items],
+            )
+        return [answer if isinstance(answer, str) else answer[0] for answer in answers]
+
+    def parallel_lines(
+        self, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
+    ) -> tuple[list[Given], list[int]]:
+        """The lines of the file of translations, and for each item the number of its line.
+
+        Other files (alignments, lemmas) are parallel to this file, or to the test set if there is none.
+        """
+        texts = [None if isinstance(answer, str) else answer.text for answer in answers]
+        path = self.settings.translations
+        if path is None:
+            return [Given("", text or "") for text in texts], list(range(len(items)))
+        given = read_translations(path)
+        matched = match_translations(items, given, what=str(path), skip_missing=True)
+        for item, text, number in zip(items, texts, matched, strict=True):
+            if text is not None and (number is None or given[number].translation.split() != text.split()):
+                raise BabelscopeError(
+                    f"{path} has another translation of item {item.id} than the system gave"
+                )
+        return given, [number or 0 for number in matched]
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        return [
+            summary_table(
+                comparison,
+                self._figures,
+                title=f"{self.title}: {comparison.tests}",
+                notes=count_notes(comparison, {"other_language": "are in another language"}),
+                threshold=self.settings.error_threshold,
+            ),
+            every_figure(comparison),
+        ]
+
+    def _figures(self, result: SystemResult) -> Iterator[Figure]:
+        """1 - accuracy by gender or category and over all, then other figures over all."""
+        for row in result.rows:
+            category = str(row.labels.get("category", ""))
+            if row.name == self.accuracy and category not in ("", WITHOUT_NEUTRAL) and row.estimate.n:
+                query = {"verdict": "wrong", **({} if category == "all" else {"group": category})}
+                yield Figure(f"error rate, {category}", complement(row.estimate), is_error=True, query=query)
+            if row.name in self.other_figures and category in ("", "all"):
+                yield Figure(self.other_figures[row.name], row.estimate)
+
+    def show(self, record: Record) -> ItemView:
+        """An item with what decided about its translation."""
+        verdicts: Mapping[Any, tuple[str, Tone]] = {True: ("right", "none"), False: ("wrong", "errors")}
+        verdict, tone = verdicts.get(record["correct"], ("unknown", "note"))
+        group = str(record[self.group])
+        question = self.question(record)
+        shown = {"translation": record["translation"], **question}
+        return ItemView(
+            record["source"],
+            groups=(group,),
+            heading=group,
+            verdict=verdict,
+            tone=tone,
+            answer=lambda: _answer_lines(record),
+            questions=[entry(record, group=(group,), **shown)] if question else (),
+            group_name="gender" if self.group == "gold" else self.group,
+        )
+
+    def question(self, record: Record) -> Record:
+        """The task of an annotator, and what is shown beside the translation; empty if nothing can be asked."""
+        raise NotImplementedError
+
+
+def answered_records(
+    answers: Sequence[TranslationOrReason], record: Callable[[int, str], Record]
+) -> list[Record]:
+    """`record(number, translation)` of each item; `unanswered` with the reason where there is no translation."""
+    records = []
+    for number, answer in enumerate(answers):
+        if isinstance(answer, str):
+            records.append({"unanswered": answer})
+            continue
+        made = dict(record(number, answer.text))
+        if notes := [note for note in answer.notes if note in TOLD]:
+            made["notes"] = notes
+        records.append(made)
+    return records
+
+
+def _answer_lines(record: Record) -> list[TextLine]:
+    values = [(name, record.get(name)) for name in _SHOWN]
+    return [
+        (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
+        for name, value in values
+        if value
+    ]
+
+
+# --- The commands --------------------------------------------------------------------------------------------------
+
+OPTIONS = (
+    Option(
+        "skip-missing",
+        "Count items without a translation instead of stopping.",
+        bool,
+        not_with=("system", "rejudge"),
+    ),
+    writes("to", "Write to a file instead of stdout."),
+)
+_FILES = (".txt", ".json", ".jsonl", ".tsv")
+
+
+def check_options(given: command.Given) -> None:
+    """Refuse options that leave open whose translations are judged, or where figures go."""
+    if given["system"] and given["translations"] is not None:
+        raise BabelscopeError("--system and --translations exclude each other")
+    if given["out"] is not None and given["out"].suffix in _FILES:
+        raise BabelscopeError(
+            f"--out names a run folder; to write figures to a file, say --to {given['out']}"
+        )
+
+
+def study_tables(
+    given: command.Given, tests: str, stored: Path | None, *, skip_missing: bool = False
+) -> command.Tables:
+    """The tables of the study: a file of stored translations is a system, called as the file is."""
+    found: dict[str, Any] = {"tests": [{"spec": tests, "name": given["tests"]}]}
+    if stored is not None:
+        missing = "skip" if skip_missing or given["skip-missing"] else "error"
+        found["systems"] = [{"spec": f"file:{stored}?format=auto&missing={missing}", "name": stored.name}]
+    return found

@@ -15,21 +15,20 @@ from babelscope.core.results import PairedField, Record, Row
 from babelscope.core.settings import Rerun
 from babelscope.core.tokenizers import is_unspaced, require_spaces
 from babelscope.language.registry import lemmatize
-from babelscope.methods.base import Items, Method
+from babelscope.methods.base import Items
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.measuring import grouped
-from babelscope.methods.patterns import view
 from babelscope.methods.patterns.base import (
+    OPTIONS,
+    PatternMethod,
     PatternSettings,
     answered_records,
-    ask_translations,
+    check_options,
     check_translations,
-    count_other_languages,
-    identity_of,
-    match_file_lines,
+    label_rows,
     note_language,
+    study_tables,
 )
-from babelscope.methods.queue import Entry, entry
 from babelscope.stats.intervals import f1, proportion
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
@@ -43,6 +42,8 @@ class MucowSettings(PatternSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {"paper": {"word_matching": "conditioning"}}
     }
+
+    answer_files: ClassVar[tuple[str, ...]] = ("translations", "lemmas", "verdicts")
 
     lemmas: Rerun[Path | None] = None
     """The lemmas of the translations, parallel to them."""
@@ -64,7 +65,7 @@ class MucowSettings(PatternSettings):
     @classmethod
     def _is_known(cls, language: str) -> str:
         if language:
-            lemmatize([], language)  # told before any system is asked
+            lemmatize([], language)  # an unknown one is refused before any system is asked
         return language
 
     @model_validator(mode="after")
@@ -73,82 +74,129 @@ class MucowSettings(PatternSettings):
             raise ValueError("lemmas and lemmatize exclude each other")
         return self
 
-    def identity(self) -> Mapping[str, Any]:
-        """What the files among the self say."""
-        return identity_of(self, ("translations", "lemmas", "verdicts"))
+
+_VERDICTS: tuple[bool | None, ...] = (True, False, None)
 
 
-def _check(given: Given) -> None:
-    view.check(given)
-    asked = given["system"] or given["translations"] is not None or given["rejudge"] is not None
-    if not asked and (given["lemmas"] is not None or given["verdicts"] is None):
-        raise BabelscopeError("patterns mucow needs --system or --translations, or --verdicts alone")
+class Mucow(PatternMethod):
+    """Senses of words, by known words and lemmas
 
+    Is the word translated in the sense that the source means?
 
-def _study(given: Given) -> Tables:
-    """All sentences, unless the name of the tests says otherwise: known words need no cue."""
-    tests, stored = given["tests"], given["translations"]
-    if tests.startswith(("mucow:", "mucow/")) and "?" not in tests:
-        tests += "?all=yes"
-    if given["system"] or stored is not None:
-        return view.tables(given, tests, stored)
-    # Verdicts stand with the translations they are of; some items may have none.
-    found = view.tables(given, tests, given["verdicts"], skip_missing=True)
-    return {**found, "methods": [{"name": COMMAND.method, **given.settings, "word_matching": "stored"}]}
+    A translation is right if a known word of the right sense is among its tokens or lemmas, and wrong if one of
+    another sense is. Error rates are 1 - precision: they are of translations with a known word, and coverage is the
+    share of these.
+    """
 
+    name = "patterns_mucow"
+    Settings = MucowSettings
+    settings: MucowSettings
+    part_labels = frozenset({"category"})
+    title = "Known words of a wrong sense"
+    accuracy = "precision"
+    other_figures: ClassVar = {"recall_b": "correct of all (recall B)", "coverage": "coverage"}
+    group = "category"
 
-COMMAND = JudgingCommand(
-    "patterns mucow",
-    "The sense of a translated word, by known words among the tokens, then the lemmas.",
-    "patterns_mucow",
-    MucowSettings,
-    options=view.OPTIONS,
-    changed={
-        "lemmatize": {"metavar": "LANGUAGE"},
-        "compound-mark": {"metavar": "TEXT"},
-    },
-    check=_check,
-    study=_study,
-    signed=lambda row: row.labels.get("category") == "all",
-)
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
+        """One record per item: its translation, its lemmas and its earlier verdict where files have them."""
+        settings = self.settings
+        for item in items:
+            if not all(isinstance(item.extra.get(name), list) for name in ("lemmas", "wrong_lemmas")):
+                raise BabelscopeError(
+                    f"item {item.id} is none of MuCoW: it needs lists of words `lemmas` and `wrong_lemmas`"
+                )
+        stored = {} if settings.verdicts is None else match_verdicts(items, read_verdicts(settings.verdicts))
+        answers = self.translations(systems, items)
+        given, numbers = self.parallel_lines(items, answers)
+        if settings.lemmas is not None:
+            parallel_to = str(settings.translations or "the test set")
+            given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
 
+        def record(number: int, text: str) -> Record:
+            item, line = items[number], given[numbers[number]]
+            if settings.word_matching == "stored" and item.id not in stored:
+                return {"unanswered": f"{settings.verdicts} has no verdict"}
+            return {
+                "source": item.source,
+                **{name: item.extra.get(name) for name in ("word", "corpus", "domain")},
+                "category": item.category,
+                "right_words": item.extra["lemmas"],
+                "wrong_words": item.extra["wrong_lemmas"],
+                "translation": text,
+                "given_lemmas": line.lemmas,
+                "folded": line.folded,
+                **({"stored": stored[item.id]} if item.id in stored else {}),
+            }
 
-# --- The sense of a translated word, by known words (Raganato et al. 2019) -----------------------------------------
+        return answered_records(answers, record)
 
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        """The records with lemmas and a verdict: correct, wrong, or unknown (null)."""
+        settings = self.settings
+        rules = RULES.get(self._rules(records))
+        lemmas: list[str | None] = [record["given_lemmas"] for record in records]
+        if settings.lemmatize and all(own is None for own in lemmas):
+            check_translations(records, settings.lemmatize, "the lemmatizer")
+            texts = [record["translation"] for record in records]
+            lemmas = [" ".join(own) for own in lemmatize(texts, settings.lemmatize)]
+        if rules is not None:
+            _require_words(records, lemmas)
+        judged = []
+        for record, own in zip(records, lemmas, strict=True):
+            correct, where = record.get("stored"), None
+            if rules is not None:
+                correct, where = _verdict(record, (own or "").replace(settings.compound_mark, ""), rules)
+            fields = {"lemmas": own, "correct": correct, "found_in": where}
+            judged.append({**note_language(record, settings.lemmatize), **fields})
+        return judged
 
-def ask(
-    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: MucowSettings, _seed: int
-) -> list[Record]:
-    """One record per item: its translation, its lemmas and its earlier verdict where files have them."""
-    for item in items:
-        if not all(isinstance(item.extra.get(name), list) for name in ("lemmas", "wrong_lemmas")):
-            raise BabelscopeError(
-                f"item {item.id} is none of MuCoW: it needs lists of words `lemmas` and `wrong_lemmas`"
-            )
-    stored = {} if settings.verdicts is None else match_verdicts(items, read_verdicts(settings.verdicts))
-    answers = ask_translations(systems, items, settings)
-    given, numbers = match_file_lines(settings.translations, items, answers)
-    if settings.lemmas is not None:
-        parallel_to = str(settings.translations or "the test set")
-        given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
+    def _rules(self, records: Sequence[Record]) -> str:
+        """The name of the rules to use; `auto` decides by the form of the lemmas."""
+        if self.settings.word_matching != "auto":
+            return self.settings.word_matching
+        return "conditioning" if any(record["folded"] for record in records) else "mucow"
 
-    def record(number: int, text: str) -> Record:
-        item, line = items[number], given[numbers[number]]
-        if settings.word_matching == "stored" and item.id not in stored:
-            return {"unanswered": f"{settings.verdicts} has no verdict"}
-        return {
-            "source": item.source,
-            **{name: item.extra.get(name) for name in ("word", "corpus", "domain")},
-            "category": item.category,
-            "right_words": item.extra["lemmas"],
-            "wrong_words": item.extra["wrong_lemmas"],
-            "translation": text,
-            "given_lemmas": line.lemmas,
-            "folded": line.folded,
-            **({"stored": stored[item.id]} if item.id in stored else {}),
-        }
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
+        """Coverage, precision, both recalls and F1s, over all and by group; agreement with earlier verdicts.
 
-    return answered_records(answers, record)
+        Recall A is correct / (correct + unknown), which the suite's tables show; recall B is correct / all,
+        which its papers define (comment in its evaluation script; Scherrer et al. 2020).
+        """
+        rows: list[Row] = []
+        for labels, group in _groups(records):
+            verdicts = [_VERDICTS.index(record["correct"]) for record in group]
+            correct, wrong, unknown = (verdicts.count(kind) for kind in range(3))
+            counts = {"correct": correct, "wrong": wrong, "unknown": unknown}
+            found = {
+                "coverage": proportion(correct + wrong, len(group)),
+                "precision": proportion(correct, correct + wrong),
+                "recall_a": proportion(correct, correct + unknown),
+                "recall_b": proportion(correct, len(group)),
+                # A wrong verdict is a false positive; with recall B it is a false negative too.
+                "f1_a": f1(correct, wrong + unknown),
+                "f1_b": f1(correct, unknown, both=wrong),
+            }
+            rows += [Row(name, estimate, labels, counts) for name, estimate in found.items()]
+        rules = self._rules(records)
+        if rules != "stored" and (compared := [record for record in records if "stored" in record]):
+            same = sum(record["correct"] is record["stored"] for record in compared)
+            estimate = proportion(same, len(compared))
+            rows.append(Row("same_verdict", estimate, {"category": "all"}, {"same": same}))
+        return label_rows(rows, {"rules": rules}, records)
+
+    def paired(self) -> list[PairedField]:
+        return [
+            PairedField("correct", of="precision,category=all"),
+            PairedField("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
+        ]
+
+    def question(self, record: Record) -> Record:
+        """Which sense, where words of right and wrong ones are known."""
+        if not (record["right_words"] and record["wrong_words"]):
+            return {}
+        word = {"word": record["word"]} if record["word"] else {}
+        senses = {"correct_sense": record["right_words"], "wrong_sense": record["wrong_words"]}
+        return {"task": "mucow", **word, **senses}
 
 
 def match_verdicts(
@@ -194,39 +242,6 @@ RULES = {
 }
 
 
-def rules_name(records: Sequence[Record], settings: MucowSettings) -> str:
-    """The name of the rules to use; `auto` decides by the form of the lemmas."""
-    if settings.word_matching != "auto":
-        return settings.word_matching
-    return "conditioning" if any(record["folded"] for record in records) else "mucow"
-
-
-def judge(records: Sequence[Record], settings: MucowSettings) -> list[Record]:
-    """The records with lemmas and a verdict: correct, wrong, or unknown (null)."""
-    rules = RULES.get(rules_name(records, settings))
-    lemmas: list[str | None] = [record["given_lemmas"] for record in records]
-    if settings.lemmatize and all(own is None for own in lemmas):
-        check_translations(records, settings.lemmatize, "the lemmatizer")
-        lemmas = [" ".join(own) for own in lemmatize([r["translation"] for r in records], settings.lemmatize)]
-    if rules is not None:
-        _require_words(records, lemmas)
-    judged = []
-    for record, own in zip(records, lemmas, strict=True):
-        if rules is None:
-            correct, where = record.get("stored"), None
-        else:
-            correct, where = _verdict(record, (own or "").replace(settings.compound_mark, ""), rules)
-        judged.append(
-            {
-                **note_language(record, settings.lemmatize),
-                "lemmas": own,
-                "correct": correct,
-                "found_in": where,
-            }
-        )
-    return judged
-
-
 def _require_words(records: Sequence[Record], lemmas: Sequence[str | None]) -> None:
     """Refuse translations without spaces in which words of such a script are looked for, unless there are lemmas."""
     texts = [
@@ -254,38 +269,6 @@ def _verdict(record: Record, lemmas: str, rules: Rules) -> tuple[bool | None, st
 GROUPINGS = ("category", "domain")
 """Frequent and infrequent senses, and senses in and out of the training data's domain."""
 
-_VERDICTS: tuple[bool | None, ...] = (True, False, None)
-
-
-def summarize(records: Sequence[Record], settings: MucowSettings, _seed: int) -> list[Row]:
-    """Coverage, precision, both recalls and F1s, over all and by group; agreement with earlier verdicts.
-
-    Recall A is correct / (correct + unknown), which the suite's tables show; recall B is correct / all,
-    which its papers define (comment in its evaluation script; Scherrer et al. 2020).
-    """
-    rows: list[Row] = []
-    rules = rules_name(records, settings)
-    for labels, group in _groups(records):
-        cells = [_VERDICTS.index(record["correct"]) for record in group]
-        correct, wrong, unknown = (cells.count(kind) for kind in range(3))
-        shown = {"correct": correct, "wrong": wrong, "unknown": unknown}
-        known = correct + wrong
-        plain = {
-            "coverage": proportion(known, len(cells)),
-            "precision": proportion(correct, known),
-            "recall_a": proportion(correct, correct + unknown),
-            "recall_b": proportion(correct, len(cells)),
-        }
-        # A wrong verdict is a false positive; with recall B it is a false negative too.
-        scores = {"f1_a": f1(correct, wrong + unknown), "f1_b": f1(correct, unknown, both=wrong)}
-        rows += [Row(name, estimate, labels, shown) for name, estimate in (plain | scores).items()]
-    if rules != "stored" and (compared := [record for record in records if "stored" in record]):
-        same = sum(record["correct"] is record["stored"] for record in compared)
-        estimate = proportion(same, len(compared))
-        rows.append(Row("same_verdict", estimate, {"category": "all"}, {"same": same}))
-    labeled = [Row(row.name, row.estimate, {"rules": rules, **row.labels}, row.counts) for row in rows]
-    return count_other_languages(labeled, records)
-
 
 def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[Record]]]:
     groups: list[tuple[dict[str, str | int], list[Record]]] = [({"category": "all"}, list(records))]
@@ -295,42 +278,39 @@ def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[
     return groups
 
 
-def queue(records: Sequence[Record], _settings: MucowSettings) -> list[Entry]:
-    """Every translation of a word whose right and wrong senses are known."""
-    return [
-        entry(
-            record,
-            "mucow",
-            group=(record["category"],),
-            translation=record["translation"],
-            **({"word": record["word"]} if record["word"] else {}),
-            correct_sense=record["right_words"],
-            wrong_sense=record["wrong_words"],
-        )
-        for record in records
-        if record["right_words"] and record["wrong_words"]
-    ]
+# --- `babelscope patterns mucow` ------------------------------------------------------------------------------------
 
 
-class Mucow(Method):
-    """sense of translated words, by known words and lemmas"""
+def _check(given: Given) -> None:
+    check_options(given)
+    asked = given["system"] or given["translations"] is not None or given["rejudge"] is not None
+    if not asked and (given["lemmas"] is not None or given["verdicts"] is None):
+        raise BabelscopeError("patterns mucow needs --system or --translations, or --verdicts alone")
 
-    name = "patterns_mucow"
-    items = (AmbiguousSource,)
-    Settings = MucowSettings
-    part_labels = frozenset({"category"})
 
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        return ask(systems, items, self.settings, seed)
+def _study(given: Given) -> Tables:
+    """All sentences, unless the name of the tests says otherwise: known words need no cue."""
+    tests, stored = given["tests"], given["translations"]
+    if tests.startswith(("mucow:", "mucow/")) and "?" not in tests:
+        tests += "?all=yes"
+    if given["system"] or stored is not None:
+        return study_tables(given, tests, stored)
+    # Verdicts stand with the translations they are of; some items may have none.
+    found = study_tables(given, tests, given["verdicts"], skip_missing=True)
+    return {**found, "methods": [{"name": COMMAND.method, **given.settings, "word_matching": "stored"}]}
 
-    def judge(self, records: Sequence[Record]) -> list[Record]:
-        return judge(records, self.settings)
 
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
-        return summarize(records, self.settings, seed)
-
-    def paired(self) -> list[PairedField]:
-        return [
-            PairedField("correct", of="precision,category=all"),
-            PairedField("correct", of="precision", by=("category",), unranked=(NO_CATEGORY,)),
-        ]
+COMMAND = JudgingCommand(
+    "patterns mucow",
+    "The sense of a translated word, by known words among the tokens, then the lemmas.",
+    "patterns_mucow",
+    MucowSettings,
+    options=OPTIONS,
+    changed={
+        "lemmatize": {"metavar": "LANGUAGE"},
+        "compound-mark": {"metavar": "TEXT"},
+    },
+    check=_check,
+    study=_study,
+    signed=lambda row: row.labels.get("category") == "all",
+)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,23 +16,23 @@ from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS, GenderRules
 from babelscope.language.fitness import require_links
-from babelscope.methods.base import Items, Method
+from babelscope.methods.base import Items
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.measuring import grouped
-from babelscope.methods.patterns import view
 from babelscope.methods.patterns.base import (
+    OPTIONS,
+    WITHOUT_NEUTRAL,
+    PatternMethod,
     PatternSettings,
     TranslationOrReason,
     answered_records,
-    ask_translations,
+    check_options,
     check_translations,
-    count_other_languages,
-    identity_of,
-    match_file_lines,
+    label_rows,
     note_language,
     open_morphology,
+    study_tables,
 )
-from babelscope.methods.queue import Entry, entry
 from babelscope.stats.intervals import Array, difference, f1, odds, proportion
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.loading import load
@@ -46,6 +47,8 @@ class WinomtSettings(PatternSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {"paper": {"gender_rules": "published", "intermediate_rounding": "published"}}
     }
+
+    answer_files: ClassVar[tuple[str, ...]] = ("translations", "alignments")
 
     target: str
     """The language of the translations: de, ru or uk."""
@@ -68,7 +71,7 @@ class WinomtSettings(PatternSettings):
     @field_validator("target")
     @classmethod
     def _is_known(cls, target: str) -> str:
-        open_morphology(target)  # told before any system is asked
+        open_morphology(target)  # an unknown one is refused before any system is asked
         return target
 
     @model_validator(mode="after")
@@ -82,100 +85,147 @@ class WinomtSettings(PatternSettings):
         """How words were aligned."""
         return "forward" if self.alignments is None else "given"
 
-    def identity(self) -> Mapping[str, Any]:
-        """What the files among the self say."""
-        return identity_of(self, ("translations", "alignments"))
+
+_ARTICLES = ("the", "a", "an")
+_STEREOTYPES = ("pro", "anti")
+_KINDS = (*_STEREOTYPES, "none")
+_DECIMALS = 3
+"""One decimal of a percentage, as published."""
 
 
-def _check(given: Given) -> None:
-    view.check(given)
-    if given["rejudge"] is None and given["target"] is None:
-        raise BabelscopeError("patterns winomt needs --target, the language of the translations")
-    if given["rejudge"] is None and not given["system"] and given["translations"] is None:
-        raise BabelscopeError("patterns winomt needs --system or --translations")
+class Winomt(PatternMethod):
+    """Gender of occupations, by word alignment and morphology
 
+    Does the translated occupation have the gender that the source means?
 
-def _study(given: Given) -> Tables:
-    """Neutral rows too, unless the name of the tests says otherwise: the published figures have them."""
-    tests = given["tests"]
-    if ":" not in tests and tests.endswith((".tsv", ".txt")):
-        tests = f"winomt:{tests}"
-    if (tests == "winomt" or tests.startswith("winomt:")) and "?" not in tests:
-        tests += "?neutral=yes"
-    return view.tables(given, tests, given["translations"])
+    The word aligned with the occupation is looked up: its article, its ending or its analysis shows a gender. Error
+    rates are 1 - accuracy. Delta G is the F1 of male minus that of female occupations, delta S the accuracy of
+    stereotypical minus that of other genders: 0 if neither is preferred.
+    """
 
+    name = "patterns_winomt"
+    Settings = WinomtSettings
+    settings: WinomtSettings
+    part_labels = frozenset({"category", "stereotype", "gold"})
+    title = "Occupations of another gender than was meant"
+    accuracy = "accuracy"
+    other_figures: ClassVar = {"delta_g": "delta G", "delta_s": "delta S"}
+    group = "gold"
 
-COMMAND = JudgingCommand(
-    "patterns winomt",
-    "The gender of a translated occupation, by alignment and morphology.",
-    "patterns_winomt",
-    WinomtSettings,
-    options=view.OPTIONS,
-    changed={"target": {"required": False, "metavar": "LANGUAGE"}},
-    check=_check,
-    study=_study,
-    signed=lambda row: row.labels.get("category") == "all",
-)
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
+        """One record per item: its translation, the alignment links to source words, and its stereotype."""
+        for item in items:
+            index, occupation = item.extra.get("index"), item.extra.get("occupation")
+            if not isinstance(index, int) or not isinstance(occupation, str) or item.gold not in GENDERS[:3]:
+                raise BabelscopeError(
+                    f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
+                )
+        listed = self._listed(items)
+        answers = self.translations(systems, items)
+        links = self._links(items, answers)
 
+        def record(number: int, text: str) -> Record:
+            item = items[number]
+            own = item.extra.get("stereotype", "none")
+            return {
+                "source": item.source,
+                "occupation": item.extra["occupation"],
+                "index": item.extra["index"],
+                "gold": item.gold,
+                "stereotype": own if listed is None else listed.get(item.id, "none"),
+                "translation": " ".join(text.split()),
+                "links": [list(link) for link in links[number]],
+            }
 
-# --- The gender of a translated occupation, by alignment and morphology (Stanovsky et al. 2019) --------------------
+        return answered_records(answers, record)
 
-
-def ask(
-    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: WinomtSettings, _seed: int
-) -> list[Record]:
-    """One record per item: its translation, the alignment links to source words, and its stereotype."""
-    for item in items:
-        index, occupation = item.extra.get("index"), item.extra.get("occupation")
-        if not isinstance(index, int) or not isinstance(occupation, str) or item.gold not in GENDERS[:3]:
-            raise BabelscopeError(
-                f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
-            )
-    listed = None
-    if settings.stereotypical is not None and settings.anti_stereotypical is not None:
-        paths = {"pro": settings.stereotypical, "anti": settings.anti_stereotypical}
-        sets = {name: load(f"winomt:{path}?neutral=yes") for name, path in paths.items()}
-        told = "a list of stereotypes"
-        listed = stereotypes_of(
-            items, {name: each.items_of(AmbiguousSource, what_for=told) for name, each in sets.items()}
+    def _listed(self, items: Sequence[AmbiguousSource]) -> dict[str, str] | None:
+        """The stereotypes by WinoMT's two lists, if these are given."""
+        paths = {"pro": self.settings.stereotypical, "anti": self.settings.anti_stereotypical}
+        if None in paths.values():
+            return None
+        lists = {name: load(f"winomt:{path}?neutral=yes") for name, path in paths.items()}
+        what_for = "a list of stereotypes"
+        return stereotypes_of(
+            items, {name: each.items_of(AmbiguousSource, what_for=what_for) for name, each in lists.items()}
         )
-    answers = ask_translations(systems, items, settings)
-    links = _links(items, answers, settings)
 
-    def record(number: int, text: str) -> Record:
-        item = items[number]
-        own = item.extra.get("stereotype", "none")
-        return {
-            "source": item.source,
-            "occupation": item.extra["occupation"],
-            "index": item.extra["index"],
-            "gold": item.gold,
-            "stereotype": own if listed is None else listed.get(item.id, "none"),
-            "translation": " ".join(text.split()),
-            "links": [list(link) for link in links[number]],
+    def _links(
+        self, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
+    ) -> Sequence[Links]:
+        """Alignment links between whitespace-separated words, from a file or aligned here."""
+        path = self.settings.alignments
+        texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
+        require_spaces(texts, what="the translations")
+        if path is None:
+            return align(
+                [(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)]
+            )
+        given, numbers = self.parallel_lines(items, answers)
+        # Lines without a source are parallel to the items.
+        sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
+        lengths = [
+            (len(source.split()), len(each.translation.split()))
+            for source, each in zip(sources, given, strict=True)
+        ]
+        stored = read_pharaoh(path, lengths, parallel_to=str(self.settings.translations or "the test set"))
+        return [stored[number] for number in numbers]
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        """The records with the words aligned to the occupation, and the gender that these show."""
+        target, rules = self.settings.target, self.settings.gender_rules
+        check_translations(records, target, "the morphology")
+        morphology = open_morphology(target, rules)
+        judged = []
+        for record in records:
+            words, occupation = record["translation"].split(), record["occupation"]
+            linked = grouped((source, position) for source, position in record["links"])
+            positions = _positions(record["source"], record["index"], occupation, rules)
+            found = [position for source in positions for position in linked.get(source, [])]
+            predicted = morphology.gender(found, words, occupation)
+            judged.append(
+                {
+                    **note_language(record, target),
+                    "translated_as": " ".join(words[position] for position in found),
+                    "predicted": predicted,
+                    "correct": predicted == record["gold"],
+                }
+            )
+        require_links([bool(record["translated_as"]) for record in judged], [1] * len(judged))
+        return judged
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
+        """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders.
+
+        All are made of counts [gold gender, predicted gender, stereotype].
+        """
+        rounding = self.settings.intermediate_rounding
+        table = np.zeros((3, len(GENDERS), len(_KINDS)), dtype=int)
+        for record in records:
+            kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
+            table[GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)] += 1
+        both = {record["stereotype"] for record in records} >= set(_STEREOTYPES)
+        rows = [*_accuracies(table, rounding), *_precision_f1_and_deltas(table, rounding, deltas=both)]
+        rows += [*_ratios(table), *_confusion(table)]
+        labels = {
+            "target": self.settings.target,
+            "alignment": self.settings.alignment,
+            "rules": self.settings.gender_rules,
+            "rounding": rounding,
         }
+        return label_rows(rows, labels, records)
 
-    return answered_records(answers, record)
+    def paired(self) -> list[PairedField]:
+        return [
+            PairedField("correct", of="accuracy,category=all"),
+            PairedField("correct", of="accuracy,category={gold}", by=("gold",)),
+        ]
 
-
-def _links(
-    items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason], settings: WinomtSettings
-) -> Sequence[Links]:
-    """Alignment links between whitespace-separated words, from a file or aligned here."""
-    texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
-    require_spaces(texts, what="the translations")
-    if settings.alignments is None:
-        return align([(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)])
-    given, numbers = match_file_lines(settings.translations, items, answers)
-    # Lines without a source are parallel to the items.
-    sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
-    lengths = [
-        (len(source.split()), len(each.translation.split()))
-        for source, each in zip(sources, given, strict=True)
-    ]
-    parallel_to = str(settings.translations or "the test set")
-    stored = read_pharaoh(settings.alignments, lengths, parallel_to=parallel_to)
-    return [stored[number] for number in numbers]
+    def question(self, record: Record) -> Record:
+        """Which gender, where the source shows one."""
+        if record["gold"] not in ("male", "female"):
+            return {}
+        return {"task": "winomt", "occupation": record["occupation"], "gold": record["gold"]}
 
 
 def stereotypes_of(
@@ -196,34 +246,6 @@ def stereotypes_of(
     return found
 
 
-_ARTICLES = ("the", "a", "an")
-
-
-def judge(records: Sequence[Record], settings: WinomtSettings) -> list[Record]:
-    """The records with the words aligned to the occupation, and the gender that these show."""
-    check_translations(records, settings.target, "the morphology")
-    morphology = open_morphology(settings.target, settings.gender_rules)
-    judged = []
-    for record in records:
-        words, occupation = record["translation"].split(), record["occupation"]
-        asked = _positions(record["source"], record["index"], occupation, settings.gender_rules)
-        linked: dict[int, list[int]] = {}
-        for source, position in record["links"]:
-            linked.setdefault(source, []).append(position)
-        found = [position for source in asked for position in linked.get(source, [])]
-        predicted = morphology.gender(found, words, occupation)
-        judged.append(
-            {
-                **note_language(record, settings.target),
-                "translated_as": " ".join(words[position] for position in found),
-                "predicted": predicted,
-                "correct": predicted == record["gold"],
-            }
-        )
-    require_links([bool(record["translated_as"]) for record in judged], [1] * len(judged))
-    return judged
-
-
 def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> list[int]:
     """Indices of the occupation and the article before it among the source's words, from 0."""
     tokens = source.split(" ")
@@ -236,89 +258,49 @@ def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> 
     return [*article, *range(first, first + len(occupation.split()))]
 
 
-WITHOUT_NEUTRAL = "male and female"
-_STEREOTYPES = ("pro", "anti")
-_KINDS = (*_STEREOTYPES, "none")
-_DECIMALS = 3
-"""One decimal of a percentage, as published."""
-
-
-def summarize(records: Sequence[Record], settings: WinomtSettings, _seed: int) -> list[Row]:
-    """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders.
-
-    All are made of counts [gold gender, predicted gender, stereotype].
-    """
-    table, rounding = np.zeros((3, len(GENDERS), len(_KINDS)), dtype=int), settings.intermediate_rounding
-    for record in records:
-        kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
-        table[GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)] += 1
-    rows = [*_accuracies(table, rounding), *_by_gender(table, rounding)]
-    rows += _f1_and_deltas(table, {record["stereotype"] for record in records}, rounding)
-    rows += [*_ratios(table), *_confusion(table)]
-    own = {
-        "target": settings.target,
-        "alignment": settings.alignment,
-        "rules": settings.gender_rules,
-        "rounding": settings.intermediate_rounding,
-    }
-    labeled = [Row(row.name, row.estimate, {**own, **row.labels}, row.counts) for row in rows]
-    return count_other_languages(labeled, records)
-
-
 def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
     rows = []
+    confusion = table.sum(axis=2)
     groups = {"all": slice(None), WITHOUT_NEUTRAL: slice(2)}
     groups |= {gender: slice(number, number + 1) for number, gender in enumerate(GENDERS[:3])}
     for name, golds in groups.items():
-        part = table[golds].sum(axis=2)
-        correct = int(table.sum(axis=2).diagonal()[golds].sum())
-        total = int(part.sum())
-        estimate = _proportion(correct, total, rounding)
-        shown = {"correct": correct, "unknown": int(part[:, 3].sum())}
-        rows.append(Row("accuracy", estimate, {"category": name}, shown))
+        correct = int(confusion.diagonal()[golds].sum())
+        estimate = _proportion(correct, int(confusion[golds].sum()), rounding)
+        counts = {"correct": correct, "unknown": int(confusion[golds, 3].sum())}
+        rows.append(Row("accuracy", estimate, {"category": name}, counts))
     # The lower accuracy of the two genders (section 4.2 of the conditioning paper).
-    worst = min(
-        (row for row in rows if row.labels["category"] in ("male", "female")),
-        key=lambda row: row.estimate.value,
-    )
-    rows.append(Row("minimum_accuracy", worst.estimate, worst.labels, worst.counts))
+    genders = [row for row in rows if row.labels["category"] in ("male", "female")]
+    worst = min(genders, key=lambda row: row.estimate.value)
+    rows.append(replace(worst, name="minimum_accuracy"))
     for number, stereotype in enumerate(_STEREOTYPES):
         part = table[:, :, number]
         if part.sum():
-            correct = int(part.diagonal().sum())
+            correct = int(part.trace())
             estimate = _proportion(correct, int(part.sum()), rounding)
             rows.append(Row("accuracy", estimate, {"stereotype": stereotype}, {"correct": correct}))
     return rows
 
 
-def _by_gender(table: Array, rounding: Rounding) -> Iterator[Row]:
-    confusion = table.sum(axis=2)
-    for number, gender in enumerate(GENDERS[:2]):
-        right, predicted = int(confusion[number, number]), int(confusion[:, number].sum())
-        estimate = _proportion(right, predicted, rounding)
-        yield Row("precision", estimate, {"category": gender}, {"correct": right})
-
-
-def _f1_and_deltas(table: Array, stereotypes: Set[str], rounding: Rounding) -> list[Row]:
-    """What is no plain proportion: F1 by gender, and the differences between genders and between stereotypes."""
+def _precision_f1_and_deltas(table: Array, rounding: Rounding, *, deltas: bool) -> Iterator[Row]:
+    """Precision and F1 by gender, and the differences between genders and, if `deltas`, between stereotypes."""
     confusion, n = table.sum(axis=2), int(table.sum())
-    exact, shown = [], []
+    scores = []
     for number in (0, 1):
         right, gold = int(confusion[number, number]), int(confusion[number].sum())
         predicted = int(confusion[:, number].sum())
-        exact.append(f1(right, gold + predicted - 2 * right, n=n))
+        own = {"category": GENDERS[number]}
+        yield Row("precision", _proportion(right, predicted, rounding), own, {"correct": right})
         recall, precision = (_share(right, whole, rounding) for whole in (gold, predicted))
-        shown.append(_share(2 * precision * recall, precision + recall, rounding))
-    rows = [
-        Row("f1", _rounded(*own), {"category": gender})
-        for own, gender in zip(zip(exact, shown, strict=True), GENDERS[:2], strict=True)
-    ]
-    rows.append(Row("delta_g", _rounded(difference(exact[0], exact[1], n), shown[0] - shown[1])))
-    if stereotypes >= set(_STEREOTYPES):
+        value = _share(2 * precision * recall, precision + recall, rounding)
+        scores.append((f1(right, gold + predicted - 2 * right, n=n), value))
+    for number, score in enumerate(scores):
+        yield Row("f1", _rounded(*score), {"category": GENDERS[number]})
+    (male, male_value), (female, female_value) = scores
+    yield Row("delta_g", _rounded(difference(male, female, n), male_value - female_value))
+    if deltas:
         pro, anti = ((int(table[..., kind].trace()), int(table[..., kind].sum())) for kind in (0, 1))
         apart = _share(*pro, rounding) - _share(*anti, rounding)
-        rows.append(Row("delta_s", _rounded(difference(proportion(*pro), proportion(*anti), n), apart)))
-    return rows
+        yield Row("delta_s", _rounded(difference(proportion(*pro), proportion(*anti), n), apart))
 
 
 def _proportion(part: int, whole: int, rounding: Rounding) -> Estimate:
@@ -363,41 +345,35 @@ def _confusion(table: Array) -> list[Row]:
     ]
 
 
-def queue(records: Sequence[Record], _settings: WinomtSettings) -> list[Entry]:
-    """Every translation of an occupation whose gender the source tells: others are neither right nor wrong."""
-    return [
-        entry(
-            record,
-            "winomt",
-            group=(record["gold"],),
-            translation=record["translation"],
-            occupation=record["occupation"],
-            gold=record["gold"],
-        )
-        for record in records
-        if record["gold"] in ("male", "female")
-    ]
+# --- `babelscope patterns winomt` -----------------------------------------------------------------------------------
 
 
-class Winomt(Method):
-    """gender of translated occupations, by word alignment and morphology"""
+def _check(given: Given) -> None:
+    check_options(given)
+    if given["rejudge"] is None and given["target"] is None:
+        raise BabelscopeError("patterns winomt needs --target, the language of the translations")
+    if given["rejudge"] is None and not given["system"] and given["translations"] is None:
+        raise BabelscopeError("patterns winomt needs --system or --translations")
 
-    name = "patterns_winomt"
-    items = (AmbiguousSource,)
-    Settings = WinomtSettings
-    part_labels = frozenset({"category", "stereotype", "gold"})
 
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        return ask(systems, items, self.settings, seed)
+def _study(given: Given) -> Tables:
+    """Neutral rows too, unless the name of the tests says otherwise: the published figures have them."""
+    tests = given["tests"]
+    if ":" not in tests and tests.endswith((".tsv", ".txt")):
+        tests = f"winomt:{tests}"
+    if (tests == "winomt" or tests.startswith("winomt:")) and "?" not in tests:
+        tests += "?neutral=yes"
+    return study_tables(given, tests, given["translations"])
 
-    def judge(self, records: Sequence[Record]) -> list[Record]:
-        return judge(records, self.settings)
 
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
-        return summarize(records, self.settings, seed)
-
-    def paired(self) -> list[PairedField]:
-        return [
-            PairedField("correct", of="accuracy,category=all"),
-            PairedField("correct", of="accuracy,category={gold}", by=("gold",)),
-        ]
+COMMAND = JudgingCommand(
+    "patterns winomt",
+    "The gender of a translated occupation, by alignment and morphology.",
+    "patterns_winomt",
+    WinomtSettings,
+    options=OPTIONS,
+    changed={"target": {"required": False, "metavar": "LANGUAGE"}},
+    check=_check,
+    study=_study,
+    signed=lambda row: row.labels.get("category") == "all",
+)
