@@ -481,18 +481,22 @@ def _alarm(name: str) -> str:
 
 def _notes(result: SystemResult) -> Iterator[Note]:
     """What detectors could not judge, and controls that they find."""
+    counted = _COUNTED
     for row in _error_rows(result):
         note = str(row.labels.get("note", ""))
         reason = note.removeprefix(NOT_MEASURABLE).lstrip("; ")
         label = error_label(str(row.labels["phenomenon"]))
-        if reason:
-            yield Note(f"{reason}." if "in the language" in reason else f"{label}: {reason}.", result.name)
+        if "in the language" in reason:  # all texts together are, so single ones need no count
+            counted = {name: what for name, what in _COUNTED.items() if name != OTHER_LANGUAGE}
+            yield Note(f"{reason}.", result.name)
+        elif reason:
+            yield Note(f"{label}: {reason}.", result.name)
         if "control" in row.labels and row.estimate.n and NOT_MEASURABLE not in note:
             yield Note(
                 f"detectors find an error that no system is known to make ({label}): so may other errors be false.",
                 result.name,
             )
-    yield from count_notes_of(result.name, result.rows, _COUNTED)
+    yield from count_notes_of(result.name, result.rows, counted)
 
 
 COMMAND = JudgingCommand(
