@@ -31,7 +31,8 @@ def sections_of(result: Result) -> list[Section]:
 
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
-    sections = [_with_short_names(each) for each in sections_of(result)]
+    names = short_names(own.name for each in result.groups for own in each.results)
+    sections = [_renamed(each, names) for each in sections_of(result)]
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
     shown = [*tables, *by_field, *_over_prompts(result)]
@@ -99,14 +100,13 @@ def _named(names: Sequence[str], what: str) -> str:
     return count_of(len(names), what) if others else f"{what.removesuffix('s')} {visible(only)}"
 
 
-def _with_short_names(section: Section) -> Section:
-    """The same with the shortest names that distinguish its systems: `a` of `hf:/models/a?beam=4`."""
+def _renamed(section: Section, names: Mapping[str, str]) -> Section:
+    """The same with other names of systems."""
     comparison = section.comparison
-    names = short_names(each.name for each in comparison.results)
     results = tuple(dataclasses.replace(each, name=names[each.name]) for each in comparison.results)
     rows = []
     for row in section.differences:
-        systems = {side: names.get(str(row.labels[side]), row.labels[side]) for side in ("system", "against")}
+        systems = {side: names[str(row.labels[side])] for side in ("system", "against")}
         rows.append(Row(row.name, row.estimate, {**row.labels, **systems}, row.counts))
     return Section(Comparison(comparison.method, comparison.tests, results), rows)
 
