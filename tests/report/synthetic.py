@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Row, signature
+from babelscope.methods.base import Method
 from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.runs.folder import FORMAT
@@ -25,6 +26,13 @@ HOSTILE = (
     "{{ 7 * 7 }} {% raw %} \\u003cscript\\u003e",
 )
 NAMES = ("one", "two")
+
+
+class Plain(Contrast):
+    """A method that does not say how it is shown."""
+
+    name = "politeness"
+    tables, charts, show = Method.tables, Method.charts, Method.show
 
 
 def contrast_run(

@@ -24,8 +24,8 @@ from babelscope.methods.condition.method import mark_difference
 from babelscope.methods.condition.preflight import LEAST_ACCURACY
 from babelscope.methods.contrast.figures import false_alarms
 from babelscope.methods.patterns.flow import STAGES, read_queries
-from babelscope.methods.space.regions import is_empty, is_proven
 from babelscope.methods.reporting import TextLine, Token, complement, count_of, find_row, plain
+from babelscope.methods.space.regions import is_empty, is_proven
 from babelscope.report.examples import Example, mark_words, near_marks
 from babelscope.report.flows import FILE as FLOWS
 from babelscope.runs.study import Entry, MethodEntry, Study, StudyTable, SystemEntry
