@@ -66,7 +66,7 @@ def test_every_picture_is_there_without_a_network(new_page: NewPage, lab_page: P
 
 def test_a_claim_leads_to_the_items_behind_it(new_page: NewPage, lab_page: Path, lab_run: Path) -> None:
     report = collect([read_run(lab_run)])
-    findings = [each for own in report.findings.values() for each in own]
+    findings = [each for own in report.findings.values() for each in own[:12]]
     items = {section.key: section.items for section in report.sections}
     page = open_page(new_page, lab_page)
     links = page.locator("article:not(.wide) .finding a")

@@ -17,25 +17,28 @@ const signed = (value) => (value > 0 ? "+" : "") + value.toFixed(2).replace("-",
 const LATEX = { "\\": "\\textbackslash{}", "~": "\\textasciitilde{}", "^": "\\textasciicircum{}" };
 const latex = (text) => text.replace(/[\\~^&%$#_{}]/g, (mark) => LATEX[mark] || "\\" + mark);
 const FORMATS = {
-  Markdown: ({ title, rows: [head, ...rows], labels, signatures }) => {
+  Markdown: ({ title, rows: [head, ...rows], labels, notes, signatures }) => {
     const line = (cells) =>
       "| " + cells.map((cell) => cell.replace(/\\/g, "\\\\").replace(/\|/g, "\\|")).join(" | ") + " |";
     const rule = "|" + head.map((_, place) => (place < labels ? "---" : "---:")).join("|") + "|";
-    return [`**${title}**`, "", line(head), rule, ...rows.map(line), "", ...signatures.map((each) => "`" + each + "`")];
+    const below = notes.flatMap((each) => ["", each]);
+    return [
+      `**${title}**`, "", line(head), rule, ...rows.map(line), ...below, "", ...signatures.map((each) => "`" + each + "`"),
+    ];
   },
-  LaTeX: ({ title, rows: [head, ...rows], labels, signatures }) => {
+  LaTeX: ({ title, rows: [head, ...rows], labels, notes, signatures }) => {
     const line = (cells) => cells.map(latex).join(" & ") + " \\\\";
     const columns = "l".repeat(labels) + "r".repeat(head.length - labels);
     return [
       `% ${title}`, `\\begin{tabular}{${columns}}`, "\\toprule", line(head), "\\midrule", ...rows.map(line),
-      "\\bottomrule", "\\end{tabular}", ...signatures.map((each) => `% ${each}`),
+      "\\bottomrule", "\\end{tabular}", ...[...notes, ...signatures].map((each) => `% ${each}`),
     ];
   },
-  CSV: ({ rows, signatures }) => {
+  CSV: ({ rows, notes, signatures }) => {
     // A cell that a spreadsheet would take for a formula is kept from being one.
     const safe = (cell) => (/^[=+@\t\r]/.test(cell) || /^-(?![\d.])/.test(cell) ? "'" + cell : cell);
     const quoted = (cell) => (/[",\n\r]/.test(cell) ? '"' + cell.replace(/"/g, '""') + '"' : cell);
-    return [...rows, ...signatures.map((each) => ["# " + each])].map((row) => row.map(safe).map(quoted).join(","));
+    return [...rows, ...[...notes, ...signatures].map((each) => ["# " + each])].map((row) => row.map(safe).map(quoted).join(","));
   },
 };
 
@@ -60,6 +63,7 @@ for (const button of document.querySelectorAll("[data-copy]")) {
       title: sheet.querySelector("caption").textContent,
       rows: [...sheet.querySelectorAll("tr")].map(cells),
       labels: Number(button.dataset.labels),
+      notes: [...sheet.querySelectorAll(".note")].map((each) => each.textContent),
       signatures: [...sheet.querySelectorAll(".signature")].map((each) => each.textContent),
     });
     await put(lines.join("\n") + "\n");
