@@ -201,6 +201,11 @@ def _color(number: int) -> str:
     return SERIES[number % len(SERIES)]
 
 
+def _form(unit: data.Unit) -> Callable[[float], str]:
+    """How numbers of a unit are written."""
+    return percent if unit == "percent" else plain
+
+
 def _titled(artist: Artist, title: str) -> None:
     """Give an artist a tooltip; `_copy` makes a title of it."""
     artist.set_gid(f"{_TITLE}{_text(title)}" if title else None)
@@ -248,7 +253,7 @@ def _forest(chart: data.Forest, canvas: _Canvas) -> None:
     axes.set_yticks([*names], [*names.values()], color=INK)
     axes.tick_params("y", pad=9 * canvas.unit)
     axes.yaxis.grid(False)
-    _format(axes.xaxis, (percent if chart.unit == "percent" else plain))
+    _format(axes.xaxis, _form(chart.unit))
     if chart.zero is not None and ends[0] <= chart.zero <= ends[1]:
         axes.axvline(chart.zero, color=SOFT, linewidth=canvas.unit)
     canvas.keys(chart.keys)
@@ -289,8 +294,8 @@ def _scatter(chart: data.Scatter, canvas: _Canvas) -> None:
             style |= {"markerfacecolor": "none", "markersize": 15 * canvas.unit}
         canvas.mark(dot.x, dot.y, number, dot.told or dot.name, **style)
     _name_dots([dot for dot in chart.dots if dot.name], x, y, canvas)
-    _format(axes.xaxis, (percent if chart.x_unit == "percent" else plain))
-    _format(axes.yaxis, (percent if chart.y_unit == "percent" else plain))
+    _format(axes.xaxis, _form(chart.x_unit))
+    _format(axes.yaxis, _form(chart.y_unit))
     canvas.keys(chart.keys)
     canvas.label(chart.x_label, chart.y_label)
     canvas.finish(_PLOT + 90)
@@ -371,7 +376,7 @@ def _lines(chart: data.Lines, canvas: _Canvas) -> None:
         _curve(
             curve,
             {at: number + moved for number, at in enumerate(places)},
-            (percent if chart.unit == "percent" else plain),
+            _form(chart.unit),
             canvas,
         )
         aside += 0.0 if curve.dashed else step
@@ -387,7 +392,7 @@ def _lines(chart: data.Lines, canvas: _Canvas) -> None:
     shown = list(_spaced(places, room))
     axes.set_xticks(shown, [_exact(places[number]) for number in shown])
     axes.xaxis.grid(False)
-    _format(axes.yaxis, (percent if chart.unit == "percent" else plain))
+    _format(axes.yaxis, _form(chart.unit))
     canvas.label(chart.x_label, chart.y_label)
     canvas.finish(_PLOT + 44)
 
