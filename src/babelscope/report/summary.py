@@ -18,6 +18,8 @@ _MOST_LINES = 20
 """Lines of a table; the worst come first."""
 _MOST_OF_SEVERAL = 6
 """The same where there are several tables."""
+_MOST_NAMES = 36
+"""Characters of names before a warning."""
 _INDENT, _HANGING = "  ", "    "
 
 
@@ -160,10 +162,19 @@ def _warnings(tables: Sequence[Table], result: Result, width: int) -> str:
             found.setdefault(note.text, {})[note.system] = None
     lines = []
     for text, own in found.items():
-        whom = f"all {len(systems)} systems" if 1 < len(own) == len(systems) else ", ".join(own)
-        about = text if "" in own else f"{whom}: {text}"
+        about = text if "" in own else f"{_whom(list(own), len(systems))}: {text}"
         lines += wrap(visible(about), width, indent=_INDENT, hanging=_HANGING)
     return "\n".join(["Warnings:", *lines]) if lines else ""
+
+
+def _whom(names: Sequence[str], of: int) -> str:
+    """Some of several systems by their names, or by their number where these are long."""
+    if 1 < len(names) == of:
+        return f"all {of} systems"
+    named = ", ".join(names)
+    if len(named) <= _MOST_NAMES:
+        return named
+    return f"{len(names)} of {of} systems" if len(names) > 1 else f"…{named[1 - _MOST_NAMES :]}"
 
 
 def _compared(result: Result) -> Sequence[Row]:
