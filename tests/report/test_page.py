@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 PICTURES = (
-    "How often the right translation is preferred, by error type",
     "Accuracy against discrepancy",
     "Errors in forced choice, and in its own translations",
     "Accuracy by category: he and she",

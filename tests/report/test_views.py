@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from babelscope.core.page import Answer, count_of
-from babelscope.core.results import Record
 from babelscope.methods.condition.view import answer as conditioning_answer
 from babelscope.methods.condition.view import mark_difference
-from babelscope.methods.contrast.view import answer, color_tokens, margin
+
+from babelscope.core.page import Answer, count_of
 from babelscope.methods.view import items_that
 from babelscope.report.examples import (
     Example,
@@ -19,66 +17,6 @@ from babelscope.report.examples import (
     with_marks,
 )
 from babelscope.report.page import Item, choose
-
-
-def pair(prefix: int, right: float, wrong: float) -> Record:
-    shared = [f"▁{number}" for number in range(prefix)]
-    return {
-        "source": "s",
-        "phenomenon": "np_agreement",
-        "reference": "human",
-        "verdict": "wrong",
-        "scores": {"correct": -1.0, "contrastive": [None, -0.5]},
-        "correct": {
-            "text": "…",
-            "tokens": [*shared, "▁der", "▁Hund", "</s>"],
-            "logprobs": [-0.1] * prefix + [right, -0.2, -0.1],
-            "notes": [],
-        },
-        "contrastive": [
-            {"text": "x", "tokens": ["</s>"], "logprobs": [None], "notes": [], "at": prefix},
-            {
-                "text": "…",
-                "tokens": ["▁die", "▁Hund", "</s>"],
-                "logprobs": [wrong, -1.2, -0.1],
-                "notes": [],
-                "at": prefix,
-            },
-        ],
-    }
-
-
-def test_tokens_have_their_difference_and_the_stretch_that_differs_its_sum() -> None:
-    ours, theirs = color_tokens(pair(2, -3.0, -1.0), 1)
-    assert ours == [
-        ("▁0", None),
-        ("▁1", None),
-        ("▁der", -2.0, 1),
-        ("▁Hund", pytest.approx(1.0)),
-        ("</s>", None),
-    ]
-    assert [token[0] for token in theirs] == ["▁0", "▁1", "▁die", "▁Hund", "</s>"]
-    assert theirs[2] == ("▁die", -2.0, 1)
-
-
-def test_of_a_long_shared_beginning_the_end_is_kept() -> None:
-    ours, theirs = color_tokens(pair(30, -3.0, -1.0), 1)
-    assert [token[0] for token in ours[:6]] == ["…", "▁25", "▁26", "▁27", "▁28", "▁29"]
-    assert ours[:6] == theirs[:6]
-
-
-def test_an_impossible_variant_has_a_finite_color_and_is_no_rival() -> None:
-    record = pair(2, -3.0, -1.0)
-    ours, _ = color_tokens(record, 0)
-    assert all(token[1] is None or abs(token[1]) <= 100 for token in ours)
-    assert margin(record) == -0.5
-    assert dict(answer(record, {}).lines())["with the error"][2][0] == "▁die"
-
-
-def test_an_impossible_right_translation_has_no_margin() -> None:
-    record = pair(2, -3.0, -1.0)
-    record["scores"]["correct"] = None
-    assert margin(record) is None
 
 
 def test_a_skipped_item_says_why() -> None:

@@ -44,7 +44,7 @@ def function_of(command: JudgingCommand) -> Callable[..., None]:
     options = command.all_options()
 
     def judge(context: typer.Context, **values: Any) -> None:
-        _run(command, options, command.adjust(_given(command, options, context, values)))
+        _run(command, options, _given(command, options, context, values))
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     parameters = [context, *map(_parameter, options)]

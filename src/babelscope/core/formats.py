@@ -65,11 +65,11 @@ def _place_of_n(lines: Sequence[Line]) -> Literal["title", "column", "cell", ""]
 
 
 def _titled(table: Table) -> str:
-    """The title, with n where all figures are of equally many items."""
-    if _place_of_n(table.lines) != "title":
-        return table.title
-    n = next(n for line in table.lines for n in _sizes(line))
-    return f"{table.title} (n = {n:,})" if table.title else f"n = {n:,}"
+    """The title, with what brackets mean, and n where all figures are of equally many items."""
+    notes = ["[95 % interval]"] if _figures(table) else []
+    if _place_of_n(table.lines) == "title":
+        notes.append(f"n = {next(n for line in table.lines for n in _sizes(line)):,}")
+    return f"{table.title} ({', '.join(notes)})".lstrip() if notes else table.title
 
 
 def _form(column: Column, digits: int | None) -> Callable[[float], str]:
@@ -134,15 +134,14 @@ def _figures(table: Table) -> list[int]:
 
 def as_shown(table: Table) -> tuple[str, list[str], list[list[str]]]:
     """Title, headings and cells, as text, Markdown and HTML show them."""
-    n_inside, figures = _place_of_n(table.lines) == "cell", _figures(table)
+    n_inside = _place_of_n(table.lines) == "cell"
     columns: Written = []
     for place, column in enumerate(table.columns):
         cells = [
             _cell_text(line.cells[place], column, is_label=place < table.labels, with_n=n_inside) + marks
             for line, marks in zip(table.lines, _marks(table, place), strict=True)
         ]
-        heading = _heading(column, {}) + (" [95 % interval]" if figures == [place] else "")
-        columns.append((heading, cells))
+        columns.append((_heading(column, {}), cells))
     columns = _with_n_and_verdicts(table, columns)
     rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
     return _titled(table), [heading for heading, _ in columns], rows

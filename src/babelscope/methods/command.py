@@ -125,8 +125,6 @@ class JudgingCommand:
     """Those beyond the settings, and those that fill a setting (`setting`) in a way of their own."""
     changed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """What is different about an option of the settings, or one that all commands share, by its name."""
-    adjust: Callable[[Given], Given] = lambda given: given
-    """What options that stand for several settings, such as a protocol, make of what was said."""
     check: Callable[[Given], None] = lambda _given: None
     """Refuses options that exclude each other, before anything is read."""
     check_tests: Callable[[Mapping[str, TestSet], Given], None] = lambda _tests, _given: None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from babelscope.core.comparison import Comparison, SystemResult, rows_by_figure
@@ -156,7 +156,26 @@ def summary_table(
         title = f"{title} (error: significantly above {100 * threshold:.3g} %)"
     unit: Unit = found[0][1].unit if found and not mixed else "plain"
     headings = [*(["system"] if several else []), *labels, Column(value, unit), *more]
-    return Table(title, headings, lines, len(labels) + several, "summary", list(notes))
+    table = Table(title, headings, lines, len(labels) + several, "summary", list(notes))
+    return _without_constant_labels(table) if len(lines) > 1 else table
+
+
+def _without_constant_labels(table: Table) -> Table:
+    """Labels that are the same in all lines stand in the title."""
+    same = [
+        place
+        for place, column in enumerate(table.columns[: table.labels])
+        if column.heading != "system" and len({line.cells[place] for line in table.lines}) == 1
+    ]
+    if not same or len(same) == table.labels:
+        return table
+    cells = table.lines[0].cells
+    words = [f"{table.columns[place].heading} {cells[place]}" for place in same]
+    kept = [place for place in range(len(table.headings)) if place not in same]
+    lines = [replace(line, cells=[line.cells[place] for place in kept]) for line in table.lines]
+    headings = [table.headings[place] for place in kept]
+    title = f"{table.title}; {', '.join(words)}"
+    return replace(table, title=title, headings=headings, rows=lines, labels=table.labels - len(same))
 
 
 def _verdicts(figures: Sequence[Figure], threshold: float | None) -> list[Verdict]:

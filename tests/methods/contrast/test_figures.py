@@ -10,9 +10,9 @@ import pytest
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Result, Row
+from babelscope.core.system import ItemScores
 from babelscope.core.tables import Line, Table
 from babelscope.methods.contrast.figures import (
-    Scores,
     TypeFigures,
     _expected_rate,
     figures,
@@ -43,7 +43,9 @@ def made(phenomenon: str, n: int, errors: int, distance: float | None, kind: str
             "source": f"{phenomenon} {kind} {distance} {number}",
             "phenomenon": phenomenon,
             "reference": kind,
-            **score_record(Scores(-2.0, (-1.0,), best) if number < errors else Scores(-1.0, (-2.0,), best)),
+            **score_record(
+                ItemScores(-2.0, (-1.0,), best) if number < errors else ItemScores(-1.0, (-2.0,), best)
+            ),
         }
         for number in range(n)
     ]
@@ -131,7 +133,7 @@ def compared(verdicts: dict[tuple[str, str], list[float]]) -> list[Row]:
             "source": f"source {number}",
             "phenomenon": "p",
             "reference": kind,
-            **score_record(Scores(good, (0.5,))),
+            **score_record(ItemScores(good, (0.5,))),
         }
         for (system, kind), some in verdicts.items()
         for number, good in enumerate(some)
@@ -174,7 +176,7 @@ def test_reference_kinds_are_compared_on_common_sources() -> None:
 
 def test_discrepancies_that_are_not_known_are_counted() -> None:
     records = made("type", 4, 1, 0.5)
-    records[3] |= score_record(Scores(-1.0, (-2.0,), -math.inf))
+    records[3] |= score_record(ItemScores(-1.0, (-2.0,), -math.inf))
     rows = figures(records, ties="half", controls=[])
     found = [each for each in rows if each.name == "discrepancy"]
     assert [each.labels.get("phenomenon") for each in found] == [None, "type"]
@@ -224,7 +226,7 @@ def test_a_source_with_several_pairs_counts_once_between_reference_kinds() -> No
     records = [
         {
             "method": "contrast", "tests": "t", "system": "a", "id": f"{source} {kind} {number}",
-            "source": source, "phenomenon": "p", "reference": kind, **score_record(Scores(good, (0.5,))),
+            "source": source, "phenomenon": "p", "reference": kind, **score_record(ItemScores(good, (0.5,))),
         }
         for source, kind, some in (
             ("one", "human", [1.0, 0.0]), ("one", "machine", [1.0]),

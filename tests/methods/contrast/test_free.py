@@ -26,6 +26,7 @@ from babelscope.methods.base import set_up
 from babelscope.methods.contrast.figures import TypeFigures, figures_by_type, is_own
 from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.errors.figures import NOT_MEASURABLE
+from babelscope.methods.jobs import config_of_method
 from babelscope.stats.detection import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
@@ -194,7 +195,8 @@ def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:
         ("yes", f"yes, {analysis_version()}"),
         ("no", "no"),
     ):
-        assert stored in set_up("contrast", {"detect_in_output": free}).config_on({})["settings"].values()
+        method = set_up("contrast", {"detect_in_output": free})
+        assert stored in config_of_method(method, {})["settings"].values()
 
 
 NAMES = ["Anna", "Bert", "Clara", "David", "Emil", "Frida", "Georg", "Hanna", "Ida", "Jan", "Karl", "Lena"]

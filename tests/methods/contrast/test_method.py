@@ -18,10 +18,19 @@ import babelscope as bs
 from babelscope import contrast, load, open_system
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Result, Row
-from babelscope.core.system import Asked, Capability, Question, Scored, Scoring, Target, score_tokens
+from babelscope.core.system import (
+    Asked,
+    Capability,
+    ItemScores,
+    Question,
+    Scored,
+    Scoring,
+    Target,
+    score_tokens,
+)
 from babelscope.making.machine_references import machine_references
 from babelscope.making.machine_tests import with_machine_references
-from babelscope.methods.contrast.figures import CAUTION, Scores, discrepancy, false_alarms, verdict
+from babelscope.methods.contrast.figures import CAUTION, discrepancy, false_alarms, verdict
 from babelscope.methods.contrast.method import Contrast, Step, token_view
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.report.summary import summarize
@@ -109,13 +118,13 @@ def test_the_figures_are_those_computed_by_hand() -> None:
 def test_correct_is_strictly_better_than_all(
     correct: float, contrastive: tuple[float, ...], right: str
 ) -> None:
-    assert verdict(Scores(correct, contrastive)) == right
+    assert verdict(ItemScores(correct, contrastive)) == right
 
 
 def test_the_discrepancy_is_to_the_preferred_variant_and_may_be_clipped() -> None:
-    scores = Scores(-3.61, (-2.34, -4.0), -0.09)  # table 5
+    scores = ItemScores(-3.61, (-2.34, -4.0), -0.09)  # table 5
     assert discrepancy(scores) == pytest.approx(2.25)
-    below = Scores(-0.5, (-2.0,), -0.75)
+    below = ItemScores(-0.5, (-2.0,), -0.75)
     assert discrepancy(below) == -0.25
     assert discrepancy(below, clipped=True) == 0.0
     items = [pair(n, source, "ab", "abab") for n, source in enumerate("abc")]

@@ -12,7 +12,7 @@ import numpy as np
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, finite_or_none
-from babelscope.core.system import told_counts
+from babelscope.core.system import ItemScores, told_counts
 from babelscope.methods.measuring import by_phenomenon, group_records, sources
 from babelscope.methods.reporting import FEWEST, complement, find_row
 from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
@@ -77,15 +77,12 @@ def _known(row: Row | None) -> Estimate | None:
     return row.estimate if row is not None and row.estimate.n and not row.estimate.no_interval else None
 
 
-def accuracy_rows(rows: Iterable[Row]) -> list[Row]:
-    """The accuracies by error type and reference kind."""
-    return [row for row in rows if row.name == row.labels.get("phenomenon") and row.estimate.n]
-
-
 def figures_by_type(rows: Sequence[Row]) -> list[TypeFigures]:
     """All error types of a system, each kind of reference by itself."""
     found = []
-    for row in accuracy_rows(rows):
+    for row in rows:
+        if row.name != row.labels.get("phenomenon") or not row.estimate.n:
+            continue
         name, kind = str(row.labels["phenomenon"]), str(row.labels["reference"])
         free, excess = (
             find_row(rows, figure, phenomenon=name, reference=kind)
@@ -142,44 +139,34 @@ _SOURCES_A_BIN = 25
 _MOST_BINS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """An item's scores, higher is better; minus infinity for an impossible text."""
-
-    correct: float
-    contrastive: tuple[float, ...]
-    best: float | None = None
-    """The score of the 1-best, where it is known."""
+def scores_as_json(scores: ItemScores) -> Record:
+    """The scores of an item as a record has them."""
+    best = {} if scores.best is None else {"best": finite_or_none(scores.best)}
+    others = [finite_or_none(each) for each in scores.others]
+    return {"correct": finite_or_none(scores.correct), "contrastive": others, **best}
 
 
-def score_record(scores: Scores, *, clipped: bool = False) -> Record:
+def score_record(scores: ItemScores, *, clipped: bool = False) -> Record:
     """The judged fields of a record: scores, verdict, and the discrepancy where the 1-best is known."""
-    record: Record = {
-        "scores": {
-            "correct": finite_or_none(scores.correct),
-            "contrastive": [finite_or_none(each) for each in scores.contrastive],
-        },
-        "verdict": verdict(scores),
-    }
+    record: Record = {"scores": scores_as_json(scores), "verdict": verdict(scores)}
     if scores.best is not None:
-        record["scores"]["best"] = finite_or_none(scores.best)
         record["discrepancy"] = finite_or_none(discrepancy(scores, clipped=clipped))
     return record
 
 
-def verdict(scores: Scores) -> Literal["correct", "tie", "wrong"]:
+def verdict(scores: ItemScores) -> Literal["correct", "tie", "wrong"]:
     """Correct if strictly better than all variants, a tie if as good as the best of them (section 2.1)."""
-    rival = max(scores.contrastive, default=None)
+    rival = max(scores.others, default=None)
     if rival is None:  # judged only where the settings count it as correct
         return "correct"
     return "tie" if scores.correct == rival else "correct" if scores.correct > rival else "wrong"
 
 
-def discrepancy(scores: Scores, *, clipped: bool = False) -> float:
+def discrepancy(scores: ItemScores, *, clipped: bool = False) -> float:
     """score(1-best) - score(preferred variant) of one item (section 3.2); clipped at 0 in the released code."""
-    if scores.best is None or math.isinf(scores.best):
+    if scores.best is None or math.isinf(scores.best) or not scores.others:
         return math.nan
-    distance = scores.best - max(scores.correct, *scores.contrastive)
+    distance = scores.best - max(scores.correct, *scores.others)
     return max(0.0, distance) if clipped else distance
 
 

@@ -31,11 +31,11 @@ from babelscope.methods.contrast.figures import (
     CAUTION,
     SAMPLE,
     SECOND,
-    Scores,
     figures,
     margin,
     measure_of,
     score_record,
+    scores_as_json,
     tie_credits,
     verdict,
 )
@@ -186,18 +186,8 @@ class Contrast(Method):
             scores = scores or ItemScores(-math.inf, ())  # a file may leave it out: nothing is compared
         elif scores is None or not scores.others:
             return {"unanswered": f"{name} has no score of a variant of it"}
-        best = {} if scores.best is None else {"best": finite_or_none(scores.best)}
-        return {
-            "source": item.source,
-            "phenomenon": item.phenomenon,
-            "reference": item.reference,
-            "texts": {"correct": item.correct, "contrastive": list(item.contrastive)},
-            "scores": {
-                "correct": finite_or_none(scores.correct),
-                "contrastive": [finite_or_none(each) for each in scores.others],
-                **best,
-            },
-        }
+        texts = {"correct": item.correct, "contrastive": list(item.contrastive)}
+        return {**_about(item), "texts": texts, "scores": scores_as_json(scores)}
 
     def _sample(self, items: Sequence[MinimalPair], seed: int) -> frozenset[int]:
         """Places of the items whose alternatives are asked for: at most `spread`, each source once."""
@@ -258,14 +248,14 @@ class Contrast(Method):
             found.append({**kept, **verdicts, **last})
         return found
 
-    def _scores(self, record: Record) -> Scores:
+    def _scores(self, record: Record) -> ItemScores:
         how, measured = self.settings.score, self.settings.discrepancy != "none"
         if "correct" not in record:  # a run of stored scores has no token log-probabilities
             stored = record["scores"]
             best = minus_inf_if_none(stored["best"]) if measured and "best" in stored else None
             others = tuple(map(minus_inf_if_none, stored["contrastive"]))
-            return Scores(minus_inf_if_none(stored["correct"]), others, best)
-        return Scores(
+            return ItemScores(minus_inf_if_none(stored["correct"]), others, best)
+        return ItemScores(
             _stored_score(record["correct"], how),
             tuple(_variant_score(record, each, how) for each in record["contrastive"]),
             _stored_score(record["best"], how) if measured and "best" in record else None,
@@ -283,17 +273,18 @@ class Contrast(Method):
     def _spread_rows(self, records: Sequence[Record]) -> Iterator[Row]:
         """`spread`: mean of score(1-best) - score(alternative), for the second-best translation and for a sample."""
         for kind in (SECOND, SAMPLE):
-            known, distances = [], []
-            for record in records:
-                other = record.get("spread", {}).get(kind)
-                if not other or "best" not in record:
-                    continue
-                best, its = (_stored_score(each, self.settings.score) for each in (record["best"], other))
-                if math.isfinite(best) and math.isfinite(its):
-                    known.append(record)
-                    distances.append(best - its)
-            if known:
-                yield Row("spread", clustered_mean(distances, sources(known)), {"of": kind})
+            known = [record for record in records if "best" in record and kind in record.get("spread", {})]
+            distances = [
+                _stored_score(record["best"], self.settings.score)
+                - _stored_score(record["spread"][kind], self.settings.score)
+                for record in known
+            ]
+            finite = [place for place, each in enumerate(distances) if math.isfinite(each)]
+            if finite:
+                owners = sources(known[place] for place in finite)
+                yield Row(
+                    "spread", clustered_mean([distances[place] for place in finite], owners), {"of": kind}
+                )
 
     def _output_error_rows(self, records: Sequence[Record]) -> Iterator[Row]:
         """`forced_errors` and `generated_errors` for each phenomenon and reference kind."""
@@ -429,10 +420,8 @@ def token_view(record: Record, variant: int = 0) -> list[Step]:
 
 def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
     """The length of the longest common prefix."""
-    for number, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return number
-    return min(len(one), len(other))
+    apart = (number for number, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(apart, min(len(one), len(other)))
 
 
 def _lines(record: Record) -> list[TextLine]:
@@ -481,14 +470,13 @@ def _finite(number: float) -> float:
 
 def _record(item: MinimalPair, found: Mapping[tuple[Question, str], Scored], best: Scored | None) -> Record:
     correct = found[item.question, item.correct]
-    return {
-        "source": item.source,
-        "phenomenon": item.phenomenon,
-        "reference": item.reference,
-        "correct": scored_as_json(correct),
-        "contrastive": [_variant_as_json(correct, found[item.question, text]) for text in item.contrastive],
-        **({} if best is None else {"best": scored_as_json(best)}),
-    }
+    others = [_variant_as_json(correct, found[item.question, text]) for text in item.contrastive]
+    own = {} if best is None else {"best": scored_as_json(best)}
+    return {**_about(item), "correct": scored_as_json(correct), "contrastive": others, **own}
+
+
+def _about(item: MinimalPair) -> Record:
+    return {"source": item.source, "phenomenon": item.phenomenon, "reference": item.reference}
 
 
 def _variant_as_json(correct: Scored, contrastive: Scored) -> Record:
@@ -550,7 +538,7 @@ def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direct
     # With k contrastive variants, guessing picks the correct one with probability 1 / (k + 1).
     chance = math.fsum(1 / (1 + len(scores.others)) for scores in found) / len(found)
     worth = credit("half")
-    good = math.fsum(worth[verdict(Scores(scores.correct, scores.others))] for scores in found)
+    good = math.fsum(worth[verdict(scores)] for scores in found)
     accuracy = good / len(found)
     if accuracy >= _FAR_BELOW * chance:
         return

@@ -15,7 +15,6 @@ from babelscope.methods.contrast.figures import (
     SAMPLE,
     SECOND,
     TypeFigures,
-    accuracy_rows,
     figures_by_type,
 )
 from babelscope.methods.errors.figures import OTHER_LANGUAGE
@@ -24,6 +23,7 @@ from babelscope.methods.reporting import (
     NOT_RIGHT,
     Figure,
     Shown,
+    complement,
     count_notes,
     count_of,
     find_row,
@@ -51,13 +51,10 @@ _COUNTS = {
 def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
     """One line per system, error type and kind of reference."""
     types = [(each, own) for each in comparison.results for own in figures_by_type(each.rows)]
-    tested = [own for _, own in types if not own.is_control]
-    rates = [own.forced.estimate for own in tested]
-    verdicts = dict(
-        zip(map(id, tested), error_verdicts(rates, threshold=threshold, fewest=FEWEST), strict=True)
-    )
+    rates = [own.forced.estimate for _, own in types if not own.is_control]
+    verdicts = iter(error_verdicts(rates, threshold=threshold, fewest=FEWEST))
     figures = grouped(
-        (result.name, _figure(own, _explained(own, verdicts.get(id(own), "")))) for result, own in types
+        (result.name, _figure(own, "" if own.is_control else next(verdicts))) for result, own in types
     )
     notes = warnings(comparison)
     if any(own.is_own for _, own in types):
@@ -68,8 +65,8 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
     return summary_table(
         comparison,
         lambda result: figures.get(result.name, ()),
-        title=f"How often it prefers the error (1 - accuracy), writes it itself (generated_errors), and prefers it "
-        f"beyond what controls explain (excess_errors): {comparison.tests}",
+        title="Prefers the error (1 - accuracy), writes it (generated_errors), excess over controls (excess_errors): "
+        f"{comparison.tests}",
         labels=("error type", "references"),
         value="prefers it",
         more=(Column("writes it", "percent"), Column("excess", "percent"), "reading"),
@@ -78,22 +75,18 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
     )
 
 
-def _explained(own: TypeFigures, verdict: Verdict) -> Verdict:
-    """The verdict on an error rate in forced choice, by what controls and its own translations say about it."""
-    if verdict != "error" or own.reading in ("real", "beyond"):
-        return verdict
-    return "not significant" if own.reading in ("as controls", "false") else "unknown"
-
-
 def _figure(own: TypeFigures, verdict: Verdict) -> Figure:
-    rows = (own.free, own.excess)
+    """A line of the first table; `verdict` is that on the error rate in forced choice alone."""
+    if verdict == "error" and own.reading not in ("real", "beyond"):
+        # False alarms explain it, or nothing shows whether they do.
+        verdict = "not significant" if own.reading in ("as controls", "false") else "unknown"
     return Figure(
-        (error_label(own.name), own.reference),
+        (own.name, own.reference),
         own.forced.estimate,
         is_control=own.is_control,
         verdict=verdict,
         query={"group": group_name(own.name, own.reference), "verdict": NOT_RIGHT},
-        more=[*(row.estimate if row and row.estimate.n else None for row in rows), own.reading],
+        more=[*(row.estimate if row else None for row in (own.free, own.excess)), own.reading],
         marks=OWN if own.is_own else "",
     )
 
@@ -189,30 +182,24 @@ def _about_making(rows: Sequence[Row]) -> Iterator[str]:
     kept = find_row(rows, "kept", phenomenon="all")
     if kept is None or not kept.estimate.n:
         return
-    parts = [
-        f"{kept.estimate.text(percent)} of {kept.estimate.n:,} human pairs got a validated machine reference"
-    ]
+    share, n = kept.estimate.text(percent), kept.estimate.n
+    parts = [f"{share} of {n:,} human pairs got a validated machine reference"]
     for name, words in (("dropped", "dropped"), ("queued", "left for a person to judge")):
-        if (row := find_row(rows, name, phenomenon="all")) and row.estimate.value:
-            reasons = sorted(
-                ((_pairs(each), str(each.labels["reason"])) for each in rows if _has_reason(each, name)),
-                key=lambda each: -each[0],
-            )
-            why = ", ".join(f"{n:,} {reason}" for n, reason in reasons)
-            parts.append(f"{words}: {_pairs(row):,}{f' ({why})' if why else ''}")
+        row = find_row(rows, name, phenomenon="all")
+        if row and row.estimate.value:
+            reasons = [each for each in rows if each.name == name and "reason" in each.labels]
+            why = [f"{_pairs(each):,} {each.labels['reason']}" for each in sorted(reasons, key=_pairs)[::-1]]
+            parts.append(f"{words}: {_pairs(row):,}" + (f" ({', '.join(why)})" if why else ""))
     yield "; ".join(parts) + "."
-    shifts = [
+    chosen, translated = (
         find_row(rows, "bias_discrepancy", phenomenon="all", shift=shift)
         for shift in ("selection", "translation")
-    ]
-    if (known := [row.estimate.text(plain) for row in shifts if row and row.estimate.n]) and len(known) == 2:
+    )
+    if chosen and translated and translated.estimate.n:
+        shifts = [row.estimate.text(plain) for row in (chosen, translated)]
         yield (
-            f"choosing machine references shifts the discrepancy by {known[0]}, translating by {known[1]} nats."
+            f"choosing machine references shifts the discrepancy by {shifts[0]}, translating by {shifts[1]} nats."
         )
-
-
-def _has_reason(row: Row, name: str) -> bool:
-    return row.name == name and "reason" in row.labels
 
 
 def _pairs(row: Row) -> int:
@@ -281,46 +268,43 @@ def _about_language(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def charts(comparison: Comparison) -> list[Chart]:
-    """Accuracy by error type, the same over discrepancy, and errors in forced choice and own translations."""
-    kinds = list(
-        dict.fromkeys(
-            str(row.labels["reference"]) for each in comparison.results for row in accuracy_rows(each.rows)
-        )
-    )
-    return [
-        *_accuracy(comparison, kinds),
-        *_over_discrepancy(comparison, kinds),
-        *_forced_and_free(comparison, kinds),
-    ]
+    """Error rates in forced choice and own translations, and accuracy over discrepancy."""
+    types = [(result, own) for result in comparison.results for own in figures_by_type(result.rows)]
+    kinds = list(dict.fromkeys(own.reference for _, own in types))
+    return [*_error_rates(comparison, types, kinds), *_against_discrepancy(comparison, kinds)]
 
 
-def _name(row: Row, kinds: Sequence[str]) -> str:
-    """The error type, with the kind of reference where there are several."""
-    return str(row.labels["phenomenon"]) + (f", {row.labels['reference']}" if len(kinds) > 1 else "")
-
-
-def _bar(system: str, row: Row, what: str, *, hollow: bool = False) -> Bar:
-    return Bar(system, point(row.estimate), tooltip(f"{system}, {what}", row.estimate), hollow)
-
-
-def _accuracy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
+def _error_rates(
+    comparison: Comparison, types: Sequence[tuple[SystemResult, TypeFigures]], kinds: Sequence[str]
+) -> Iterator[Chart]:
+    sides = (("forced choice", True), ("own translations", False))
     bars = grouped(
-        (_name(row, kinds), _bar(result.name, row, f"{row.name}, {row.labels['reference']} reference"))
-        for result in comparison.results
-        for row in accuracy_rows(result.rows)
+        (
+            own.name + (f", {own.reference}" if len(kinds) > 1 else ""),
+            Bar(result.name, point(row.estimate), tooltip(f"{result.name}, {what}", row.estimate), hollow),
+        )
+        for result, own in types
+        for row, (what, hollow) in zip((own.forced, own.free), sides, strict=True)
+        if row is not None and row.estimate.n
     )
-    keys = [Key(result.name, result.name) for result in comparison.results]
+    keys = [
+        Key(f"{result.name}, {what}", result.name, hollow=hollow)
+        for result in comparison.results
+        for what, hollow in sides
+    ]
     if bars:
         yield Chart(
-            "How often the right translation is preferred, by error type",
-            Forest(list(bars.items()), "accuracy in forced choice", keys),
-            "Each mark is an accuracy, each line through it its 95 % interval. 50 % is what chance would give.",
-            "accuracy",
+            "Errors in forced choice, and in its own translations",
+            Forest(list(bars.items()), "error rate", keys, zero=0.0),
+            "Hollow: how often the error is preferred; 50 % is what chance would give. Filled: how often a detector "
+            "finds it in free translations, corrected for what the detector misses and for its false alarms. Where "
+            "the filled interval reaches 0, the error was not shown to happen at all. Lines are 95 % intervals.",
+            "error-rates",
         )
 
 
-def _over_discrepancy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
-    dots = [dot for result in comparison.results for dot in _dots(result.name, result.rows, kinds)]
+def _against_discrepancy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
+    dots = [dot for result in comparison.results for dot in _dots(result, kinds)]
     keys = [
         Key(f"{result.name}, {kind}", result.name, shape=number)
         for result in comparison.results
@@ -328,7 +312,7 @@ def _over_discrepancy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[
     ]
     if dots:
         yield Chart(
-            "Accuracy over discrepancy",
+            "Accuracy against discrepancy",
             Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", keys, y_most=1.0),
             "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
             "system would write itself, and the less its accuracy says about free translation. Shapes show whose "
@@ -337,47 +321,22 @@ def _over_discrepancy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[
         )
 
 
-def _dots(system: str, rows: Sequence[Row], kinds: Sequence[str]) -> list[Dot]:
+def _dots(result: SystemResult, kinds: Sequence[str]) -> Iterator[Dot]:
     """One dot per error type; the two with the lowest accuracy are labeled."""
-    known = []
-    for row in accuracy_rows(rows):
-        labels = {label: row.labels[label] for label in ("phenomenon", "reference")}
-        if far := find_row(rows, "discrepancy", **labels):
-            known.append((row, far))
-    lowest = [id(row) for row, _ in sorted(known, key=lambda pair: pair[0].estimate.value)[:2]]
-    return [
-        Dot(
-            system,
-            point(far.estimate),
-            point(row.estimate),
-            kinds.index(str(row.labels["reference"])),
-            row.name if id(row) in lowest and row.estimate.value < 1 else "",
-            f"{tooltip(f'{system}, {_name(row, kinds)}', row.estimate)}; discrepancy {far.estimate.text(plain)}",
-        )
-        for row, far in known
+    known = [
+        (own, complement(own.forced.estimate), row.estimate)
+        for own in figures_by_type(result.rows)
+        if (row := find_row(result.rows, "discrepancy", phenomenon=own.name, reference=own.reference))
     ]
-
-
-def _forced_and_free(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
-    sides = {"forced_errors": ("forced choice", True), "generated_errors": ("own translations", False)}
-    bars = grouped(
-        (_name(row, kinds), _bar(result.name, row, what, hollow=hollow))
-        for result in comparison.results
-        for row in result.rows
-        if row.name in sides and row.estimate.n
-        for what, hollow in [sides[row.name]]
-    )
-    keys = [
-        Key(f"{result.name}, {what}", result.name, hollow=hollow)
-        for result in comparison.results
-        for what, hollow in sides.values()
-    ]
-    if bars:
-        yield Chart(
-            "Errors in forced choice, and in its own translations",
-            Forest(list(bars.items()), "error rate", keys, zero=0.0),
-            "Hollow: how often the error is preferred. Filled: how often a detector finds it in free "
-            "translations, corrected for what the detector misses and for its false alarms. Where the filled "
-            "interval reaches 0, the error was not shown to happen at all.",
-            "own-output",
+    lowest = sorted(known, key=lambda each: each[1].value)[:2]
+    for own, accuracy, far in known:
+        is_named = accuracy.value < 1 and (own, accuracy, far) in lowest
+        told = tooltip(f"{result.name}, {group_name(own.name, own.reference)}", accuracy)
+        yield Dot(
+            result.name,
+            point(far),
+            point(accuracy),
+            kinds.index(own.reference),
+            own.name if is_named else "",
+            f"{told}; discrepancy {far.text(plain)}",
         )

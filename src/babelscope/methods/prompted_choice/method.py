@@ -126,24 +126,30 @@ _BIAS = {"first": 1.0, "second": -1.0, "right": 0.0, "wrong": 0.0}
 
 
 def _ask_both_orders(
-    system: Replies, prompt: str, choices: Sequence[tuple[Mapping[str, str], str, str]]
-) -> Iterator[Record]:
-    """For each (other texts, right, wrong) the answers: right one first, then right one second."""
-    asked = [
+    system: Replies, prompt: str, asked: Sequence[tuple[Mapping[str, str], Sequence[tuple[str, str]]]]
+) -> list[list[Record]]:
+    """For each (other texts, pairs of right and wrong) the answers: right one first, then right one second."""
+    prompts = [
         fill(prompt, {**texts, "first": first, "second": second})
-        for texts, right, wrong in choices
+        for texts, pairs in asked
+        for right, wrong in pairs
         for first, second in ((right, wrong), (wrong, right))
     ]
     # Each prompt is asked once: pairs may be repeated.
-    once = list(dict.fromkeys(asked))
+    once = list(dict.fromkeys(prompts))
     found = dict(zip(once, ask_reply(system, once), strict=True))
-    replies: list[Record] = [
+    replies = (
         {"text": text[:_KEPT] + ("…" if len(text) > _KEPT else ""), "ended": found[each].ended}
-        for each in asked
+        for each in prompts
         for text in [found[each].text]
+    )
+    return [
+        [
+            {"right": right, "wrong": wrong, "replies": [next(replies), next(replies)]}
+            for right, wrong in pairs
+        ]
+        for _, pairs in asked
     ]
-    for number, (_, right, wrong) in enumerate(choices):
-        yield {"right": right, "wrong": wrong, "replies": replies[2 * number : 2 * number + 2]}
 
 
 def _choices_of(asked: Sequence[Record]) -> list[Choice]:
@@ -402,17 +408,18 @@ class ContrastAnswers(_PromptedChoice):
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
         """One record per item: how the system chose between the right translation and each variant."""
-        asked = [item for item in items if item.can_be_asked]
-        choices = [
-            ({"source": item.source}, item.correct, other) for item in asked for other in item.contrastive
+        asked = [
+            ({"source": item.source}, [(item.correct, other) for other in item.contrastive])
+            for item in items
+            if item.can_be_asked
         ]
-        answers = _ask_both_orders(systems["system"], self.settings.prompt, choices)
+        answers = iter(_ask_both_orders(systems["system"], self.settings.prompt, asked))
         return [
             {
                 "source": item.source,
                 "phenomenon": item.phenomenon,
                 "reference": item.reference,
-                "asked": list(itertools.islice(answers, len(item.contrastive))),
+                "asked": next(answers),
             }
             if item.can_be_asked
             else {"unanswered": "it has an empty text or no variant: there is nothing to choose from"}
@@ -449,25 +456,26 @@ class ConditionAnswers(_PromptedChoice):
         """One record per item: its translation, and which sources with a cue the evaluator says that it renders."""
         translated = translations_or_reasons(systems["system"], items, self.settings)
         reasons = [_reason_for_none(item, each) for item, each in zip(items, translated, strict=True)]
-        known = [
-            (item, each.text, _pair_sides(item.correct_sources, item.incorrect_sources))
-            for item, each, reason in zip(items, translated, reasons, strict=True)
-            if not reason and not isinstance(each, str)
+        texts = ["" if isinstance(each, str) else each.text for each in translated]
+        asked = [
+            ({"translation": text}, _pair_sides(item.correct_sources, item.incorrect_sources))
+            for item, text, reason in zip(items, texts, reasons, strict=True)
+            if not reason
         ]
-        choices = [({"translation": text}, *pair) for _, text, pairs in known for pair in pairs]
-        answers = _ask_both_orders(systems["evaluator"], self.settings.prompt, choices)
-        asked: Iterator[Record] = (
-            {
+        answers = iter(_ask_both_orders(systems["evaluator"], self.settings.prompt, asked))
+        records: list[Record] = [
+            {"unanswered": reason}
+            if reason
+            else {
                 "source": item.source,
                 "category": item.category,
                 "gold": item.gold,
                 "translation": text,
                 "evaluator": systems["evaluator"].name,
-                "asked": list(itertools.islice(answers, len(pairs))),
+                "asked": next(answers),
             }
-            for item, text, pairs in known
-        )
-        records = [{"unanswered": reason} if reason else next(asked) for reason in reasons]
+            for item, text, reason in zip(items, texts, reasons, strict=True)
+        ]
         return add_to_sampled(
             records,
             items,
@@ -487,17 +495,11 @@ class ConditionAnswers(_PromptedChoice):
         made = known_translations(systems, items, list(records), self.settings, seed)
         # Translations with words exchanged measure the noise of likelihoods, and answers have none.
         known = [each for each in made.translations if each.by != "exchange"]
-        pairs = [_pair_sides(each.correct, each.incorrect) for each in known]
-        choices = [
-            ({"translation": each.text}, *pair)
-            for each, own in zip(known, pairs, strict=True)
-            for pair in own
-        ]
-        answers = _ask_both_orders(evaluator, self.settings.prompt, choices)
+        asked = [({"translation": each.text}, _pair_sides(each.correct, each.incorrect)) for each in known]
         told: dict[int, list[Record]] = {place: [] for place in records}
-        for each, own in zip(known, pairs, strict=True):
-            asked = list(itertools.islice(answers, len(own)))
-            told[each.place].append({**each.described, "asked": asked})
+        answers = _ask_both_orders(evaluator, self.settings.prompt, asked)
+        for each, own in zip(known, answers, strict=True):
+            told[each.place].append({**each.described, "asked": own})
         itself = systems["system"].fingerprint == evaluator.fingerprint
         return {
             place: {"preflight": {"known": told[place], **made.stored(place), "itself": itself}}
