@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import Caveat
 from babelscope.core.results import Record
 from babelscope.core.results import grouped as grouped
 from babelscope.core.system import told_counts
@@ -56,12 +55,6 @@ def mismatch_notes(comparison: Comparison, translation_of: Callable[[Record], An
             yield Note(f"{mismatch}: figures that compare them say nothing.", result.name)
 
 
-def mismatch_caveats(group: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
-    """The same as caveats."""
-    for note in mismatch_notes(group, translation_of):
-        yield Caveat(note.system, note.text)
-
-
 def warn_of_pooled_languages(items: Iterable[Any]) -> None:
     """Warn if items state different target languages, which every figure over all of them pools."""
     stated = Counter(item.target_language for item in items if item.target_language)
@@ -99,7 +92,6 @@ def group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]
 # --- Words of records and items: the tokenizer of each by setting or language --------------------------------------
 
 Side = Literal["source", "target"]
-Scored = TypeVar("Scored")
 
 
 def known_tokenizer(name: str) -> str:
