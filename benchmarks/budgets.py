@@ -18,7 +18,7 @@ import torch
 
 from babelscope import load, open_system
 from babelscope.core.results import Row
-from babelscope.methods.space.figures import TREATMENTS, by_measure
+from babelscope.methods.space.figures import TREATMENTS, budget_bounds
 from babelscope.runs.execute import space
 from babelscope.systems.cache import cached
 from babelscope.testsets import ParallelSentence
@@ -74,7 +74,7 @@ def main() -> None:
         full = true_values(space(system, items, k=10, samples=0).rows)
         for budget in _BUDGETS:
             rows = space(system, items, k=10, samples=0, budget_expansions=budget).rows
-            treated = by_measure(rows)
+            treated = budget_bounds(rows)
             for measure in _MEASURES:
                 if own := treated.get(measure):
                     lines.append(line(model, budget, measure, own, full[measure]))

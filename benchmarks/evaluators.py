@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from babelscope.api import condition
 from babelscope.core.results import Record, Result
 from babelscope.core.system import Fingerprint, Question, Scored, Target
 from babelscope.lab.experiments.truth import Suite, cases, judge_translations
@@ -39,7 +40,6 @@ from babelscope.methods.condition.preflight import (
     noise_of,
     preflight_of,
 )
-from babelscope.runs.execute import condition
 from babelscope.systems.registry import open_system
 from babelscope.testsets.loading import load
 from benchmarks.common import arguments

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.golden.cases import CASES, RAY_CASES
-from tests.golden.harness import differences, renamed, renames, tolerance
+from tests.golden.harness import differences, renamed, renames, tolerance, without_added
 from tests.golden.running import Workshop, read_golden
 
 
@@ -22,7 +22,8 @@ def check(workshop: Workshop, name: str) -> None:
     assert recorded, f"nothing is recorded: python -m tests.golden {name}"
     names = renames()
     old = [renamed(fact, names) for fact in recorded]
-    found = list(differences(old, workshop.run(name), tolerance()))
+    new = without_added(workshop.run(name), names["added"])
+    found = list(differences(old, new, tolerance()))
     shown = "\n".join(found[:20])
     assert not found, f"{len(found)} facts of {name} differ:\n{shown}"
 
@@ -70,3 +71,33 @@ def test_renamed_names_are_no_difference() -> None:
         {"step": 0, "field": "scores[].sum_of_logs", "n": 1, "sum": 2.0},
     ]
     assert not list(differences([renamed(fact, names) for fact in old], new, (0.0, 0.0)))
+
+
+def test_only_what_is_listed_as_added_is_no_difference() -> None:
+    """Recorded rows keep the Holm-corrected p that they have without the added tests."""
+    added = {"fields": ["flag"], "rows": [{"name": "difference", "measure": "flag"}]}
+
+    def row(measure: str, p: float, p_holm: float) -> dict[str, object]:
+        return {"step": 0, "row": {"name": "difference", "measure": measure, "p": p, "p_holm": p_holm}}
+
+    old = [row("score", 0.02, 0.04), row("time", 0.5, 0.5), {"step": 0, "record": {"score": 1.0}}]
+    new = [
+        row("score", 0.02, 0.06),
+        row("time", 0.5, 1.0),
+        row("flag", 0.6, 1.0),
+        {"step": 0, "record": {"score": 1.0, "flag": True}},
+        {"step": 0, "field": "flag", "n": 1, "sum": 1.0},
+    ]
+    assert not list(differences(old, without_added(new, added), (0.0, 0.0)))
+    assert len(list(differences(old, new, (0.0, 0.0)))) == 5
+    other = [
+        row("other", 0.6, 1.0),
+        {"step": 0, "record": {"other": True}},
+        {"step": 0, "field": "other", "n": 1},
+    ]
+    found = list(differences(old, without_added([*new, *other], added), (0.0, 0.0)))
+    assert [each.partition(":")[0] for each in found if "other" in each] == ["new", "new", "new"]
+    # Neither a changed p nor a recorded row that is listed goes unnoticed.
+    wrong = [row("score", 0.03, 0.06), *new[1:]]
+    assert any("row.p:" in each for each in differences(old, without_added(wrong, added), (0.0, 0.0)))
+    assert list(differences([*old, row("flag", 0.6, 1.0)], without_added(new, added), (0.0, 0.0)))

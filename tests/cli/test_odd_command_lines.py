@@ -187,7 +187,6 @@ TOLD = {
     "challenge --tests sentences.jsonl --system file:one.txt --beam 3": "--beam has no effect",
     "challenge --tests sentences.jsonl --system toy:1 --annotate-distance 3": "without --annotate",
     "space --tests sentences.jsonl --system toy:1 --cases 3 --json": "no effect beside --json",
-    "space --tests sentences.jsonl --system toy:1 --cases 3 --latex": "no effect beside --latex",
     "translate a.en --system file:a.de --beam 3": "--beam has no effect",
     "translate a.en --system cmd:cat --beam 3": "--beam has no effect",
     "translate a.en --system toy:1 --beam 2 --n-best 3": "has no 3 best",

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from babelscope.stats.paired import holm
 from tests.golden import api
 
 HERE = Path(__file__).parent
@@ -248,9 +249,41 @@ def tolerance() -> tuple[float, float]:
     return (0.0, 0.0) if same else (2e-4, 1e-4)
 
 
-def renames() -> dict[str, dict[str, str]]:
-    """`keys`, `values` and `words` (within either), old = new, of what was renamed since values were recorded."""
+def renames() -> dict[str, dict[str, Any]]:
+    """`keys`, `values` and `words` (within either), old = new, of what was renamed since values were recorded; and
+    what was `added` since."""
     return tomllib.loads((HERE / "renames.toml").read_text(encoding="utf-8"))
+
+
+def without_added(facts: list[Fact], added: Mapping[str, Any]) -> list[Fact]:
+    """The facts without the rows (by some of their labels) and fields of records that are listed as added.
+
+    Holm's p of other rows of the same family is computed as if the added ones were not there, so that recorded values
+    are still compared to the last digit.
+    """
+    fields = added.get("fields", ())
+    kept: list[Fact] = []
+    families: dict[str, list[Fact]] = {}
+    grown = set()
+    for fact in facts:
+        row = fact.get("row", {})
+        family = json.dumps([fact.get("step"), fact.get("file"), *map(row.get, _FAMILY)])
+        if any(labels.items() <= row.items() for labels in added.get("rows", ())):
+            grown.add(family)
+        elif fact.get("field") not in fields:
+            record = {name: each for name, each in fact.get("record", {}).items() if name not in fields}
+            fact = {**fact, **({"record": record} if record else {}), **({"row": dict(row)} if row else {})}
+            kept.append(fact)
+            if "p_holm" in row:
+                families.setdefault(family, []).append(fact["row"])
+    for family in grown:
+        rows = families.get(family, [])
+        for row, p in zip(rows, holm([row["p"] for row in rows]), strict=True):
+            row["p_holm"] = p
+    return kept
+
+
+_FAMILY = ("table", "name", "method", "tests")
 
 
 def differences(old: list[Fact], new: list[Fact], limits: tuple[float, float]) -> Iterator[str]:

@@ -284,22 +284,3 @@ def test_patterns_ask_for_what_they_tell() -> None:
     neutral = {**gender, "id": "2", "gold": "neutral"}
     (task,) = tasks(queue("patterns_winomt", gender, neutral, target="de"))
     assert (task.kind, task.get("gold"), task.get("predicted")) == ("winomt", "male", None)
-
-
-def listed(*texts: str, exact: bool = True, kqrg: float | None = 0.5) -> dict[str, Any]:
-    found = [{"text": text, "logprob": -float(n), "quality": 0.1} for n, text in enumerate(texts)]
-    top = {"found": found, "exact": exact, "bound": -0.5}
-    return {**KEYS, "top": top, "top_kqrg": kqrg}
-
-
-def test_a_space_is_asked_about_as_it_is_ranked() -> None:
-    (task,) = tasks(queue("space", listed("b", "", "a"), k=3))
-    assert (task.kind, task.translations) == ("ranking", ("b", "", "a"))
-    # Of a run with a larger k, the first few: what a smaller k would have been.
-    (shorter,) = queue("space", listed("b", "", "a"), k=2)
-    assert shorter.line["translations"] == ["b", ""]
-    assert queue("space", listed("b"), k=3) == []
-    assert queue("space", listed("b", "a", exact=False, kqrg=None), k=2) == []
-    assert len(queue("space", listed("b", "a", exact=False), k=2, unresolved="keep")) == 1
-    with pytest.raises(BabelscopeError, match="lists of 27 translations are too long to judge; 26"):
-        queue("space", listed("b", "a"), k=27)

@@ -16,16 +16,13 @@ from babelscope.core.charts import Lines
 from babelscope.core.comparison import but, check_factors, told_apart, with_labels, without_labels
 from babelscope.core.page import View, percent
 from babelscope.core.results import Estimate, Row
-from babelscope.methods.space.view import VIEW as SPACE
 from babelscope.methods.view import factor_pictures, find_view
 from babelscope.report.page import collect
 from babelscope.runs.compare import group_runs, seed_groups
-from babelscope.runs.execute import run_method
 from babelscope.runs.reading import read_run, results_of_run
 from babelscope.runs.study import read_study, run_study
 from babelscope.testsets.items import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
-from tests.support.toys import ToySystem
 
 pytestmark = pytest.mark.usefixtures("toy_schemes")
 
@@ -214,23 +211,6 @@ def test_labels_are_taken_off_again(labels: list[dict[str, Any]], factors: dict[
     assert [row.labels for row in found] == [
         {name: value for name, value in row.labels.items() if name not in same} for row in rows
     ]
-
-
-def test_space_draws_kqrg_over_size() -> None:
-    items = [MinimalPair(f"p{n}", f"s {n}", "ab", ("a",), "x", "human") for n in range(2)]
-    rows = run_method("contrast", ToySystem(), items).rows
-    assert SPACE.over is not None
-    assert list(SPACE.over(rows)) == []
-    own = [
-        Row("kqrg", Estimate(0.5, 0.4, 0.6, 9), {"region": region, "k": k, "view": "tokens"})
-        for region, k in (("top", 2), ("top", 10), ("beam", 10), ("samples", 200))
-    ]
-    assert [(each.name, each.part) for each in SPACE.over(own)] == [
-        ("kQRG", "top 10"),
-        ("kQRG", "200 samples"),
-    ]
-    # By COMET it is negative: no share, whose interval over seeds would end at 0.
-    assert {each.unit for each in SPACE.over(own)} == {"plain"}
 
 
 def test_the_report_has_means_over_seeds(run: Path) -> None:

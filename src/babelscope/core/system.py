@@ -505,8 +505,8 @@ class Meter:
     retries: int = 0
     """How often a question to a server was repeated."""
     timed: dict[tuple[str, str], tuple[float, int]] = field(default_factory=dict, repr=False)
-    """(system, what it was asked for) -> seconds and number of questions, since `take_timed`. Part of no run, since
-    two runs of one study must not differ."""
+    """(system, what it was asked for) -> seconds and number of questions. Part of no run, since two runs of one
+    study must not differ."""
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def add(self, *, tokens: int = 0, retries: int = 0) -> None:
@@ -522,12 +522,6 @@ class Meter:
         with self._lock:
             seconds, asked = self.timed.get((system, what), (0.0, 0))
             self.timed[system, what] = seconds + time.perf_counter() - begun, asked + questions
-
-    def take_timed(self) -> dict[tuple[str, str], tuple[float, int]]:
-        """What was timed so far, which is then forgotten."""
-        with self._lock:
-            taken, self.timed = self.timed, {}
-        return taken
 
 
 METER = Meter()

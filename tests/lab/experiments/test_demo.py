@@ -7,6 +7,7 @@ import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from babelscope.lab.experiments.demo import (
     SOME,
     SYSTEMS,
     demo_study,
+    modes_by_length,
     what_to_look_at,
     write_flows,
 )
@@ -27,6 +29,7 @@ from babelscope.lab.grammar.worlds import HARD
 from babelscope.report.examples import Example, draw_examples
 from babelscope.report.summary import summarize
 from babelscope.runs.study import run_study
+from tests.support.results import comparison_of
 from tests.support.toy_fixtures import Babelscope
 
 
@@ -140,3 +143,36 @@ def test_the_demo_command(babelscope: Babelscope) -> None:
     again = babelscope("demo", "--n", "10", "--out", "run")
     assert len(again.out.split("\n")) <= 64
     assert "What to look at" in again.out
+
+
+BEAM = "ein Haus steht hier"
+
+
+def believed(
+    text: str, logprob: float, *, bound: float | None = None, source: str = "a house", **fields: Any
+) -> Record:
+    found = [{"text": text, "logprob": logprob, **fields}]
+    top = {"found": found, "exact": bound is None, "bound": bound}
+    return {"source": source, "top": top, "best": {"text": BEAM, "logprob": -9.0}}
+
+
+def test_empty_modes_are_first_then_short_ones_and_of_equals_those_of_short_sources() -> None:
+    longer = believed("", -8.0, source="a house here")
+    group = comparison_of(
+        {
+            "one": [believed("ein Haus", -3.0), longer, believed(BEAM, -9.0)],
+            "two": [believed("", -5.0), believed("ein", -6.0)],
+        }
+    )
+    found = [
+        (system, each["top"]["found"][0]["text"], each["top"]["found"][0]["logprob"])
+        for system, each in modes_by_length(group)
+    ]
+    assert found == [("two", "", -5.0), ("one", "", -8.0), ("two", "ein", -6.0), ("one", "ein Haus", -3.0)]
+
+
+def test_only_proven_modes_are_shown_and_unknown_words_alone_are_not_empty() -> None:
+    unproven, proven = believed("", -5.0, bound=-4.0), believed("", -5.0, bound=-6.0)
+    assert modes_by_length(comparison_of({"one": [unproven, proven]})) == [("one", proven)]
+    unknown, empty = believed("", -5.0, unknown=True), believed("", -8.5)
+    assert [each for _, each in modes_by_length(comparison_of({"one": [unknown, empty]}))] == [empty, unknown]

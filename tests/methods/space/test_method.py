@@ -13,10 +13,12 @@ from typing import Any
 
 import pytest
 
+from babelscope import space as evaluate
 from babelscope.core.results import Record, Result, Row
 from babelscope.core.system import Asked, Note, Scored, TopK
+from babelscope.methods.base import Items
 from babelscope.methods.space.figures import _is_wordless, figures
-from babelscope.methods.space.method import METHOD, _hypothesis, _missed_by, _proven, _samples
+from babelscope.methods.space.method import Space, _hypothesis, _misses, _samples
 from babelscope.methods.space.regions import (
     Hypothesis,
     Region,
@@ -29,7 +31,6 @@ from babelscope.methods.space.regions import (
 from babelscope.metrics.base import Segment, sentence_qualities
 from babelscope.metrics.ranking import kqrg, krg
 from babelscope.runs.execute import run_method
-from babelscope.runs.execute import space as evaluate
 from babelscope.systems.registry import open_system
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -156,7 +157,8 @@ def _chrf(one: str, other: str) -> float:
 
 
 def asked_and_judged(systems: dict[str, Any], items: list[Any], settings: SpaceSettings) -> list[Record]:
-    return METHOD.judge(METHOD.ask(systems, items, settings, 0), settings)
+    method = Space(settings)
+    return method.judge(method.ask(systems, Items(items), 0))
 
 
 def test_sampled_kqrg_converges_to_its_expectation_over_the_space() -> None:
@@ -424,7 +426,7 @@ NONE = {"beam": None, "beam-list": None}
 def test_the_mode_is_missed_only_where_it_is_proven(
     search: TopK, best: Scored, wide: list[Scored], missed: dict[str, float | None]
 ) -> None:
-    assert _missed_by(_proven(search), [best], wide) == missed
+    assert _misses(search, [best], wide)["missed_by"] == missed
 
 
 def test_samples_are_told_apart_by_their_tokens() -> None:

@@ -13,16 +13,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope import run_method
+from babelscope import run_method, space
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Drawing, Scored, sources_of
+from babelscope.core.tables import Table
 from babelscope.methods.base import set_up
-from babelscope.methods.space.command import chosen_cases, tables
 from babelscope.methods.space.measures import kept_tokens, length_rows
+from babelscope.methods.space.method import Space
 from babelscope.methods.space.regions import SpaceSettings, SystemRecords
-from babelscope.methods.space.view import VIEW
-from babelscope.report.summary import summarize
-from babelscope.runs.execute import space
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
@@ -41,6 +39,24 @@ def rows_of(result: Result, name: str, **labels: str | int) -> list[Row]:
 def only(result: Result, name: str, **labels: str | int) -> Row:
     (found,) = rows_of(result, name, **labels)
     return found
+
+
+def tables_of(result: Result) -> dict[str, Table]:
+    (group,) = result.groups
+    return {table.name: table for table in method_of(result).tables(group)}
+
+
+def charts_of(result: Result) -> set[str]:
+    (group,) = result.groups
+    return {chart.name for chart in method_of(result).charts(group)}
+
+
+def method_of(result: Result) -> Space:
+    return Space(result.settings["space"])
+
+
+def notes_of(result: Result) -> list[str]:
+    return [note.text for note in tables_of(result)["summary"].notes]
 
 
 class Wordless(ToySystem):
@@ -63,12 +79,12 @@ def test_a_system_that_cannot_search_is_sampled() -> None:
     assert {"quality", "krg", "kqrg", "length_ratio"} <= names
     assert not names & {"empty_mode", "search_error", "expansions", "mass", "beam_minus_exact"}
     assert {row.labels.get("decoding") for row in rows_of(result, "quality")} == {"beam", "mbr", "samples"}
-    assert summarize(result, width=80)
-    answer = VIEW.answer(result.records[0], {"k": 0})
-    assert (answer.verdict, answer.measure) == ("sampled", result.records[0]["samples_krg"])
-    assert answer.lines()
+    shown = method_of(result).show(result.records[0])
+    assert (shown.verdict, shown.value) == ("sampled", result.records[0]["samples_krg"])
+    assert shown.answer()
+    assert not shown.questions
     two = space([toy, ToySystem("other", alphabet="ab", limit=5, salt="2")], ITEMS, k=0, samples=6)
-    assert summarize(two, width=80)
+    assert {line.system for line in tables_of(two)["summary"].lines} == {"toy", "other"}
     # The toys have the same distribution, so that searching changes nothing about samples.
     same = space(Enumerated(), ITEMS, k=0, samples=12, mbr_samples=4)
     assert only(same, "kqrg", **labels).estimate == only(searched, "kqrg", **labels).estimate
@@ -79,7 +95,10 @@ def test_samples_without_log_probabilities_have_quality_and_no_rank() -> None:
     ranked = only(result, "krg", region="samples", view="tokens")
     assert (ranked.estimate.n, ranked.counts["undefined"]) == (0, len(ITEMS))
     assert only(result, "quality", decoding="samples").estimate.n == len(ITEMS)
-    assert summarize(result, width=80)
+    assert (
+        "6 items have samples without a whole log-probability: kRG and kQRG of samples are without these."
+        in notes_of(result)
+    )
 
 
 def test_modes_alone() -> None:
@@ -94,8 +113,8 @@ def test_modes_alone() -> None:
         assert only(result, name, **labels).estimate == only(whole, name, **labels).estimate
     assert not {"krg", "kqrg", "beam_minus_exact"} & {row.name for row in result.rows}
     assert all(record["beam"] == [] for record in result.records)
-    assert summarize(result, width=80)
-    assert tables(result.rows)
+    assert {"summary", "paper-1"} <= tables_of(result).keys()
+    assert "paper-2" not in tables_of(result)
 
 
 class Drawn(Enumerated):
@@ -115,8 +134,8 @@ def test_samples_are_drawn_as_is_said() -> None:
     result = space(toy, ITEMS, k=2, samples=4, temperature=0.5, top_p=0.9, epsilon=0.02)
     assert toy.how == [Drawing(temperature=0.5, top_p=0.9, epsilon=0.02)]
     assert "temperature:0.5" in result.signature
-    said = " ".join(summarize(result, width=80, most=60).split())
-    assert "samples are drawn with temperature 0.5, top-p 0.9, epsilon 0.02" in said
+    drawn = "samples are drawn with temperature 0.5, top-p 0.9, epsilon 0.02"
+    assert f"{drawn}, not from the model’s own distribution." in notes_of(result)
     plain = space(toy, ITEMS, k=2, samples=4)
     assert toy.how == [None]
     assert "|temperature:1.0|" in plain.signature
@@ -143,9 +162,7 @@ def test_lengths_are_those_of_the_texts() -> None:
         assert found == pytest.approx(sum(len(own[rank - 1]) for own in tops) / reference)
     of = {row.labels["of"] for row in rows_of(result, "length_ratio")}
     assert of == {"mode", "top", "beam", "beam-list", "samples", "mbr"}
-    titles = [picture.title for group in result.groups for picture in VIEW.section(group).pictures]
-    assert {"Length of translations against the reference", "Length ratio over ranks"} <= set(titles)
-    assert "How good, and how well ranked, k samples are (kQRG)" in titles
+    assert {"lengths", "lengths-by-rank", "kqrg-samples"} <= charts_of(result)
 
 
 def test_sentences_without_a_reference_have_a_length_and_no_ratio() -> None:
@@ -191,9 +208,12 @@ def test_sizes_of_the_beam() -> None:
         assert ratio == pytest.approx(sum(len(each.text) for each in best) / (3 * len(items)))
         errors.append(len(missed))
     assert errors[0] > errors[-1]
-    assert "Sizes of the beam: listed, items" in {table.title for table in tables(result.rows)}
-    titles = {picture.title for group in result.groups for picture in VIEW.section(group).pictures}
-    assert "Quality over the size of the beam" in titles
+    sizes = tables_of(result)["beam-sizes"]
+    assert [line.cells[1] for line in sizes.lines] == ["1", "2", "8"]
+    assert [line.cells[4] for line in sizes.lines] == [
+        only(result, "misses_mode", beam=size).estimate for size in (1, 2, 8)
+    ]
+    assert {"beam_quality", "misses_mode", "beam_logprob", "beam_length_ratio"} <= charts_of(result)
     assert SpaceSettings(beams=(1, 5)).beams == (1, 5)
     with pytest.raises(BabelscopeError, match="each size of the beam may be given once"):
         set_up("space", {"beams": "1,1"})
@@ -203,19 +223,28 @@ def test_sizes_of_the_beam() -> None:
 
 def test_defaults_that_are_not_the_papers_are_said() -> None:
     result = space(Enumerated(), ITEMS, k=3, samples=5)
-    said = " ".join(summarize(result, width=80, most=60).split())
-    assert "quality is chrF; the paper has COMET in its main tables and chrF in table 8" in said
-    assert "MBR decoding’s utility is chrF, the paper’s BLEURT" in said
-    assert "kQRG by chrf" in tables(result.rows, "chrf")[0].title
+    said = notes_of(result)
+    assert "quality is chrF; the paper has COMET in its main tables and chrF in table 8." in said
+    assert "MBR decoding’s utility is chrF, the paper’s BLEURT." in said
+    assert "kQRG by chrf" in tables_of(result)["paper-1"].title
 
 
 def test_a_case_is_chosen_by_number_or_by_name() -> None:
-    records = [{"id": name, "top_krg": value} for name, value in (("7", 0.5), ("s9", 0.2), ("x", None))]
-    assert [each["id"] for each in chosen_cases(records, "2")] == ["s9", "7"]
-    assert [each["id"] for each in chosen_cases(records, "x")] == ["x"]
-    assert [each["id"] for each in chosen_cases(records, "id=7")] == ["7"]
-    with pytest.raises(BabelscopeError, match="no item is called 'y'"):
-        chosen_cases(records, "y")
+    items = [ParallelSentence(name, f"s {name}", ("ab",)) for name in ("7", "s9", "x", "y")]
+
+    def shown(which: str) -> list[str]:
+        result = space(Enumerated(), items, k=3, samples=0, cases=which)
+        (group,) = result.groups
+        return [table.title for table in method_of(result).tables(group) if table.name == "cases"]
+
+    krg = {record["id"]: record["top_krg"] for record in space(Enumerated(), items, k=3, samples=0).records}
+    worst = sorted(krg, key=lambda name: float(krg[name]))[:2]
+    assert shown("2") == [f"listed, item {name}" for name in worst]
+    assert shown("x") == ["listed, item x"]
+    assert shown("id=7") == ["listed, item 7"]
+    assert shown("") == []
+    with pytest.raises(BabelscopeError, match="no item is called 'nobody'"):
+        shown("nobody")
 
 
 ALIKE = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(8)]
@@ -348,21 +377,17 @@ def _distance(a: str, b: str) -> int:
 
 
 def test_it_is_drawn_and_asked_for_only_if_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    from babelscope.methods.space import view as module
-
-    monkeypatch.setattr(module, "_FEWEST_TOKENS", 1)
-    pictures = module.pictures
+    monkeypatch.setattr("babelscope.methods.space.tables._FEWEST_TOKENS", 1)
     toy = Enumerated()
     items = [ParallelSentence(f"i{n}", f"s {n}", ("ab",)) for n in range(30)]
     plain = space(toy, items, k=3, samples=4)
     assert not {"entropy", "top_mass", "calibration_error"} & {row.name for row in plain.rows}
     assert "|confidence:false|" in plain.signature
     result = space(toy, items, k=3, samples=4, confidence=True)
-    (group,) = result.groups
-    titles = [picture.title for picture in pictures(group)]
-    assert "Is the model as often right as it is sure?" in titles
-    assert "How much probability the most probable translations have" in titles
-    assert VIEW.section(group).pictures
+    assert {"calibration", "mass", "entropy-token", "entropy-translation"} <= charts_of(result)
+    assert not {"calibration", "mass", "entropy-token"} & charts_of(plain)
+    assert "confidence" in tables_of(result)
+    assert "confidence" not in tables_of(plain)
     mine = [row for row in result.rows if row.name in {each.name for each in plain.rows}]
     assert mine == list(plain.rows)
 

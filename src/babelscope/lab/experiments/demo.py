@@ -25,7 +25,7 @@ from babelscope.methods.condition.method import mark_difference
 from babelscope.methods.condition.preflight import LEAST_ACCURACY
 from babelscope.methods.contrast.figures import false_alarms
 from babelscope.methods.patterns.flow import STAGES, read_queries
-from babelscope.methods.space.regions import is_empty, modes_by_length, unproven
+from babelscope.methods.space.regions import is_empty, is_proven
 from babelscope.methods.view import complement, one
 from babelscope.report.examples import Example, mark_words, near_marks
 from babelscope.report.flows import FILE as FLOWS
@@ -312,7 +312,8 @@ def _empty_mode(group: Comparison) -> Example:
     rows = ((column.name, one(column.rows, "empty_mode", view="tokens")) for column in group.results)
     told = _figures(((name, row.estimate) for name, row in rows if row), "sentences")
     asked = sum(len(column.records) for column in group.results)
-    proof = f"{unproven(group)} of {asked} searches ended without a proof"
+    open_ones = sum(not is_proven(each, 1) for column in group.results for each in column.records)
+    proof = f"{open_ones} of {asked} searches ended without a proof"
     figure = f"Most probable is no word at all: {told}; {proof}."
     found = modes_by_length(group)
     which_model = found[0][0] if found else _CONTROL
@@ -337,6 +338,31 @@ def _empty_mode(group: Comparison) -> Example:
         "proved it, beam search hides it."
     )
     return Example(title, figure, lines, look, more)
+
+
+def modes_by_length(group: Comparison) -> list[tuple[str, Record]]:
+    """(system, record) by how short the mode is, empty ones first; each is proven, and not beam search's translation.
+
+    Of equally short ones, that of the shortest source is first: it is the easiest to read, and to translate.
+    """
+
+    def is_ahead(record: Record) -> bool:
+        mode, beam = record["top"]["found"][0]["logprob"], (record["best"] or {}).get("logprob")
+        return mode is not None and beam is not None and mode > beam
+
+    def share_of_beam(record: Record) -> float:
+        mode, beam = record["top"]["found"][0], record["best"]
+        # Unknown words are not written out.
+        words = [max(1, len(each["text"].split())) for each in (mode, beam)]
+        return 0.0 if is_empty(mode) else words[0] / words[1]
+
+    found = [
+        (column.name, record)
+        for column in group.results
+        for record in column.records
+        if record["top"]["found"] and is_proven(record, 1) and is_ahead(record)
+    ]
+    return sorted(found, key=lambda each: (share_of_beam(each[1]), len(each[1]["source"])))
 
 
 def _false_alarm(group: Comparison, pairs: Mapping[str, SentencePair]) -> Example:

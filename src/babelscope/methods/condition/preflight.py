@@ -97,7 +97,7 @@ def preflight_of(records: Sequence[Record], likelihood: Scoring = "mean") -> Pre
     """All tests of the evaluator of a job, from its records."""
     tested = [record["preflight"] for record in records if record.get("preflight")]
     if not tested:
-        why = "nothing could be asked: its scores are stored, or were made before evaluators were tested"
+        why = "it was not tested: its scores are stored, or preflight is 0"
         return Preflight("unknown", None, [Check("accuracy", "unknown", Estimate.of_nothing(), why)])
     truths = known_truths(records, likelihood)
     checks = [

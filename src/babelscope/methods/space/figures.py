@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -37,7 +37,6 @@ from babelscope.methods.space.regions import (
     SpaceSettings,
     SystemRecords,
     View,
-    beam_label,
     best_quality,
     by_text,
     has_region,
@@ -48,10 +47,7 @@ from babelscope.methods.space.regions import (
     proven,
     ranking_gains,
     region_hypotheses,
-    regions_of,
-    unresolved_in,
     was_searched,
-    with_region,
     with_single_metric,
 )
 from babelscope.metrics.base import find_metric
@@ -59,12 +55,12 @@ from babelscope.metrics.corpus import estimate_of_statistics, record_statistics,
 from babelscope.metrics.ranking import kqrg, krg
 from babelscope.stats.correlation import Statistic, correlation
 
-# --- What depends on searches that ended with their budget: both treatments ----------------------------------------
+# --- Bounds of figures where searches ended with their budget ------------------------------------------------------
 
 TREATMENTS: tuple[Literal["leave-out", "keep"], ...] = ("leave-out", "keep")
-POINT = 0.01
+_POINT = 0.01
 """Treatments that differ by more than this are warned of."""
-MEASURES = {
+BOUNDED = {
     "empty_mode": "empty modes",
     "krg": "kRG top",
     "kqrg": "kQRG top",
@@ -78,7 +74,9 @@ _ROUNDING = 1e-4
 _Range = tuple[float, float]
 
 
-def treatment_rows(cell: SystemRecords, rows_of: Callable[[SystemRecords], Iterable[Row]]) -> Iterator[Row]:
+def budget_bound_rows(
+    cell: SystemRecords, rows_of: Callable[[SystemRecords], Iterable[Row]]
+) -> Iterator[Row]:
     """The rows `by_treatment`, where a search was left open: `rows_of` gives those of one treatment."""
     if not any(is_open(record) for record in cell.records):
         return
@@ -108,21 +106,21 @@ def _measure_of(row: Row, settings: SpaceSettings) -> str:
         return f"{labels['measure']}_beam_minus_exact"
     if row.name == "search_error":
         return "search_error" if labels["decoding"] == "beam" else ""
-    if row.name not in MEASURES or (labels["region"], labels["view"]) != ("top", "tokens"):
+    if row.name not in BOUNDED or (labels["region"], labels["view"]) != ("top", "tokens"):
         return ""
     return row.name if labels.get("k", settings.k) == settings.k else ""
 
 
 def _bound_rows(cell: SystemRecords, measure: str) -> Iterator[Row]:
     """The lowest and the highest value over all sentences; nothing where a scale has no ends."""
-    own, missing = with_region(cell, "top", *(("beam",) if "beam_minus" in measure else ()))
+    own, missing = cell.with_region("top", *(("beam",) if "beam_minus" in measure else ()))
     ranges = [_range_of(record, measure, cell.settings) for record in own.records]
     ends = [end for each in ranges if each is not None for end in each]
     if any(math.isinf(end) for end in ends):
         return
     undecided = sum(each is not None and each[0] < each[1] for each in ranges)
     size = 1 if measure in ("empty_mode", "search_error", "mode_quality") else cell.settings.k
-    counts = {"unresolved": unresolved_in(own, size), "undecided": undecided, **missing}
+    counts = {"unresolved": own.unresolved(size), "undecided": undecided, **missing}
     for place, name in enumerate(("at-least", "at-most")):
         values = [math.nan if each is None else each[place] for each in ranges]
         labels = {"measure": measure, "treatment": name}
@@ -202,24 +200,20 @@ def _worst(record: Record) -> float:
     return minus_inf_if_none(record.get("lowest", {}).get(first))
 
 
-def warnings_of(rows: Sequence[Row]) -> list[str]:
-    """For each measure whose treatments differ by more than a point, both, and what holds whatever is unseen."""
+def budget_warnings(rows: Sequence[Row]) -> list[str]:
+    """The measures whose treatments differ by more than a point, or of which one has no sentence."""
     found = []
-    for measure, own in by_measure(rows).items():
+    for measure, own in budget_bounds(rows).items():
         left_out, kept = (own.get(name) for name in TREATMENTS)
         if left_out is None or kept is None or not kept.estimate.n:
             continue
-        if left_out.estimate.n and abs(left_out.estimate.value - kept.estimate.value) <= POINT:
-            continue
-        one = f"{_points(left_out)} (n = {left_out.estimate.n})" if left_out.estimate.n else "nothing"
-        ends = [_points(own[name]) for name in ("at-least", "at-most") if name in own]
-        held = f", {ends[0]} to {ends[1]} whatever they would have found" if ends else ""
-        said = f"{MEASURES[measure]} {one} left out, {_points(kept)} (n = {kept.estimate.n}) kept{held}"
-        found.append(said)
+        apart = abs(left_out.estimate.value - kept.estimate.value)
+        if not left_out.estimate.n or apart > _POINT:
+            found.append(measure)
     return found
 
 
-def by_measure(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
+def budget_bounds(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
     """Measure -> treatment -> row; by the first metric, where there are several."""
     found: dict[str, dict[str, Row]] = {}
     for row in rows:
@@ -227,10 +221,6 @@ def by_measure(rows: Iterable[Row]) -> dict[str, dict[str, Row]]:
             own = found.setdefault(str(row.labels["measure"]), {})
             own.setdefault(str(row.labels["treatment"]), row)
     return found
-
-
-def _points(row: Row) -> str:
-    return f"{100 * row.estimate.value:.1f}"
 
 
 # --- Rows of the hypothesis space: quality and ranking of its regions, and errors of beam search -------------------
@@ -250,10 +240,10 @@ def figures(records: Sequence[Record], settings: SpaceSettings, seed: int) -> li
         own = replace(cell, records=[with_single_metric(each, name) for each in records]) if several else cell
         label: Labels = {"metric": name} if several else {}
         judged = [*_quality_rows(own), *_region_rows(own), *_lucky_bias_rows(own), *sweep_quality_rows(own)]
-        for row in (*judged, *treatment_rows(own, _judged_by_treatment)):
+        for row in (*judged, *budget_bound_rows(own, _judged_by_treatment)):
             rows.append(Row(row.name, row.estimate, {**row.labels, **label}, row.counts))
     searched = [*_empty_mode_rows(cell), *_search_rows(cell), *sweep_rows(cell), *normalization_rows(cell)]
-    rest = [*treatment_rows(cell, _found_by_treatment), *length_rows(cell), *confidence_rows(cell, seed)]
+    rest = [*budget_bound_rows(cell, _found_by_treatment), *length_rows(cell), *confidence_rows(cell, seed)]
     return [*rows, *searched, *rest]
 
 
@@ -288,7 +278,7 @@ def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Recor
     missing = sum(answer is None for answer in answers)
     unresolved = 0
     if decoding == "mode":
-        unresolved = unresolved_in(cell, 1)
+        unresolved = cell.unresolved(1)
         missing = sum(not has_region(record, "top") for record in cell.records)
     notes = Counter(note for each in answers if each for note in each.get("notes", ()))
     counts = {"unresolved": unresolved, "unfinished": notes["unfinished"], **told_counts(notes)}
@@ -327,9 +317,7 @@ def _quality_rows(cell: SystemRecords) -> Iterator[Row]:
         counts = _decoding_counts(cell, decoding, answers)
         yield cell.mean("quality", qualities, {"decoding": decoding}, counts)
     if samples := cell.settings.samples:
-        lists = [
-            region_hypotheses(record, "samples", samples, cell.settings) or [] for record in cell.records
-        ]
+        lists = [own or [] for own in cell.hypotheses("samples", samples)]
         means = [math.fsum(each.quality for each in drawn) / len(drawn) for drawn in lists]
         counts = {"unfinished": _unfinished_in(cell.records, "samples", samples)}
         drawn = [each for own in _drawn(cell.records, samples) for each in own]
@@ -343,12 +331,12 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
     for view in _VIEWS:
         # In the text view, summed segmentations further down can make another text the mode.
         size = 1 if view == "tokens" else cell.settings.k
-        for region in regions_of(cell):
-            own, missing = with_region(cell, region)
-            lists = [region_hypotheses(record, region, size, cell.settings) for record in own.records]
+        for region in cell.regions:
+            own, missing = cell.with_region(region)
+            lists = own.hypotheses(region, size)
             modes = [next(iter(by_text(found).values())) if found else None for found in lists]
             empty = [mode.empty if mode else None for mode in modes]
-            unresolved = {"unresolved": unresolved_in(own, size)} if region == "top" else {}
+            unresolved = {"unresolved": own.unresolved(size)} if region == "top" else {}
             pairs = zip(own.records, modes, strict=True)
             wordless = sum(
                 _is_wordless(mode.text, record.get("references") or ()) for record, mode in pairs if mode
@@ -367,7 +355,7 @@ def _is_wordless(text: str, references: Sequence[str]) -> bool:
 def _region_rows(cell: SystemRecords) -> Iterator[Row]:
     """kRG and kQRG of every region in both views, and over smaller k if curves are asked for."""
     k, samples = cell.settings.k, cell.settings.samples
-    sizes: dict[Region, int] = dict.fromkeys(regions_of(cell), k) if k > 1 else {}
+    sizes: dict[Region, int] = dict.fromkeys(cell.regions, k) if k > 1 else {}
     sizes |= {"samples": samples} if samples else {}
     for name, size in sizes.items():
         for view in (*_VIEWS, *(_EMPTY_APART if name != "samples" else ())):
@@ -380,9 +368,9 @@ def _region_rows(cell: SystemRecords) -> Iterator[Row]:
 
 
 def _gain_rows(cell: SystemRecords, name: Region, size: int, view: View) -> Iterator[Row]:
-    cell, missing = with_region(cell, name)
-    found = [ranking_gains(record, name, size, view, cell.settings) for record in cell.records]
-    unresolved = {"unresolved": unresolved_in(cell, size)} if name == "top" else {}
+    cell, missing = cell.with_region(name)
+    found = cell.gains(name, size, view)
+    unresolved = {"unresolved": cell.unresolved(size)} if name == "top" else {}
     if view.startswith("lists-"):  # lists of the other kind are not undefined
         pairs = [(r, g) for r, g in zip(cell.records, found, strict=True) if g is not None]
         cell, found = replace(cell, records=[record for record, _ in pairs]), [gains for _, gains in pairs]
@@ -406,15 +394,12 @@ def _lucky_bias_rows(cell: SystemRecords) -> Iterator[Row]:
 
     All three are of the same sentences, so that the difference is that of the two.
     """
-    k, settings = cell.settings.k, cell.settings
-    if len(regions_of(cell)) < 2 or k < 2:
+    k = cell.settings.k
+    if len(cell.regions) < 2 or k < 2:
         return
-    cell, missing = with_region(cell, "top", "beam")
-    counts = {"unresolved": unresolved_in(cell, k), **missing}
-    both = [
-        [ranking_gains(record, name, k, "tokens", settings) for name in ("beam", "top")]
-        for record in cell.records
-    ]
+    cell, missing = cell.with_region("top", "beam")
+    counts = {"unresolved": cell.unresolved(k), **missing}
+    both = list(zip(cell.gains("beam", k, "tokens"), cell.gains("top", k, "tokens"), strict=True))
     for measure in ("krg", "kqrg"):
         pairs = [[None if each is None else float(getattr(each, measure)) for each in own] for own in both]
         differences = [None if b is None or t is None else b - t for b, t in pairs]
@@ -430,10 +415,10 @@ def _lucky_bias_rows(cell: SystemRecords) -> Iterator[Row]:
 def _search_rows(cell: SystemRecords) -> Iterator[Row]:
     """How often and by how many nats beam search without length penalty missed the mode; expansions and mass of exact
     search."""
-    if "top" not in regions_of(cell):
+    if "top" not in cell.regions:
         return
     whole = len(cell.records)
-    cell, missing = with_region(cell, "top")
+    cell, missing = cell.with_region("top")
     for decoding, field in (("beam", "best"), ("beam-list", "beam")):
         own = replace(cell, records=[record for record in cell.records if record[field]])
         if own.records or not cell.records:
@@ -442,32 +427,27 @@ def _search_rows(cell: SystemRecords) -> Iterator[Row]:
     if all(was_searched(record) for record in cell.records):
         counts = {"minimum": sum(each["minimum"] for each in searches)}
         yield cell.mean("expansions", [float(each["expansions"]) for each in searches], counts=counts)
-    lists = [region_hypotheses(record, "top", cell.settings.k, cell.settings) for record in cell.records]
+    lists = cell.hypotheses("top", cell.settings.k)
     mass = [None if found is None else math.fsum(math.exp(each.logprob) for each in found) for found in lists]
-    unresolved = {"unresolved": unresolved_in(cell, cell.settings.k)}
+    unresolved = {"unresolved": cell.unresolved(cell.settings.k)}
     yield cell.mean("mass", mass, {"region": "top", "k": cell.settings.k}, {**unresolved, **missing})
 
 
 def _search_error_rows(cell: SystemRecords, decoding: str, lacking: int) -> Iterator[Row]:
     missing = {"missing": lacking} if lacking else {}
     gaps = [missed_by(record, decoding, cell.settings.unresolved) for record in cell.records]
-    labels: Labels = {"decoding": decoding, **beam_label(cell.records, decoding)}
+    labels: Labels = {"decoding": decoding, **cell.beam_label(decoding)}
     unproven = sum(record["missed_by"][decoding] is None for record in cell.records)
     counts = {"unresolved": unproven, **missing}
     yield from gap_rows(cell, ("search_error", "search_gap"), gaps, labels, counts)
-
-
-def _unfinished(answers: Sequence[Mapping[str, Any] | None]) -> int:
-    return sum("unfinished" in answer.get("notes", ()) for answer in answers if answer)
 
 
 def _unfinished_in(records: Sequence[Record], name: Region, size: int) -> int:
     """How many translations of a region hit the length limit; exact search returns complete ones only."""
     if name == "top":
         return 0
-    if name == "beam":
-        return sum(_unfinished(record["beam"]) for record in records)
-    return sum(map(_unfinished, _drawn(records, size)))
+    found = [record["beam"] for record in records] if name == "beam" else _drawn(records, size)
+    return sum("unfinished" in each.get("notes", ()) for own in found for each in own)
 
 
 def _drawn(records: Sequence[Record], size: int) -> list[list[Record]]:
@@ -477,10 +457,8 @@ def _drawn(records: Sequence[Record], size: int) -> list[list[Record]]:
 
 
 def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:
-    """In how many sentences a server did not tell the whole log-probability of a sample, where it did not."""
-    if name != "samples":
-        return {}
-    lists = [record["samples"]["hypotheses"] for record in records]
+    """In how many sentences a server did not report the whole log-probability of a sample, where there are some."""
+    lists = [record["samples"]["hypotheses"] for record in records] if name == "samples" else []
     count = sum(any(each["logprob"] is None for each in own) for own in lists)
     return {"without_logprob": count} if count else {}
 
@@ -488,18 +466,26 @@ def _without_logprob(records: Sequence[Record], name: Region) -> dict[str, int]:
 _STATISTICS: tuple[Statistic, ...] = ("pearson", "spearman", "kendall")
 
 
-def mbr_correlations(group: Comparison, _settings: object, _seed: int) -> list[Row]:
+def mbr_correlations(group: Comparison) -> list[Row]:
     """Correlation over systems of MBR decoding's quality with other measures (section 5.2.2, table 3).
 
     `beam`: mean quality of beam search's 1-best; `sampling`: of the samples; `kqrg`: of the samples, and of the top
     region. Qualities are means of the sentence quality that was chosen, whatever MBR decoding's utility.
     """
+    named: dict[str, tuple[str, Labels]] = {
+        "mbr": ("quality", {"decoding": "mbr"}),
+        "beam": ("quality", {"decoding": "beam"}),
+        "sampling": ("quality", {"decoding": "samples"}),
+        "kqrg": ("kqrg", {"region": "samples", "view": "tokens"}),
+        "top_kqrg": ("kqrg", {"region": "top", "view": "tokens"}),
+    }
     columns = {
-        "mbr": _figure_by_system(group, "quality", decoding="mbr"),
-        "beam": _figure_by_system(group, "quality", decoding="beam"),
-        "sampling": _figure_by_system(group, "quality", decoding="samples"),
-        "kqrg": _figure_by_system(group, "kqrg", region="samples", view="tokens"),
-        "top_kqrg": _figure_by_system(group, "kqrg", region="top", view="tokens"),
+        measure: {
+            result.name: row.estimate.value
+            for result in group.results
+            if (row := largest((each for each in result.rows if each.estimate.n), name, **labels))
+        }
+        for measure, (name, labels) in named.items()
     }
     mbr = columns.pop("mbr")
     if len(mbr) < 3:  # two points always lie on a line
@@ -513,16 +499,7 @@ def mbr_correlations(group: Comparison, _settings: object, _seed: int) -> list[R
     return found
 
 
-def _figure_by_system(group: Comparison, name: str, **labels: str) -> dict[str, float]:
-    """System -> value of a row; where there are several sizes of a region, the largest."""
-    found: dict[str, float] = {}
-    for column in group.results:
-        rows = [row for row in rows_named(column.rows, name, **labels) if row.estimate.n]
-        if rows:
-            found[column.name] = max(rows, key=lambda row: int(row.labels.get("k", 0))).estimate.value
-    return found
-
-
-def rows_named(rows: Iterable[Row], name: str = "", **labels: str | float) -> list[Row]:
-    """The rows of a name (of any, without one) that have at least these labels."""
-    return [row for row in rows if name in ("", row.name) and labels.items() <= row.labels.items()]
+def largest(rows: Iterable[Row], name: str, **labels: str | float) -> Row | None:
+    """The row of a name that has at least these labels; of several sizes of a region, that of the largest."""
+    found = [row for row in rows if row.name == name and labels.items() <= row.labels.items()]
+    return max(found, key=lambda row: int(row.labels.get("k", 0)), default=None)

@@ -9,21 +9,16 @@ from typing import Any
 import numpy as np
 
 from babelscope.core.results import Estimate, Record, Row
-from babelscope.core.system import Asked, Scored, properties
+from babelscope.core.system import Scored
 from babelscope.methods.space.regions import (
     Labels,
     SystemRecords,
-    beam_label,
     has_region,
     is_empty,
     is_proven,
     region_hypotheses,
-    regions_of,
-    unresolved_in,
-    with_region,
 )
 from babelscope.stats.intervals import Array, cluster_sums, clustered_proportion, ratio_of_sums
-from babelscope.systems.contract import ask_translate
 from babelscope.util.seeds import stream
 
 MISSES_MODE = ("misses_mode", "mode_gap")
@@ -38,7 +33,7 @@ def length_rows(cell: SystemRecords) -> Iterator[Row]:
     open_ones = [has_region(each, "top") and not is_proven(each, cell.settings.k) for each in cell.records]
     missing = sum(not there and not is_open for there, is_open in zip(known, open_ones, strict=True))
     counts = {"unresolved": sum(open_ones), **({"missing": missing} if missing else {})}
-    cell, lengths = _only(cell, known), [own for own in found if own is not None]
+    cell, lengths = cell.only(known), [own for own in found if own is not None]
     for name in ("reference", *names):
         values = [own[name] for own in lengths]
         if name != "reference" or all(record["references"] for record in cell.records):
@@ -79,7 +74,7 @@ def reference_length(record: Record) -> float:
 def _present(cell: SystemRecords) -> list[str]:
     """Decodings and regions that any record has."""
     settings, records = cell.settings, cell.records
-    regions = regions_of(cell) if records else []
+    regions = cell.regions if records else []
     found = {
         "mode": "top" in regions,
         "top": "top" in regions and settings.k > 1,
@@ -124,17 +119,12 @@ def _by_rank(cell: SystemRecords) -> Iterator[Row]:
         whole = [len(own) == k for own in lists]
         if not any(whole):
             continue
-        own = _only(cell, whole)
+        own = cell.only(whole)
         kept = [texts for texts, fits in zip(lists, whole, strict=True) if fits]
         for rank in range(k):
             lengths = [length_of(texts[rank]) for texts in kept]
             counts = {"short": whole.count(False)}
             yield ratio_row(own, "length_ratio_by_rank", lengths, {"of": name, "rank": rank + 1}, counts)
-
-
-def _only(cell: SystemRecords, kept: Sequence[bool]) -> SystemRecords:
-    records = [record for record, fits in zip(cell.records, kept, strict=True) if fits]
-    return SystemRecords(records, cell.settings)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -216,41 +206,6 @@ def _unfinished(answers: list[Record]) -> dict[str, int]:
     return {"unfinished": sum("unfinished" in each.get("notes", ()) for each in answers)}
 
 
-Lists = list[list[Scored]]
-
-
-def ask_unnormalized(
-    system: Any, asked: Sequence[Asked], best: Lists, wide: Lists, *, beam: int, k: int
-) -> tuple[Lists, Lists]:
-    """Beam search's 1-best and its list of `k` by log-probability alone; `best` and `wide` where they are that, or
-    where the system has no length penalty that can be set."""
-    if not properties(system).length_penalty:
-        return best, wide
-    plain = ask_translate(system, asked, beam=beam, length_penalty=0.0)
-    if k < 2:
-        return plain, wide
-    return plain, ask_translate(system, asked, beam=max(beam, k), n_best=k, length_penalty=0.0)
-
-
-def normalization(system: Any, own: Scored, plain: Scored, gaps: Mapping[str, float | None]) -> Record:
-    """What the length penalty changes about a sentence, as it is stored; nothing where there is no penalty.
-
-    `gaps` are the nats by which `own` is less probable than the mode, and than the best hypothesis known.
-    """
-    penalty = properties(system).length_penalty
-    if not penalty:
-        return {}
-    finished = not any("unfinished" in each.notes for each in (own, plain))
-    found = {
-        "length_penalty": penalty,
-        "changed": own.tokens != plain.tokens if finished else None,
-        "costs": plain.total - own.total if finished else None,
-        "length": len(own.tokens) - len(plain.tokens) if finished else None,
-        **gaps,
-    }
-    return {"normalization": found}
-
-
 def normalization_rows(cell: SystemRecords) -> Iterator[Row]:
     """How often the penalty changes the translation, by how many nats and tokens; how often it misses the mode."""
     known: list[Mapping[str, Any]] = [record.get("normalization") or {} for record in cell.records]
@@ -261,7 +216,7 @@ def normalization_rows(cell: SystemRecords) -> Iterator[Row]:
     yield cell.share("normalization_changes", changed, labels, "changed")
     for name, field in (("normalization_costs", "costs"), ("normalization_lengthens", "length")):
         yield cell.mean(name, [each.get(field) for each in known], labels)
-    size = beam_label(cell.records, "beam")
+    size = cell.beam_label("beam")
     if size.get("beam") not in cell.settings.beams:  # else it is among those rows
         gaps = [gap_to_mode(each, cell.settings.unresolved) for each in known]
         unproven = sum(each.get("missed_by") is None for each in known)
@@ -284,13 +239,6 @@ def confidence_fields(best: Sequence[Scored], drawn: Sequence[Scored]) -> Record
         {"tokens": list(each.tokens), "logprobs": list(each.logprobs)} for each in best[:1] if each.logprobs
     ]
     return {_FIELD: {"sample_tokens": list(lengths.values()), **(said[0] if said else {})}}
-
-
-def with_reference(record: Record, reference: Scored | None) -> Record:
-    """The same with the tokens of the item's reference, where confidence was asked for."""
-    if _FIELD not in record or reference is None:
-        return record
-    return {**record, _FIELD: {**record[_FIELD], "reference": list(reference.tokens)}}
 
 
 def confidence_rows(cell: SystemRecords, seed: int) -> Iterator[Row]:
@@ -326,7 +274,7 @@ def _entropy_rows(cell: SystemRecords) -> Iterator[Row]:
 
 def _mass_rows(cell: SystemRecords) -> Iterator[Row]:
     """Probability of the most probable translation, and of the 2, 5, 10... most probable ones together."""
-    cell, missing = with_region(cell, "top")
+    cell, missing = cell.with_region("top")
     most = cell.settings.k
     for k in sorted({1, 2, 5, 10, 20, 50, 100, most}):
         if 0 < k <= most:
@@ -334,7 +282,7 @@ def _mass_rows(cell: SystemRecords) -> Iterator[Row]:
             mass = [
                 None if own is None else math.fsum(math.exp(each.logprob) for each in own) for own in lists
             ]
-            counts = {"unresolved": unresolved_in(cell, k), **missing}
+            counts = {"unresolved": cell.unresolved(k), **missing}
             yield cell.mean("top_mass", mass, {"k": k}, counts)
 
 

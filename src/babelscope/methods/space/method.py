@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from babelscope.core.charts import Chart
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import PairedField, Record, Row, finite_or_none
 from babelscope.core.system import (
@@ -26,29 +27,28 @@ from babelscope.core.system import (
     System,
     TopK,
     capabilities,
+    properties,
 )
+from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method, Needs
-from babelscope.methods.measuring import stated_languages
+from babelscope.methods.measuring import check_reference_words, require_references, stated_languages
 from babelscope.methods.queue import Entry, entry
+from babelscope.methods.reporting import ItemView, TextLine, Tone
 from babelscope.methods.space.figures import figures, mbr_correlations
-from babelscope.methods.space.measures import (
-    ask_unnormalized,
-    confidence_fields,
-    normalization,
-    with_reference,
-)
+from babelscope.methods.space.measures import confidence_fields
 from babelscope.methods.space.regions import (
     BEAM_SIZES,
     BLEU_STATISTICS,
     Region,
     SpaceSettings,
-    check_references,
     hypotheses_of,
+    missed_by,
     quality_by,
     ranking_gains,
     region_hypotheses,
     with_single_metric,
 )
+from babelscope.methods.space.tables import MISSED, case_id, charts, ranked_hypotheses, tables, unknown_case
 from babelscope.metrics.base import (
     Metric,
     Segment,
@@ -65,185 +65,363 @@ from babelscope.systems.registry import require
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
 
-# --- From hypotheses to their qualities against references, the choice of MBR decoding, kRG and kQRG ---------------
-
-
-def judge(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
-    """The records with the quality of every hypothesis, the choice of MBR decoding, kRG and kQRG."""
-    judged = [{**copy.deepcopy(record), "mbr": None} for record in records]
-    qualities = {name: _qualities(judged, name, settings.tokenize) for name in settings.metric}
-    bounds = {name: _bound(judged, name, settings) for name in settings.metric}
-    lowest = {name: _lowest(judged, name) for name in settings.metric}
-    first, *others = settings.metric
-    for number, record in enumerate(judged):
-        record["metrics"], record["lowest"] = bounds, lowest
-        for place, hypothesis in enumerate(hypotheses_of(record)):
-            hypothesis["quality"] = qualities[first][number][place]
-            hypothesis.pop("qualities", None)
-            if others:
-                hypothesis["qualities"] = {name: qualities[name][number][place] for name in others}
-    for record in judged:
-        drawn = record["samples"]["drawn"][: settings.mbr_samples]
-        if drawn:  # the highest mean chrF against all of these
-            texts = [record["samples"]["hypotheses"][each]["text"] for each in drawn]
-            record["mbr"] = dict(record["samples"]["hypotheses"][drawn[mbr_decode(texts).number]])
-        record |= _gains(record, settings)
-        record.pop("gains", None)
-        if others:
-            record["gains"] = {name: _gains(with_single_metric(record, name), settings) for name in others}
-        _keep_bleu(record, settings.tokenize)
-    return judged
-
-
-def _keep_bleu(record: Record, tokenize: str) -> None:
-    """Keep BLEU's statistics of each decoding if a model splits words: it is not opened to merge shards."""
-    found = [each for each in (record["best"], *record["top"]["found"][:1], record["mbr"]) if each]
-    for hypothesis in found:
-        hypothesis.pop(BLEU_STATISTICS, None)
-        if ":" in tokenize and record["references"]:
-            (row,) = record_statistics(find_metric("bleu"), [hypothesis["text"]], [record], tokenize)
-            hypothesis[BLEU_STATISTICS] = row.tolist()
-
-
-def _qualities(records: Sequence[Record], name: str, tokenize: str) -> list[list[float]]:
-    """The qualities of each record's hypotheses; stored ones are used again rather than start a program."""
-    if not is_allowed(name) and all(name in record.get("metrics", ()) for record in records):
-        warn_stored_quality(name)
-        return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
-
-    def by_tokenizer(metric: Metric, numbers: list[int]) -> list[list[float]]:
-        segments = [segments_of(records[number]) for number in numbers]
-        found = iter(sentence_qualities(metric, [each for own in segments for each in own]))
-        return [[next(found) for _ in own] for own in segments]
-
-    return score_by_tokenizer(find_metric(name), records, tokenize, by_tokenizer)
-
-
-def _bound(records: Sequence[Record], name: str, settings: SpaceSettings) -> float | None:
-    """The highest quality, by which kQRG is normalized; None if it is normalized by the ideal order."""
-    if settings.normalize != "bound":
-        return None
-    if not is_allowed(name) and records and (known := records[0].get("metrics", {}).get(name)):
-        return float(known)
-    return quality_bound(find_metric(name))
-
-
-def _lowest(records: Sequence[Record], name: str) -> float | None:
-    """The lowest quality that the metric can give; None where its scale has no such end, or nobody says so."""
-    if not is_allowed(name):
-        known = records[0].get("lowest", {}).get(name) if records else None
-        return None if known is None else float(known)
-    scale = find_metric(name).scale
-    worst = scale.low if scale.better == "higher" else scale.high
-    return None if worst is None else scale.quality(worst)
-
-
-def _gains(record: Record, settings: SpaceSettings) -> Record:
-    regions: dict[Region, int] = {"top": settings.k, "beam": settings.k, "samples": settings.samples}
-    # One hypothesis has no rank.
-    regions = {name: size if size > 1 else 0 for name, size in regions.items()}
-    found: Record = {}
-    for name, size in regions.items():
-        own = ranking_gains(record, name, size, "tokens", settings) if size else None
-        for measure in ("krg", "kqrg"):
-            found[f"{name}_{measure}"] = None if own is None else finite_or_none(getattr(own, measure))
-    return found
-
-
-def segments_of(record: Record) -> list[Segment]:
-    """A segment for each hypothesis of a record, in the order of `hypotheses_of`."""
-    references = tuple(record["references"])
-    return [Segment(record["source"], each["text"], references) for each in hypotheses_of(record)]
-
-
-def segment_lines(records: Sequence[Record]) -> Iterator[str]:
-    """Every segment of the records once, as a JSON line, for a metric to judge elsewhere."""
-    yield from dict.fromkeys(segment.as_line() for record in records for segment in segments_of(record))
-
-
-# --- Questions about hypothesis spaces: the exact k best, beam search's k best, samples ----------------------------
-
+LONGEST = 26
+"""Most translations of a list that people are asked to rank."""
 _UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
 """Tokens for unknown words, which tokenizers leave out of texts."""
 _NOT_SEARCHED = TopK((), exact=False, bound=0.0, mass=0.0, expansions=0, minimum=0)
+_Lists = list[list[Scored]]
 
 
-def ask(
-    systems: Mapping[str, Any], items: Sequence[ParallelSentence], settings: SpaceSettings, seed: int
-) -> list[Record]:
-    """One record per item: the regions of its hypothesis space, each hypothesis with its log-probability."""
-    system = systems["system"]
-    if "regions" in capabilities(system):
-        return _ask_lists(system, items, settings)
-    asked = list(dict.fromkeys(item.question for item in items))
-    first = {item.question: item.id for item in reversed(items)}
-    with relocate_errors(lambda what, number: f"item {first[asked[number - 1]]}: {what}"):
-        answers = _answers(system, asked, settings, seed)
-    # Metrics that read no reference judge items without any.
-    told = [item for item in items if item.references] if settings.k or settings.confidence else []
-    with relocate_errors(lambda what, number: f"item {told[number - 1].id}: {what}"):
-        scored = ask_score(system, [(item.question, item.references[0]) for item in told]) if told else []
-    references = {item.id: each for item, each in zip(told, scored, strict=True)}
-    logprobs = {name: finite_or_none(each.total) for name, each in references.items()} if settings.k else {}
-    return [
-        {
-            "source": item.source,
-            "references": list(item.references),
-            **stated_languages(item),
-            "reference_logprob": logprobs.get(item.id),
-            **with_reference(answers[item.question], references.get(item.id)),
+class Space(Method):
+    """Hypothesis space: what the model believes.
+
+    Are better translations more probable, and what does beam search hide?
+
+    A model gives a probability to every possible translation; beam search shows one of them. Here the k most
+    probable of all are found by exact search, and others are drawn at random from the model's own probabilities
+    (samples). Each gets a quality by comparison with the references.
+
+    kRG (k-approximated ranking gain) is 1 if the translations, ordered by probability, are ordered by quality too.
+    kQRG also counts how good they are. "Beam minus top" is what beam search's list has over the most probable
+    translations: where it is above 0, the search hides errors of the model.
+
+    Numbers before a translation are its rank, log-probability (nats) and quality.
+    """
+
+    name = "space"
+    items = (ParallelSentence, SourceSentence)
+    requires: ClassVar[Needs] = {"system": ()}
+    Settings = SpaceSettings
+    settings: SpaceSettings
+    asked: SpaceSettings
+    asks_people = True
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        """Refuse items without references unless no metric reads them, and systems that cannot do what is asked."""
+        if systems is not None:
+            self._check_system(systems["system"])
+            return
+        name = case_id(self.settings.cases)
+        if name and (wrong := unknown_case(name, [item.id for item in items])):
+            raise BabelscopeError(wrong)
+        require_references(items, self.settings.metric)
+        # Corpus BLEU is computed whatever the metric.
+        check_reference_words(items, dict.fromkeys(("bleu", *self.settings.metric)), self.settings.tokenize)
+
+    def _check_system(self, system: System) -> None:
+        has, settings = capabilities(system), self.settings
+        if "regions" in has:  # lists made elsewhere replace all this
+            return
+        needed: list[Capability] = []
+        if settings.k:
+            needed += ["translate", "score", "top_k"]
+        elif settings.beams:
+            needed += ["translate"]
+        needed += ["sample"] if settings.samples else []
+        needed += ["translate", "score"] if settings.confidence else []
+        try:
+            require(system, *dict.fromkeys(needed), what_for="space")
+        except BabelscopeError as error:
+            if "sample" not in has or not settings.samples:
+                raise
+            less = "leave confidence out, and " if settings.confidence else ""
+            raise BabelscopeError(
+                f"{error}; {less}its samples can be judged alone: k = 0, or --k 0"
+            ) from None
+
+    # --- Questions: the exact k best, beam search's k best, samples ------------------------------------------------
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        """The regions of each item's hypothesis space, each hypothesis with its log-probability."""
+        system, settings = systems["system"], self.settings
+        if "regions" in capabilities(system):
+            return self._ask_lists(system, items)
+        asked = list(dict.fromkeys(item.question for item in items))
+        first = {item.question: item.id for item in reversed(items)}
+        with relocate_errors(lambda what, number: f"item {first[asked[number - 1]]}: {what}"):
+            answers = self._ask_regions(system, asked, seed)
+        # Metrics that read no reference judge items without any.
+        told = [item for item in items if item.references] if settings.k or settings.confidence else []
+        with relocate_errors(lambda what, number: f"item {told[number - 1].id}: {what}"):
+            scored = ask_score(system, [(item.question, item.references[0]) for item in told]) if told else []
+        references = {item.id: each for item, each in zip(told, scored, strict=True)}
+        return [_record(item, answers[item.question], references.get(item.id), settings) for item in items]
+
+    def _ask_regions(self, system: Any, asked: Sequence[Question], seed: int) -> dict[Question, Record]:
+        """What the system answers to each question, as it is stored."""
+        settings, width = self.settings, max(self.settings.beam, self.settings.k)
+        best: _Lists = [[] for _ in asked]
+        wide, drawn = list(best), list(best)
+        tops = [_NOT_SEARCHED] * len(asked)
+        if "translate" in capabilities(system):
+            best = ask_translate(system, asked, beam=settings.beam)
+        if settings.k > 1:
+            with METER.timing(system.name, f"beam search of width {width}", len(asked)):
+                wide = ask_translate(system, asked, beam=width, n_best=settings.k)
+        if settings.samples:
+            with METER.timing(system.name, f"{settings.samples} samples", len(asked)):
+                drawn = ask_sample(system, asked, n=settings.samples, seed=seed, drawing=settings.drawing)
+        sweep = {size: ask_translate(system, asked, beam=size) for size in settings.beams}
+        if settings.k:
+            with METER.timing(system.name, f"exact top-{settings.k}", len(asked)):
+                tops = ask_top_k(system, asked, k=settings.k, budget=self._budget())
+        plain, plain_wide = best, wide
+        if settings.k and all(best):
+            plain, plain_wide = _ask_unnormalized(system, asked, best, wide, settings)
+        unproven = [each for each, top in zip(asked, tops, strict=True) if settings.k and not top.exact]
+        scored = ask_score(system, [(question, "") for question in unproven]) if unproven else []
+        empty = dict(zip(unproven, scored, strict=True))
+        found: dict[Question, Record] = {}
+        for number, question in enumerate(asked):
+            wider = {size: answers[number][0] for size, answers in sweep.items()}
+            beams = (best[number], wide[number], plain[number], plain_wide[number])
+            top = tops[number]
+            if question in empty:
+                seen = [*itertools.chain(*beams), *drawn[number], *wider.values(), empty[question]]
+                top = with_others_seen(top, seen, settings.k)
+            swept = [
+                {"beam": size, **_hypothesis(each), **_gaps(top, [each])} for size, each in wider.items()
+            ]
+            found[question] = {
+                "best": _hypothesis(best[number][0]) if best[number] else None,
+                "beam": [_hypothesis(each) for each in wide[number]],
+                "top": _top(top, empty.get(question), searched=settings.k > 0),
+                "samples": _samples(drawn[number]),
+                **({BEAM_SIZES: {"beam": settings.beam, "beam-list": width}} if best[number] else {}),
+                **_misses(top, plain[number], plain_wide[number]),
+                **_normalization(system, top, best[number], plain[number]),
+                **({"beams": swept} if wider else {}),
+                **(confidence_fields(best[number], drawn[number]) if settings.confidence else {}),
+            }
+        return found
+
+    def _budget(self) -> Budget | None:
+        settings = self.settings
+        limits = (settings.budget_expansions, settings.budget_seconds, settings.budget_bytes)
+        return Budget(*limits) if any(limits) else None
+
+    def _ask_lists(self, system: HasRegions, items: Sequence[ParallelSentence]) -> list[Record]:
+        """The records of stored lists: no samples, no scores of references, and regions that may be missing."""
+        settings = self.settings
+        if settings.samples:
+            raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
+        if settings.confidence:
+            raise BabelscopeError(
+                "lists made elsewhere have no probabilities of tokens; leave confidence out"
+            )
+        if settings.beams:
+            raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
+        outside = [name for name in settings.metric if find_metric(name).reads_sources]
+        if outside and any(NO_SOURCE in item.extra for item in items):
+            raise BabelscopeError(f"{outside[0]} may need the sources, and there are none; say --source FILE")
+        found = system.regions([item.id for item in items], k=settings.k)
+        return [
+            _record(item, _of_lists(regions, settings.k), None, settings)
+            for item, regions in zip(items, found, strict=True)
+        ]
+
+    # --- Judgments: qualities against references, the choice of MBR decoding, kRG and kQRG -------------------------
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        """The records with the quality of every hypothesis, the choice of MBR decoding, kRG and kQRG."""
+        settings = self.settings
+        judged = [{**copy.deepcopy(self._cut(record)), "mbr": None} for record in records]
+        qualities = {name: _qualities(judged, name, settings.tokenize) for name in settings.metric}
+        scales = {
+            "metrics": {name: self._bound(judged, name) for name in settings.metric},
+            "lowest": {name: _lowest(judged, name) for name in settings.metric},
         }
-        for item in items
+        for number, record in enumerate(judged):
+            record |= scales
+            self._judge_hypotheses(record, {name: own[number] for name, own in qualities.items()})
+            record |= self._gains(record)
+            record.pop("gains", None)
+            if others := settings.metric[1:]:
+                record["gains"] = {name: self._gains(with_single_metric(record, name)) for name in others}
+            mode = region_hypotheses(record, "top", 1, settings)
+            record["empty_mode"] = mode[0].empty if mode else None
+            gap = missed_by(record, "beam", settings.unresolved)
+            record["search_error"] = None if gap is None else gap > 0
+        return judged
+
+    def _cut(self, record: Record) -> Record:
+        """The record as a smaller k has it: the exact k best are the first of those that are stored.
+
+        What another k would have changed is left out: a beam of width k would have found another list, and a search
+        for k hypotheses would have taken fewer expansions.
+        """
+        if self.settings.k >= self.asked.k:
+            return record
+        found = record["top"]["found"][: self.settings.k]
+        return {
+            **record,
+            "beam": [],
+            "top": {**record["top"], "found": found, "expansions": None, "minimum": None},
+            "missed_by": {**record["missed_by"], "beam-list": None},
+        }
+
+    def _judge_hypotheses(self, record: Record, qualities: Mapping[str, Sequence[float]]) -> None:
+        first, *others = self.settings.metric
+        for place, hypothesis in enumerate(hypotheses_of(record)):
+            hypothesis["quality"] = qualities[first][place]
+            hypothesis.pop("qualities", None)
+            if others:
+                hypothesis["qualities"] = {name: qualities[name][place] for name in others}
+        drawn = record["samples"]["drawn"][: self.settings.mbr_samples]
+        if drawn:  # the highest mean chrF against all of these
+            texts = [record["samples"]["hypotheses"][each]["text"] for each in drawn]
+            record["mbr"] = dict(record["samples"]["hypotheses"][drawn[mbr_decode(texts).number]])
+        for hypothesis in (record["best"], *record["top"]["found"][:1], record["mbr"]):
+            if hypothesis is None:
+                continue
+            hypothesis.pop(BLEU_STATISTICS, None)
+            # A model that splits words is not opened to merge shards.
+            if ":" in self.settings.tokenize and record["references"]:
+                texts = [hypothesis["text"]]
+                (row,) = record_statistics(find_metric("bleu"), texts, [record], self.settings.tokenize)
+                hypothesis[BLEU_STATISTICS] = row.tolist()
+
+    def _bound(self, records: Sequence[Record], name: str) -> float | None:
+        """The highest quality, by which kQRG is normalized; None if it is normalized by the ideal order."""
+        if self.settings.normalize != "bound":
+            return None
+        if not is_allowed(name) and records and (known := records[0].get("metrics", {}).get(name)):
+            return float(known)
+        return quality_bound(find_metric(name))
+
+    def _gains(self, record: Record) -> Record:
+        k, samples = self.settings.k, self.settings.samples
+        sizes: dict[Region, int] = {"top": k, "beam": k, "samples": samples}
+        found: Record = {}
+        for name, size in sizes.items():
+            # One hypothesis has no rank.
+            own = ranking_gains(record, name, size, "tokens", self.settings) if size > 1 else None
+            for measure in ("krg", "kqrg"):
+                found[f"{name}_{measure}"] = None if own is None else finite_or_none(getattr(own, measure))
+        return found
+
+    # --- Figures ---------------------------------------------------------------------------------------------------
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
+        """Quality, ranking gains, empty modes, search errors, lengths, sizes of the beam, confidence."""
+        return figures(records, self.settings, seed)
+
+    def paired(self) -> list[PairedField]:
+        """Empty modes, search errors, and gains of ranking in each region, by each further metric, too."""
+        names = {
+            f"{region}_{measure}": f"{measure},region={region},view=tokens"
+            for region in ("top", "beam", "samples")
+            for measure in ("krg", "kqrg")
+        }
+        errors = {"empty_mode": "region=top,view=tokens", "search_error": "decoding=beam"}
+        return [
+            *(
+                PairedField(name, measure=name, of=f"{name},{labels}", higher_is_better=False)
+                for name, labels in errors.items()
+            ),
+            *(PairedField(name, "ranking gain", name, of) for name, of in names.items()),
+            *(
+                PairedField(
+                    ("gains", metric, name), "ranking gain", f"{name} by {metric}", f"{of},metric={metric}"
+                )
+                for metric in self.settings.metric[1:]
+                for name, of in names.items()
+            ),
+        ]
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
+        """Correlation of MBR decoding's quality with other measures, over systems."""
+        return mbr_correlations(comparison)
+
+    # --- What is shown ---------------------------------------------------------------------------------------------
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        return tables(comparison, self.settings)
+
+    def charts(self, comparison: Comparison) -> list[Chart]:
+        return charts(comparison, self.settings)
+
+    def show(self, record: Record) -> ItemView:
+        region = "top" if self.settings.k else "samples"
+        verdict, *also = self._verdicts(record)
+        facts = [
+            f"{name} {record[field]:.2f}"
+            for name, field in (("kRG", f"{region}_krg"), ("kQRG", f"{region}_kqrg"))
+            if record[field] is not None
+        ]
+        if MISSED in (verdict, *also):
+            facts.append(f"missed by {missed_by(record, 'beam', self.settings.unresolved):.2f} nats")
+        tones: Mapping[str, Tone] = {
+            "empty": "errors",
+            MISSED: "some",
+            "sampled": "note",
+            "not resolved": "note",
+        }
+        return ItemView(
+            record["source"],
+            lines=[("reference", text) for text in record["references"]],
+            verdict=verdict,
+            also=also,
+            tone=tones.get(verdict, "none"),
+            value=record[f"{region}_krg"],
+            facts=", ".join(facts),
+            answer=lambda: _lines(record),
+            questions=self._questions(record),
+            value_name=f"kRG of the {'most probable translations' if region == 'top' else 'samples'}",
+        )
+
+    def _verdicts(self, record: Record) -> list[str]:
+        """What is true of a sentence, the worst first."""
+        if not self.settings.k:
+            return ["sampled"]
+        if record["empty_mode"] is None:
+            return ["not resolved"]
+        searched = {None: [], True: [MISSED], False: ["found by beam search"]}[record["search_error"]]
+        if record["empty_mode"]:
+            return ["empty", *searched]
+        return searched or ["not known if beam search finds it"]
+
+    def _questions(self, record: Record) -> list[Entry]:
+        """The top region in the model's order, where it has a kQRG to be compared with people's."""
+        k = self.settings.k
+        top = region_hypotheses(record, "top", k, self.settings) if k <= LONGEST else None
+        if top is None or len(top) < 2 or record["top_kqrg"] is None:
+            return []
+        return [entry(record, "ranking", translations=[each.text for each in top])]
+
+
+def _lines(record: Record) -> list[TextLine]:
+    """Rank, log-probability and quality of each hypothesis, and its text."""
+    return [
+        (
+            f"{rank} · {'–' if each['logprob'] is None else format(each['logprob'], '.2f')} · {each['quality']:.2f}",
+            each["text"] or "(empty)",
+        )
+        for rank, each in ranked_hypotheses(record)
     ]
 
 
-def _answers(
-    system: Any, asked: Sequence[Question], settings: SpaceSettings, seed: int
-) -> dict[Question, Record]:
-    """What the system answers to each question, as it is stored."""
-    best: list[list[Scored]] = [[] for _ in asked]
-    wide, drawn = list(best), list(best)
-    tops = [_NOT_SEARCHED] * len(asked)
-    if "translate" in capabilities(system):
-        best = ask_translate(system, asked, beam=settings.beam)
-    width = max(settings.beam, settings.k)
-    if settings.k > 1:
-        with METER.timing(system.name, f"beam search of width {width}", len(asked)):
-            wide = ask_translate(system, asked, beam=width, n_best=settings.k)
-    if settings.samples:
-        with METER.timing(system.name, f"{settings.samples} samples", len(asked)):
-            drawn = ask_sample(system, asked, n=settings.samples, seed=seed, drawing=settings.drawing)
-    sweep = {width: ask_translate(system, asked, beam=width) for width in settings.beams}
-    if settings.k:
-        with METER.timing(system.name, f"exact top-{settings.k}", len(asked)):
-            tops = ask_top_k(system, asked, k=settings.k, budget=_budget(settings))
-    plain, plain_wide = best, wide
-    if settings.k and all(best):
-        plain, plain_wide = ask_unnormalized(system, asked, best, wide, beam=settings.beam, k=settings.k)
-    open_ones = [question for question, top in zip(asked, tops, strict=True) if settings.k and not top.exact]
-    scored = ask_score(system, [(question, "") for question in open_ones]) if open_ones else []
-    empty = dict(zip(open_ones, scored, strict=True))
-    found: dict[Question, Record] = {}
-    for number, question in enumerate(asked):
-        wider = {width: answers[number][0] for width, answers in sweep.items()}
-        beams = (best[number], wide[number], plain[number], plain_wide[number])
-        seen = [*itertools.chain(*beams), *drawn[number], *wider.values()]
-        top = tops[number]
-        if question in empty:
-            top = with_others_seen(top, [*seen, empty[question]], settings.k)
-        swept = [{"beam": size, **_hypothesis(each), **_gaps(top, [each])} for size, each in wider.items()]
-        found[question] = {
-            "best": _hypothesis(best[number][0]) if best[number] else None,
-            "beam": [_hypothesis(each) for each in wide[number]],
-            "top": _top(top, empty.get(question)) if settings.k else _of_list((), exact=False),
-            "samples": _samples(drawn[number]),
-            **({BEAM_SIZES: {"beam": settings.beam, "beam-list": width}} if best[number] else {}),
-            **_misses(top, top.exact, plain[number], plain_wide[number]),
-            **_normalization(system, top, best[number], plain[number]),
-            **({"beams": swept} if wider else {}),
-            **(confidence_fields(best[number], drawn[number]) if settings.confidence else {}),
-        }
-    return found
+# --- Hypotheses as they are stored ---------------------------------------------------------------------------------
+
+
+def _record(
+    item: ParallelSentence, answers: Record, reference: Scored | None, settings: SpaceSettings
+) -> Record:
+    """The record of an item: what was asked, and the regions of its hypothesis space."""
+    confidence = answers.get("confidence")
+    more = {}
+    if confidence is not None and reference is not None:
+        more["confidence"] = {**confidence, "reference": list(reference.tokens)}
+    logprob = finite_or_none(reference.total) if reference is not None and settings.k else None
+    return {
+        "source": item.source,
+        "references": list(item.references),
+        **stated_languages(item),
+        "reference_logprob": logprob,
+        **answers,
+        **more,
+    }
 
 
 def with_others_seen(top: TopK, others: Iterable[Scored], k: int) -> TopK:
@@ -255,57 +433,20 @@ def with_others_seen(top: TopK, others: Iterable[Scored], k: int) -> TopK:
     return dataclasses.replace(top, found=tuple(ranked[:k]), bound=bound)
 
 
-def _ask_lists(
-    system: HasRegions, items: Sequence[ParallelSentence], settings: SpaceSettings
-) -> list[Record]:
-    """As `ask`, of stored lists: no samples, no scores of references, and regions that may be missing."""
-    if settings.samples:
-        raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
-    if settings.confidence:
-        raise BabelscopeError("lists made elsewhere have no probabilities of tokens; leave confidence out")
-    if settings.beams:
-        raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
-    outside = [name for name in settings.metric if find_metric(name).reads_sources]
-    if outside and any(NO_SOURCE in item.extra for item in items):
-        raise BabelscopeError(f"{outside[0]} may need the sources, and there are none; say --source FILE")
-    found = system.regions([item.id for item in items], k=settings.k)
-    return [
-        {
-            "source": item.source,
-            "references": list(item.references),
-            **stated_languages(item),
-            "reference_logprob": None,
-            **_of_lists(regions, settings.k),
-        }
-        for item, regions in zip(items, found, strict=True)
-    ]
-
-
 def _of_lists(regions: Regions, k: int) -> Record:
     beam = regions.beam or ()
     best = beam[:1]
     wide = sorted(beam, key=lambda each: -each.total)[:k]
     # A list that is not exact proves nothing: anything unseen may be more probable.
-    top = TopK(regions.top or (), regions.exact, 0.0, mass=0.0, expansions=0, minimum=0)
+    bound = -math.inf if regions.exact else 0.0
+    top = dataclasses.replace(_NOT_SEARCHED, found=regions.top or (), exact=regions.exact, bound=bound)
     return {
         "best": _hypothesis(best[0]) if best else None,
         "beam": [_hypothesis(each) for each in wide],
-        "top": _of_list(top.found, exact=regions.exact),
+        "top": _top(top, None, searched=False),
         "samples": _samples(()),
-        **_misses(top, regions.exact, best, wide),
+        **_misses(top, best, wide),
     }
-
-
-def _of_list(found: Sequence[Scored], *, exact: bool) -> Record:
-    """A top region that no search of ours found, as it is stored."""
-    unknown = dict.fromkeys(("mass", "expansions", "minimum"))
-    bound = None if exact else 0.0
-    return {"found": [_hypothesis(each) for each in found], "exact": exact, "bound": bound, **unknown}
-
-
-def _budget(settings: SpaceSettings) -> Budget | None:
-    limits = (settings.budget_expansions, settings.budget_seconds, settings.budget_bytes)
-    return Budget(*limits) if any(limits) else None
 
 
 def _hypothesis(scored: Scored) -> Record:
@@ -316,14 +457,15 @@ def _hypothesis(scored: Scored) -> Record:
     return {"text": scored.text, "logprob": logprob, **notes, **({"unknown": True} if unknown else {})}
 
 
-def _top(top: TopK, empty: Scored | None) -> Record:
+def _top(top: TopK, empty: Scored | None, *, searched: bool) -> Record:
+    """The top region; `empty` is the score of the empty hypothesis, where the search did not end."""
     return {
         "found": [_hypothesis(each) for each in top.found],
         "exact": top.exact,
         "bound": finite_or_none(top.bound),
-        "mass": top.mass,
-        "expansions": top.expansions,
-        "minimum": top.minimum,
+        "mass": top.mass if searched else None,
+        "expansions": top.expansions if searched else None,
+        "minimum": top.minimum if searched else None,
         **({"empty": finite_or_none(empty.total)} if empty is not None else {}),
     }
 
@@ -340,158 +482,94 @@ def _samples(drawn: Sequence[Scored]) -> Record:
     }
 
 
-def _proven(top: TopK) -> tuple[Scored, ...]:
-    """What was found, if its first is proven to be the mode."""
-    return top.found if top.proven() else ()
-
-
-def _misses(top: TopK, exact: bool, best: Sequence[Scored], wide: Sequence[Scored]) -> Record:
+def _misses(top: TopK, best: Sequence[Scored], wide: Sequence[Scored]) -> Record:
     """How far beam search is from the mode; after an open search also how far from the best hypothesis known."""
-    known = {} if exact else {"below_known": _missed_by(top.found, best, wide)}
-    return {"missed_by": _missed_by(_proven(top), best, wide), **known}
+    gaps = {"beam": _gaps(top, best), "beam-list": _gaps(top, wide)}
+    fields = ("missed_by",) if top.exact else ("missed_by", "below_known")
+    return {field: {name: own[field] for name, own in gaps.items()} for field in fields}
+
+
+def _gaps(top: TopK, candidates: Sequence[Scored]) -> dict[str, float | None]:
+    """By how many nats beam search misses the mode (None if that is not proven), and the best hypothesis known."""
+    known = _gap(top.found, candidates)
+    return {"missed_by": known if top.proven() else None, "below_known": known}
+
+
+def _gap(found: Sequence[Scored], candidates: Sequence[Scored]) -> float | None:
+    """Log-probability of the first found minus that of the best candidate; None if no candidate was finished."""
+    finished = [each for each in candidates if "unfinished" not in each.notes]
+    if not (found and finished):
+        return None
+    if found[0].tokens in (each.tokens for each in finished):
+        return 0.0
+    # Never below 0: a hypothesis as probable as the mode is no search error.
+    return max(0.0, found[0].total - max(each.total for each in finished))
+
+
+def _ask_unnormalized(
+    system: Any, asked: Sequence[Question], best: _Lists, wide: _Lists, settings: SpaceSettings
+) -> tuple[_Lists, _Lists]:
+    """Beam search's 1-best and its list of k by log-probability alone; `best` and `wide` where they are that, or
+    where the system has no length penalty that can be set."""
+    if not properties(system).length_penalty:
+        return best, wide
+    beam, k = settings.beam, settings.k
+    plain = ask_translate(system, asked, beam=beam, length_penalty=0.0)
+    if k < 2:
+        return plain, wide
+    return plain, ask_translate(system, asked, beam=max(beam, k), n_best=k, length_penalty=0.0)
 
 
 def _normalization(system: Any, top: TopK, best: Sequence[Scored], plain: Sequence[Scored]) -> Record:
-    """What the system's length penalty changes, where it was searched."""
-    if not (best and plain and top.found):
+    """What the system's length penalty changes about a sentence; nothing where it has none."""
+    penalty = properties(system).length_penalty
+    if not (penalty and best and plain and top.found):
         return {}
-    return normalization(system, best[0], plain[0], _gaps(top, best))
-
-
-def _gaps(top: TopK, found: Sequence[Scored]) -> dict[str, float | None]:
-    """By how many nats beam search misses the mode, and the best hypothesis known."""
-    return {"missed_by": _short_by(_proven(top), found), "below_known": _short_by(top.found, found)}
-
-
-def _missed_by(
-    top: Sequence[Scored], best: Sequence[Scored], wide: Sequence[Scored]
-) -> dict[str, float | None]:
-    """How far the 1-best, and the best in beam search's list, are from the first of `top`."""
-    return {"beam": _short_by(top, best), "beam-list": _short_by(top, wide)}
-
-
-def _short_by(top: Sequence[Scored], candidates: Sequence[Scored]) -> float | None:
-    """Log-probability of the first of `top` minus that of the best candidate, in nats.
-
-    None where there is none to compare with (a mode that is not proven), or no candidate was finished.
-    """
-    finished = [each for each in candidates if "unfinished" not in each.notes]
-    if not (top and finished):
-        return None
-    if top[0].tokens in (each.tokens for each in finished):
-        return 0.0
-    # Never below 0: a hypothesis as probable as the mode is no search error.
-    return max(0.0, top[0].total - max(each.total for each in finished))
-
-
-# --- What a model believes beyond its 1-best: its most probable translations, its samples --------------------------
-
-
-def comparable(settings: SpaceSettings) -> list[PairedField]:
-    """Gains of ranking in each region, where a sentence has them; by each further metric, too."""
-    names = {
-        f"{region}_{measure}": f"{measure},region={region},view=tokens"
-        for region in ("top", "beam", "samples")
-        for measure in ("krg", "kqrg")
+    own, other = best[0], plain[0]
+    finished = not any("unfinished" in each.notes for each in (own, other))
+    found = {
+        "length_penalty": penalty,
+        "changed": own.tokens != other.tokens if finished else None,
+        "costs": other.total - own.total if finished else None,
+        "length": len(own.tokens) - len(other.tokens) if finished else None,
+        **_gaps(top, best),
     }
-    return [
-        *(PairedField(name, "ranking gain", name, of) for name, of in names.items()),
-        *(
-            PairedField(
-                ("gains", metric, name), "ranking gain", f"{name} by {metric}", f"{of},metric={metric}"
-            )
-            for metric in settings.metric[1:]
-            for name, of in names.items()
-        ),
-    ]
+    return {"normalization": found}
 
 
-def check_system(system: System, _items: object, settings: SpaceSettings) -> None:
-    """Refuse a system that cannot do what is asked; one that cannot be searched may still be sampled."""
-    has = capabilities(system)
-    if "regions" in has:  # lists made elsewhere, in the place of all this
-        return
-    searched: tuple[Capability, ...] = ("translate", "score", "top_k") if settings.k else ()
-    swept: tuple[Capability, ...] = ("translate",) if settings.beams and not settings.k else ()
-    drawn: tuple[Capability, ...] = ("sample",) if settings.samples else ()
-    sure: tuple[Capability, ...] = ("translate", "score") if settings.confidence else ()
-    try:
-        require(system, *dict.fromkeys((*searched, *swept, *drawn, *sure)), what_for="space")
-    except BabelscopeError as error:
-        if "sample" in has and settings.samples:
-            less = "leave confidence out, and" if settings.confidence else ""
-            alone = "its samples can be judged alone: k = 0, or --k 0"
-            raise BabelscopeError(f"{error}; {less}{' ' if less else ''}{alone}") from None
-        raise
+# --- Qualities of stored hypotheses --------------------------------------------------------------------------------
 
 
-_LONGEST = 26
+def _qualities(records: Sequence[Record], name: str, tokenize: str) -> list[list[float]]:
+    """The qualities of each record's hypotheses; stored ones are used again rather than start a program."""
+    if not is_allowed(name) and all(name in record.get("metrics", ()) for record in records):
+        warn_stored_quality(name)
+        return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
+
+    def by_tokenizer(metric: Metric, numbers: list[int]) -> list[list[float]]:
+        segments = [_segments(records[number]) for number in numbers]
+        found = iter(sentence_qualities(metric, [each for own in segments for each in own]))
+        return [[next(found) for _ in own] for own in segments]
+
+    return score_by_tokenizer(find_metric(name), records, tokenize, by_tokenizer)
 
 
-def queue(records: Sequence[Record], settings: SpaceSettings) -> list[Entry]:
-    """The top region of each sentence in the model's order, where it has a kQRG to be compared with people's."""
-    if settings.k > _LONGEST:
-        raise BabelscopeError(
-            f"lists of {settings.k} translations are too long to judge; {_LONGEST} are the most, so ask again with a "
-            "smaller --k"
-        )
-    return [
-        entry(record, "ranking", translations=[each.text for each in top])
-        for record in records
-        if record["top_kqrg"] is not None
-        and (top := region_hypotheses(record, "top", settings.k, settings)) is not None
-        and len(top) > 1
-    ]
+def _lowest(records: Sequence[Record], name: str) -> float | None:
+    """The lowest quality that the metric can give; None where its scale has no such end, or none is stated."""
+    if not is_allowed(name):
+        known = records[0].get("lowest", {}).get(name) if records else None
+        return None if known is None else float(known)
+    scale = find_metric(name).scale
+    worst = scale.low if scale.better == "higher" else scale.high
+    return None if worst is None else scale.quality(worst)
 
 
-def lower(records: Sequence[Record], settings: SpaceSettings) -> list[Record]:
-    """The exact k best are the first of those that are stored; what another k would have changed is left out.
-
-    A beam of width k would have found another list, and a search for k hypotheses would have taken fewer expansions.
-    """
-    return [
-        {
-            **record,
-            "beam": [],
-            "top": {
-                **record["top"],
-                "found": record["top"]["found"][: settings.k],
-                "expansions": None,
-                "minimum": None,
-            },
-            "missed_by": {**record["missed_by"], "beam-list": None},
-        }
-        for record in records
-    ]
+def _segments(record: Record) -> list[Segment]:
+    """A segment for each hypothesis of a record, in the order of `hypotheses_of`."""
+    references = tuple(record["references"])
+    return [Segment(record["source"], each["text"], references) for each in hypotheses_of(record)]
 
 
-class Space(Method):
-    """the k most probable translations and samples: empty modes, kRG and kQRG, beam search's errors"""
-
-    name = "space"
-    items = (ParallelSentence, SourceSentence)
-    requires: ClassVar[Needs] = {"system": ()}
-    Settings = SpaceSettings
-
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
-        if systems is None:
-            check_references(items, self.settings)
-        else:
-            check_system(systems["system"], items, self.settings)
-
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        return ask(systems, items, self.settings, seed)
-
-    def judge(self, records: Sequence[Record]) -> list[Record]:
-        if self.settings.k < self.asked.k:
-            records = lower(records, self.settings)
-        return judge(records, self.settings)
-
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
-        return figures(records, self.settings, seed)
-
-    def paired(self) -> list[PairedField]:
-        return comparable(self.settings)
-
-    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
-        return mbr_correlations(comparison, self.settings, seed)
+def segment_lines(records: Sequence[Record]) -> Iterator[str]:
+    """Every segment of the records once, as a JSON line, for a metric to judge elsewhere."""
+    yield from dict.fromkeys(segment.as_line() for record in records for segment in _segments(record))

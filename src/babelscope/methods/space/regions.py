@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,27 +10,23 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record, Row, minus_inf_if_none
-from babelscope.core.settings import Languages, Lowered, MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Languages, Lowered, Rerun
 from babelscope.core.system import Drawing
 from babelscope.methods.measuring import (
-    check_reference_words,
     known_tokenizer,
     language_identity,
     metric_identity,
     named_identity,
-    require_references,
 )
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.ranking import Gains, Normalize, Ties, kqrg, krg, quality_bound, random_krg
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
-from babelscope.testsets.items import ParallelSentence, SourceSentence
 
 # --- What can be chosen about hypothesis spaces --------------------------------------------------------------------
 
 
-class SpaceSettings(MethodSettings):
+class SpaceSettings(ErrorSettings):
     """What is searched and sampled, and how it is judged."""
 
     chunk: ClassVar[int] = 16  # exact search, beams and samples of an item take seconds
@@ -37,7 +34,7 @@ class SpaceSettings(MethodSettings):
     k: Lowered[int] = Field(default=10, ge=0)
     """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
     samples: Rerun[int] = Field(default=200, ge=0)
-    """Samples a sentence; 0 for none."""
+    """Samples per sentence; 0 for none."""
     temperature: Rerun[float] = Field(default=1.0, gt=0)
     """Of the samples: log-probabilities are divided by it; 1 draws from the model's own distribution."""
     top_p: Rerun[float] = Field(default=1.0, gt=0, le=1)
@@ -77,6 +74,9 @@ class SpaceSettings(MethodSettings):
     """Figures for smaller k and fewer samples too."""
     confidence: Rerun[bool] = False
     """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
+    cases: str = ""
+    """Sentences of the table `cases` with their most probable translations: so many, worst ranked first, or the item
+    of this id (id=7 for one that is a number)."""
 
     @property
     def drawing(self) -> Drawing:
@@ -127,13 +127,6 @@ class SpaceSettings(MethodSettings):
         """The tokenizers that the target languages choose; BLEU stands beside every metric."""
         chosen = language_identity(self.tokenize, ["bleu"], [target for _, target in languages])
         return {"tokenize": chosen} if chosen else {}
-
-
-def check_references(items: Sequence[ParallelSentence | SourceSentence], settings: SpaceSettings) -> None:
-    """Refuse items without references, unless no metric reads them, and references whose words cannot be split."""
-    require_references(items, settings.metric)
-    # Corpus BLEU stands beside every metric.
-    check_reference_words(items, dict.fromkeys(("bleu", *settings.metric)), settings.tokenize)
 
 
 # --- The regions of a stored hypothesis space, and the hypotheses in them that count -------------------------------
@@ -225,7 +218,7 @@ def nan_if_none(stored: float | None) -> float:
 
 
 def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
-    """One hypothesis a text, with the sum of its segmentations' probabilities, most probable first."""
+    """One hypothesis per text, with the sum of its segmentations' probabilities, most probable first."""
     groups: dict[str, dict[int, Hypothesis]] = {}
     for each in hypotheses:
         # Keyed by number: the same sample drawn twice is not a second segmentation.
@@ -236,40 +229,6 @@ def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
         ratios = math.fsum(math.exp(each.logprob - first.logprob) for each in own.values())
         found.append(replace(first, logprob=first.logprob + math.log(ratios)))
     return {each.text: each for each in sorted(found, key=lambda each: -each.logprob)}
-
-
-def modes_by_length(group: Comparison) -> list[tuple[str, Record]]:
-    """(system, record) by how short the mode is, empty ones first; each is proven, and not beam search's translation.
-
-    Of equally short ones, that of the shortest source is first: it is the easiest to read, and to translate.
-    """
-    found = [
-        (column.name, record)
-        for column in group.results
-        for record in column.records
-        if record["top"]["found"] and is_proven(record, 1) and _ahead(record) > 0
-    ]
-    return sorted(found, key=lambda each: (_share_of_beam(each[1]), len(each[1]["source"])))
-
-
-def unproven(group: Comparison) -> int:
-    """How many modes, over all systems, no search could prove within its budget."""
-    return sum(not is_proven(record, 1) for column in group.results for record in column.records)
-
-
-def _share_of_beam(record: Record) -> float:
-    """Words of the mode for each word of beam search's translation; 0 if it is empty."""
-    mode, beam = record["top"]["found"][0], record["best"]
-    words = [
-        max(1, len(each["text"].split())) for each in (mode, beam)
-    ]  # of unknown words, nothing is written
-    return 0.0 if is_empty(mode) else words[0] / words[1]
-
-
-def _ahead(record: Record) -> float:
-    """Nats by which the mode is more probable than beam search's translation; 0 where that is not known."""
-    mode, beam = record["top"]["found"][0]["logprob"], (record["best"] or {}).get("logprob")
-    return 0.0 if mode is None or beam is None else float(mode - beam)
 
 
 View = Literal["tokens", "text", "without-empty", "lists-with-empty", "lists-without-empty"]
@@ -433,26 +392,37 @@ class SystemRecords:
         count = {yes: sum(value is True for value in values), **counts}
         return self.mean(name, values, labels, count, share=True)
 
+    @property
+    def regions(self) -> list[Region]:
+        """Those of top and beam that any record has; both, where there are no records."""
+        both: tuple[Region, ...] = ("top", "beam")
+        return [
+            name for name in both if not self.records or any(has_region(each, name) for each in self.records)
+        ]
 
-def regions_of(cell: SystemRecords) -> list[Region]:
-    """Those of top and beam that any record has; both, where there are no records."""
-    both: tuple[Region, ...] = ("top", "beam")
-    return [name for name in both if not cell.records or any(has_region(each, name) for each in cell.records)]
+    def only(self, kept: Iterable[bool]) -> SystemRecords:
+        """Some of the records."""
+        return replace(self, records=list(itertools.compress(self.records, kept)))
 
+    def with_region(self, *names: Region) -> tuple[SystemRecords, dict[str, int]]:
+        """The records that have these regions, and how many have not."""
+        own = self.only(all(has_region(record, name) for name in names) for record in self.records)
+        missing = len(self.records) - len(own.records)
+        return own, {"missing": missing} if missing else {}
 
-def with_region(cell: SystemRecords, *names: Region) -> tuple[SystemRecords, dict[str, int]]:
-    """The records that have these regions, and how many have not."""
-    own = [record for record in cell.records if all(has_region(record, name) for name in names)]
-    missing = len(cell.records) - len(own)
-    return replace(cell, records=own), {"missing": missing} if missing else {}
+    def unresolved(self, size: int) -> int:
+        """In how many sentences the first `size` of the top region are not proven, whether they count or not."""
+        return sum(not is_proven(record, size) for record in self.records if has_region(record, "top"))
 
+    def hypotheses(self, name: Region, size: int) -> list[list[Hypothesis] | None]:
+        """The first `size` hypotheses of a region of each record; None where they are not known."""
+        return [region_hypotheses(record, name, size, self.settings) for record in self.records]
 
-def unresolved_in(cell: SystemRecords, size: int) -> int:
-    """In how many sentences the first `size` of the top region are not proven, whether they count or not."""
-    return sum(not is_proven(record, size) for record in cell.records if has_region(record, "top"))
+    def gains(self, name: Region, size: int, view: View) -> list[RankingGains | None]:
+        """kRG and kQRG of each record."""
+        return [ranking_gains(record, name, size, view, self.settings) for record in self.records]
 
-
-def beam_label(records: Sequence[Record], decoding: str) -> Labels:
-    """The size of the beam as a label; nothing where it is not known, as of lists made elsewhere."""
-    sizes = {record[BEAM_SIZES][decoding] for record in records if BEAM_SIZES in record}
-    return {"beam": sizes.pop()} if len(sizes) == 1 else {}
+    def beam_label(self, decoding: str) -> Labels:
+        """The size of the beam as a label; nothing where it is not known, as of lists made elsewhere."""
+        sizes = {record[BEAM_SIZES][decoding] for record in self.records if BEAM_SIZES in record}
+        return {"beam": sizes.pop()} if len(sizes) == 1 else {}
