@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from babelscope.methods.base import check_settings, find_method, method_names
 from babelscope.methods.challenge.annotation import entries as dependencies
 from babelscope.methods.likelihood import Likelihood
 from babelscope.methods.queue import Drawn, Entry, all_entries, draw_queue, entry, require_queue
+from babelscope.methods.reporting import ItemView
 from babelscope.util.errors import BabelscopeError
 
 SIZES = {"many": 70, "some": 25, "few": 5}
@@ -26,13 +26,12 @@ RECORDS = [
 
 
 class Judged(Likelihood):
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        """All but what stands in the group `none`."""
-        return [
-            entry(record, "assessment", group=(record["group"],), translation=record["system"])
-            for record in records
-            if record["group"] != "none"
-        ]
+    asks_people = True
+
+    def show(self, record: Record) -> ItemView:
+        """People are asked about all but what stands in the group `none`."""
+        asked = entry(record, "assessment", group=(record["group"],), translation=record["system"])
+        return ItemView(record["source"], questions=[asked] if record["group"] != "none" else [])
 
 
 def drawn(n: int, seed: int = 0, records: Any = RECORDS) -> Drawn:
@@ -102,10 +101,8 @@ def test_a_method_without_a_queue_says_so() -> None:
     )
     with pytest.raises(BabelscopeError, match=told):
         require_queue(find_method("likelihood"))
-    without = [name for name in method_names() if not find_method(name).queue]
+    without = [name for name in method_names() if not find_method(name).asks_people]
     assert sorted(without) == ["condition_answers", "contrast_answers", "likelihood"]
-    for name in set(method_names()) - set(without):
-        assert callable(find_queue(find_method(name)))
 
 
 KEYS = {"id": "1", "system": "one", "tests": "t", "source": "A pen at the bank."}
