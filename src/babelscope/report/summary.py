@@ -160,8 +160,9 @@ def _warnings(tables: Sequence[Table], result: Result, width: int) -> str:
             found.setdefault(note.text, {})[note.system] = None
     lines = []
     for text, own in found.items():
-        whom = "" if "" in own or len(own) == len(systems) else f"{', '.join(own)}: "
-        lines += wrap(visible(f"{whom}{text}"), width, indent=_INDENT, hanging=_HANGING)
+        whom = f"all {len(systems)} systems" if 1 < len(own) == len(systems) else ", ".join(own)
+        about = text if "" in own else f"{whom}: {text}"
+        lines += wrap(visible(about), width, indent=_INDENT, hanging=_HANGING)
     return "\n".join(["Warnings:", *lines]) if lines else ""
 
 
