@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import math
+import os
 import re
 import statistics
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from markupsafe import Markup
-from matplotlib import rc_context, rcParamsDefault
-from matplotlib.artist import Artist
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, PathPatch, Rectangle
-from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
 
 from babelscope.core import charts as data
 from babelscope.core.charts import Chart, Key, NumberPair, Point
 from babelscope.methods.reporting import percent, plain
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import mark_hidden
+
+# matplotlib reads settings of the working folder, which may be a stranger's.
+with contextlib.chdir(os.path.dirname(__file__)):
+    from matplotlib import rc_context, rcParamsDefault
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch, PathPatch, Rectangle
+    from matplotlib.path import Path
+    from matplotlib.ticker import MaxNLocator
 
 Series = Mapping[str, int]
 """System -> its number, which gives its color and shape."""
@@ -58,7 +62,7 @@ _DASHES = (0, (3, 2))
 _TITLE = "title:"  # begins the gid of an artist with a tooltip
 
 
-@contextmanager
+@contextlib.contextmanager
 def _style(width: Width) -> Iterator[None]:
     """Our settings, whatever the user's are; no text is parsed as mathematics."""
     settings: dict[Any, Any] = {name: value for name, value in rcParamsDefault.items() if name != "backend"}
