@@ -60,7 +60,7 @@ _JUDGING = {
     "errors": "errors.method",
     "condition": "condition.method",
     "space": "space.command",
-    "challenge": "challenge.command",
+    "challenge": "challenge.method",
     "quality": "quality",
     "likelihood": "likelihood",
 }

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import Caveat
 from babelscope.core.results import Record
 from babelscope.core.results import grouped as grouped
 from babelscope.core.system import told_counts
@@ -54,12 +53,6 @@ def mismatch_notes(comparison: Comparison, translation_of: Callable[[Record], An
             own, other = languages
             mismatch = f"its translations are in the language {own}, the references in {other} (py3langid)"
             yield Note(f"{mismatch}: figures that compare them say nothing.", result.name)
-
-
-def mismatch_caveats(group: Comparison, translation_of: Callable[[Record], Any]) -> Iterator[Caveat]:
-    """The same as caveats."""
-    for note in mismatch_notes(group, translation_of):
-        yield Caveat(note.system, note.text)
 
 
 def warn_of_pooled_languages(items: Iterable[Any]) -> None:

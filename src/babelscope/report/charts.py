@@ -26,7 +26,7 @@ from matplotlib.ticker import MaxNLocator
 
 from babelscope.core import charts as data
 from babelscope.core.charts import Chart, Key, NumberPair, Point
-from babelscope.core.page import FORMATS, plain
+from babelscope.methods.reporting import percent, plain
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import mark_hidden
 
@@ -201,6 +201,11 @@ def _color(number: int) -> str:
     return SERIES[number % len(SERIES)]
 
 
+def _form(unit: data.Unit) -> Callable[[float], str]:
+    """How numbers of a unit are written."""
+    return percent if unit == "percent" else plain
+
+
 def _titled(artist: Artist, title: str) -> None:
     """Give an artist a tooltip; `_copy` makes a title of it."""
     artist.set_gid(f"{_TITLE}{_text(title)}" if title else None)
@@ -248,7 +253,7 @@ def _forest(chart: data.Forest, canvas: _Canvas) -> None:
     axes.set_yticks([*names], [*names.values()], color=INK)
     axes.tick_params("y", pad=9 * canvas.unit)
     axes.yaxis.grid(False)
-    _format(axes.xaxis, FORMATS[chart.unit])
+    _format(axes.xaxis, _form(chart.unit))
     if chart.zero is not None and ends[0] <= chart.zero <= ends[1]:
         axes.axvline(chart.zero, color=SOFT, linewidth=canvas.unit)
     canvas.keys(chart.keys)
@@ -268,7 +273,9 @@ def _bar(bar: data.Bar, group: str, y: float, ends: NumberPair, chart: data.Fore
     )
     if chart.bars:
         canvas.axes.barh(y, value - ends[0], 12, ends[0], color=_color(number), alpha=0.22)
-    title = bar.told or f"{group}, {bar.system}: {FORMATS[chart.unit](point.value)}"
+    title = (
+        bar.told or f"{group}, {bar.system}: {(percent if chart.unit == 'percent' else plain)(point.value)}"
+    )
     style = canvas.style(number, hollow=bar.hollow or chart.bars)
     canvas.mark(Point(value, low, high), Point(y), number, title, **style)
 
@@ -287,8 +294,8 @@ def _scatter(chart: data.Scatter, canvas: _Canvas) -> None:
             style |= {"markerfacecolor": "none", "markersize": 15 * canvas.unit}
         canvas.mark(dot.x, dot.y, number, dot.told or dot.name, **style)
     _name_dots([dot for dot in chart.dots if dot.name], x, y, canvas)
-    _format(axes.xaxis, FORMATS[chart.x_unit])
-    _format(axes.yaxis, FORMATS[chart.y_unit])
+    _format(axes.xaxis, _form(chart.x_unit))
+    _format(axes.yaxis, _form(chart.y_unit))
     canvas.keys(chart.keys)
     canvas.label(chart.x_label, chart.y_label)
     canvas.finish(_PLOT + 90)
@@ -366,7 +373,12 @@ def _lines(chart: data.Lines, canvas: _Canvas) -> None:
     axes.set(xlim=(-margin, max(len(places), 1) - 1 + margin), ylim=extent(points))
     for curve in chart.curves:
         moved = 0.0 if curve.dashed else aside
-        _curve(curve, {at: number + moved for number, at in enumerate(places)}, FORMATS[chart.unit], canvas)
+        _curve(
+            curve,
+            {at: number + moved for number, at in enumerate(places)},
+            _form(chart.unit),
+            canvas,
+        )
         aside += 0.0 if curve.dashed else step
     for band in chart.bands:
         style: dict[str, Any] = {
@@ -380,7 +392,7 @@ def _lines(chart: data.Lines, canvas: _Canvas) -> None:
     shown = list(_spaced(places, room))
     axes.set_xticks(shown, [_exact(places[number]) for number in shown])
     axes.xaxis.grid(False)
-    _format(axes.yaxis, FORMATS[chart.unit])
+    _format(axes.yaxis, _form(chart.unit))
     canvas.label(chart.x_label, chart.y_label)
     canvas.finish(_PLOT + 44)
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from babelscope.core.page import Line, Token
+from babelscope.methods.reporting import TextLine, Token
 from babelscope.util.terminal import visible, wrap
 
 _INDENT = " " * 3
@@ -24,7 +24,7 @@ class Example:
     title: str
     figure: str
     """How often the effect was seen, with n and interval; or that it was not seen."""
-    lines: Sequence[Line] = ()
+    lines: Sequence[TextLine] = ()
     look: str = ""
     """One sentence about what to look at."""
     more: str = ""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from babelscope.core.formats import as_shown
 from babelscope.core.results import Result, Row
-from babelscope.core.tables import Format, Note, Table, as_text, by_shape, render
+from babelscope.core.tables import Format, Note, Table, as_text, by_shape, render, short_names
 from babelscope.methods.reporting import count_of
 from babelscope.report.sections import Section
 from babelscope.runs.compare import prompts_table
@@ -33,7 +34,8 @@ def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     shown = [*tables, *by_field, *_over_prompts(result)]
     most = _MOST_LINES if len(shown) == 1 else _MOST_OF_SEVERAL
     parts = ["\n".join(_title(result, width))]
-    parts += [_cut(table, most, width) for table in shown]
+    names = short_names(own.name for each in result.groups for own in each.results)
+    parts += [_cut(table, most, width, names) for table in shown]
     parts += [text for text in [_what_differs(sections, width)] if text]
     parts += [text for text in [_warnings(tables, result, width)] if text]
     return "\n\n".join([*parts, "\n".join(_closing(result, places, width))])
@@ -95,11 +97,34 @@ def _named(names: Sequence[str], what: str) -> str:
     return count_of(len(names), what) if others else f"{what.removesuffix('s')} {visible(only)}"
 
 
-def _cut(table: Table, most: int, width: int) -> str:
-    """The first lines of a table, without its notes."""
-    left = len(table.rows) - most
-    drawn = as_text(dataclasses.replace(table, rows=list(table.rows)[:most], notes=()), width)
-    return f"{drawn}\n… {count_of(left, 'lines')} more: --all" if left > 0 else drawn
+def _cut(table: Table, most: int, width: int, names: Mapping[str, str]) -> str:
+    """The first lines of a table with short names of systems, its last columns left out where it is too wide."""
+    lines = [
+        dataclasses.replace(
+            line, cells=[names.get(cell, cell) if isinstance(cell, str) else cell for cell in line.cells]
+        )
+        for line in table.lines[:most]
+    ]
+    shown = dataclasses.replace(table, rows=lines, notes=())
+    while len(shown.headings) > table.labels + 1 and _width(shown) > width:
+        lines = [dataclasses.replace(line, cells=line.cells[:-1]) for line in shown.lines]
+        shown = dataclasses.replace(shown, headings=shown.headings[:-1], rows=lines)
+    left = [
+        count_of(more, what)
+        for more, what in (
+            (len(table.rows) - len(lines), "lines"),
+            (len(table.headings) - len(shown.headings), "columns"),
+        )
+        if more > 0
+    ]
+    drawn = as_text(shown, width)
+    return f"{drawn}\n… {' and '.join(left)} more: --all" if left else drawn
+
+
+def _width(table: Table) -> int:
+    """Characters of its widest line, without folding."""
+    _, headings, rows = as_shown(table)
+    return sum(2 + max(map(len, column)) for column in zip(headings, *rows, strict=True)) - 2
 
 
 def _over_prompts(result: Result) -> list[Table]:
@@ -135,8 +160,9 @@ def _warnings(tables: Sequence[Table], result: Result, width: int) -> str:
             found.setdefault(note.text, {})[note.system] = None
     lines = []
     for text, own in found.items():
-        whom = "" if "" in own or len(own) == len(systems) else f"{', '.join(own)}: "
-        lines += wrap(visible(f"{whom}{text}"), width, indent=_INDENT, hanging=_HANGING)
+        whom = f"all {len(systems)} systems" if 1 < len(own) == len(systems) else ", ".join(own)
+        about = text if "" in own else f"{whom}: {text}"
+        lines += wrap(visible(about), width, indent=_INDENT, hanging=_HANGING)
     return "\n".join(["Warnings:", *lines]) if lines else ""
 
 

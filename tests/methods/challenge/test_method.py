@@ -14,14 +14,13 @@ import sacrebleu
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope import load, open_system
+from babelscope import challenge, load, open_system
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
-from babelscope.methods.challenge.method import Controls, _coefficients
+from babelscope.methods.challenge.figures import Controls, _coefficients
 from babelscope.methods.challenge.sets import Subset
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.tokenizers import MTEVAL_13A
-from babelscope.runs.execute import challenge
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 

@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 
 import babelscope as bs
-from babelscope.core.comparison import Comparison
-from babelscope.core.results import Estimate, Result, Row
+from babelscope import challenge
+from babelscope.core.charts import Lines
+from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
-from babelscope.methods.challenge.command import paper_tables
+from babelscope.core.tables import Line, Table
+from babelscope.methods.challenge.method import Challenge
 from babelscope.methods.challenge.sets import Instance, Partition
-from babelscope.methods.challenge.view import section
-from babelscope.methods.view import sections_of
-from babelscope.runs.execute import challenge
 from babelscope.testsets import ParallelSentence
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import Canned
@@ -59,9 +58,18 @@ def rows_of(result: Result, name: str, **labels: Any) -> list[Row]:
     ]
 
 
-def group_of(result: Result) -> Comparison:
-    (group,) = result.groups
-    return group
+def method_of(result: Result) -> Challenge:
+    return Challenge(next(iter(result.settings.values())))
+
+
+def first_table(result: Result) -> Table:
+    (comparison,) = result.groups
+    return method_of(result).tables(comparison)[0]
+
+
+def sets_in(table: Table) -> list[Line]:
+    """The lines about sets, not about all sentences."""
+    return [line for line in table.lines if "group" in line.query]
 
 
 @pytest.mark.parametrize(
@@ -84,12 +92,15 @@ def test_every_phenomenon_has_the_unit_and_the_distances_of_its_own(
     assert [row.estimate.n for row in sets] == expected
     exact = [row for row in rows_of(result, "chrf", phenomenon=phenomenon) if "distance" in row.labels]
     assert bool(exact) == (phenomenon == "particle")
-    shown = section(group_of(result))
-    said = json.dumps(shown.as_json(), ensure_ascii=False)
-    assert f"at least so many {unit}" in said
-    assert phenomenon == "particle" or "words between" not in said
+    (comparison,) = result.groups
+    _, chart = method_of(result).charts(comparison)
+    assert isinstance(chart.drawing, Lines)
+    assert chart.drawing.x_label == f"at least so many {unit}"
     far = challenge(Echo(), items(400, 300, phenomenon), distances=(5,), order_distances=(5,), **FEW)
-    assert f", 5 or more {unit}: points" in section(group_of(far)).findings[0].claim
+    (line,) = sets_in(first_table(far))
+    assert line.query["group"] == f"{phenomenon}, 5 or more {unit}"
+    behind = [method_of(far).show(record).matches(line.query) for record in far.records]
+    assert sum(behind) == sum(number % 30 >= 5 for number in range(300))
 
 
 def test_order_distances_are_chosen_apart_from_words_between() -> None:
@@ -145,10 +156,10 @@ def test_capped_sets_are_of_their_phenomenon_and_nested_ones_share_sentences() -
 
 def test_small_sets_have_figures_and_no_verdict() -> None:
     result = challenge(Echo(), items(300, 14), **FEW)
-    shown = section(group_of(result))
+    shown = first_table(result)
     assert rows_of(result, "control_z", phenomenon="particle")
-    assert not shown.findings
-    (said,) = [each.text for each in shown.caveats if "verdict" in each.text]
+    assert {line.verdict for line in sets_in(shown)} == {"too few items"}
+    (said,) = [each.text for each in shown.notes if "verdict" in each.text]
     assert said.startswith(
         "All 7 sets have fewer than the 100 sentences that a verdict needs (--verdict-from), the largest"
     )
@@ -157,9 +168,11 @@ def test_small_sets_have_figures_and_no_verdict() -> None:
 
 def test_the_size_that_a_verdict_needs_can_be_chosen() -> None:
     result = challenge(Echo(), items(300, 60), verdict_from=50, **FEW)
-    (finding,) = section(group_of(result)).findings
-    assert (finding.estimate.n, finding.tone) == (60, "some")
-    (said,) = [each.text for each in section(group_of(result)).caveats if "verdict" in each.text]
+    shown = first_table(result)
+    (line,) = sets_in(shown)
+    assert (line.cells[2], line.verdict) == (rows_of(result, "chrf", min_distance=0)[0].estimate, "error")
+    assert shown.lines[0] == line, "the worst first"
+    (said,) = [each.text for each in shown.notes if "verdict" in each.text]
     assert said.startswith("1 of 7 sets has fewer than the 50 sentences")
 
 
@@ -180,10 +193,11 @@ def test_a_set_without_equally_long_others_has_no_control() -> None:
     (row,) = rows_of(result, "control_mean", phenomenon="particle", min_distance=0)
     assert (row.estimate.n, row.counts["unmatched"]) == (0, 200)
     assert not rows_of(result, "control_z", phenomenon="particle", min_distance=0)
-    shown = section(group_of(result))
+    shown = first_table(result)
+    assert [line.verdict for line in sets_in(shown)] == ["unknown"]
     assert any(
         "without length-matched controls, for want of other sentences as long: 1 " in each.text
-        for each in shown.caveats
+        for each in shown.notes
     )
     published = challenge(Echo(), made, controls="all", **FEW)
     assert rows_of(published, "control_mean", phenomenon="particle", min_distance=0)[0].estimate.n
@@ -220,39 +234,20 @@ def study(tmp_path: Path) -> Path:
     return path
 
 
-def test_several_corpora_stand_in_one_table(study: Path, babelscope: Babelscope) -> None:
+def test_every_corpus_has_the_tables_of_the_paper(study: Path, babelscope: Babelscope) -> None:
     assert babelscope("run", str(study), "--no-report").code == 0
-    ran = babelscope("challenge", "--rejudge", str(study.parent / "run"), "--table")
+    named = ("--table", "paper-4", "--table", "paper-5", "--format", "markdown")
+    ran = babelscope("challenge", "--rejudge", str(study.parent / "run"), *named)
     assert ran.code == 0, ran.err
-    table, by_distance = ran.out.split("**BLEU by words between**")
-    heading = next(line for line in table.split("\n") if line.startswith("| phenomenon"))
-    assert (
-        heading
-        == "| phenomenon | distance | good, books | n | good, news | n | bad, books | n | bad, news | n |"
-    )
-    lines = [line.split(" | ") for line in table.split("\n") if line.startswith(("| all", "| particle"))]
-    assert [[line[3], line[5], line[7]] for line in lines] == [["40", "25", "40"], ["19", "19", "19"]]
+    assert ran.out.count("BLEU by phenomenon") == ran.out.count("BLEU by words between") == 2
+    headings = [line for line in ran.out.split("\n") if line.startswith("| phenomenon")]
+    assert headings == ["| phenomenon | distance | n | good | bad |"] * 2
+    lines = [line.split(" | ") for line in ran.out.split("\n") if line.startswith(("| all", "| particle"))]
+    assert [line[2] for line in lines] == ["40", "19", "25", "19"]
     stored = json.loads((study.parent / "run/summary.json").read_text())["rows"]
     for row in stored:
         if row["name"] == "bleu" and row["phenomenon"] == "all":
-            assert f"{row['value']:.2f} [" in table
-    assert by_distance.count("| books | good |") == by_distance.count("| news | bad |") == 1
-
-
-def test_a_line_of_table_4_is_of_one_minimum_distance() -> None:
-    """A corpus without a set at that distance has an empty cell, not the set of another distance."""
-    rows = [
-        Row("bleu", Estimate(40 + least, 30, 50, 9), {"system": "s", "tests": tests, **_set(least)})
-        for tests, distances in (("books", (0, 1)), ("news", (0,)))
-        for least in distances
-    ]
-    rows.append(Row("minus_all", Estimate(1, 0, 2, 9), {**rows[0].labels, "metric": "bleu"}))
-    table = paper_tables(rows)[0]
-    assert table.rows == [["particle", "≥ 1 words between", "9", "41.00 [30.00, 50.00]", ""]]
-
-
-def _set(least: int) -> dict[str, str | int]:
-    return {"phenomenon": "particle", "side": "source", "min_distance": least, "unit": "words between"}
+            assert f"{row['value']:.2f} [" in ran.out
 
 
 LEAST: dict[str, Any] = {"matched_corpora": 2, "length_corpora": 4, "metrics": ("chrf",)}
@@ -341,12 +336,12 @@ def against_controls(result: Result) -> list[Row]:
 
 
 def weaknesses(result: Result) -> list[str]:
-    """The sets that rows show to be worse, which must be what the report says."""
+    """The sets that rows show to be worse, which must be what the first table says."""
     rows = [row for row in against_controls(result) if row.estimate.n >= 100 and row.estimate.high < 0]
-    (section,) = sections_of(result.groups)
-    told = [each for each in section["section"]["findings"] if each["tone"] == "some"]
-    assert bool(rows) == bool(told)
-    return [str(row.labels["phenomenon"]) for row in rows]
+    weak = [str(row.labels["phenomenon"]) for row in rows]
+    told = [line.query["group"] for line in first_table(result).lines if line.verdict == "error"]
+    assert sorted(weak) == sorted(told)
+    return weak
 
 
 def shares_of(sets: int, seed: int) -> list[float]:
@@ -399,17 +394,17 @@ def test_the_interval_is_for_all_sets_at_once() -> None:
     assert ratio == pytest.approx(3.02 / 1.96, rel=0.05)
 
 
-@pytest.mark.parametrize(("loss", "said"), [(0.0, "Not shown"), (0.12, "Weakness")])
+@pytest.mark.parametrize(("loss", "said"), [(0.0, "not significant"), (0.12, "error")])
 def test_the_command_says_so(babelscope: Babelscope, tmp_path: Path, loss: float, said: str) -> None:
     pairs = corpus(400, [0.4, *shares_of(5, 2)], 2, loss=loss)
     lines = [json.dumps(item.as_json()) + "\n" for item, _ in pairs]
     (tmp_path / "set.jsonl").write_text("".join(lines))
     (tmp_path / "out.txt").write_text("".join(f"{output}\n" for _, output in pairs))
-    few = ("--distance", "0", "--metric", "chrf", "--length-corpora", "4")
+    few = ("--distance", "0", "--metric", "chrf", "--length-corpora", "4", "--format", "csv")
     ran = babelscope("challenge", "--tests", "set.jsonl", "--system", "file:out.txt", *few)
     assert ran.code == 0, ran.err
-    assert said in ran.out
-    assert ("Weakness" in ran.out) == (said == "Weakness")
+    (line,) = [line for line in ran.out.split("\n") if line.startswith("p0,")]
+    assert line.endswith(said)
 
 
 DESIGNS = {

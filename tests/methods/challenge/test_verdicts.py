@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 
+from babelscope.core.results import Estimate
 from babelscope.language.constructions import make_sentence
 from babelscope.methods.base import check_settings
 from babelscope.methods.challenge import verdicts
-from babelscope.methods.challenge.command import tables
-from babelscope.methods.challenge.method import METHOD, judge
+from babelscope.methods.challenge.method import Challenge
 from babelscope.methods.challenge.sets import ChallengeSettings, parser_identity
 from babelscope.methods.challenge.verdicts import CHECKS, judge_dependencies, verdict_rows
-from babelscope.methods.challenge.view import verdict_lines, verdict_of
-from babelscope.methods.view import find_view, section_of
 from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import run_method
 from babelscope.testsets.items import ParallelSentence
@@ -60,9 +58,11 @@ def test_verdicts_are_counted_and_undecided_is_never_right(made: Any, monkeypatc
     assert sum(sum(row.counts.values()) for row in parts) == len(truths)
     far = [row for row in rows if row.labels.get("min_distance") == 2]
     assert 0 < sum(sum(row.counts.values()) for row in far) < len(truths)
-    worst = [verdict_of(each) for each in judged]
+    shown = [Challenge().show({**each, "scores": {"chrf": 1.0}, "system": "s"}) for each in judged]
+    worst = [each.verdict for each in shown]
     assert worst.count("lost") == sum(any(v["verdict"] == "lost" for v in own) for own in found)
-    assert all(len(verdict_lines(each)) == len(each["verdicts"]) for each in judged)
+    # The translation, then one line per dependency.
+    assert [len(each.answer()) - 1 for each in shown] == [len(each["verdicts"]) for each in judged]
 
 
 def test_an_empty_translation_loses_everything(made: Any, monkeypatch: Any) -> None:
@@ -83,7 +83,7 @@ def test_other_phenomena_are_not_counted(made: Any) -> None:
     assert own[0]["why"] == "there is no check for this phenomenon"
     assert "reordering" not in CHECKS
     assert verdict_rows([{**record, "verdicts": own}], (0,)) == []
-    assert verdict_of({**record, "verdicts": own}) == ""
+    assert Challenge().show({**record, "verdicts": own, "scores": {"chrf": 1.0}, "system": "s"}).verdict == ""
 
 
 def test_a_parser_of_another_language_is_refused(made: Any) -> None:
@@ -116,25 +116,22 @@ def test_the_method_judges_dependencies_if_asked(made: Any, monkeypatch: Any) ->
     monkeypatch.setattr(verdicts, "FEWEST_PAIRS", 10)
     plain = ChallengeSettings(metrics=("chrf",))
     asked = ChallengeSettings(metrics=("chrf",), target_parser=PARSER, target_language="de")
-    assert not METHOD.whole_if(plain)
-    assert METHOD.whole_if(asked)
+    assert asked.is_whole
+    assert not plain.is_whole
     some = [{**record, "dependencies": record["extra"]["dependencies"]} for record in made[0][:30]]
-    judged = judge(some, asked)
+    judged = Challenge(asked).judge(some)
     assert all("verdicts" in each and "dependencies" not in each for each in judged)
-    assert judge(judged, asked) == judged
-    assert not any("verdicts" in each for each in judge(judged, plain))
+    assert Challenge(asked).judge(judged) == judged
+    assert not any("verdicts" in each for each in Challenge(plain).judge(judged))
     with allow_only([]):  # a stranger's run: its parser is not opened
-        kept = judge(judged, asked.model_copy(update={"target_parser": "udpipe:/no/such/file"}))
+        other = asked.model_copy(update={"target_parser": "udpipe:/no/such/file"})
+        kept = Challenge(other).judge(judged)
     assert [each["verdicts"] for each in kept] == [each["verdicts"] for each in judged]
-    view = find_view("challenge")
-    assert view is not None
-    answers = [view.answer(each, {}) for each in judged]
-    assert [answer.verdict for answer in answers] == [verdict_of(each) for each in judged]
 
 
 def test_a_parser_that_is_not_there_is_told_before_anything_is_asked() -> None:
     with pytest.raises(BabelscopeError, match="no such model file"):
-        check_settings(METHOD, {"target_parser": "udpipe:nowhere"})
+        check_settings(Challenge, {"target_parser": "udpipe:nowhere"})
     assert parser_identity(PARSER).startswith("udpipe:sha256:")
 
 
@@ -158,21 +155,25 @@ def test_a_run_shows_what_it_judged(made: Any, monkeypatch: Any) -> None:
     expected = judge_dependencies(made[0], PARSER, "de")
     assert [each["verdicts"] for each in result.records] == expected, "asked as one chunk"
     assert not any("dependencies" in each for each in result.records)
-    (group,) = result.groups
-    view = find_view("challenge")
-    assert view is not None
-    section = section_of(group, view)
-    (finding,) = [each for each in section.findings if "lost in translation" in each.claim]
-    kept = [row for row in result.rows if row.name == "dependency_kept" and row.estimate.n >= 10]
-    worst = min(kept, key=lambda row: (row.labels.get("min_distance", 9), row.estimate.high))
-    # Not pooled over phenomena: the worst of those with enough dependencies leads.
-    assert finding.query["group"].startswith(str(worst.labels["phenomenon"]))
-    assert finding.estimate.value == pytest.approx(1 - worst.estimate.value)
-    assert finding.behind > 0
-    assert view.headline(result.rows)[1].row == worst
-    assert any("by themselves" in table.title for table in section.tables)
-    assert any("undecided" in each.name for each in view.headline(result.rows))
-    assert any("by themselves" in table.title for table in tables(result.rows))
+    (comparison,) = result.groups
+    first, *others = Challenge(next(iter(result.settings.values()))).tables(comparison)
+    lost = [line for line in first.lines if "dependencies lost" in str(line.cells[1])]
+    kept = [
+        row for row in result.rows if row.name == "dependency_kept" and row.labels.get("min_distance") == 0
+    ]
+    assert len(lost) == len(kept) > 1
+    for line in lost:  # not pooled over phenomena
+        (row,) = [each for each in kept if line.query["group"].startswith(str(each.labels["phenomenon"]))]
+        assert isinstance(line.cells[2], Estimate)
+        assert line.cells[2].value == pytest.approx(100 * (1 - row.estimate.value))
+        assert (line.verdict == "too few items") == (row.estimate.n < 10)
+    assert {"error", "not significant"} & {line.verdict for line in lost}
+    behind = [Challenge().show(record).matches(lost[0].query) for record in result.records]
+    assert any(behind)
+    assert any("dependencies are undecided" in note.text for note in first.notes)
+    (verdicts_table,) = [table for table in others if table.name == "verdicts"]
+    whole = next(row for row in result.rows if row.name == "dependency_kept")
+    assert list(verdicts_table.lines[0].cells[-3:]) == list(whole.counts.values())[:3]
 
 
 Counts = Counter[tuple[bool, str]]

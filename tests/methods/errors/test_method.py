@@ -15,11 +15,13 @@ pytest.importorskip("german_nouns.config")
 import babelscope as bs
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Scored, sources_of
+from babelscope.core.tables import render
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker
 from babelscope.lab.grammar.suites import CONTRASTS
 from babelscope.methods.base import set_up
-from babelscope.methods.errors.view import VIEW
+from babelscope.methods.errors.method import Errors
+from babelscope.methods.jobs import config_of_method
 from babelscope.testsets import MinimalPair
 from babelscope.testsets.items import Item, ParallelSentence
 from babelscope.util.errors import BabelscopeError
@@ -134,7 +136,7 @@ def test_one_translation_in_another_language_is_left_out_and_counted() -> None:
     assert (found.estimate.n, found.counts["other_language"], found.counts["untold"]) == (8, 1, 0)
     assert result.records[-1]["verdict"] == "untold"
     assert result.records[-1]["detected"]["other_language"] == {"best": "es"}
-    assert VIEW.answer(result.records[-1], {}).verdict == "in another language"
+    assert Errors().show(result.records[-1]).verdict == "in another language"
 
 
 def test_references_in_another_language_are_refused_before_anything_is_asked() -> None:
@@ -165,8 +167,40 @@ def test_wrong_types_are_refused() -> None:
     with pytest.raises(BabelscopeError, match="no detector of errors in fr"):
         bs.errors(translator([], []), [ParallelSentence("1", "a", ("b",))], language="fr")
     one, all_types = (
-        set_up("errors", given).config_on({})["settings"]["types"] for given in ({"types": [DING]}, {})
+        config_of_method(set_up("errors", given), {})["settings"]["types"]
+        for given in ({"types": [DING]}, {})
     )
     assert one != all_types
     assert "HanTa" in one
     assert "py3langid" in one
+
+
+def test_the_first_table_has_the_error_rate_alarms_and_verdict_of_each_type() -> None:
+    items = [
+        ParallelSentence(
+            str(number), f"The gardener {number} did not come.", (f"Der Gärtner {number} kam nicht.",)
+        )
+        for number in range(60)
+    ]
+    output = [f"Der Gärtner {number} kam{' nicht' if number % 2 else ''}." for number in range(60)]
+    result = bs.errors(translator(items, output), items)
+    (comparison,) = result.groups
+    first, by_type = Errors().tables(comparison)
+    worst, *others = first.lines
+    assert (first.name, worst.verdict, worst.cells[-1]) == ("summary", "error", 30)
+    assert worst.cells[1] == row(result, NICHT).estimate
+    assert worst.query["verdict"] == f"alarm of {NICHT}"
+    behind = [Errors().show(record).matches(worst.query) for record in result.records]
+    assert sum(behind) == 30
+    assert others[-1].is_control, "errors that nobody makes come last"
+    assert not any(line.verdict == "error" for line in others)
+    assert "error rate" in render([first, by_type], "text")
+    (chart,) = Errors().charts(comparison)
+    assert chart.title == "Errors in its own translations, by error type"
+
+
+def test_what_cannot_be_judged_is_noted_below_the_table() -> None:
+    result = bs.errors(translator(PAIRS, [SPANISH] * 4), PAIRS)
+    (comparison,) = result.groups
+    notes = [note.text for note in Errors().tables(comparison)[0].notes]
+    assert any("its translations are in the language es" in text for text in notes)

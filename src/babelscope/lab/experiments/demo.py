@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import Line, Token, count_of, plain
 from babelscope.core.results import Estimate, Record, Result
 from babelscope.lab.experiments.truth import cases
 from babelscope.lab.grammar.analysis import words_of
@@ -25,8 +24,8 @@ from babelscope.methods.condition.method import mark_difference
 from babelscope.methods.condition.preflight import LEAST_ACCURACY
 from babelscope.methods.contrast.figures import false_alarms
 from babelscope.methods.patterns.flow import STAGES, read_queries
+from babelscope.methods.reporting import TextLine, Token, complement, count_of, find_row, plain
 from babelscope.methods.space.regions import is_empty, is_proven
-from babelscope.methods.view import complement, one
 from babelscope.report.examples import Example, mark_words, near_marks
 from babelscope.report.flows import FILE as FLOWS
 from babelscope.runs.study import Entry, MethodEntry, Study, StudyTable, SystemEntry
@@ -278,10 +277,10 @@ def _truths(group: Comparison) -> dict[str, dict[str, bool]]:
 
 def _told_lost(
     records: Mapping[str, Record], keepers: Sequence[str], truths: Mapping[str, Mapping[str, bool]]
-) -> tuple[list[Line], str]:
+) -> tuple[list[TextLine], str]:
     student, keeper = records[_STUDENT], records[keepers[0]]
     occupation = student["extra"]["occupation"]
-    lines: list[Line] = [
+    lines: list[TextLine] = [
         ("source", mark_difference(student["correct_source"], student["incorrect_source"])),
         (keepers[0], near_marks(_mark_occupation(keeper["translation"], occupation))),
         (_STUDENT, near_marks(_mark_occupation(student["translation"], occupation))),
@@ -309,7 +308,7 @@ def _mark_occupation(text: str, noun: str) -> list[Token]:
 def _empty_mode(group: Comparison) -> Example:
     """The shortest proven mode, beside what beam search finds."""
     title = "An empty mode: the model's most probable translation of all"
-    rows = ((column.name, one(column.rows, "empty_mode", view="tokens")) for column in group.results)
+    rows = ((column.name, find_row(column.rows, "empty_mode", view="tokens")) for column in group.results)
     told = _figures(((name, row.estimate) for name, row in rows if row), "sentences")
     asked = sum(len(column.records) for column in group.results)
     open_ones = sum(not is_proven(each, 1) for column in group.results for each in column.records)
@@ -327,7 +326,7 @@ def _empty_mode(group: Comparison) -> Example:
         )
     system, record = found[0]
     mode, beam = record["top"]["found"][0], record["best"]
-    lines: list[Line] = [
+    lines: list[TextLine] = [
         ("source", record["source"]),
         (f"best of all, {plain(mode['logprob'])}", mode["text"] or "(empty)"),
         (f"beam search, {plain(beam['logprob'])}", beam["text"]),
@@ -383,7 +382,7 @@ def _false_alarm(group: Comparison, pairs: Mapping[str, SentencePair]) -> Exampl
         return Example(title, f"{figure} It did not appear among {n} choices.", more=more)
     system, record = found[0]
     right, wrong = record["correct"]["text"], record["contrastive"][0]["text"]
-    lines: list[Line] = [
+    lines: list[TextLine] = [
         ("source", record["source"]),
         ("right", near_marks(mark_difference(right, wrong))),
         ("preferred", near_marks(mark_difference(wrong, right))),
@@ -431,7 +430,7 @@ def _broken(group: Comparison, pairs: Mapping[str, SentencePair]) -> Example:
     if not found:
         return Example(title, f"{figure} It did not appear.", more=more)
     system, record, worst = min(found, key=lambda each: (not each[2].alone, -each[2].distance))
-    lines: list[Line] = [
+    lines: list[TextLine] = [
         ("source", record["source"]),
         (system, near_marks(mark_words(record["translation"], worst.spans))),
     ]

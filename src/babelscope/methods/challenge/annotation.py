@@ -91,9 +91,7 @@ def _require_some(found: Sequence[Entry], distances: Sequence[int], where: str =
         raise BabelscopeError(f"{where}there is no dependency{told} to be annotated")
 
 
-def entries(
-    records: Iterable[Record], _settings: object = None, *, distances: Sequence[int] = ()
-) -> list[Entry]:
+def entries(records: Iterable[Record], *, distances: Sequence[int] = ()) -> list[Entry]:
     """Every instance as every system translated it; neither system nor distance is shown."""
     found = []
     for unit, case in cases_of(records):

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, field_validator
 
 from babelscope.core.results import Record
-from babelscope.core.settings import Languages, MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Languages, Rerun
 from babelscope.language.align import longest_sentence
 from babelscope.language.parsers import UDPIPE_MODELS, open_parser
 from babelscope.making.challenge.reordering import UNITS
@@ -193,7 +193,7 @@ def _distances(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side)
 ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 
-class ChallengeSettings(MethodSettings):
+class ChallengeSettings(ErrorSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {
             "paper": {

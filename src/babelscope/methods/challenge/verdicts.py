@@ -123,48 +123,38 @@ def _verbs(case: Case, through: Collection[str] = ()) -> tuple[Construction, Con
     return wanted, same[0]
 
 
-def _particle(case: Case) -> Verdict:
-    found = _verbs(case)
-    if isinstance(found, Verdict):
-        return found
-    wanted, other = found
-    shown = (wanted.text(), other.text())
+def _particle(case: Case, wanted: Construction, other: Construction) -> Verdict:
     for sentence, verb in ((case.reference, wanted), (case.output, other)):
         if not verb.particle and has_orphan(sentence):
-            return undecided("a particle belongs to no verb in the parse", *shown)
+            return undecided("a particle belongs to no verb in the parse")
     if other.verb == wanted.verb:
-        return Verdict("kept", "the verb of the reference", *shown)
+        return Verdict("kept", "the verb of the reference")
     if other.verb in case.attested:
-        return Verdict("kept", "a verb of other references", *shown)
+        return Verdict("kept", "a verb of other references")
     if wanted.particle and not other.particle:
         if other.stem in case.bare:
-            return undecided("another reference has the verb without a particle", *shown)
+            return undecided("another reference has the verb without a particle")
         if any(word.form.lower() == wanted.particle for word in case.output.words):
-            return undecided("the particle stands elsewhere", *shown)
-        return Verdict("lost", f"the particle {wanted.particle} is missing", *shown)
-    return undecided("another particle", *shown)
+            return undecided("the particle stands elsewhere")
+        return Verdict("lost", f"the particle {wanted.particle} is missing")
+    return undecided("another particle")
 
 
-def _reflexive(case: Case) -> Verdict:
-    found = _verbs(case)
-    if isinstance(found, Verdict):
-        return found
-    wanted, other = found
-    shown = (wanted.text(), other.text())
+def _reflexive(case: Case, wanted: Construction, other: Construction) -> Verdict:
     if other.verb != wanted.verb:
-        return undecided("another verb", *shown)
+        return undecided("another verb")
     if wanted.reflexive and other.reflexive:
-        return Verdict("kept", "the reflexive verb of the reference", *shown)
+        return Verdict("kept", "the reflexive verb of the reference")
     if other.reflexive:
-        return undecided("reflexive, unlike the reference", *shown)
+        return undecided("reflexive, unlike the reference")
     pronouns = _pronouns(case.output)
     if not wanted.reflexive:
         if len(pronouns) < len(_pronouns(case.reference)):
-            return undecided("fewer reflexive pronouns than in the reference", *shown)
-        return Verdict("kept", "the verb of the reference, which needs no pronoun", *shown)
+            return undecided("fewer reflexive pronouns than in the reference")
+        return Verdict("kept", "the verb of the reference, which needs no pronoun")
     if not all(_reflexive_in(case, word) for word in pronouns):
-        return undecided("the pronoun stands elsewhere", *shown)
-    return Verdict("lost", "the reflexive pronoun is missing", *shown)
+        return undecided("the pronoun stands elsewhere")
+    return Verdict("lost", "the reflexive pronoun is missing")
 
 
 def _pronouns(sentence: Sentence) -> list[Word]:
@@ -179,14 +169,9 @@ def _reflexive_in(case: Case, pronoun: Word) -> bool:
     return own is not None and any(each.reflexive and each.stem == own.stem for each in others)
 
 
-def _preposition(case: Case) -> Verdict:
-    found = _verbs(case)
-    if isinstance(found, Verdict):
-        return found
-    wanted, other = found
-    shown = (wanted.text(), other.text())
+def _preposition(case: Case, wanted: Construction, other: Construction) -> Verdict:
     if other.verb != wanted.verb:
-        return undecided("another verb", *shown)
+        return undecided("another verb")
     linked = {
         case.reference.lemma(word)
         for position in case.dependent_in_reference
@@ -194,17 +179,17 @@ def _preposition(case: Case) -> Verdict:
     }
     needed = wanted.prepositions & linked or wanted.prepositions
     if len(needed) > 1:
-        return undecided("the verb of the reference has several prepositions", *shown)
+        return undecided("the verb of the reference has several prepositions")
     if not needed:
         if _adpositions(case.reference) - _adpositions(case.output):
-            return undecided("not all prepositions of the reference", *shown)
-        return Verdict("kept", "the verb of the reference, which needs no preposition", *shown)
+            return undecided("not all prepositions of the reference")
+        return Verdict("kept", "the verb of the reference, which needs no preposition")
     (preposition,) = needed
     if preposition in other.prepositions:
-        return Verdict("kept", f"with {preposition} as in the reference", *shown)
+        return Verdict("kept", f"with {preposition} as in the reference")
     if any(case.output.lemma(word) == preposition for word in case.output.words):
-        return undecided(f"{preposition} stands elsewhere", *shown)
-    return Verdict("lost", f"the preposition {preposition} is missing", *shown)
+        return undecided(f"{preposition} stands elsewhere")
+    return Verdict("lost", f"the preposition {preposition} is missing")
 
 
 def _adpositions(sentence: Sentence) -> Counter[str]:
@@ -288,24 +273,19 @@ def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tup
     return noun, verb, shown
 
 
-def _negation(case: Case) -> Verdict:
-    # "no book": the noun is negated, and so its verb.
-    found = _verbs(case, through=("nsubj", "obj", "iobj", "obl"))
-    if isinstance(found, Verdict):
-        return found
-    wanted, other = found
-    shown = (wanted.text(), other.text())
+def _negation(case: Case, wanted: Construction, other: Construction) -> Verdict:
     if not _negated(case.reference, wanted.word):
-        return undecided("the reference does not negate the verb", *shown)
+        return undecided("the reference does not negate the verb")
     if other.stem != wanted.stem:
-        return undecided("another verb", *shown)
+        return undecided("another verb")
+    fewer = len(negations(case.output)) < len(negations(case.reference))
     if _negated(case.output, other.word):
-        if len(negations(case.output)) < len(negations(case.reference)):
-            return undecided("fewer negations than in the reference", *shown)
-        return Verdict("kept", "the verb is negated", *shown)
-    if len(negations(case.output)) >= len(negations(case.reference)):
-        return undecided("the negation stands elsewhere", *shown)
-    return Verdict("lost", "the negation is missing", *shown)
+        if fewer:
+            return undecided("fewer negations than in the reference")
+        return Verdict("kept", "the verb is negated")
+    if not fewer:
+        return undecided("the negation stands elsewhere")
+    return Verdict("lost", "the negation is missing")
 
 
 def _negated(sentence: Sentence, verb: Word) -> bool:
@@ -314,12 +294,28 @@ def _negated(sentence: Sentence, verb: Word) -> bool:
     return any(word.head in near or word.id in near for word in negations(sentence))
 
 
+def _of_verbs(
+    check: Callable[[Case, Construction, Construction], Verdict], through: Collection[str] = ()
+) -> Callable[[Case], Verdict]:
+    """A check that compares the verbs of reference and output, which its verdict shows."""
+
+    def compare(case: Case) -> Verdict:
+        found = _verbs(case, through)
+        if isinstance(found, Verdict):
+            return found
+        wanted, other = found
+        return replace(check(case, wanted, other), reference=wanted.text(), output=other.text())
+
+    return compare
+
+
 CHECKS: Mapping[str, Callable[[Case], Verdict]] = {
-    "particle": _particle,
-    "reflexive": _reflexive,
-    "preposition_stranding": _preposition,
+    "particle": _of_verbs(_particle),
+    "reflexive": _of_verbs(_reflexive),
+    "preposition_stranding": _of_verbs(_preposition),
     "subject_verb_agreement": _agreement,
-    "negation_scope": _negation,
+    # "no book": the noun is negated, and so its verb.
+    "negation_scope": _of_verbs(_negation, through=("nsubj", "obj", "iobj", "obl")),
 }
 """The phenomena that can be judged; all others are undecided."""
 BY_DEPENDENT = frozenset({"subject_verb_agreement"})

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from babelscope.core.comparison import Comparison
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.comparison import SystemResult
+from babelscope.core.results import Estimate, Record, Row, grouped
 from babelscope.language.fitness import other_language_of_set
 from babelscope.language.registry import error_type, looks_at_source
-from babelscope.methods.measuring import grouped, pair_texts
+from babelscope.methods.measuring import pair_texts
 from babelscope.stats.detection import corrected_difference, impossible, possible, rogan_gladen
-from babelscope.stats.paired import Tested, count_wins, paired_difference, tested_rows
+from babelscope.stats.paired import Tested, count_wins, paired_difference
 
 NOT_MEASURABLE = "not measurable in free output"
 OTHER_LANGUAGE = "other_language"
@@ -80,31 +79,24 @@ def _groups(known: Iterable[Record]) -> dict[tuple[str, str], tuple[list[_Judged
 def _judged(record: Record) -> Iterator[_Judged]:
     """A pair is judged by the detector of its own error type, a parallel sentence by every one that applies."""
     detected = record["detected"]
-    other = "best" in detected.get(OTHER_LANGUAGE, {})
-    if "phenomenon" in record:
-        yield _Judged(
-            str(record.get("id", "")),
-            record["source"],
-            record["phenomenon"],
-            record["reference"],
-            detected.get("best"),
-            detected.get("contrastive", ()),
-            {name: [alarm] for name, alarm in detected["reference"].items()},
-            other,
-            chosen=True,
-        )
-        return
-    for name, false in detected["reference"].items():
+    is_pair = "phenomenon" in record
+    for name in [record["phenomenon"]] if is_pair else detected["reference"]:
+        if is_pair:
+            alarm, found = detected.get("best"), detected.get("contrastive", ())
+            false = {each: [false_alarm] for each, false_alarm in detected["reference"].items()}
+        else:
+            alarm, found = detected["best"].get(name), detected["contrastive"][name]
+            false = {name: detected["reference"][name]}
         yield _Judged(
             str(record.get("id", "")),
             record["source"],
             name,
-            "",
-            detected["best"].get(name),
-            detected["contrastive"][name],
-            {name: false},
-            other,
-            chosen=False,
+            record["reference"] if is_pair else "",
+            alarm,
+            found,
+            false,
+            other="best" in detected.get(OTHER_LANGUAGE, {}),
+            chosen=is_pair,
         )
 
 
@@ -175,35 +167,32 @@ def _known_of_detector(
     return found, _by_source((each.source, each.false.get(phenomenon, ())) for each in right)
 
 
-def system_differences(group: Comparison, _settings: object, _seed: int) -> list[Row]:
-    """Differences of `generated_errors` between every two systems, over the items that can be told of for both."""
-    tested: list[Tested] = []
-    for one, other in itertools.combinations(group.results, 2):
-        known = [[record for record in column.records if record.get("detected")] for column in (one, other)]
-        ours, theirs = map(_groups, known)
-        codes = {error_type(phenomenon).language for phenomenon, _ in ours}
-        unfit = {code for own in known for code in _unfit_notes(own, codes)}
-        for phenomenon, kind in (key for key in ours if key in theirs):
-            if error_type(phenomenon).language in unfit:
-                continue
-            (members, right), (others, _) = ours[phenomenon, kind], theirs[phenomenon, kind]
-            labels = {
-                "system": one.name,
-                "against": other.name,
-                "phenomenon": phenomenon,
-                "of": "generated_errors",
-            }
-            labels |= {"reference": kind, "better": "lower"} if kind else {"better": "lower"}
-            found, false = _known_of_detector(phenomenon, members, right)
-            apart = _apart_by_source(members, others)
-            raw, p = paired_difference(list(apart.values()), list(apart), verdicts=True)
-            estimate = corrected_difference(
-                raw, p, found=_alarm_share_sum(found), wrong=len(found),
-                false_alarms=_alarm_share_sum(false), right=len(false),
-            )  # fmt: skip
-            if estimate.n:
-                tested.append((labels, estimate, p, count_wins([-each for each in apart.values()])))
-    return tested_rows("difference", tested)
+def tested_differences(one: SystemResult, other: SystemResult) -> Iterator[Tested]:
+    """Differences of `generated_errors` between two systems, over the items that can be judged for both."""
+    known = [[record for record in result.records if record.get("detected")] for result in (one, other)]
+    ours, theirs = map(_groups, known)
+    codes = {error_type(phenomenon).language for phenomenon, _ in ours}
+    unfit = {code for own in known for code in _unfit_notes(own, codes)}
+    for phenomenon, kind in (key for key in ours if key in theirs):
+        if error_type(phenomenon).language in unfit:
+            continue
+        (members, right), (others, _) = ours[phenomenon, kind], theirs[phenomenon, kind]
+        labels = {
+            "system": one.name,
+            "against": other.name,
+            "phenomenon": phenomenon,
+            "of": "generated_errors",
+        }
+        labels |= {"reference": kind, "better": "lower"} if kind else {"better": "lower"}
+        found, false = _known_of_detector(phenomenon, members, right)
+        apart = _apart_by_source(members, others)
+        raw, p = paired_difference(list(apart.values()), list(apart), verdicts=True)
+        estimate = corrected_difference(
+            raw, p, found=_alarm_share_sum(found), wrong=len(found),
+            false_alarms=_alarm_share_sum(false), right=len(false),
+        )  # fmt: skip
+        if estimate.n:
+            yield labels, estimate, p, count_wins([-each for each in apart.values()])
 
 
 def _apart_by_source(members: Sequence[_Judged], others: Sequence[_Judged]) -> dict[str, float]:

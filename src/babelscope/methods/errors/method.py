@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from babelscope.core.comparison import Comparison
-from babelscope.core.results import Record, Row
-from babelscope.core.settings import MethodSettings, Rerun
-from babelscope.core.system import Scored, told_counts
+from babelscope.core.charts import Bar, Chart, Forest, Key, point
+from babelscope.core.comparison import Comparison, SystemResult
+from babelscope.core.results import Record, Row, grouped
+from babelscope.core.settings import ErrorSettings, Rerun
+from babelscope.core.system import Scored
+from babelscope.core.tables import Note, Table
 from babelscope.language.base import Analyzed, Language
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import (
@@ -20,6 +22,7 @@ from babelscope.language.registry import (
     can_detect,
     controls,
     detectors,
+    error_label,
     error_type,
     language,
     languages_with_detectors,
@@ -27,10 +30,26 @@ from babelscope.language.registry import (
 )
 from babelscope.methods.base import Items, Method
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.errors.figures import generated_error_rows, system_differences
-from babelscope.methods.measuring import pair_texts, warn_of_pooled_languages
+from babelscope.methods.errors.figures import (
+    NOT_MEASURABLE,
+    OTHER_LANGUAGE,
+    generated_error_rows,
+    tested_differences,
+)
+from babelscope.methods.measuring import answer_counts, pair_texts, warn_of_pooled_languages
 from babelscope.methods.queue import Entry
+from babelscope.methods.reporting import (
+    Figure,
+    ItemView,
+    Shown,
+    Tone,
+    count_notes_of,
+    pivot,
+    summary_table,
+    tooltip,
+)
 from babelscope.stats.agreement import LABELS
+from babelscope.stats.paired import tested_rows
 from babelscope.systems.contract import ask_translate, relocate_errors
 from babelscope.testsets.items import MinimalPair, ParallelSentence
 from babelscope.util.digests import digest_json
@@ -150,7 +169,7 @@ def _variants(reader: _Reader, name: str, source: str, references: Sequence[str]
 # --- What can be chosen about errors in translations ---------------------------------------------------------------
 
 
-class ErrorsSettings(MethodSettings):
+class ErrorsSettings(ErrorSettings):
     """Which errors are looked for."""
 
     types: tuple[str, ...] = ()
@@ -205,44 +224,198 @@ class ErrorsSettings(MethodSettings):
         return {"types": f"{named}; {analysis_version()}"}
 
 
-def check(items: Sequence[MinimalPair | ParallelSentence], settings: ErrorsSettings) -> None:
-    """Refuse a test set that no detector can judge, before any system is asked; by its language first."""
-    texts: dict[str, list[str]] = {}
-    for item in items:
-        if isinstance(item, MinimalPair):
-            if item.phenomenon in settings.chosen():
-                texts.setdefault(error_type(item.phenomenon).language, []).append(item.correct)
-            continue
-        code = settings.parallel_language()
-        if (target_language({"target_language": item.target_language}) or code) == code:
-            texts.setdefault(code, []).extend(item.references)
-    if not texts:
-        raise BabelscopeError(
-            f"no item can be judged: there are detectors of {', '.join(settings.chosen())}, and no pair is of "
-            "one of these, nor a translation in their language"
+# --- The method ----------------------------------------------------------------------------------------------------
+
+_JUDGED_FIELDS = ("detected", "variants", "alarms", "verdict")
+_VERDICTS: Mapping[str, tuple[str, Tone]] = {
+    "error": ("error found", "errors"),
+    "none": ("none found", "none"),
+    "untold": ("no detector applies", "note"),
+}
+_COUNTED = {
+    OTHER_LANGUAGE: "have a translation in another language, which no detector was given",
+    "empty": "have an empty translation",
+    "truncated": "were too long and were cut",
+    "unfinished": "have a translation that was not finished",
+}
+
+
+class Errors(Method):
+    """Errors in its own translations
+
+    Which errors does the system make when it translates?
+
+    The system translates freely, and detectors look for errors of known types in what it writes: a "not" that is
+    lost, a verb that does not agree with its subject.
+
+    Detectors miss errors and raise false alarms. How many is measured on the references of the same test set, as
+    they are and with the error put in, and the share of alarms is corrected for both (Rogan and Gladen 1978). Sources
+    and translations that a detector cannot judge are left out and counted.
+    """
+
+    name = "errors"
+    items = (MinimalPair, ParallelSentence)
+    Settings = ErrorsSettings
+    settings: ErrorsSettings
+    asks_people = True
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        """Refuse a test set that no detector can judge, before any system is asked; by its language first."""
+        super().check(items, systems)
+        if systems is not None:
+            return
+        chosen = self.settings.chosen()
+        texts: dict[str, list[str]] = {}
+        for item in items:
+            if isinstance(item, MinimalPair):
+                if item.phenomenon in chosen:
+                    texts.setdefault(error_type(item.phenomenon).language, []).append(item.correct)
+                continue
+            code = self.settings.parallel_language()
+            if (target_language({"target_language": item.target_language}) or code) == code:
+                texts.setdefault(code, []).extend(item.references)
+        if not texts:
+            raise BabelscopeError(
+                f"no item can be judged: there are detectors of {', '.join(chosen)}, and no pair is of one of these, "
+                "nor a translation in their language"
+            )
+        for code, references in texts.items():
+            name = language(code).english
+            check_language(references, code, what="the references", needed_by=f"detectors of {name} errors")
+        if not installed_languages().intersection(texts):
+            raise missing_analysis_error([language(code) for code in texts])
+        warn_of_pooled_languages(items)
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
+        """One record per item: its texts, and what the system writes itself (`best`)."""
+        with relocate_errors(lambda what, number: f"item {items[number - 1].id}: {what}"):
+            questions = [item.question for item in items]
+            answers = ask_translate(systems["system"], questions, beam=self.settings.beam)
+        return [_record(item, answer[0]) for item, answer in zip(items, answers, strict=True)]
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        """The records with what detectors say (`detected`), their `alarms` by error type, and a verdict."""
+        if not analysis_version():
+            if not all("verdict" in record for record in records):
+                raise missing_analysis_error()
+            return list(records)  # judged where the analyzer is installed, which it is not here
+        chosen = self.settings.chosen()
+        pairs = iter(detect_in_pairs([record for record in records if "phenomenon" in record]))
+        if parallel := [record for record in records if "phenomenon" not in record]:
+            code = self.settings.parallel_language()
+            sentences = detect_in_parallel(parallel, self.settings.chosen(code), code)
+        judged = []
+        for record in records:
+            kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
+            if "phenomenon" in record:
+                found = next(pairs)
+                found = found if record["phenomenon"] in chosen else {}
+            else:
+                found = next(sentences)
+            alarms = _alarms(record, found.get("detected", {}))
+            verdict = "error" if any(alarms.values()) else "none" if alarms else "untold"
+            judged.append({**kept, **found, "alarms": alarms, "verdict": verdict})
+        return judged
+
+    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
+        """`generated_errors` by error type, and by kind of reference where there are several."""
+        best = [record["best"] for record in records]
+        counts = answer_counts([{"translation": each["text"], "notes": each["notes"]} for each in best])
+        return [
+            Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
+            for row in generated_error_rows(records, controls=self.settings.controls)
+        ]
+
+    def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
+        """Differences of `generated_errors` between every two systems."""
+        pairs = itertools.combinations(comparison.results, 2)
+        return tested_rows("difference", [each for pair in pairs for each in tested_differences(*pair)])
+
+    @staticmethod
+    def measure_of(row: Row) -> str:
+        return row.name
+
+    def tables(self, comparison: Comparison) -> list[Table]:
+        """The corrected error rates by error type, and the same by kind of reference, side by side."""
+
+        def figures(result: SystemResult) -> Iterator[Figure]:
+            several = len({row.labels.get("reference") for row in _error_rows(result)}) > 1
+            for row in _error_rows(result):
+                name, kind = str(row.labels["phenomenon"]), row.labels.get("reference")
+                yield Figure(
+                    error_label(name) + (f" ({kind} references)" if kind and several else ""),
+                    row.estimate,
+                    is_error=True,
+                    is_control="control" in row.labels,
+                    query={"group": _group(row), "verdict": _alarm(name)},
+                    more=(row.counts["alarms"],),
+                )
+
+        first = summary_table(
+            comparison,
+            figures,
+            title=f"Errors in its own translations: {comparison.tests}",
+            labels=("error type",),
+            value="error rate",
+            more=("alarms",),
+            notes=[note for result in comparison.results for note in _notes(result)],
+            threshold=self.settings.error_threshold,
         )
-    for code, references in texts.items():
-        name = language(code).english
-        check_language(references, code, what="the references", needed_by=f"detectors of {name} errors")
-    if not installed_languages().intersection(texts):
-        raise missing_analysis_error([language(code) for code in texts])
-    warn_of_pooled_languages(items)
+        shown = Shown("error rate", lambda row: row.name == "generated_errors", "percent")
+        labels = ("phenomenon", "reference")
+        return [first, *pivot(comparison, "By error type", labels, [shown], name="by-type")]
 
+    def charts(self, comparison: Comparison) -> list[Chart]:
+        """A forest plot of the error types."""
+        bars = grouped(
+            (
+                _group(row),
+                Bar(result.name, point(row.estimate), tooltip(f"{result.name}, {_group(row)}", row.estimate)),
+            )
+            for result in comparison.results
+            for row in _error_rows(result)
+            if row.estimate.n
+        )
+        if not bars:
+            return []
+        keys = [Key(result.name, result.name) for result in comparison.results]
+        return [
+            Chart(
+                "Errors in its own translations, by error type",
+                Forest(list(bars.items()), "share of sentences", keys, zero=0.0),
+                "How often a detector finds the error, corrected for what the detector misses and for its false "
+                "alarms. Where the interval reaches 0, the error was not shown to happen at all.",
+            )
+        ]
 
-# --- Errors in a system's own translations, found by detectors and corrected for what these miss -------------------
-
-
-def ask(
-    systems: Mapping[str, Any],
-    items: Sequence[MinimalPair | ParallelSentence],
-    settings: ErrorsSettings,
-    _seed: int,
-) -> list[Record]:
-    """One record per item: its texts, and what the system writes itself (`best`)."""
-    system = systems["system"]
-    with relocate_errors(lambda what, number: f"item {items[number - 1].id}: {what}"):
-        answers = ask_translate(system, [item.question for item in items], beam=settings.beam)
-    return [_record(item, answer[0]) for item, answer in zip(items, answers, strict=True)]
+    def show(self, record: Record) -> ItemView:
+        """The texts of the item, what the system wrote, and the alarms on it."""
+        is_pair = "phenomenon" in record
+        if is_pair:
+            heading = f"{record['phenomenon']}, {record['reference']} reference"
+            groups = (record["phenomenon"], heading)
+            correct, contrastive = pair_texts(record)
+            lines = [("right", correct), *(("with the error", each) for each in contrastive)]
+        else:
+            heading, groups = "", tuple(record.get("detected", {}).get("reference", {}))
+            lines = [("reference", text) for text in record["references"]]
+        verdict, tone = _VERDICTS[record["verdict"]]
+        facts = [_alarm(name) for name, alarm in record["alarms"].items() if alarm]
+        if other := record.get("detected", {}).get(OTHER_LANGUAGE, {}).get("best"):
+            verdict, facts = "in another language", [f"language {other}"]
+        return ItemView(
+            record["source"],
+            groups,
+            heading,
+            lines,
+            verdict,
+            tone,
+            facts,
+            facts="; ".join(facts),
+            answer=lambda: [("its own translation", record["best"]["text"])],
+            questions=list(_questions(record)),
+            group_name="error type",
+        )
 
 
 def _record(item: MinimalPair | ParallelSentence, best: Scored) -> Record:
@@ -255,37 +428,8 @@ def _record(item: MinimalPair | ParallelSentence, best: Scored) -> Record:
             "texts": {"correct": item.correct, "contrastive": list(item.contrastive)},
             "best": answer,
         }
-    told = {"target_language": item.target_language} if item.target_language else {}
-    return {"source": item.source, "references": list(item.references), **told, "best": answer}
-
-
-_JUDGED_FIELDS = ("detected", "variants", "alarms", "verdict")
-
-
-def judge(records: Sequence[Record], settings: ErrorsSettings) -> list[Record]:
-    """The records with what detectors say (`detected`), their `alarms` by error type, and a verdict."""
-    if not analysis_version():
-        if not all("verdict" in record for record in records):
-            raise missing_analysis_error()
-        return list(records)  # judged where the analyzer is installed, which it is not here
-    pairs = [record for record in records if "phenomenon" in record]
-    parallel = [record for record in records if "phenomenon" not in record]
-    found = iter(detect_in_pairs(pairs))
-    if parallel:
-        code = settings.parallel_language()
-        more = iter(detect_in_parallel(parallel, settings.chosen(code), code))
-    judged = []
-    for record in records:
-        kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
-        if "phenomenon" in record:
-            own = next(found)
-            own = own if record["phenomenon"] in settings.chosen() else {}
-        else:
-            own = next(more)
-        alarms = _alarms(record, own.get("detected", {}))
-        verdict = "error" if any(alarms.values()) else "none" if alarms else "untold"
-        judged.append({**kept, **own, "alarms": alarms, "verdict": verdict})
-    return judged
+    stated = {"target_language": item.target_language} if item.target_language else {}
+    return {"source": item.source, "references": list(item.references), **stated, "best": answer}
 
 
 def _alarms(record: Record, detected: Mapping[str, object]) -> dict[str, bool]:
@@ -295,34 +439,15 @@ def _alarms(record: Record, detected: Mapping[str, object]) -> dict[str, bool]:
     return {} if best is None else {record["phenomenon"]: bool(best)}
 
 
-def summarize(records: Sequence[Record], settings: ErrorsSettings, _seed: int) -> list[Row]:
-    """`generated_errors` by error type, and by kind of reference where there are several."""
-    notes = Counter(note for record in records for note in record["best"]["notes"])
-    told = {
-        "empty": sum(not record["best"]["text"].strip() for record in records),
-        **{note: notes[note] for note in ("truncated", "unfinished")},
-        **told_counts(notes),
-    }
-    return [
-        Row(row.name, row.estimate, row.labels, {**row.counts, **told})
-        for row in generated_error_rows(records, controls=settings.controls)
-    ]
-
-
-def queue(records: Sequence[Record], _settings: ErrorsSettings) -> list[Entry]:
-    """Every translation that a detector looked at, with a reference into which the same error was put."""
-    return [entry for record in records for entry in _entries(record)]
-
-
-def _entries(record: Record) -> Iterator[Entry]:
-    for name, alarm in record["alarms"].items():
+def _questions(record: Record) -> Iterator[Entry]:
+    """Every error type that a detector looked for, with a reference into which the same error was put."""
+    text = record["best"]["text"]
+    for name, alarm in record["alarms"].items() if text.strip() else ():
         if "phenomenon" in record:
             correct, (contrastive, *_) = pair_texts(record)
         elif made := record["variants"].get(name):
             correct, contrastive = made[0]
         else:  # the error has no place in a reference
-            continue
-        if not record["best"]["text"].strip():
             continue
         line = {
             "id": record["id"] if "phenomenon" in record else f"{record['id']}/{name}",
@@ -331,7 +456,7 @@ def _entries(record: Record) -> Iterator[Entry]:
             "task": "machine-reference",
             "phenomenon": name,
             "source": record["source"],
-            "translation": record["best"]["text"],
+            "translation": text,
             "correct": correct,
             "contrastive": contrastive,
             "question": f"Does the translation have this error? {error_type(name).definition}",
@@ -340,33 +465,38 @@ def _entries(record: Record) -> Iterator[Entry]:
         yield Entry(line, (record["id"], name), (name, "alarm" if alarm else "no alarm"))
 
 
-class Errors(Method):
-    """errors that detectors find in a system's own translations, corrected for what detectors miss"""
+def _error_rows(result: SystemResult) -> list[Row]:
+    return [row for row in result.rows if row.name == "generated_errors"]
 
-    name = "errors"
-    items = (MinimalPair, ParallelSentence)
-    Settings = ErrorsSettings
 
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
-        super().check(items, systems)
-        if systems is None:
-            check(items, self.settings)
+def _group(row: Row) -> str:
+    """The error type of a row, with the kind of reference where it has one."""
+    kind = row.labels.get("reference")
+    return f"{row.labels['phenomenon']}, {kind} reference" if kind else str(row.labels["phenomenon"])
 
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        return ask(systems, items, self.settings, seed)
 
-    def judge(self, records: Sequence[Record]) -> list[Record]:
-        return judge(records, self.settings)
+def _alarm(name: str) -> str:
+    return f"alarm of {name}"
 
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
-        return summarize(records, self.settings, seed)
 
-    def compare(self, comparison: Comparison, seed: int) -> list[Row]:
-        return system_differences(comparison, self.settings, seed)
-
-    @staticmethod
-    def measure_of(row: Row) -> str:
-        return row.name
+def _notes(result: SystemResult) -> Iterator[Note]:
+    """What detectors could not judge, and controls that they find."""
+    counted = _COUNTED
+    for row in _error_rows(result):
+        note = str(row.labels.get("note", ""))
+        reason = note.removeprefix(NOT_MEASURABLE).lstrip("; ")
+        label = error_label(str(row.labels["phenomenon"]))
+        if "in the language" in reason:  # all texts together are, so single ones need no count
+            counted = {name: what for name, what in _COUNTED.items() if name != OTHER_LANGUAGE}
+            yield Note(f"{reason}.", result.name)
+        elif reason:
+            yield Note(f"{label}: {reason}.", result.name)
+        if "control" in row.labels and row.estimate.n and NOT_MEASURABLE not in note:
+            yield Note(
+                f"detectors find an error that no system is known to make ({label}): so may other errors be false.",
+                result.name,
+            )
+    yield from count_notes_of(result.name, result.rows, counted)
 
 
 COMMAND = JudgingCommand(
