@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from babelscope.core.page import Answer, count_of
 from babelscope.methods.condition.view import answer as conditioning_answer
 from babelscope.methods.condition.view import mark_difference
-
-from babelscope.core.page import Answer, count_of
 from babelscope.methods.view import items_that
+
 from babelscope.report.examples import (
     Example,
     draw_command,
