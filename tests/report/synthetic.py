@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Row, signature
-from babelscope.methods.contrast.method import METHOD
+from babelscope.methods.base import Method
+from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.runs.folder import FORMAT
 from babelscope.util.digests import digest_json
@@ -25,9 +26,13 @@ HOSTILE = (
     "{{ 7 * 7 }} {% raw %} \\u003cscript\\u003e",
 )
 NAMES = ("one", "two")
-PLAIN = dataclasses.replace(METHOD, name="politeness", view="")
-"""A method that says nothing about how it is shown."""
-SEEN = dataclasses.replace(METHOD, name="politeness")
+
+
+class Plain(Contrast):
+    """A method that does not say how it is shown."""
+
+    name = "politeness"
+    tables, charts, show = Method.tables, Method.charts, Method.show
 
 
 def contrast_run(
@@ -43,6 +48,7 @@ def contrast_run(
     """A finished run of `contrast`; verdicts are random, but the same every time."""
     rng = random.Random(f"synthetic{salt}")
     settings = ContrastSettings(detect_in_output="no")
+    method = Contrast(settings)
     config: dict[str, Any] = {
         "methods": [{"name": "contrast", "settings": settings.model_dump(mode="json"), "roles": {}}],
         "systems": [{"weights": f"{system}{salt}"} for system in systems],
@@ -58,7 +64,7 @@ def contrast_run(
         labels = {"method": "contrast", "system": system, "tests": tests}
         rows += [
             Row(row.name, row.estimate, {**labels, **row.labels}, row.counts)
-            for row in METHOD.summarize(own, settings, 0)
+            for row in method.summarize(own, 0)
         ]
         records += own
     manifest = {
@@ -75,9 +81,9 @@ def contrast_run(
         "methods": {
             "contrast": {
                 "name": "contrast",
-                "summary": METHOD.summary,
+                "summary": method.summary(),
                 "settings": settings.model_dump(mode="json"),
-                "comparable": [dataclasses.asdict(each) for each in METHOD.comparable(settings)],
+                "paired": [dataclasses.asdict(each) for each in method.paired()],
             }
         },
         "systems": {

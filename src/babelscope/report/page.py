@@ -247,7 +247,7 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
                 for finding in chapters[-1].findings:
                     found[finding.system].append(finding)
             advance(1)
-    ordered = {name: sorted(own, key=lambda each: _TAGS.index(each.tag)) for name, own in found.items()}
+    ordered = {name: sorted(own, key=lambda each: TAGS.index(each.tag)) for name, own in found.items()}
     flows = _draw(flow_charts(runs), series, "flows")
     return Report(runs, series, chapters, flows, apart, ordered)
 
@@ -319,7 +319,7 @@ def _chapter(
     )
 
 
-_TAGS = ("Error", "Unknown", "Figure", "Not significant", "Too few items", "Control")
+TAGS = ("Error", "Unknown", "Figure", "Not significant", "Too few items", "Control")
 
 
 def _findings(key: str, section: Section, items: Mapping[str, Any], tests: str) -> list[Finding]:
@@ -338,6 +338,8 @@ def _findings(key: str, section: Section, items: Mapping[str, Any], tests: str) 
         if share and not has_units:
             claim = claim.removesuffix(" (%)")
             estimate = estimate.converted(lambda value: value / 100)
+        heading = table.columns[table.labels].heading
+        claim = claim if heading == "value" else f"{heading}, {claim}"
         claim = f"{claim} ({tests})" if tests and tests not in claim else claim
         tone, tag = _tone(line, estimate)
         form = _percent if share else plain
@@ -416,8 +418,12 @@ def _warnings(section: Section, tests: str) -> list[str]:
     systems: dict[str, list[str]] = {}
     for note in section.tables[0].notes:
         systems.setdefault(note.text, []).extend([note.system] if note.system else [])
-    where = f" ({tests})" if tests else ""
-    return [f"{', '.join(own)}{where}: {text}" if own else f"{text}{where}" for text, own in systems.items()]
+    every = len(section.comparison.results)
+    found = []
+    for text, own in systems.items():
+        whom = [", ".join(own)] if 0 < len(own) < every else []
+        found.append(": ".join([*whom, *filter(None, [tests]), text]))
+    return found
 
 
 def _part(key: str, section: Section, series: Series, several: bool) -> Part:

@@ -69,7 +69,7 @@ class Section:
 
     @property
     def title(self) -> str:
-        title = _paragraphs(self.method)[0]
+        title = _paragraphs(self.method)[0].removesuffix(".")
         label, kind = self.comparison.method, self.method.name
         return title if label == kind else f"{title} ({label})"
 

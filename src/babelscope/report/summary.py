@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from babelscope.core.comparison import Comparison
 from babelscope.core.formats import as_shown
 from babelscope.core.results import Result, Row
 from babelscope.core.tables import Format, Note, Table, as_text, by_shape, render, short_names
@@ -12,7 +13,7 @@ from babelscope.methods.reporting import count_of
 from babelscope.report.sections import Section
 from babelscope.runs.compare import prompts_table
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import visible, wrap
+from babelscope.util.terminal import fits, visible, wrap
 
 _MOST_LINES = 20
 """Lines of a table; the worst come first."""
@@ -30,16 +31,16 @@ def sections_of(result: Result) -> list[Section]:
 
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
-    sections = sections_of(result)
+    names = short_names(own.name for each in result.groups for own in each.results)
+    sections = [_renamed(each, names) for each in sections_of(result)]
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
     shown = [*tables, *by_field, *_over_prompts(result)]
     most = _MOST_LINES if len(shown) == 1 else _MOST_OF_SEVERAL
     parts = ["\n".join(_title(result, width))]
-    names = short_names(own.name for each in result.groups for own in each.results)
-    parts += [_cut(table, most, width, names) for table in shown]
+    parts += [_cut(table, most, width) for table in shown]
     parts += [text for text in [_what_differs(sections, width)] if text]
-    parts += [text for text in [_warnings(tables, result, width)] if text]
+    parts += [text for text in [_warnings(sections, width)] if text]
     return "\n\n".join([*parts, "\n".join(_closing(result, places, width))])
 
 
@@ -99,34 +100,37 @@ def _named(names: Sequence[str], what: str) -> str:
     return count_of(len(names), what) if others else f"{what.removesuffix('s')} {visible(only)}"
 
 
-def _cut(table: Table, most: int, width: int, names: Mapping[str, str]) -> str:
-    """The first lines of a table with short names of systems, its last columns left out where it is too wide."""
-    lines = [
-        dataclasses.replace(
-            line, cells=[names.get(cell, cell) if isinstance(cell, str) else cell for cell in line.cells]
-        )
-        for line in table.lines[:most]
-    ]
-    shown = dataclasses.replace(table, rows=lines, notes=())
-    while len(shown.headings) > table.labels + 1 and _width(shown) > width:
-        lines = [dataclasses.replace(line, cells=line.cells[:-1]) for line in shown.lines]
-        shown = dataclasses.replace(shown, headings=shown.headings[:-1], rows=lines)
+def _renamed(section: Section, names: Mapping[str, str]) -> Section:
+    """The same with other names of systems."""
+    comparison = section.comparison
+    results = tuple(dataclasses.replace(each, name=names[each.name]) for each in comparison.results)
+    rows = []
+    for row in section.differences:
+        systems = {side: names[str(row.labels[side])] for side in ("system", "against")}
+        rows.append(Row(row.name, row.estimate, {**row.labels, **systems}, row.counts))
+    return Section(Comparison(comparison.method, comparison.tests, results), rows)
+
+
+def _cut(table: Table, most: int, width: int) -> str:
+    """The first lines of a table, without its notes and the last columns that do not fit."""
+    lines = table.lines[:most]
+    kept = len(table.headings)
+    while True:
+        rows = [dataclasses.replace(line, cells=line.cells[:kept]) for line in lines]
+        shown = dataclasses.replace(table, headings=table.headings[:kept], rows=rows, notes=())
+        if kept <= table.labels + 1 or fits(*as_shown(shown)[1:], width=width):
+            break
+        kept -= 1
     left = [
-        count_of(more, what)
-        for more, what in (
-            (len(table.rows) - len(lines), "lines"),
-            (len(table.headings) - len(shown.headings), "columns"),
+        count_of(number, what)
+        for number, what in (
+            (len(table.rows) - len(lines), "more lines"),
+            (len(table.headings) - kept, "more columns"),
         )
-        if more > 0
+        if number
     ]
     drawn = as_text(shown, width)
-    return f"{drawn}\n… {' and '.join(left)} more: --all" if left else drawn
-
-
-def _width(table: Table) -> int:
-    """Characters of its widest line, without folding."""
-    _, headings, rows = as_shown(table)
-    return sum(2 + max(map(len, column)) for column in zip(headings, *rows, strict=True)) - 2
+    return f"{drawn}\n… {' and '.join(left)}: --all" if left else drawn
 
 
 def _over_prompts(result: Result) -> list[Table]:
@@ -153,28 +157,34 @@ def _what_differs(sections: Sequence[Section], width: int) -> str:
     return "\n".join([*heading, *lines])
 
 
-def _warnings(tables: Sequence[Table], result: Result, width: int) -> str:
+def _warnings(sections: Sequence[Section], width: int) -> str:
     """Every warning once, after the systems and test sets that it is about."""
-    systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
-    found: dict[str, dict[str, None]] = {}
-    for table in tables:
-        for note in table.notes:
-            found.setdefault(note.text, {})[note.system] = None
+    systems = {each.name for section in sections for each in section.comparison.results}
+    tests = {section.comparison.tests for section in sections}
+    found: dict[str, dict[str, dict[str, None]]] = {}
+    for section in sections:
+        for note in section.tables[0].notes:
+            own = found.setdefault(note.text, {"systems": {}, "tests": {}})
+            own["systems"][note.system] = None
+            own["tests"][section.comparison.tests] = None
     lines = []
     for text, own in found.items():
-        about = text if "" in own else f"{_whom(list(own), len(systems))}: {text}"
+        whom = [] if "" in own["systems"] else [_whom(list(own["systems"]), len(systems), "systems")]
+        if len(own["tests"]) < len(tests):
+            whom.append(_whom(list(own["tests"]), len(tests), "test sets"))
+        about = f"{', '.join(whom)}: {text}" if whom else text
         lines += wrap(visible(about), width, indent=_INDENT, hanging=_HANGING)
     return "\n".join(["Warnings:", *lines]) if lines else ""
 
 
-def _whom(names: Sequence[str], of: int) -> str:
-    """Some of several systems by their names, or by their number where these are long."""
+def _whom(names: Sequence[str], of: int, what: str) -> str:
+    """Some of several by their names, or by their number where these are long."""
     if 1 < len(names) == of:
-        return f"all {of} systems"
+        return f"all {of} {what}"
     named = ", ".join(names)
     if len(named) <= _MOST_NAMES:
         return named
-    return f"{len(names)} of {of} systems" if len(names) > 1 else f"…{named[1 - _MOST_NAMES :]}"
+    return f"{len(names)} of {of} {what}" if len(names) > 1 else f"…{named[1 - _MOST_NAMES :]}"
 
 
 def _compared(result: Result) -> Sequence[Row]:

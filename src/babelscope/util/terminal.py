@@ -180,6 +180,11 @@ def draw(
     return "\n".join(_folded(cells, sizes, right, width))
 
 
+def fits(headings: Sequence[str], lines: Iterable[Sequence[str]], *, width: int) -> bool:
+    """Whether `draw` need not fold a table."""
+    return _total(_sizes([[visible(cell) for cell in line] for line in (headings, *lines)])) <= width
+
+
 def _folded(cells: _Cells, sizes: Sequence[int], right: Container[int], width: int) -> list[str]:
     """The shortest of: columns in several tables below each other; first columns as headings of the others."""
     first = next((place for place in range(len(sizes)) if place in right), len(sizes))

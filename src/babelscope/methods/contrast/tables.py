@@ -68,7 +68,7 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
         title="Prefers the error (1 - accuracy), writes it (generated_errors), excess over controls (excess_errors): "
         f"{comparison.tests}",
         labels=("error type", "references"),
-        value="prefers it",
+        value="prefers the error",
         more=(Column("writes it", "percent"), Column("excess", "percent"), "reading"),
         notes=notes,
         threshold=threshold,

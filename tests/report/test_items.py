@@ -1,13 +1,19 @@
-"""What is shown of single items: tokens, margins, marks."""
+"""Single items: which are on a page, how they are marked, and how some are printed to look at."""
 
 from __future__ import annotations
 
 import pytest
+<<<<<<< HEAD:tests/report/test_views.py
 from babelscope.core.page import Answer, count_of
 from babelscope.methods.condition.view import answer as conditioning_answer
 from babelscope.methods.condition.view import mark_difference
 from babelscope.methods.view import items_that
 
+=======
+
+from babelscope.methods.condition.method import mark_difference
+from babelscope.methods.reporting import ItemView, items_that
+>>>>>>> m-report:tests/report/test_items.py
 from babelscope.report.examples import (
     Example,
     draw_command,
@@ -16,14 +22,7 @@ from babelscope.report.examples import (
     near_marks,
     with_marks,
 )
-from babelscope.report.page import Item, choose
-
-
-def test_a_skipped_item_says_why() -> None:
-    for text, told in (("", "(empty)"), (None, "(not known)")):  # stored scores need no translations
-        shown = conditioning_answer({"skipped": "no cue", "translation": text}, {})
-        assert (shown.verdict, shown.facts, shown.measure) == ("skipped", "no cue", None)
-        assert list(shown.lines()) == [("translation", told)]
+from babelscope.report.items import Item, choose
 
 
 @pytest.mark.parametrize(
@@ -44,7 +43,7 @@ def test_words_that_differ_are_marked(text: str, other: str, apart: str) -> None
 
 def test_chosen_items_are_errors_first_then_the_least_certain() -> None:
     def item(number: int, tone: str, measure: float) -> Item:
-        return Item({"id": number}, 0, number, [(0, Answer("", tone, measure))])  # type: ignore[arg-type]
+        return Item(str(number), 0, number, [(0, ItemView("", tone=tone, value=measure))])  # type: ignore[arg-type]
 
     found = [item(number, "errors" if number % 10 == 0 else "none", number / 10) for number in range(200)]
     chosen, note = choose(found, cap=60, seed=0)
@@ -55,10 +54,6 @@ def test_chosen_items_are_errors_first_then_the_least_certain() -> None:
     assert set(certain[:20]) <= set(places)
     assert "60 of 200 items: all 20 with an error, the 20 others closest to one, and 20 at random" in note
     assert choose(found, cap=200, seed=0) == (found, "")
-
-
-def test_numbers_of_things() -> None:
-    assert [count_of(number, "items") for number in (0, 1, 1200)] == ["0 items", "1 item", "1,200 items"]
 
 
 def test_verbs_agree_with_the_number_of_items() -> None:
