@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 import pytest
-<<<<<<< HEAD:tests/report/test_views.py
-from babelscope.core.page import Answer, count_of
-from babelscope.methods.condition.view import answer as conditioning_answer
-from babelscope.methods.condition.view import mark_difference
-from babelscope.methods.view import items_that
-
-=======
 
 from babelscope.methods.condition.method import mark_difference
 from babelscope.methods.reporting import ItemView, items_that
->>>>>>> m-report:tests/report/test_items.py
 from babelscope.report.examples import (
     Example,
     draw_command,

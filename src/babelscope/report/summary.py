@@ -31,7 +31,8 @@ def sections_of(result: Result) -> list[Section]:
 
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
-    names = short_names(own.name for each in result.groups for own in each.results)
+    systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
+    names = short_names(systems) if len(systems) > 1 else {}
     sections = [_renamed(each, names) for each in sections_of(result)]
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
