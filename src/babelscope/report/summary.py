@@ -33,7 +33,8 @@ def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
     systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
     names = short_names(systems) if len(systems) > 1 else {}
-    sections = [_renamed(each, names) for each in sections_of(result)]
+    whole = sections_of(result)
+    sections = [_renamed(each, names) for each in whole]
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
     shown = [*tables, *by_field, *_over_prompts(result)]
@@ -41,7 +42,7 @@ def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     parts = ["\n".join(_title(result, width))]
     parts += [_cut(table, most, width) for table in shown]
     parts += [text for text in [_what_differs(sections, width)] if text]
-    parts += [text for text in [_warnings(sections, width)] if text]
+    parts += [text for text in [_warnings(whole, width)] if text]
     return "\n\n".join([*parts, "\n".join(_closing(result, places, width))])
 
 
