@@ -16,10 +16,9 @@ from typing import Any
 
 import torch
 
-from babelscope import load, open_system
+from babelscope import load, open_system, space
 from babelscope.core.results import Row
 from babelscope.methods.space.figures import TREATMENTS, budget_bounds
-from babelscope.runs.execute import space
 from babelscope.systems.cache import cached
 from babelscope.testsets import ParallelSentence
 from benchmarks.common import arguments, multi30k, shared, show

@@ -39,7 +39,7 @@ from babelscope.making.cue_search import (
     split_examples,
     write_candidates,
 )
-from babelscope.runs.execute import condition
+from babelscope.api import condition
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.mucow import read_keys
 from babelscope.util.errors import BabelscopeError

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -13,7 +12,8 @@ from babelscope.core.results import Record
 from babelscope.methods.base import check_settings, find_method, method_names
 from babelscope.methods.challenge.annotation import entries as dependencies
 from babelscope.methods.likelihood import Likelihood
-from babelscope.methods.queue import Drawn, Entry, draw_queue, entry, find_queue
+from babelscope.methods.queue import Drawn, Entry, all_entries, draw_queue, entry, require_queue
+from babelscope.methods.reporting import ItemView
 from babelscope.util.errors import BabelscopeError
 
 SIZES = {"many": 70, "some": 25, "few": 5}
@@ -26,13 +26,12 @@ RECORDS = [
 
 
 class Judged(Likelihood):
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        """All but what stands in the group `none`."""
-        return [
-            entry(record, "assessment", group=(record["group"],), translation=record["system"])
-            for record in records
-            if record["group"] != "none"
-        ]
+    asks_people = True
+
+    def show(self, record: Record) -> ItemView:
+        """People are asked about all but what stands in the group `none`."""
+        asked = entry(record, "assessment", group=(record["group"],), translation=record["system"])
+        return ItemView(record["source"], questions=[asked] if record["group"] != "none" else [])
 
 
 def drawn(n: int, seed: int = 0, records: Any = RECORDS) -> Drawn:
@@ -101,11 +100,9 @@ def test_a_method_without_a_queue_says_so() -> None:
         "likelihood has no queue for annotators: what its systems answer is nothing that people could judge"
     )
     with pytest.raises(BabelscopeError, match=told):
-        find_queue(find_method("likelihood"))
-    without = [name for name in method_names() if not find_method(name).queue]
+        require_queue(find_method("likelihood"))
+    without = [name for name in method_names() if not find_method(name).asks_people]
     assert sorted(without) == ["condition_answers", "contrast_answers", "likelihood"]
-    for name in set(method_names()) - set(without):
-        assert callable(find_queue(find_method(name)))
 
 
 KEYS = {"id": "1", "system": "one", "tests": "t", "source": "A pen at the bank."}
@@ -114,7 +111,7 @@ KEYS = {"id": "1", "system": "one", "tests": "t", "source": "A pen at the bank."
 def queue(name: str, *records: Record, **settings: Any) -> list[Entry]:
     """What people are asked about these records of a method."""
     method = find_method(name)
-    return find_queue(method(check_settings(method, settings)))(records)
+    return all_entries(method(check_settings(method, settings)), records)
 
 
 def tasks(entries: list[Entry]) -> list[Task]:
@@ -136,13 +133,15 @@ def pair(number: int, *variants: str, correct: str = "Ein Stift.", system: str =
         "correct": {"text": correct, **scored},
         "contrastive": [{"text": text, **scored} for text in variants],
         "verdict": "correct",
+        "scores": {"correct": -1.0, "contrastive": [-2.0 for _ in variants]},
     }
 
 
 def test_pairs_are_asked_once_and_their_order_tells_nothing() -> None:
     records = [pair(n, f"Ein Gehege {n}.", system=s) for s in ("one", "two") for n in range(400)]
     found = queue("contrast", *records)
-    assert len(found) == 400
+    assert found[:400] == found[400:], "the same for all systems, so that it is drawn once"
+    found = found[:400]
     assert not any("system" in each.line for each in found)
     places = Counter(each.line["gold"] for each in found)
     assert abs(places["A"] - 200) < 40, "four standard deviations"
@@ -152,13 +151,21 @@ def test_pairs_are_asked_once_and_their_order_tells_nothing() -> None:
     assert found[0].group == ("p", "human")
     # What an annotator gets: the source and the two translations.
     assert shown(tasks(found)[0]).keys() == {"Source", "Translation A", "Translation B"}
-    assert queue("contrast", *records[::-1])[-1].line == found[0].line, "whatever the order of records"
 
 
 def test_items_with_several_variants_have_as_many_letters() -> None:
     (found,) = queue("contrast", pair(1, "b", "c", "d"))
     assert sorted(found.line["translations"]) == ["Ein Stift.", "b", "c", "d"]
     assert [label.value for label in tasks([found])[0].labels][:4] == ["A", "B", "C", "D"]
+
+
+STORED = {
+    **KEYS,
+    "phenomenon": "p",
+    "reference": "machine",
+    "scores": {"correct": -1.0, "contrastive": [-2.0]},
+    "verdict": "correct",
+}
 
 
 @pytest.mark.parametrize(
@@ -169,7 +176,7 @@ def test_items_with_several_variants_have_as_many_letters() -> None:
         pair(1, "b", "b"),
         pair(1, *(str(n) for n in range(26))),
         {**pair(1, "b"), "source": ""},
-        {**KEYS, "phenomenon": "p", "reference": "human", "texts": {"correct": "", "contrastive": []}},
+        {**STORED, "texts": {"correct": "", "contrastive": []}},
     ],
 )
 def test_pairs_that_leave_no_choice_are_left_out(record: dict[str, Any]) -> None:
@@ -178,7 +185,7 @@ def test_pairs_that_leave_no_choice_are_left_out(record: dict[str, Any]) -> None
 
 def test_stored_scores_have_their_texts() -> None:
     texts = {"correct": "Ein Stift.", "contrastive": ["Ein Gehege."]}
-    (found,) = queue("contrast", {**KEYS, "phenomenon": "p", "reference": "machine", "texts": texts})
+    (found,) = queue("contrast", {**STORED, "texts": texts})
     assert sorted(found.line["translations"]) == ["Ein Gehege.", "Ein Stift."]
 
 

@@ -197,7 +197,9 @@ def errors_behind(line: Line, section: Section, data: Mapping[str, Any]) -> floa
             continue
         for each in item["a"]:
             if each["s"] == series and (
-                each["c"] in ("errors", "some") if verdict == NOT_RIGHT else verdict in (each["v"], *each.get("w", ()))
+                each["c"] in ("errors", "some")
+                if verdict == NOT_RIGHT
+                else verdict in (each["v"], *each.get("w", ()))
             ):
                 half = section.method.name != "space" and each["c"] == "some"
                 total += 0.5 if half else 1.0
@@ -210,7 +212,13 @@ def test_every_method_is_tried() -> None:
     assert ours - {"patterns_winomt", "patterns_mucow"} == set(MADE)
 
 
-PLAIN = {"contrast": "", "condition": "unweighted", "space": "", "contrast_answers": "", "condition_answers": ""}
+PLAIN = {
+    "contrast": "",
+    "condition": "unweighted",
+    "space": "",
+    "contrast_answers": "",
+    "condition_answers": "",
+}
 """Methods with error rates that are neither weighted nor corrected, and a part of what these are called."""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record
@@ -92,7 +92,6 @@ def group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]
 # --- Words of records and items: the tokenizer of each by setting or language --------------------------------------
 
 Side = Literal["source", "target"]
-Scored = TypeVar("Scored")
 
 
 def known_tokenizer(name: str) -> str:

@@ -119,7 +119,7 @@ class Figure:
     marks: str = ""
 
 
-_ORDER: Mapping[str, int] = {"error": 0, "unknown": 1, "": 2, "not significant": 3, "too few items": 4}
+_ORDER: Mapping[str, int] = {"error": 0, "unknown": 1, "not significant": 2, "too few items": 3, "": 4}
 
 
 def summary_table(

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import math
+import os
 import re
 import statistics
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, Literal
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
 
 from markupsafe import Markup
-from matplotlib import rc_context, rcParamsDefault
-from matplotlib.artist import Artist
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, PathPatch, Rectangle
-from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
 
 from babelscope.core import charts as data
 from babelscope.core.charts import Chart, Key, NumberPair, Point
@@ -30,7 +24,16 @@ from babelscope.methods.reporting import percent, plain
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import mark_hidden
 
-_FORMS: Mapping[data.Unit, Callable[[float], str]] = {"percent": percent, "plain": plain}
+# matplotlib reads settings of the working folder, which may be a stranger's.
+with contextlib.chdir(os.path.dirname(__file__)):
+    from matplotlib import rc_context, rcParamsDefault
+    from matplotlib.artist import Artist
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch, PathPatch, Rectangle
+    from matplotlib.path import Path
+    from matplotlib.ticker import MaxNLocator
+
 Series = Mapping[str, int]
 """System -> its number, which gives its color and shape."""
 Width = Literal["page", "paper"]
@@ -59,7 +62,7 @@ _DASHES = (0, (3, 2))
 _TITLE = "title:"  # begins the gid of an artist with a tooltip
 
 
-@contextmanager
+@contextlib.contextmanager
 def _style(width: Width) -> Iterator[None]:
     """Our settings, whatever the user's are; no text is parsed as mathematics."""
     settings: dict[Any, Any] = {name: value for name, value in rcParamsDefault.items() if name != "backend"}
@@ -202,6 +205,11 @@ def _color(number: int) -> str:
     return SERIES[number % len(SERIES)]
 
 
+def _form(unit: data.Unit) -> Callable[[float], str]:
+    """How numbers of a unit are written."""
+    return percent if unit == "percent" else plain
+
+
 def _titled(artist: Artist, title: str) -> None:
     """Give an artist a tooltip; `_copy` makes a title of it."""
     artist.set_gid(f"{_TITLE}{_text(title)}" if title else None)
@@ -249,7 +257,7 @@ def _forest(chart: data.Forest, canvas: _Canvas) -> None:
     axes.set_yticks([*names], [*names.values()], color=INK)
     axes.tick_params("y", pad=9 * canvas.unit)
     axes.yaxis.grid(False)
-    _format(axes.xaxis, _FORMS[chart.unit])
+    _format(axes.xaxis, _form(chart.unit))
     if chart.zero is not None and ends[0] <= chart.zero <= ends[1]:
         axes.axvline(chart.zero, color=SOFT, linewidth=canvas.unit)
     canvas.keys(chart.keys)
@@ -269,7 +277,9 @@ def _bar(bar: data.Bar, group: str, y: float, ends: NumberPair, chart: data.Fore
     )
     if chart.bars:
         canvas.axes.barh(y, value - ends[0], 12, ends[0], color=_color(number), alpha=0.22)
-    title = bar.told or f"{group}, {bar.system}: {_FORMS[chart.unit](point.value)}"
+    title = (
+        bar.told or f"{group}, {bar.system}: {(percent if chart.unit == 'percent' else plain)(point.value)}"
+    )
     style = canvas.style(number, hollow=bar.hollow or chart.bars)
     canvas.mark(Point(value, low, high), Point(y), number, title, **style)
 
@@ -288,8 +298,8 @@ def _scatter(chart: data.Scatter, canvas: _Canvas) -> None:
             style |= {"markerfacecolor": "none", "markersize": 15 * canvas.unit}
         canvas.mark(dot.x, dot.y, number, dot.told or dot.name, **style)
     _name_dots([dot for dot in chart.dots if dot.name], x, y, canvas)
-    _format(axes.xaxis, _FORMS[chart.x_unit])
-    _format(axes.yaxis, _FORMS[chart.y_unit])
+    _format(axes.xaxis, _form(chart.x_unit))
+    _format(axes.yaxis, _form(chart.y_unit))
     canvas.keys(chart.keys)
     canvas.label(chart.x_label, chart.y_label)
     canvas.finish(_PLOT + 90)
@@ -367,7 +377,12 @@ def _lines(chart: data.Lines, canvas: _Canvas) -> None:
     axes.set(xlim=(-margin, max(len(places), 1) - 1 + margin), ylim=extent(points))
     for curve in chart.curves:
         moved = 0.0 if curve.dashed else aside
-        _curve(curve, {at: number + moved for number, at in enumerate(places)}, _FORMS[chart.unit], canvas)
+        _curve(
+            curve,
+            {at: number + moved for number, at in enumerate(places)},
+            _form(chart.unit),
+            canvas,
+        )
         aside += 0.0 if curve.dashed else step
     for band in chart.bands:
         style: dict[str, Any] = {
@@ -381,7 +396,7 @@ def _lines(chart: data.Lines, canvas: _Canvas) -> None:
     shown = list(_spaced(places, room))
     axes.set_xticks(shown, [_exact(places[number]) for number in shown])
     axes.xaxis.grid(False)
-    _format(axes.yaxis, _FORMS[chart.unit])
+    _format(axes.yaxis, _form(chart.unit))
     canvas.label(chart.x_label, chart.y_label)
     canvas.finish(_PLOT + 44)
 

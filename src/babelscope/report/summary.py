@@ -19,8 +19,8 @@ _MOST_LINES = 20
 """Lines of a table; the worst come first."""
 _MOST_OF_SEVERAL = 6
 """The same where there are several tables."""
-_MOST_NAMED = 3
-"""Systems or test sets that a warning names; of more, it gives the number."""
+_MOST_NAMES = 36
+"""Characters of names before a warning."""
 _INDENT, _HANGING = "  ", "    "
 
 
@@ -31,8 +31,10 @@ def sections_of(result: Result) -> list[Section]:
 
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
-    names = short_names(own.name for each in result.groups for own in each.results)
-    sections = [_renamed(each, names) for each in sections_of(result)]
+    systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
+    names = short_names(systems) if len(systems) > 1 else {}
+    whole = sections_of(result)
+    sections = [_renamed(each, names) for each in whole]
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
     shown = [*tables, *by_field, *_over_prompts(result)]
@@ -40,7 +42,7 @@ def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     parts = ["\n".join(_title(result, width))]
     parts += [_cut(table, most, width) for table in shown]
     parts += [text for text in [_what_differs(sections, width)] if text]
-    parts += [text for text in [_warnings(sections, width)] if text]
+    parts += [text for text in [_warnings(whole, width)] if text]
     return "\n\n".join([*parts, "\n".join(_closing(result, places, width))])
 
 
@@ -169,17 +171,22 @@ def _warnings(sections: Sequence[Section], width: int) -> str:
             own["tests"][section.comparison.tests] = None
     lines = []
     for text, own in found.items():
-        of_all = "" in own["systems"] or len(own["systems"]) == len(systems)
-        whom = [] if of_all else [_listed(own["systems"], "systems")]
-        whom += [] if len(own["tests"]) == len(tests) else [_listed(own["tests"], "test sets")]
-        lines += wrap(visible(": ".join([*whom, text])), width, indent=_INDENT, hanging=_HANGING)
+        whom = [] if "" in own["systems"] else [_whom(list(own["systems"]), len(systems), "systems")]
+        if len(own["tests"]) < len(tests):
+            whom.append(_whom(list(own["tests"]), len(tests), "test sets"))
+        about = f"{', '.join(whom)}: {text}" if whom else text
+        lines += wrap(visible(about), width, indent=_INDENT, hanging=_HANGING)
     return "\n".join(["Warnings:", *lines]) if lines else ""
 
 
-def _listed(names: Iterable[str], what: str) -> str:
-    """A few by their names, many by their number."""
-    known = list(names)
-    return ", ".join(known) if len(known) <= _MOST_NAMED else f"{len(known)} {what}"
+def _whom(names: Sequence[str], of: int, what: str) -> str:
+    """Some of several by their names, or by their number where these are long."""
+    if 1 < len(names) == of:
+        return f"all {of} {what}"
+    named = ", ".join(names)
+    if len(named) <= _MOST_NAMES:
+        return named
+    return f"{len(names)} of {of} {what}" if len(names) > 1 else f"…{named[1 - _MOST_NAMES :]}"
 
 
 def _compared(result: Result) -> Sequence[Row]:

@@ -164,8 +164,9 @@ def test_a_run_shows_what_it_judged(made: Any, monkeypatch: Any) -> None:
     assert len(lost) == len(kept) > 1
     for line in lost:  # not pooled over phenomena
         (row,) = [each for each in kept if line.query["group"].startswith(str(each.labels["phenomenon"]))]
-        assert isinstance(line.cells[2], Estimate)
-        assert line.cells[2].value == pytest.approx(100 * (1 - row.estimate.value))
+        share = line.cells[first.labels]
+        assert isinstance(share, Estimate)
+        assert share.value == pytest.approx(100 * (1 - row.estimate.value))
         assert (line.verdict == "too few items") == (row.estimate.n < 10)
     assert {"error", "not significant"} & {line.verdict for line in lost}
     behind = [Challenge().show(record).matches(lost[0].query) for record in result.records]

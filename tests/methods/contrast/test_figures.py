@@ -273,7 +273,7 @@ def test_controls_never_lead_and_no_figure_pools_error_types() -> None:
         assert isinstance(rate, Estimate)
         assert (rate.n, rate.value) == (
             SIZES[kind],  # type: ignore[index]
-            pytest.approx(1 - accuracies[name, kind].estimate.value),
+            pytest.approx(1 - accuracies[name, str(kind)].estimate.value),
         )
         own = [r for r in result.records if (r["phenomenon"], r["reference"]) == (name, kind)]
         assert items_behind(result, line) == sum(record["verdict"] != "correct" for record in own)

@@ -7,27 +7,33 @@ from typing import Any
 
 from pydantic import Field
 
+from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
-from babelscope.core.page import About, Answer, Forest, Measure, Picture, Section, View
 from babelscope.core.results import PairedField, Record, Row
-from babelscope.core.settings import MethodSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Rerun
+from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.queue import Entry, entry
-from babelscope.methods.view import bar, error_finding, every_figure, one
+from babelscope.methods.queue import entry
+from babelscope.methods.reporting import Figure, ItemView, count_notes, find_row, summary_table
 from babelscope.stats.intervals import clustered_mean, proportion
 from babelscope.systems.contract import ask_translate
 from babelscope.testsets.items import ParallelSentence
 
 
 class Echo(Method):
-    """how often systems repeat the source instead of translating it"""
+    """Echo: what is repeated
+
+    How often does the system repeat the source instead of translating it?
+
+    An echo is a translation that has too many of the words of its source.
+    """
 
     name = "echo"
     items = (ParallelSentence,)
-    view = "babelscope_parrot.echo:VIEW"
+    asks_people = True
 
-    class Settings(MethodSettings):
+    class Settings(ErrorSettings):
         """A field is an option of the command, and its docstring the help."""
 
         beam: Rerun[int] = Field(default=5, ge=1)
@@ -69,52 +75,44 @@ class Echo(Method):
             PairedField("share", "share of words", "share", higher_is_better=False),
         ]
 
-    def queue(self, records: Sequence[Record]) -> list[Entry]:
-        """Every translation, to be assessed; of each domain its share."""
+    def tables(self, comparison: Comparison) -> list[Table]:
+        """The error rate of each system, with a verdict."""
         return [
-            entry(record, "assessment", group=(_domain(record),), translation=record["translation"])
-            for record in records
+            summary_table(
+                comparison,
+                lambda result: [
+                    Figure("echoes", row.estimate, is_error=True, query={"verdict": "echo"})
+                    for row in [find_row(result.rows, "all")]
+                    if row
+                ],
+                title=f"Translations that only repeat the source: {comparison.tests}",
+                threshold=self.settings.error_threshold,
+                notes=count_notes(comparison, {"empty": "have an empty translation"}),
+            )
         ]
 
+    def charts(self, comparison: Comparison) -> list[Chart]:
+        """One bar per system."""
+        rows = {result.name: find_row(result.rows, "all") for result in comparison.results}
+        bars = [(name, [Bar(name, point(row.estimate))]) for name, row in rows.items() if row]
+        return [Chart(f"Echoes: {comparison.tests}", Forest(bars, "echoes"), "The lower, the better.")]
 
-def _domain(record: Record) -> str:
-    return str(record.get("extra", {}).get("domain", ""))
-
-
-def section(comparison: Comparison) -> Section:
-    """The report section of one test set: a finding, a bar and a table column for each system."""
-    rows = {result.name: one(result.rows, "all") for result in comparison.results}
-    rates = {name: row.estimate for name, row in rows.items() if row}
-    bars = [(name, [bar(name, "echoes", rate)]) for name, rate in rates.items()]
-    claim = "Translations that only repeat the source"
-    asked = {"tests": comparison.tests, "verdict": "echo"}
-    findings = [
-        error_finding(name, claim, rate, "sentences", query={"system": name, **asked})
-        for name, rate in rates.items()
-        if rate.n
-    ]
-    return Section(
-        title="Echo: what is repeated",
-        question="How often does the system repeat the source instead of translating it?",
-        reading=("An echo is a translation that has too many of the words of its source.",),
-        measure="share of repeated words",
-        findings=findings,
-        pictures=[Picture(f"Echoes: {comparison.tests}", Forest(bars, "echoes"), "The lower, the better.")],
-        tables=every_figure(comparison),
-        measures={"share": Measure("repeated words", "share of words")},
-    )
+    def show(self, record: Record) -> ItemView:
+        """One item on the page, to be assessed by annotators; of each domain its share."""
+        domain, text = str(record.get("extra", {}).get("domain", "")), record["translation"]
+        return ItemView(
+            record["source"],
+            groups=(domain,) if domain else (),
+            heading=domain,
+            verdict=record["verdict"],
+            tone="errors" if record["verdict"] == "echo" else "none",
+            value=record["share"],
+            value_name="share of repeated words",
+            answer=lambda: [("translation", text)],
+            questions=[entry(record, "assessment", group=(domain,), translation=text)],
+        )
 
 
-def about(record: Record) -> About:
-    return About(record["source"], tuple(filter(None, [_domain(record)])), _domain(record))
-
-
-def answer(record: Record, _settings: Mapping[str, Any]) -> Answer:
-    lines, verdict = [("translation", record["translation"])], record["verdict"]
-    return Answer(verdict, "errors" if verdict == "echo" else "none", record["share"], lines=lambda: lines)
-
-
-VIEW = View(section, about, answer)
 COMMAND = JudgingCommand(
     "echo", "How often systems repeat the source instead of translating it.", "echo", Echo.Settings
 )

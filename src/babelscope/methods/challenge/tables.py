@@ -150,18 +150,18 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
                 rows = sets[each]
                 away = rows.get("minus_control")
                 yield Figure(
-                    (each.label, NAMES.get(metric, metric)),
+                    (each.group, NAMES.get(metric, metric)),
                     rows["score"].estimate,
                     "plain",
                     verdict=_verdict(rows, needed, sign),
                     query={"group": each.group, "sort": "least"},
-                    more=(rows["minus_all"].estimate, away.estimate if away else None),
+                    more=(away.estimate if away else None, rows["minus_all"].estimate),
                 )
             kept = sets[own[0]].get("dependency_kept")
             if kept and kept.estimate.n:
                 query = {"group": own[0].group, "verdict": "lost"}
                 lost = complement(kept.estimate)
-                yield Figure((kind.label, _LOST), lost, is_error=True, query=query, more=(None, None))
+                yield Figure((kind.group, _LOST), lost, is_error=True, query=query, more=(None, None))
 
     has_lost = any(row.name == "dependency_kept" for result in comparison.results for row in result.rows)
     table = summary_table(
@@ -169,13 +169,13 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
         figures,
         title=f"Quality by phenomenon: {comparison.tests} (error: worse than equally long sentences)",
         labels=("phenomenon", "figure"),
-        more=(Column("minus all", sign=True), Column("minus equally long", sign=True)),
+        more=(Column("minus equally long", sign=True), Column("minus all", sign=True)),
         notes=_notes(comparison, metric, needed),
         threshold=threshold if has_lost else None,
     )
 
     def severity(line: Line) -> tuple[int, float]:
-        away = line.cells[-1]
+        away = line.cells[-2]
         worse = sign * away.value if line.verdict and isinstance(away, Estimate) and away.n else 0.0
         return _ORDER.index(line.verdict), worse
 

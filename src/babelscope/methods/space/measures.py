@@ -1,4 +1,4 @@
-"""Beam search by the size of its beam: quality, modes missed, log-probability and length (`beams`)."""
+"""Further figures: lengths, sizes of the beam (`beams`), the length penalty, and `confidence`."""
 
 from __future__ import annotations
 
@@ -53,17 +53,12 @@ def ratio_row(
     cell: SystemRecords, name: str, lengths: Sequence[float], labels: Labels, counts: Mapping[str, int]
 ) -> Row:
     """Total length over that of the references; sentences without any, or with an empty one, are `undefined`."""
-    pairs = [
-        (length, reference, record["source"])
-        for length, record in zip(lengths, cell.records, strict=True)
-        if (reference := reference_length(record))
-    ]
-    estimate = Estimate.of_nothing()
-    if pairs:
-        columns = [[pair[0] for pair in pairs], [pair[1] for pair in pairs]]
-        ours, theirs = cluster_sums(columns, [source for _, _, source in pairs]).T
-        estimate = ratio_of_sums(ours.tolist(), theirs.tolist(), what="source sentences", n=len(pairs))
-    return Row(name, estimate, labels, {**counts, "undefined": len(lengths) - len(pairs)})
+    references = [reference_length(record) for record in cell.records]
+    known = [(length, size) for length, size in zip(lengths, references, strict=True) if size]
+    ours, theirs = ([each[place] for each in known] for place in (0, 1))
+    own = [str(record["source"]) for record in cell.only(map(bool, references)).records]
+    estimate = _ratio(ours, theirs, own, (-math.inf, math.inf))
+    return Row(name, estimate, labels, {**counts, "undefined": len(lengths) - len(known)})
 
 
 def reference_length(record: Record) -> float:
@@ -156,9 +151,7 @@ def sweep_rows(cell: SystemRecords) -> Iterator[Row]:
     if cell.settings.k:
         gaps = [[gap_to_mode(each, cell.settings.unresolved) for each in some] for some in by_sentence]
         compared = [some for some in gaps if None not in some]
-        known = SystemRecords(
-            [r for r, some in zip(own, gaps, strict=True) if None not in some], cell.settings
-        )
+        known = cell.only(None not in some for some in gaps)
         proven = [all(each["missed_by"] is not None for each in some) for some in by_sentence]
         counts = {"unresolved": proven.count(False)}
         for place, size in enumerate(sizes):
@@ -182,9 +175,7 @@ def gap_rows(
 ) -> Iterator[Row]:
     """How often a translation is not the mode, and by how many nats; `names` are those of the two rows."""
     yield cell.share(names[0], [None if gap is None else gap > 0 for gap in gaps], labels, "missed", **counts)
-    missed = [(record, gap) for record, gap in zip(cell.records, gaps, strict=True) if gap]
-    those = SystemRecords([record for record, _ in missed], cell.settings)
-    yield those.mean(names[1], [gap for _, gap in missed], labels)
+    yield cell.only(map(bool, gaps)).mean(names[1], [gap for gap in gaps if gap], labels)
 
 
 def penalty_label(records: Sequence[Record]) -> Labels:
@@ -196,10 +187,9 @@ def penalty_label(records: Sequence[Record]) -> Labels:
 
 def _by_size(cell: SystemRecords) -> tuple[SystemRecords, dict[int, list[Record]]]:
     """The records that have several sizes, and of each size its translations."""
-    own = [record for record in cell.records if record.get("beams")]
-    by_size = [{each["beam"]: each for each in record["beams"]} for record in own]
-    answers = {size: [each[size] for each in by_size] for size in cell.settings.beams}
-    return SystemRecords(own, cell.settings), answers
+    own = cell.only("beams" in record for record in cell.records)
+    by_size = [{each["beam"]: each for each in record["beams"]} for record in own.records]
+    return own, {size: [each[size] for each in by_size] for size in cell.settings.beams}
 
 
 def _unfinished(answers: list[Record]) -> dict[str, int]:
