@@ -191,7 +191,7 @@ def test_findings_are_worst_first_with_figure_and_items(lab_run: Path) -> None:
         tags = [TAGS.index(each.tag) for each in findings]
         assert tags == sorted(tags)
         for each in findings:
-            assert (each.system, bool(re.fullmatch(r"n = [\d,]+", each.size))) == (system, True)
+            assert (each.system, bool(re.fullmatch(r"n\s=\s[\d,]+", each.size))) == (system, True)
             assert each.section in {section.key for section in report.sections}
 
 

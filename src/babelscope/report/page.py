@@ -165,13 +165,17 @@ class Report:
         )
 
     def tally(self, system: str) -> str:
-        """One sentence: how many checks found errors, and how many did not."""
+        """One sentence: how many error rates were tested, and how many are significant."""
         tags = Counter(finding.tag for finding in self.findings[system])
-        tested = {"Error": "found an error", "Not significant": "found none that is significant"}
-        parts = [f"{tags[tag]} {words}" for tag, words in tested.items() if tags[tag]]
-        return (
-            f"Of {count_of(sum(tags[tag] for tag in tested), 'checks')}, {', '.join(parts)}." if parts else ""
-        )
+        errors, others = tags["Error"], tags["Not significant"]
+        if not errors + others:
+            return ""
+        return f"{count_of(errors + others, 'error rates')} tested: {errors or 'none'} significantly above the threshold."
+
+    @property
+    def short_titles(self) -> dict[str, str]:
+        """Section -> its title up to the colon."""
+        return {section.key: section.title.partition(":")[0] for section in self.sections}
 
     @property
     def compared(self) -> bool:
@@ -247,9 +251,14 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
                 for finding in chapters[-1].findings:
                     found[finding.system].append(finding)
             advance(1)
-    ordered = {name: sorted(own, key=lambda each: TAGS.index(each.tag)) for name, own in found.items()}
+    ordered = {name: sorted(own, key=_severity) for name, own in found.items()}
     flows = _draw(flow_charts(runs), series, "flows")
     return Report(runs, series, chapters, flows, apart, ordered)
+
+
+def _severity(finding: Finding) -> tuple[int, bool]:
+    """Sort key: errors first; of rates that are not significant, those above 0."""
+    return TAGS.index(finding.tag), finding.tone == "none"
 
 
 def _order(kind: str) -> int:
@@ -349,7 +358,7 @@ def _findings(key: str, section: Section, items: Mapping[str, Any], tests: str) 
                 f"{claim}{line.marks}",
                 form(estimate.value),
                 estimate.interval(form),
-                f"n = {estimate.n:,}",
+                f"n\xa0=\xa0{estimate.n:,}",
                 tag,
                 tone,
                 key,
