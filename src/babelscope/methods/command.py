@@ -13,7 +13,6 @@ from babelscope.core.options import Option, options_of, writes
 if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
     from babelscope.core.settings import MethodSettings
-    from babelscope.core.tables import Table
     from babelscope.testsets.items import TestSet
 
 ASKED = (
@@ -133,10 +132,6 @@ class JudgingCommand:
     """Tables of the study that are not as the shared options say: added to `[study]`, in the place of others."""
     show: Callable[[Result, Given], str] = lambda _result, _given: ""
     """What options of the command ask for beyond the figures: printed before the summary."""
-    instead: Callable[[Result, Given], str] = lambda _result, _given: ""
-    """What an option asks for in the place of the summary: text for another program."""
-    tables: Callable[[Result, Given], Sequence[Table]] = lambda _result, _given: ()
-    """Tables of its own, such as a paper's: they stand before all rows."""
     signed: Callable[[Row], bool] = lambda row: row.name == "all"
     """Which rows have the signature in JSON, beside the first."""
     more: Callable[[Result, Given], list[Row]] = lambda _result, _given: []

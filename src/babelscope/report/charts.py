@@ -9,6 +9,7 @@ import math
 import os
 import re
 import statistics
+import subprocess
 import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,8 +25,30 @@ from babelscope.methods.reporting import percent, plain
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import mark_hidden
 
-# matplotlib reads settings of the working folder, which may be a stranger's.
-with contextlib.chdir(os.path.dirname(__file__)):
+
+@contextlib.contextmanager
+def _importing() -> Iterator[None]:
+    """Keep matplotlib from what it does when it is imported.
+
+    It reads settings in the working folder, which may be a stranger's, and starts a program that lists fonts, where
+    it has no list of them yet. It finds those in the usual folders without, and we use only the one it brings along.
+    """
+    run = subprocess.check_output
+
+    def run_others(command: Any, *rest: Any, **more: Any) -> Any:
+        if command[0] in ("fc-list", "system_profiler"):
+            raise FileNotFoundError(command[0])
+        return run(command, *rest, **more)
+
+    subprocess.check_output = run_others  # type: ignore[assignment]
+    try:
+        with contextlib.chdir(os.path.dirname(__file__)):
+            yield
+    finally:
+        subprocess.check_output = run
+
+
+with _importing():
     from matplotlib import rc_context, rcParamsDefault
     from matplotlib.artist import Artist
     from matplotlib.figure import Figure

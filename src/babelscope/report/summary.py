@@ -105,10 +105,12 @@ def _named(names: Sequence[str], what: str) -> str:
 def _renamed(section: Section, names: Mapping[str, str]) -> Section:
     """The same with other names of systems."""
     comparison = section.comparison
-    results = tuple(dataclasses.replace(each, name=names[each.name]) for each in comparison.results)
+    results = tuple(
+        dataclasses.replace(each, name=names.get(each.name, each.name)) for each in comparison.results
+    )
     rows = []
     for row in section.differences:
-        systems = {side: names[str(row.labels[side])] for side in ("system", "against")}
+        systems = {side: names.get(str(row.labels[side]), row.labels[side]) for side in ("system", "against")}
         rows.append(Row(row.name, row.estimate, {**row.labels, **systems}, row.counts))
     return Section(Comparison(comparison.method, comparison.tests, results), rows)
 
