@@ -328,7 +328,7 @@ def _chapter(
     )
 
 
-TAGS = ("Error", "Unknown", "Figure", "Not significant", "Too few items", "Control")
+TAGS = ("Error", "Unknown", "Not significant", "Too few items", "Figure", "Control")
 
 
 def _findings(key: str, section: Section, items: Mapping[str, Any], tests: str) -> list[Finding]:
