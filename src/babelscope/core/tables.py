@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from babelscope.core.results import Estimate, Row, number
+from babelscope.core.results import Estimate, Row
 from babelscope.util.terminal import mark_hidden
 
 Cell = str | int | float | Estimate | None
@@ -98,16 +98,6 @@ def render(tables: Sequence[Table], format: Format, *, width: int | None = None,
 def as_text(table: Table, width: int | None = None) -> str:
     """One table for a terminal."""
     return render([table], "text", width=width)
-
-
-def as_markdown(table: Table) -> str:
-    """One table as GitHub and others show it."""
-    return render([table], "markdown")
-
-
-def for_paper(table: Table, signature: str = "") -> str:
-    """One table in LaTeX, and the signature as a comment."""
-    return render([table], "latex", signature=signature)
 
 
 _SPEC = re.compile(r"[a-z][a-z0-9]*:(?=\S)")
@@ -206,32 +196,3 @@ def rows_text(rows: Sequence[Row], width: int | None = None) -> str:
 def rows_html(rows: Sequence[Row], signature: str) -> str:
     """All rows as an HTML table with the signature below, for notebooks."""
     return mark_hidden(render([all_rows("Figures", rows)], "html", signature=signature))
-
-
-# --- Cells of text, for tables whose method formats its own numbers ----------------------------------------------
-
-Sized = tuple[str, str]
-"""A figure as text, and the number of items behind it; both empty where there is none."""
-
-
-def with_sizes(
-    labels: Sequence[str], headings: Sequence[str], lines: Sequence[tuple[Sequence[str], Sequence[Sized]]]
-) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of a table in which every n stands beside its figure.
-
-    One column `n` where the figures of each line are of equally many items; else one after each figure.
-    """
-    sizes = [list(dict.fromkeys(size for _, size in own if size)) for _, own in lines]
-    if all(len(each) <= 1 for each in sizes):
-        rows = [
-            [*names, "".join(size), *(text for text, _ in own)]
-            for (names, own), size in zip(lines, sizes, strict=True)
-        ]
-        return [*labels, "n", *headings], rows
-    beside = [each for heading in headings for each in (heading, "n")]
-    return [*labels, *beside], [[*names, *(each for pair in own for each in pair)] for names, own in lines]
-
-
-def in_a_cell(estimate: Estimate, decimals: int | None = None) -> str:
-    """A figure and its interval as text."""
-    return estimate.text(lambda each: number(each, decimals))

@@ -170,7 +170,8 @@ class Report:
         errors, others = tags["Error"], tags["Not significant"]
         if not errors + others:
             return ""
-        return f"{count_of(errors + others, 'error rates')} tested: {errors or 'none'} significantly above the threshold."
+        tested = count_of(errors + others, "error rates")
+        return f"{tested} tested: {errors or 'none'} significantly above the threshold."
 
     @property
     def short_titles(self) -> dict[str, str]:
@@ -328,7 +329,7 @@ def _chapter(
     )
 
 
-TAGS = ("Error", "Unknown", "Figure", "Not significant", "Too few items", "Control")
+TAGS = ("Error", "Unknown", "Not significant", "Too few items", "Figure", "Control")
 
 
 def _findings(key: str, section: Section, items: Mapping[str, Any], tests: str) -> list[Finding]:
