@@ -13,7 +13,7 @@ from babelscope.cli.judging import function_of
 from babelscope.cli.shell import ShellCommand
 from babelscope.core.options import Option
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.likelihood import LikelihoodSettings
+from babelscope.methods.likelihood import Likelihood
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
@@ -21,7 +21,7 @@ PLUG_IN = '''
 import typer
 from babelscope.core.options import Command
 from babelscope.methods.command import JudgingCommand
-from babelscope.methods.likelihood import LikelihoodSettings
+from babelscope.methods.likelihood import Likelihood
 
 def greet(name: str = "you"):
     """Greet somebody. At length."""
@@ -31,7 +31,7 @@ group = typer.Typer(help="Many greetings.")
 group.command("one")(greet)
 group.command("two")(greet)
 described = Command("", "Described elsewhere.", "offered:greet")
-judging = JudgingCommand("", "Judge by a plug-in.", "likelihood", LikelihoodSettings)
+judging = JudgingCommand("", "Judge by a plug-in.", "likelihood", Likelihood.Settings)
 nothing = 3
 '''
 OFFERED = ["greet", "group", "described", "judging", "nothing"]
@@ -91,7 +91,7 @@ def test_options_fill_settings(babelscope: Babelscope, tmp_path: Path) -> None:
         "c",
         "Judge.",
         "likelihood",
-        LikelihoodSettings,
+        Likelihood.Settings,
         options=(Option("quick", "Only one.", bool, setting="references", value="first"),),
         show=lambda _result, given: f"{sorted(given.settings.items())} {sorted(given.said)}",
     )

@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from babelscope.core.page import Section
 from rich.cells import cell_len
 
 from babelscope.core.latex import readable
-from babelscope.core.page import Section
 from babelscope.core.results import Estimate, Row, even_decimals, number
 from babelscope.core.tables import (
     Cell,

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope import open_system
+from babelscope.api import condition
 from babelscope.core.system import Fingerprint, Question, Scored
 from babelscope.lab.grammar import suites
 from babelscope.lab.grammar.corpus import split_of
@@ -39,7 +40,6 @@ from babelscope.making.cue_search import (
     split_examples,
     write_candidates,
 )
-from babelscope.api import condition
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.testsets.mucow import read_keys
 from babelscope.util.errors import BabelscopeError

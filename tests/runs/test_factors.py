@@ -7,16 +7,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.core.charts import Lines
 from babelscope.core.comparison import but, check_factors, told_apart, with_labels, without_labels
-from babelscope.core.page import View, percent
 from babelscope.core.results import Estimate, Row
-from babelscope.methods.view import factor_pictures, find_view
 from babelscope.report.page import collect
 from babelscope.runs.compare import group_runs, seed_groups
 from babelscope.runs.reading import read_run, results_of_run
@@ -114,32 +111,19 @@ def test_a_factor_of_two_kinds_is_refused_with_both_systems(tmp_path: Path) -> N
 
 
 def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
+    (chapter,) = collect([read_run(run)]).sections
+    charts = [drawn.chart for drawn in chapter.parts[0].charts if drawn.chart.title.endswith(" over width")]
     (group,) = group_runs([read_run(run)])
-    view = find_view("contrast")
-    assert isinstance(view, View)
-    pictures = factor_pictures(group, view)
-    assert view.over is not None
-    figures = {each.name for column in group.results for each in view.over(column.rows)}
-    assert {picture.title for picture in pictures} == {f"{name} over width" for name in figures}
-    for picture in pictures:
-        chart = picture.drawing
-        assert isinstance(chart, Lines)
-        assert [curve.name for curve in chart.curves] == ["not distilled", "distilled"]
-        assert all([at for at, _ in curve.points] == [128, 256] for curve in chart.curves)
-    name = pictures[0].title.removesuffix(" over width")
-    chart = pictures[0].drawing
-    assert isinstance(chart, Lines)
-    own = [
-        each.row.estimate.value
-        for column in group.results
-        if column.name in ("t128-1", "t128-2")
-        for each in view.over(column.rows)
-        if each.name == name
-    ]
-    assert chart.curves[0].points[0][1].value == pytest.approx(np.mean(own))
-    stored = json.loads((run / "summary.json").read_text())["sections"]
-    titles = [picture["title"] for picture in stored[0]["section"]["pictures"]]
-    assert {picture.title for picture in pictures} <= set(titles)
+    values = {
+        each.name: 1 - next(row.estimate.value for row in each.rows if row.name == "cut")
+        for each in group.results
+    }
+    (chart,) = charts
+    assert isinstance(chart.drawing, Lines)
+    assert [curve.name for curve in chart.drawing.curves] == ["not distilled", "distilled"]
+    for curve, kind in zip(chart.drawing.curves, "ts", strict=True):
+        for at, own in curve.points:
+            assert own.value == pytest.approx((values[f"{kind}{at:g}-1"] + values[f"{kind}{at:g}-2"]) / 2)
 
 
 def test_they_can_be_said_after_a_run(run: Path, tmp_path: Path) -> None:
@@ -216,49 +200,7 @@ def test_labels_are_taken_off_again(labels: list[dict[str, Any]], factors: dict[
 def test_the_report_has_means_over_seeds(run: Path) -> None:
     (chapter,) = collect([read_run(run)]).sections
     tables = [shown.table for part in chapter.parts for shown in part.tables]
-    (over,) = [table for table in tables if table.title.startswith("Over seeds")]
-    assert list(over.headings) == ["figure", "systems", "mean", "sd", "95 % interval", "seeds"]
-    assert {row[1] for row in over.rows} == set(seed_groups(FACTORS))
-    assert {row[5] for row in over.rows} == {"2"}
-    (group,) = group_runs([read_run(run)])
-    view = find_view("contrast")
-    assert view is not None
-    assert view.over is not None
-    own = [
-        each.row.estimate.value
-        for column in group.results[:2]
-        for each in view.over(column.rows)
-        if each.name == over.rows[0][0]
-    ]
-    assert over.rows[0][1] == "not distilled, width 128"
-    assert over.rows[0][2] == percent(float(np.mean(own)))
-
-
-def test_pictures_have_one_name_for_all_systems_whatever_their_worst() -> None:
-    """Systems whose worst category or error type differs are points of one picture."""
-
-    def condition_rows(lowest: str) -> list[Row]:
-        estimate = Estimate(0.5, 0.4, 0.6, 9)
-        named = [
-            Row(name, estimate, {"category": name, "weighting": "category"}) for name in ("male", "female")
-        ]
-        return [
-            *named,
-            Row("minimum", estimate, {"lowest": lowest}),
-            Row("preflight", estimate, {"passed": "yes"}),
-        ]
-
-    view = find_view("condition")
-    assert view is not None
-    assert view.over is not None
-    names = [[each.name for each in view.over(condition_rows(lowest))] for lowest in ("male", "female")]
-    assert names[0] == names[1] == ["weighted minimum"]
-    errors = find_view("errors")
-    assert errors is not None
-    assert errors.over is not None
-    types = ["a", "b", "c", "d"]
-    rows = [
-        Row("generated_errors", Estimate(0.1 * n, 0.05 * n, 0.2 * n, 9), {"phenomenon": name})
-        for n, name in enumerate(types, 1)
-    ]
-    assert [each.name for each in errors.over(rows)] == [f"errors: {name}" for name in types]
+    (over,) = [table for table in tables if table.name == "seeds"]
+    headings = [column.heading for column in over.columns]
+    systems = {line.cells[headings.index("system")] for line in over.lines}
+    assert systems == set(seed_groups(FACTORS))

@@ -60,7 +60,7 @@ InFormat = Annotated[
 AllRows = Annotated[bool, typer.Option("--all", help=_HELP["all"])]
 Tables = Annotated[
     list[str] | None,
-    typer.Option("--table", metavar="NAME", help="Print the table of this name; may be repeated."),
+    typer.Option("--table", metavar="NAME", help=_HELP["table"]),
 ]
 ToFile = Annotated[
     Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")

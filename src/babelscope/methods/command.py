@@ -52,7 +52,7 @@ KEPT = (
     Option("all", "Print all tables and every row, not only a summary.", bool),
     Option(
         "table",
-        "Print the table of this name; may be repeated. Without a name in --help: see docs, or --all.",
+        "Print only the table of this name; an unknown name lists all. May be repeated.",
         metavar="NAME",
         repeat=True,
         not_with=("json",),
