@@ -64,9 +64,9 @@ def _place_of_n(lines: Sequence[Line]) -> Literal["title", "column", "cell", ""]
     return "column" if all(len(own) <= 1 for own in sizes) else "cell"
 
 
-def _titled(table: Table) -> str:
+def _titled(table: Table, *, brackets: bool = True) -> str:
     """The title, with what brackets mean, and n where all figures are of equally many items."""
-    notes = ["[95 % interval]"] if _figures(table) else []
+    notes = ["[95 % interval]"] if brackets and _figures(table) else []
     if _place_of_n(table.lines) == "title":
         notes.append(f"n = {next(n for line in table.lines for n in _sizes(line)):,}")
     return f"{table.title} ({', '.join(notes)})".lstrip() if notes else table.title
@@ -194,7 +194,7 @@ def latex(table: Table, names: Mapping[str, str]) -> str:
     rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
     notes = [f"{mark} {escape_latex(why)}" for why, mark in reasons.items()]
     notes += map(escape_latex, _notes(table, names))
-    return small_table(_titled(table), [heading for heading, _ in columns], rows, table.labels, notes)
+    return small_table(_titled(table, brackets=False), [heading for heading, _ in columns], rows, table.labels, notes)
 
 
 def _latex_figures(
