@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from babelscope.core.page import Section
 from rich.cells import cell_len
 
 from babelscope.core.latex import readable
@@ -368,13 +367,6 @@ def test_wide_characters_are_aligned_as_a_terminal_shows_them() -> None:
     rows = [Row("a", A, {"system": name}) for name in ("abcdef", "日本語")]
     one, other = rows_text(rows).split("\n")[3:]
     assert one.removeprefix("abcdef") == other.removeprefix("日本語")
-
-
-def test_a_stored_section_gives_back_its_tables() -> None:
-    stored = Section("title", "question", tables=[MIXED]).as_json()
-    (table,) = Section.from_json(stored).tables
-    for format in FORMATS:
-        assert render([table], format) == render([MIXED], format)
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ def random_section(name: str, given: Mapping[str, Any], seed: int, size: int) ->
 
 
 def errors_behind(line: Line, section: Section, data: Mapping[str, Any]) -> float:
-    """The errors among the items that a line links to, counted by what the page says of them; a tie is half of one."""
+    """The errors among the items that a line links to, by what the page says of them; a tie is half of one."""
     series = {"one": 0, "two": 1}[line.system]
     group, verdict = line.query.get("group"), line.query["verdict"]
     total = 0.0

@@ -43,7 +43,7 @@ def of_widths(*widths: int, value: float = 0.5, **factors: Any) -> list[SystemRe
     ("systems", "names"),
     [
         (of_widths(1, 2, languages="en-de", encoder=6), ["all systems"]),
-        ([*of_widths(2, 1, kind="lstm", heads=8), *of_widths(1, 2, kind="conv", heads=8)], ["kind conv", "kind lstm"]),
+        ([*of_widths(2, 1, kind="lstm"), *of_widths(1, 2, kind="conv")], ["kind conv", "kind lstm"]),
         ([*of_widths(1, 2), *of_widths(1, 2, dropout=0.1)], ["without dropout", "dropout 0.1"]),
         ([each for deep in (12, 2, 6) for each in of_widths(1, 2, depth=deep)], ["depth 2", "depth 6", "depth 12"]),
         ([system(f"{by}{w}", 0.5, by, width=w) for by in "xy" for w in (1, 2)], ["by x", "by y"]),
