@@ -92,7 +92,7 @@ def csv_rows(made: str) -> list[list[str]]:
 
 def test_text() -> None:
     title, heading, rule, *lines = render([MIXED], "text", signature="sha:1").split("\n")
-    assert title == "Errors by type"
+    assert title == "Errors by type ([95 % interval])"
     assert re.split(r" {2,}", heading) == SHOWN
     assert len(heading) == len(rule)
     cells = [re.split(r" {2,}", line) for line in lines[:3]]
@@ -114,7 +114,7 @@ def test_text() -> None:
 
 def test_markdown() -> None:
     lines = render([MIXED], "markdown", signature="sha:1").split("\n")
-    assert lines[0] == "**Errors by type**"
+    assert lines[0] == "**Errors by type ([95 % interval])**"
     assert lines[3] == "|---|---|---|---:|---:|---:|---:|---:|"
     assert lines[4] == "| lab:teacher | np_agreement | 0.04 | 40 | 12.3 [10.1, 14.6]† | +0.5 | 3 | error |"
     assert lines[-1] == "`sha:1`"
@@ -144,7 +144,7 @@ def test_latex_has_columns_of_intervals_and_says_why_there_is_none() -> None:
     ]
     assert "\\par\\noindent $^{1}$ no interval: 2 sentences\n" in made
     assert "\\par\\noindent teacher: \\dag{} on its own output\n" in made
-    assert made.startswith("% Errors by type\n{\\small\n\\resizebox{\\textwidth}{!}{%\n")
+    assert made.startswith("% Errors by type ([95 % interval])\n{\\small\n\\resizebox{\\textwidth}{!}{%\n")
     assert made.endswith("\n% contrast|sha:1")
     narrow = render([Table("t", ["a", "b"], [["x", 1]])], "latex")
     assert "resizebox" not in narrow
@@ -179,7 +179,7 @@ def test_csv_names_the_parts_of_several_figures() -> None:
 
 def test_html() -> None:
     made = render([MIXED], "html", signature="sha:1")
-    assert "<caption>Errors by type</caption>" in made
+    assert "<caption>Errors by type ([95 % interval])</caption>" in made
     assert '<tr data-query="system=lab%3Ateacher&amp;group=a%26b"><th scope="row">lab:teacher</th>' in made
     assert '<tr class="control">' in made
     assert '<td class="num">12.3 [10.1, 14.6]†</td>' in made
@@ -249,9 +249,9 @@ NONE = Estimate.of_nothing()
 @pytest.mark.parametrize(
     ("rows", "title", "headings", "first", "in_latex"),
     [
-        ([[A, B], [A, NONE]], "t (n = 40)", ["s", "x", "y"], "0.5 [0.25, 0.75]", 5),
-        ([[A, B], [C, NONE]], "t", ["s", "n", "x", "y"], "40", 6),
-        ([[A, C], [A, None]], "t", ["s", "x", "y"], "0.5 [0.25, 0.75], n=40", 7),
+        ([[A, B], [A, NONE]], "t ([95 % interval], n = 40)", ["s", "x", "y"], "0.5 [0.25, 0.75]", 5),
+        ([[A, B], [C, NONE]], "t ([95 % interval])", ["s", "n", "x", "y"], "40", 6),
+        ([[A, C], [A, None]], "t ([95 % interval])", ["s", "x", "y"], "0.5 [0.25, 0.75], n=40", 7),
         ([["1", "2"], ["3", 4]], "t", ["s", "x", "y"], "1", 3),
     ],
 )
@@ -283,7 +283,7 @@ def test_notes_name_systems_unless_they_are_all() -> None:
         (["hf:/data/models/a", "hf:/data/models/b/"], ["a", "b"]),
         (["lab:teacher", "lab:student"], ["teacher", "student"]),
         (["hf:/x/a", "hf:/y/a", "lab:b"], ["hf:/x/a", "hf:/y/a", "b"]),
-        (["hf:m?beam=1", "hf:m?beam=5"], ["hf:m?beam=1", "hf:m?beam=5"]),
+        (["hf:m?beam=1&n=2", "hf:m?n=2&beam=5"], ["m?beam=1", "m?beam=5"]),
         (["old", "my model: second"], ["old", "my model: second"]),
         (["a", "lab:a"], ["a", "lab:a"]),
         (["openai:http://host/v1#gpt", "http://host/translate"], ["gpt", "http://host/translate"]),

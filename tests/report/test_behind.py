@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -183,7 +184,7 @@ def random_section(name: str, given: Mapping[str, Any], seed: int, size: int) ->
         records = method.complete(judged)
         rows = method.summarize(records, 0)
         own = SystemResult(system, run, name, name, 1, {}, {}, system, {}, "tests", "", all_rows=rows)
-        results.append(dataclasses.replace(own, paired=method.paired(), load=lambda own=records: own))
+        results.append(dataclasses.replace(own, paired=method.paired(), load=partial(tuple, records)))
     return Section(Comparison(name, "tests", tuple(results)), [])
 
 

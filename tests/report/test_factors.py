@@ -71,7 +71,7 @@ def test_seeds_are_averaged_and_counted() -> None:
 
 
 @pytest.mark.parametrize("seed", [{}, {"seed": 1}])
-def test_systems_with_the_same_factors_are_not_averaged_as_if_they_were_seeds(seed: dict[str, int]) -> None:
+def test_systems_with_the_same_factors_are_not_averaged_as_if_they_were_seeds(seed: dict[str, Any]) -> None:
     alike = [system("lstm", 0.2, width=1, **seed), system("conv", 0.8, width=1, **seed)]
     rest = of_widths(2, 3, **seed)
     assert curves(drawn(*alike, *rest)[0]) == {"all systems": {2: 0.5, 3: 0.5}}

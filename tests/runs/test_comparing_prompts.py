@@ -114,7 +114,7 @@ def test_a_study_asks_by_each_prompt_and_its_report_shows_the_spread(
     assert "Over prompts" in (tmp_path / "r.html").read_text()
     compared = babelscope("compare", "run")
     assert compared.code == 0
-    assert "over prompts" in compared.out
+    assert "Over prompts" in compared.out
 
 
 def test_prompts_that_cannot_be_asked_are_refused_before_models_load(

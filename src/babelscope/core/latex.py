@@ -85,4 +85,6 @@ def small_table(
     if len(headings) > _MOST_COLUMNS:
         made = f"\\resizebox{{\\textwidth}}{{!}}{{%\n{made}}}"
     comments = [f"% {visible(line)}" for line in title.split("\n") if line]
-    return "\n".join([*comments, r"{\small\noindent", made, *(f"\\par\\noindent {note}" for note in notes), r"\par}"])
+    return "\n".join(
+        [*comments, r"{\small\noindent", made, *(f"\\par\\noindent {note}" for note in notes), r"\par}"]
+    )
