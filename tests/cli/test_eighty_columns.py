@@ -219,6 +219,7 @@ def unsummarized(text: str, *, everything: bool) -> list[str]:
     if not everything:
         summary = text[text.rindex(" judged") :] if " judged\n" in text else ""
         found += [] if summary else ["what was judged"]
-        found += [] if "What stands out" in text or "patterns" in text else ["findings"]
-        found += [] if summary.count("\n") <= 40 else [f"{summary.count(chr(10))} lines"]
+        found += [] if "──" in summary else ["a table"]
+        tables = summary.partition("\nWarnings:\n")[0]
+        found += [] if tables.count("\n") <= 40 else [f"{tables.count(chr(10))} lines"]
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -183,12 +184,12 @@ def random_section(name: str, given: Mapping[str, Any], seed: int, size: int) ->
         records = method.complete(judged)
         rows = method.summarize(records, 0)
         own = SystemResult(system, run, name, name, 1, {}, {}, system, {}, "tests", "", all_rows=rows)
-        results.append(dataclasses.replace(own, paired=method.paired(), load=lambda own=records: own))
+        results.append(dataclasses.replace(own, paired=method.paired(), load=partial(tuple, records)))
     return Section(Comparison(name, "tests", tuple(results)), [])
 
 
 def errors_behind(line: Line, section: Section, data: Mapping[str, Any]) -> float:
-    """The errors among the items that a line links to, counted by what the page says of them; a tie is half of one."""
+    """The errors among the items that a line links to, by what the page says of them; a tie is half of one."""
     series = {"one": 0, "two": 1}[line.system]
     group, verdict = line.query.get("group"), line.query["verdict"]
     total = 0.0

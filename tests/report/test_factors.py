@@ -43,7 +43,7 @@ def of_widths(*widths: int, value: float = 0.5, **factors: Any) -> list[SystemRe
     ("systems", "names"),
     [
         (of_widths(1, 2, languages="en-de", encoder=6), ["all systems"]),
-        ([*of_widths(2, 1, kind="lstm", heads=8), *of_widths(1, 2, kind="conv", heads=8)], ["kind conv", "kind lstm"]),
+        ([*of_widths(2, 1, kind="lstm"), *of_widths(1, 2, kind="conv")], ["kind conv", "kind lstm"]),
         ([*of_widths(1, 2), *of_widths(1, 2, dropout=0.1)], ["without dropout", "dropout 0.1"]),
         ([each for deep in (12, 2, 6) for each in of_widths(1, 2, depth=deep)], ["depth 2", "depth 6", "depth 12"]),
         ([system(f"{by}{w}", 0.5, by, width=w) for by in "xy" for w in (1, 2)], ["by x", "by y"]),
@@ -71,7 +71,7 @@ def test_seeds_are_averaged_and_counted() -> None:
 
 
 @pytest.mark.parametrize("seed", [{}, {"seed": 1}])
-def test_systems_with_the_same_factors_are_not_averaged_as_if_they_were_seeds(seed: dict[str, int]) -> None:
+def test_systems_with_the_same_factors_are_not_averaged_as_if_they_were_seeds(seed: dict[str, Any]) -> None:
     alike = [system("lstm", 0.2, width=1, **seed), system("conv", 0.8, width=1, **seed)]
     rest = of_widths(2, 3, **seed)
     assert curves(drawn(*alike, *rest)[0]) == {"all systems": {2: 0.5, 3: 0.5}}

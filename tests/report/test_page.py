@@ -11,8 +11,9 @@ import pytest
 
 from babelscope.core.formats import as_shown
 from babelscope.core.latex import escape_latex, tabular
-from babelscope.core.tables import Table, as_markdown
-from babelscope.report.page import collect, count_shown, write_report
+from babelscope.core.tables import Table, render
+from babelscope.report.items import count_shown
+from babelscope.report.page import collect, write_report
 from babelscope.runs.reading import read_run
 from tests.report.synthetic import HOSTILE, contrast_run
 from tests.support.browser import NewPage, accessibility_faults
@@ -115,6 +116,10 @@ def as_tabular(table: Table) -> str:
     title, headings, rows = as_shown(table)
     cells = [[escape_latex(cell) for cell in row] for row in (headings, *rows)]
     return f"% {title}\n{tabular(cells[0], cells[1:], table.labels)}"
+
+
+def as_markdown(table: Table) -> str:
+    return render([table], "markdown")
 
 
 @pytest.mark.parametrize(("name", "python"), [("Markdown", as_markdown), ("LaTeX", as_tabular)])

@@ -65,7 +65,7 @@ def test_worst_first_and_controls_last(result: Result) -> None:
     assert order == sorted(order)
     assert sum(line.is_control for line in lines) == 2
     text = summarize(result, width=200)
-    shown = [line for line in text.partition("─\n")[2].partition("\n\n")[0].split("\n")]
+    shown = text.partition("─\n")[2].partition("\n\n")[0].split("\n")
     assert [line.rstrip().endswith("control") for line in shown] == [line.is_control for line in lines]
 
 

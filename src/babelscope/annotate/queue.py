@@ -533,6 +533,7 @@ def records_of_translations(tests: str, translations: Path) -> list[Record]:
             "source": item.source,
             "translation": given[number].translation,
             "verdict": UNJUDGED,
+            "skipped": "not judged",
             "category": item.category,
             "gold": item.gold,
             "extra": dict(item.extra),

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 from babelscope.core.latex import escape_latex, escape_number, readable, small_table
 from babelscope.core.results import Estimate, even_decimals, number
 from babelscope.core.tables import Cell, Column, Format, Line, Table
-from babelscope.util.terminal import draw, visible, wrap
+from babelscope.util.terminal import FIRM, draw, visible, wrap
 
 # Columns of names that their owners chose: they stay as they are. Those of systems are short in LaTeX.
 _SYSTEM_NAMES = ("system", "against")
@@ -161,7 +161,8 @@ def text(table: Table, width: int | None) -> str:
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    return [text] if width is None else wrap(text, width)
+    firm = text.replace("[95 % interval]", f"[95{FIRM}%{FIRM}interval]")
+    return [text] if width is None else wrap(firm, width)
 
 
 def markdown(table: Table) -> str:
@@ -194,7 +195,9 @@ def latex(table: Table, names: Mapping[str, str]) -> str:
     rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
     notes = [f"{mark} {escape_latex(why)}" for why, mark in reasons.items()]
     notes += map(escape_latex, _notes(table, names))
-    return small_table(_titled(table, brackets=False), [heading for heading, _ in columns], rows, table.labels, notes)
+    return small_table(
+        _titled(table, brackets=False), [heading for heading, _ in columns], rows, table.labels, notes
+    )
 
 
 def _latex_figures(

@@ -104,9 +104,19 @@ _SPEC = re.compile(r"[a-z][a-z0-9]*:(?=\S)")
 
 
 def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Name -> the shortest part that tells it from the others: the end of a path, or the whole name."""
+    """Name -> what distinguishes it: the end of a path, with options that differ; else the whole name."""
     known = list(dict.fromkeys(names))
-    short = {name: _last_part(name) for name in known}
+    groups: dict[str, list[str]] = {}
+    for name in known:
+        groups.setdefault(_last_part(name), []).append(name)
+    short = {name: part for part, own in groups.items() for name in own}
+    for part, own in groups.items():
+        options = {name: name.partition("?")[2].split("&") for name in own}
+        if len(own) > 1:
+            shared = set.intersection(*map(set, options.values()))
+            short |= {
+                name: "?".join((part, "&".join(e for e in options[name] if e not in shared))) for name in own
+            }
     uses = Counter(short.values())
     return {name: short[name] if uses[short[name]] == 1 else name for name in known}
 

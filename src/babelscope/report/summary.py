@@ -140,7 +140,12 @@ def _cut(table: Table, most: int, width: int) -> str:
 def _over_prompts(result: Result) -> list[Table]:
     """The spread of figures over several prompts."""
     rows = [row for row in _compared(result) if row.labels.get("over") == "prompts" and not row.is_part]
-    return [prompts_table(rows)] if rows else []
+    names = short_names(str(row.labels["system"]) for row in rows)
+    renamed = [
+        Row(row.name, row.estimate, {**row.labels, "system": names[str(row.labels["system"])]}, row.counts)
+        for row in rows
+    ]
+    return [prompts_table(renamed)] if rows else []
 
 
 def _what_differs(sections: Sequence[Section], width: int) -> str:
