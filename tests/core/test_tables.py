@@ -144,11 +144,7 @@ def test_latex_has_columns_of_intervals_and_says_why_there_is_none() -> None:
     ]
     assert "\\par\\noindent $^{1}$ no interval: 2 sentences\n" in made
     assert "\\par\\noindent teacher: \\dag{} on its own output\n" in made
-<<<<<<< HEAD
     assert made.startswith("% Errors by type\n{\\small\\noindent\n\\resizebox{\\textwidth}{!}{%\n")
-=======
-    assert made.startswith("% Errors by type ([95 % interval])\n{\\small\n\\resizebox{\\textwidth}{!}{%\n")
->>>>>>> m-report
     assert made.endswith("\n% contrast|sha:1")
     narrow = render([Table("t", ["a", "b"], [["x", 1]])], "latex")
     assert "resizebox" not in narrow
