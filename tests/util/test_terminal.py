@@ -167,8 +167,10 @@ def test_cases_of_a_space(babelscope: Babelscope, tmp_path: Path, monkeypatch: p
     ran = babelscope("space", "--tests", "tests.jsonl", "--system", "toy:1?alphabet=ab&limit=4", *small)
     assert ran.code == 0, ran.err
     assert not steered(ran.out + ran.err)
-    assert f"item 0 {SHOWN}" in ran.out
     assert f"run {SHOWN}" in ran.out
+    cases = babelscope("space", "--rejudge", f"run {HOSTILE}", "--cases", "3", "--table", "cases")
+    assert not steered(cases.out + cases.err)
+    assert SHOWN in cases.out
     compared = babelscope("compare", f"run {HOSTILE}")
     assert not steered(compared.out + compared.err)
     assert f"run {SHOWN}: " in compared.out
