@@ -88,7 +88,9 @@ def test_what_has_nothing_to_be_judged_is_counted() -> None:
 def test_what_is_alike_is_asked_once() -> None:
     dependency = {"phenomenon": "particle", "side": "source", "head": 2, "dependent": 3, "distance": 0}
     one = {"id": "1", "source": "s", "references": ["r"], "extra": {"dependencies": [dependency] * 2}}
-    records = [{**one, "system": system, "translation": "t"} for system in ("a", "b")]
+    records = [
+        {**one, "system": system, "translation": "t", "scores": {"chrf": 50.0}} for system in ("a", "b")
+    ]
     assert len(dependencies(records)) == 4
     found = draw_queue(find_method("challenge")(), records, n=9, seed=0)
     assert (len(found.lines), found.of) == (2, 2)
@@ -198,6 +200,9 @@ def judged(**fields: Any) -> dict[str, Any]:
         "translation": "Ein Stift.",
         "verdict": "wrong",
         "score": 0.1,
+        "skipped": None if fields.get("verdict", "wrong") else "impossible",
+        "correct_logprob": -2.0,
+        "incorrect_logprob": -1.0,
         "under_correct": [
             {"source": f"A {n} pen at the bank.", "total": -1.0, "tokens": 3} for n in range(9)
         ],
@@ -277,7 +282,14 @@ def test_patterns_ask_for_what_they_tell() -> None:
     # Records as they are: `lemmas` are the translation's.
     (as_it_is,) = make_tasks([("r", sense)], "mucow")
     assert shown(as_it_is) == shown(task)
-    gender = {**KEYS, "occupation": "bank", "gold": "male", "translation": "Ein.", "predicted": "female"}
+    gender = {
+        **KEYS,
+        "occupation": "bank",
+        "gold": "male",
+        "translation": "Ein.",
+        "predicted": "female",
+        "correct": False,
+    }
     neutral = {**gender, "id": "2", "gold": "neutral"}
     (task,) = tasks(queue("patterns_winomt", gender, neutral, target="de"))
     assert (task.kind, task.get("gold"), task.get("predicted")) == ("winomt", "male", None)

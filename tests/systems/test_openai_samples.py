@@ -273,10 +273,10 @@ def test_a_model_that_always_gives_one_letter_has_no_error_rate(
         1 - 2 * (letter == "B"),
     )
     told = " ".join(babelscope(*asked).out.split())
-    assert "Errors" not in told
+    assert "error " not in told.partition("verdict")[2].partition("Warnings:")[0]
     assert "50.0 %" not in told
     assert "12 items without a decision" in told
-    assert "Position bias" in told
+    assert "position bias" in told
 
 
 def test_figures_by_answer_and_by_likelihood_are_never_compared(
@@ -294,7 +294,6 @@ def test_figures_by_answer_and_by_likelihood_are_never_compared(
     ("command", "more", "told"),
     [
         ("contrast", ["--by-answer", "--score", "total"], "--score has no effect beside --by-answer"),
-        ("contrast", ["--by-answer", "--table"], "--table has no effect beside --by-answer"),
         ("contrast", ["--by-answer", "--protocol", "paper"], "--protocol has no effect beside --by-answer"),
         ("contrast", ["--question", "x"], "--question has no effect without --by-answer"),
         (

@@ -271,7 +271,7 @@ def test_a_summary_says_it_first() -> None:
     row = next(row for row in result.rows if row.name == "all")
     assert row.counts["other_prompt"] == row.estimate.n
     told = " ".join(summarize(result, width=80).split())
-    kept = told.partition("Keep in mind: ")[2]
+    kept = told.partition("Warnings: ")[2]
     assert kept.startswith(
         f"lab:llm?prompt=question: {row.estimate.n} items were asked by another prompt than the only one"
     )

@@ -236,13 +236,17 @@ class Space(Method):
             record |= scales
             self._judge_hypotheses(record, {name: own[number] for name, own in qualities.items()})
             record |= self._gains(record)
-            record.pop("gains", None)
+            # In this order whatever a record had before, so that one that is judged again has the same bytes.
+            last = {name: record.pop(name) for name in ("extra",) if name in record}
+            for name in ("gains", "empty_mode", "search_error"):
+                record.pop(name, None)
             if others := settings.metric[1:]:
                 record["gains"] = {name: self._gains(with_single_metric(record, name)) for name in others}
             mode = region_hypotheses(record, "top", 1, settings)
             record["empty_mode"] = mode[0].empty if mode else None
             gap = missed_by(record, "beam", settings.unresolved)
             record["search_error"] = None if gap is None else gap > 0
+            record |= last
         return judged
 
     def _cut(self, record: Record) -> Record:
