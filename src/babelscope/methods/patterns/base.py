@@ -31,6 +31,7 @@ from babelscope.methods.reporting import (
     complement,
     count_notes,
     every_figure,
+    find_row,
     summary_table,
 )
 from babelscope.systems.contract import ask_answered, ask_translate, relocate_errors
@@ -179,13 +180,15 @@ class PatternMethod(Method):
 
     def _figures(self, result: SystemResult) -> Iterator[Figure]:
         """1 - accuracy by gender or category and over all, then other figures over all."""
-        for row in result.rows:
-            category = str(row.labels.get("category", ""))
-            if row.name == self.accuracy and category not in ("", WITHOUT_NEUTRAL) and row.estimate.n:
+        for each in result.rows:
+            category = str(each.labels.get("category", ""))
+            if each.name == self.accuracy and category not in ("", WITHOUT_NEUTRAL) and each.estimate.n:
                 query = {"verdict": "wrong", **({} if category == "all" else {"group": category})}
-                yield Figure(f"error rate, {category}", complement(row.estimate), is_error=True, query=query)
-            if row.name in self.other_figures and category in ("", "all"):
-                yield Figure(self.other_figures[row.name], row.estimate)
+                rate = complement(each.estimate)
+                yield Figure(f"error rate, {category}", rate, is_error=True, query=query)
+        for name, words in self.other_figures.items():
+            if row := find_row(result.rows, name):  # the first is over all
+                yield Figure(words, row.estimate)
 
     def show(self, record: Record) -> ItemView:
         """An item with what decided about its translation."""
