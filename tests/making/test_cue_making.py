@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope import open_system
-from babelscope.api import condition
+from babelscope import condition, open_system
 from babelscope.core.system import Fingerprint, Question, Scored
 from babelscope.lab.grammar import suites
 from babelscope.lab.grammar.corpus import split_of

@@ -160,7 +160,7 @@ def test_a_file_is_watched_and_still_held_against_its_test_set(tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out.de").write_text(f'"{PLAIN}"\n', encoding="utf-8")
     (tmp_path / "in.tsv").write_text(f"{SOURCE}\t{PLAIN}\n", encoding="utf-8")
-    from babelscope.api import quality
+    from babelscope import quality
     from babelscope.testsets import load
 
     result = quality(open_system("file:out.de?clean=yes"), load("tsv:in.tsv"))

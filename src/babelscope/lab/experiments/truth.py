@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from babelscope.api import condition
+from babelscope import condition
 from babelscope.core.results import Record, Row
 from babelscope.core.system import properties
 from babelscope.lab.grammar import suites
