@@ -16,8 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from babelscope.api import condition
-
+from babelscope import condition
 from babelscope.core.results import Record, Result
 from babelscope.core.system import Fingerprint, Question, Scored, Target
 from babelscope.lab.experiments.truth import Suite, cases, judge_translations
