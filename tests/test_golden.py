@@ -10,6 +10,9 @@ from tests.golden.cases import CASES, RAY_CASES
 from tests.golden.harness import differences, renamed, renames, tolerance, without_added
 from tests.golden.running import Workshop, read_golden
 
+# A socket of an earlier test that is collected now is no warning of the command; Python itself shows none of them.
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
+
 
 @pytest.fixture(scope="session")
 def workshop() -> Iterator[Workshop]:
