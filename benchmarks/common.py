@@ -74,7 +74,7 @@ def copy_files(system: Any, folder: Path) -> None:
 @functools.cache
 def opened(folder: str) -> Any:
     """The system in a folder, opened once a process."""
-    from babelscope.systems.huggingface import HuggingFace
+    from babelscope.systems.models.hf import HuggingFace
 
     return HuggingFace("benchmark", Path(folder))
 

@@ -37,7 +37,7 @@ from babelscope.core.system import Budget
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.exact import ExactResult, exact_search
 from babelscope.decoding.model import score_targets
-from babelscope.systems.huggingface import HuggingFace
+from babelscope.systems.models.hf import HuggingFace
 from benchmarks.common import arguments, multi30k, show, sources_of
 
 _NEAR = 1e-3  # nats; totals that differ by more are a mismatch

@@ -11,7 +11,7 @@ import numpy as np
 from babelscope import open_system
 from babelscope.metrics.chrf import METRIC, pairwise_chrf
 from babelscope.metrics.mbr import aggregated_chrf
-from babelscope.systems.huggingface import HuggingFace
+from babelscope.systems.models.hf import HuggingFace
 from benchmarks.common import arguments, multi30k, ratio, rounds, show, sources_of
 
 SAMPLES = 200

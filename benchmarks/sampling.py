@@ -18,7 +18,7 @@ import torch
 from babelscope import open_system
 from babelscope.core.system import Drawing
 from babelscope.decoding.sampling import draw_samples
-from babelscope.systems.huggingface import HuggingFace
+from babelscope.systems.models.hf import HuggingFace
 from benchmarks.common import arguments, convert_ct2, copy_files, multi30k, opened, show, sources_of
 
 SAMPLES = 200

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from babelscope import load, open_system
-from babelscope.systems.huggingface import HuggingFace
+from babelscope.systems.models.hf import HuggingFace
 from babelscope.testsets import ParallelSentence
 from benchmarks.common import arguments, convert_ct2, copy_files, multi30k, opened, ratio, show
 

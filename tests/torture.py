@@ -161,7 +161,7 @@ def _lab(folder: Path, paths: list[str], kills: int, dice: random.Random, counts
             '[[systems]]\nspec = "lab:student"\n[[tests]]\nspec = "lab:parallel?n=24&seed=3"\n'
             f'[[methods]]\nname = "likelihood"\n[run]\nchunk = 3\nout = "{name}"\n'
         )
-    preload = (*PRELOADED, "babelscope.lab.shipped", "babelscope.systems.huggingface", "transformers")
+    preload = (*PRELOADED, "babelscope.lab.shipped", "babelscope.systems.models.hf", "transformers")
     with Killer("babelscope.runs.study:run_study", paths, preload=preload) as killer:
         begun = time.monotonic()
         assert killer.run(str(folder / "whole.toml"))

@@ -103,7 +103,7 @@ def condition(
     An item without a translation is then an error; with `skip_missing` it is left out and counted.
     """
     if system is None:
-        from babelscope.systems.files import ItemTranslations
+        from babelscope.systems.stored.translations import ItemTranslations
 
         system = ItemTranslations(skip_missing=skip_missing)
     return _run("condition", system, items, evaluator=evaluator, **settings)

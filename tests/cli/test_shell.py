@@ -14,8 +14,8 @@ from typer.main import get_command
 
 import babelscope as babelscope_package
 from babelscope.cli import app
-from babelscope.systems.marian_folders import read_marian, read_marian_pieces
-from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
+from babelscope.systems.models.folders import ModelFolder, TokenizerFolder
+from babelscope.systems.models.marian import read_marian, read_marian_pieces
 from babelscope.util.errors import SystemFailure
 from tests.support.toy_fixtures import Babelscope
 

@@ -40,8 +40,8 @@ def own_model() -> Iterator[dict[str, Any]]:
     from babelscope.decoding.model import Vocabulary
     from babelscope.decoding.stepwise import Stepwise
     from babelscope.lab.plugin import MODELS
-    from babelscope.systems.custom import OwnSystem
-    from babelscope.systems.tokenizers import Tokens
+    from babelscope.systems.models.custom import OwnSystem
+    from babelscope.systems.models.tokenizers import Tokens
 
     class Mean(nn.Module):
         """Starts from the mean of its source's embeddings."""

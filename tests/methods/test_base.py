@@ -28,7 +28,7 @@ from babelscope.methods.jobs import config_of, make_jobs
 from babelscope.methods.measuring import check_reference_words, language_mismatch
 from babelscope.report.summary import summarize
 from babelscope.runs.execute import run_method
-from babelscope.systems.chatter import Chatter, watched
+from babelscope.systems.prompting.chatter import Chatter, watched
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from babelscope.testsets.items import AmbiguousSource, Item, SourceSentence
 from babelscope.util.errors import BabelscopeError

@@ -73,7 +73,7 @@ def test_killed_and_gone_on_with(plain: Path, tmp_path: Path, monkeypatch: pytes
     (tmp_path / "study.toml").write_text(STUDY + f'out = "{tmp_path / "killed"}"\n')
     records = tmp_path / "killed" / "records.jsonl"
     at_work, seconds = 0, 0.5
-    with Killer("babelscope.runs.study:run_study", [], preload=["babelscope.systems.prompted"]) as killer:
+    with Killer("babelscope.runs.study:run_study", [], preload=["babelscope.systems.models.llm"]) as killer:
         while not killer.run(str(tmp_path / "study.toml"), kill_after=seconds):
             at_work += records.exists() and records.stat().st_size > 0
             seconds *= 1.2

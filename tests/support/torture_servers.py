@@ -23,7 +23,7 @@ ITEMS, CHUNK = 24, 6
 PRELOADED = (
     "babelscope.methods.contrast",
     "babelscope.testsets.registry",
-    "babelscope.systems.openai",
+    "babelscope.systems.servers.openai",
     "babelscope.systems.cache",
 )
 

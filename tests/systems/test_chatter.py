@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.core.system import Question, Scored
-from babelscope.systems.chatter import Chatter, watched
+from babelscope.systems.prompting.chatter import Chatter, watched
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal
@@ -242,7 +242,7 @@ def test_the_tables_are_whole() -> None:
     import tomllib
 
     from babelscope.language.fitness import is_known
-    from babelscope.systems import chatter
+    from babelscope.systems.prompting import chatter
 
     tables = tomllib.loads(Path(chatter.__file__).with_name("chatter.toml").read_text("utf-8"))
     assert [name for name, (code, *_) in tables["languages"].items() if not is_known(code)] == []

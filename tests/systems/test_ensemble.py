@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.core.system import Budget, Drawing, Scored, capabilities
-from babelscope.systems.ensemble import Ensemble, log_mean
-from babelscope.systems.open_model import in_parts
+from babelscope.systems.models.base import in_parts
+from babelscope.systems.models.ensemble import Ensemble, log_mean
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.models import SOURCES, TARGETS, build_causal, spec

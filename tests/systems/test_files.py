@@ -12,10 +12,10 @@ import pytest
 
 from babelscope import condition
 from babelscope.core.system import ItemChoice, ItemScores, Regions, Unanswered, capabilities, properties
-from babelscope.systems import lists
-from babelscope.systems.files import ScoresFile
-from babelscope.systems.lists import RegionLists, lists_spec
 from babelscope.systems.registry import open_system
+from babelscope.systems.stored import nbest as lists
+from babelscope.systems.stored.nbest import RegionLists, lists_spec
+from babelscope.systems.stored.translations import ScoresFile
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -416,7 +416,7 @@ def test_a_bomb_of_another_method_is_refused_before_it_is_unpacked(
     (tmp_path / "a.de").write_text("a\n")
     with zipfile.ZipFile(tmp_path / "l.zip", "w", method) as archive:
         archive.writestr("out.0", bytes(10**6))
-    unpack = "babelscope.systems.lists.bounded_lines"
+    unpack = "babelscope.systems.stored.nbest.bounded_lines"
     monkeypatch.setattr(unpack, lambda *_, **__: pytest.fail("it was unpacked"))
     ran = babelscope(*SPACE)
     assert (ran.code, ran.out) == (2, "")

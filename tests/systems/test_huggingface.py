@@ -19,7 +19,7 @@ import babelscope as bs
 from babelscope.core.system import Budget, Drawing, Samples, Scored, capabilities, told_counts
 from babelscope.systems.cache import cached
 from babelscope.systems.contract import ask_sample
-from babelscope.systems.huggingface import HuggingFace
+from babelscope.systems.models.hf import HuggingFace
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.models import FAMILIES, OPTIONS, SOURCES, TARGETS, build, build_causal, spec

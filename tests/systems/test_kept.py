@@ -20,10 +20,10 @@ from babelscope.core.results import split_unanswered
 from babelscope.core.system import Question, Scored, Unanswered
 from babelscope.runs.reading import read_run
 from babelscope.runs.study import run_study
-from babelscope.systems import client
 from babelscope.systems.cache import cached, forget_unfinished, remembering
-from babelscope.systems.openai import reads_as
 from babelscope.systems.registry import open_system
+from babelscope.systems.servers import client
+from babelscope.systems.servers.openai import reads_as
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 QUICK = "backoff=0.01"

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
 
 from babelscope.decoding.families.encoder_decoder import weights_of
-from babelscope.systems.checkpoints import load_model
-from babelscope.systems.huggingface import HuggingFace
-from babelscope.systems.marian_folders import read_marian, read_marian_pieces
-from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
+from babelscope.systems.models.checkpoints import load_model
+from babelscope.systems.models.folders import ModelFolder, TokenizerFolder
+from babelscope.systems.models.hf import HuggingFace
+from babelscope.systems.models.marian import read_marian, read_marian_pieces
+from babelscope.systems.models.tokenizers import Tokens, load_tokenizer
 from babelscope.systems.registry import open_system
-from babelscope.systems.tokenizers import Tokens, load_tokenizer
 
 Build = Callable[..., Path]
 LAB = Path(__file__).parents[2] / "src" / "babelscope" / "lab" / "models"
@@ -131,11 +131,11 @@ def test_answers_are_the_same_either_way(name: str, folder: Path, monkeypatch: p
     direct = open_system(spec)
     assert "network" not in vars(direct)
     assert ("tokenizer" not in vars(direct.tokens)) == (name == "lab")
-    monkeypatch.setattr("babelscope.systems.huggingface.read_marian", lambda *_, **__: None)
-    monkeypatch.setattr("babelscope.systems.tokenizers.read_marian_pieces", lambda _: None)
+    monkeypatch.setattr("babelscope.systems.models.hf.read_marian", lambda *_, **__: None)
+    monkeypatch.setattr("babelscope.systems.models.tokenizers.read_marian_pieces", lambda _: None)
     asked: list[Any] = []
     monkeypatch.setattr(
-        "babelscope.systems.huggingface.load_model",
+        "babelscope.systems.models.hf.load_model",
         lambda *given, **options: asked.append(given) or load_model(*given, **options),
     )
     loaded = open_system(spec)

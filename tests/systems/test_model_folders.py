@@ -15,7 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from babelscope.systems.cache import cached
-from babelscope.systems.ensemble import Ensemble
+from babelscope.systems.models.ensemble import Ensemble
 from babelscope.systems.registry import open_system
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, SystemFailure

@@ -15,7 +15,7 @@ import torch
 from babelscope.core.system import capabilities
 from babelscope.decoding.model import Vocabulary
 from babelscope.decoding.stepwise import Stepwise
-from babelscope.systems.custom import OwnSystem
+from babelscope.systems.models.custom import OwnSystem
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-models.md"

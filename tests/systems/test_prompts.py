@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.systems.prompts import LARGEST, find_prompt, read_prompt, shipped_names
+from babelscope.systems.prompting.prompts import LARGEST, find_prompt, read_prompt, shipped_names
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import SOURCES, TARGETS, build_causal

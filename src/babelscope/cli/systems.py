@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def systems(as_json: AsJson = False, to: ToFile = None) -> None:
     """List what can be opened as a system, with examples."""
-    from babelscope.systems.prompts import shipped_names
+    from babelscope.systems.prompting.prompts import shipped_names
     from babelscope.systems.registry import load_schemes
 
     known, faults = load_schemes()

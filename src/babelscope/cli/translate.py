@@ -145,7 +145,7 @@ def _write_answers(
 def _by_beam(system: Any, sources: Sequence[str], file: Path, *, beam: int, n_best: int) -> Iterator[_Answer]:
     from babelscope.systems.contract import ask_translate
     from babelscope.systems.registry import require
-    from babelscope.systems.translation_files import hold_sources
+    from babelscope.systems.stored.reading import hold_sources
 
     require(system, "translate", what_for="translate")
     held = hold_sources(system, str(file), sources)

@@ -220,7 +220,7 @@ class Memory:
 
 
 class OpenModel(Protocol):
-    """A network on token ids; `systems/huggingface.py` puts text around it."""
+    """A network on token ids; `systems/models/hf.py` puts text around it."""
 
     vocabulary: Vocabulary
     device: torch.device

@@ -61,7 +61,7 @@ def read_card(name: str) -> dict[str, Any]:
 
 def open_lab(rest: str, options: Options) -> Any:
     """Open `lab:NAME`, a folder of the package, by the code of `hf:`; or `lab:FOLDER`, which `lab train` made."""
-    from babelscope.systems.huggingface import HuggingFace, read_options
+    from babelscope.systems.models.hf import HuggingFace, read_options
 
     if rest == PLANTED:
         return _open_planted(options)

@@ -24,10 +24,10 @@ import numpy as np
 
 from babelscope.language.cues import Cues, Mode, find_form, insert_cue, insert_cues, plural
 from babelscope.language.fitness import check_language, other_language_of_set
-from babelscope.systems.checkpoints import fetch, load_model, position_limit
 from babelscope.systems.contract import ask_score
-from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
-from babelscope.systems.tokenizers import load_tokenizer
+from babelscope.systems.models.checkpoints import fetch, load_model, position_limit
+from babelscope.systems.models.folders import ModelFolder, TokenizerFolder
+from babelscope.systems.models.tokenizers import load_tokenizer
 from babelscope.testsets.items import AmbiguousSource, Item, TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.journal import Keep, file_stamp, keep_nothing

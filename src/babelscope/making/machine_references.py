@@ -13,7 +13,7 @@ from babelscope.language.registry import can_detect, error_type, error_types, la
 from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.stats.agreement import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.contract import ask_translate, relocate_errors
-from babelscope.systems.translation_files import hold_sources
+from babelscope.systems.stored.reading import hold_sources
 from babelscope.testsets.items import BEGINNING, MinimalPair
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError

@@ -15,7 +15,7 @@ from babelscope.core.system import HeldAgainst, System, Unanswered, properties
 from babelscope.methods.base import Items, Method, languages_of
 from babelscope.systems.contract import relocate_errors
 from babelscope.systems.registry import ByTests, part_for
-from babelscope.systems.translation_files import hold
+from babelscope.systems.stored.reading import hold
 from babelscope.testsets.items import TestSet, choice_of
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__

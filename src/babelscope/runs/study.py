@@ -31,7 +31,7 @@ from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import ShardPart, manifest_of
 from babelscope.runs.shards import Shard
 from babelscope.systems.cache import forget_unfinished, remembering
-from babelscope.systems.prompts import find_prompt
+from babelscope.systems.prompting.prompts import find_prompt
 from babelscope.systems.registry import ByTests, find_scheme, open_system, require, with_prompt
 from babelscope.testsets import TestSet, load
 from babelscope.util.errors import BabelscopeError, SystemFailure

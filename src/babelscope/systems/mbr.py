@@ -91,9 +91,9 @@ class Decoding:
         """Each source with its candidates, or with the reason why there are none."""
         from babelscope.core.system import capabilities
         from babelscope.systems.contract import ask_sample
-        from babelscope.systems.files import TranslationsFile
         from babelscope.systems.registry import require
-        from babelscope.systems.translation_files import hold_sources
+        from babelscope.systems.stored.reading import hold_sources
+        from babelscope.systems.stored.translations import TranslationsFile
 
         if "regions" in capabilities(system):
             yield from zip(sources.texts, _listed(system, sources.ids, self.n), strict=True)

@@ -56,7 +56,7 @@ _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", 
 _BUILT_IN = (
     Scheme(
         "hf",
-        "babelscope.systems.huggingface:open_huggingface",
+        "babelscope.systems.models.hf:open_huggingface",
         "an encoder-decoder of transformers: OPUS-MT, WMT19 (FSMT), M2M100, NLLB, mBART50, T5, MADLAD",
         "hf:facebook/nllb-200-distilled-600M?source=eng_Latn&target=deu_Latn",
         _EVERYTHING,
@@ -64,7 +64,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "llm",
-        "babelscope.systems.prompted:Prompted",
+        "babelscope.systems.models.llm:Prompted",
         "a decoder-only model that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING | {"reply"},
@@ -73,7 +73,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "ct2",
-        "babelscope.systems.ctranslate2:CTranslate2",
+        "babelscope.systems.models.ct2:CTranslate2",
         "a CTranslate2 folder with its tokenizer beside it",
         "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
         frozenset({"translate", "score", "sample"}),
@@ -82,7 +82,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "file",
-        "babelscope.systems.files:open_file",
+        "babelscope.systems.stored.translations:open_file",
         "translations in a file, one line per source (n-best: tab-separated)",
         "file:output.de?source=input.en",
         frozenset({"translate"}),
@@ -91,7 +91,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "lists",
-        "babelscope.systems.files:open_lists",
+        "babelscope.systems.stored.translations:open_lists",
         "n-best lists in a file, with or without log-probabilities",
         "lists:output.nbest?source=input.en",
         frozenset({"translate", "regions"}),
@@ -100,7 +100,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "scores",
-        "babelscope.systems.files:open_scores",
+        "babelscope.systems.stored.translations:open_scores",
         "scores of a test set's items in a file, parallel to it",
         "scores:output.scores?layout=blocks",
         frozenset({"item_scores"}),
@@ -109,7 +109,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "items",
-        "babelscope.systems.files:open_items",
+        "babelscope.systems.stored.translations:open_items",
         "the translations that the items themselves have",
         "items:translations",
         frozenset({"translate"}),
@@ -127,7 +127,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "http",
-        "babelscope.systems.endpoint:JsonEndpoint",
+        "babelscope.systems.servers.rest:JsonEndpoint",
         "an HTTP endpoint: POST a JSON object with sources, get one with translations",
         "http://localhost:8080/translate",
         frozenset({"translate"}),
@@ -135,7 +135,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "https",
-        "babelscope.systems.endpoint:JsonEndpoint",
+        "babelscope.systems.servers.rest:JsonEndpoint",
         "the same over TLS",
         "https://mt.example.org/translate",
         frozenset({"translate"}),
@@ -143,7 +143,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "openai",
-        "babelscope.systems.openai:OpenAIServer",
+        "babelscope.systems.servers.openai:OpenAIServer",
         "an OpenAI-compatible server; scores where it returns prompt log-probabilities (vLLM...)",
         "openai:http://localhost:8000/v1#model-name?source=English&target=German",
         frozenset({"translate", "score", "sample", "reply"}),
@@ -154,7 +154,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "ensemble",
-        "babelscope.systems.ensemble:open_ensemble",
+        "babelscope.systems.models.ensemble:open_ensemble",
         "several models with one vocabulary as one: token probabilities averaged, then the log",
         "ensemble:hf:model-1,hf:model-2",
         frozenset({"translate", "score", "sample", "top_k"}),
@@ -193,7 +193,7 @@ def open_system(spec: str) -> Any:
         system = opener(path, options)
     options.refuse_unused()
     if clean and not getattr(system, "watches_itself", False):
-        from babelscope.systems.chatter import Chatter, watched
+        from babelscope.systems.prompting.chatter import Chatter, watched
 
         return watched(system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", "")))
     return system

@@ -17,7 +17,7 @@ from babelscope.lab.training.settings import TrainingSettings, settings_for
 from babelscope.lab.training.text import Pieces, train_pieces
 from babelscope.lab.training.train import train
 from babelscope.report.summary import summarize
-from babelscope.systems.prompts import shipped_names
+from babelscope.systems.prompting.prompts import shipped_names
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.lab.training.test_training import PAIRS, write_pairs

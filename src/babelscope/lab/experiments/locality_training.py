@@ -36,7 +36,7 @@ from babelscope.lab.training.checkpoints import write_json
 from babelscope.lab.training.loop import smoothed_cross_entropy, training_numerics
 from babelscope.lab.training.networks import initialize, sinusoids, torch_seed
 from babelscope.metrics.corpus import corpus_estimate
-from babelscope.systems.custom import OwnSystem
+from babelscope.systems.models.custom import OwnSystem
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.seeds import stream

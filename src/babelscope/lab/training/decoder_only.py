@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from babelscope.lab.training.checkpoints import write_json
 from babelscope.lab.training.settings import Shape
 from babelscope.lab.training.text import UNKNOWN, Pieces
-from babelscope.systems.prompted import PLAIN
-from babelscope.systems.prompts import find_prompt
+from babelscope.systems.models.llm import PLAIN
+from babelscope.systems.prompting.prompts import find_prompt
 from babelscope.util.errors import BabelscopeError
 
 FILES = ("tokenizer.json", "tokenizer_config.json")

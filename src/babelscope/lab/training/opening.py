@@ -20,7 +20,7 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
     Without options, on `device`.
     """
-    from babelscope.systems.huggingface import HuggingFace, read_options
+    from babelscope.systems.models.hf import HuggingFace, read_options
 
     if (folder / "locality.json").exists():
         from babelscope.lab.experiments.locality_training import open_locality
@@ -42,8 +42,8 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
 def open_prompts(folder: Path, options: Options) -> Any:
     """A decoder-only model with the options of `llm:`; languages and prompt are those it was trained with."""
-    from babelscope.systems.prompted import PLAIN, Prompted
-    from babelscope.systems.prompts import find_prompt, shipped_names
+    from babelscope.systems.models.llm import PLAIN, Prompted
+    from babelscope.systems.prompting.prompts import find_prompt, shipped_names
 
     card = read_json(folder / CARD)
     try:
@@ -76,8 +76,8 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device
     from babelscope.decoding.model import Vocabulary
     from babelscope.decoding.stepwise import Stepwise
     from babelscope.lab.training.text import EOS
-    from babelscope.systems.custom import OwnSystem
-    from babelscope.systems.tokenizers import Tokens
+    from babelscope.systems.models.custom import OwnSystem
+    from babelscope.systems.models.tokenizers import Tokens
     from babelscope.util.digests import SealedFiles
 
     files = SealedFiles(folder, [PLAIN, _WEIGHTS])

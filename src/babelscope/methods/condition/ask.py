@@ -27,7 +27,7 @@ from babelscope.systems.contract import (
     leave_refused_targets,
     relocate_errors,
 )
-from babelscope.systems.files import ItemTranslations
+from babelscope.systems.stored.translations import ItemTranslations
 from babelscope.testsets.items import AmbiguousSource, choice_of
 from babelscope.util.errors import BabelscopeError, RefusedText
 

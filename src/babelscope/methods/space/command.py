@@ -9,7 +9,7 @@ from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.space.method import LONGEST, segment_lines
 from babelscope.methods.space.regions import SpaceSettings
 from babelscope.metrics.corpus import prepare_metrics
-from babelscope.systems.lists import lists_spec
+from babelscope.systems.stored.nbest import lists_spec
 from babelscope.util.errors import BabelscopeError
 
 

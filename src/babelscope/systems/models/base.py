@@ -13,8 +13,8 @@ from babelscope.decoding.beam import beam_search
 from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_distinct, draw_samples
-from babelscope.systems.checkpoints import ModelSystem, check_ids, checked
 from babelscope.systems.contract import check_targets
+from babelscope.systems.models.checkpoints import ModelSystem, check_ids, checked
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SourceIds = tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]
 """For each question its source ids, and notes on it."""
 
 
-class OpenSystem(ModelSystem):
+class LocalModel(ModelSystem):
     """A network on token ids, with the texts around it: what is left to say is how texts become ids and back."""
 
     vocabulary: Vocabulary
@@ -204,18 +204,18 @@ class OpenSystem(ModelSystem):
         """Feed tokens after prefixes: log-probabilities of the next token [prefixes, vocabulary]."""
         return self.model.step(memory, parents, tokens)
 
-    def opened(self) -> OpenSystem:
+    def opened(self) -> LocalModel:
         """Itself, for an ensemble, which decodes only with systems that have this."""
         return self
 
 
-class Joint(OpenSystem):
+class Joint(LocalModel):
     """Open models as one: decodes the mean of their next-token probabilities, and scores as `scores` does."""
 
     def __init__(
         self,
         name: str,
-        members: Sequence[OpenSystem],
+        members: Sequence[LocalModel],
         scores: Callable[[Sequence[tuple[Asked, Target]]], list[Scored]],
     ) -> None:
         self.name = name

@@ -12,10 +12,10 @@ import ctranslate2
 
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Drawing, Fingerprint, Note, Scored, Target, sources_of
-from babelscope.systems.checkpoints import ModelSystem, checked, fetch, read_length_penalty
 from babelscope.systems.contract import check_targets
-from babelscope.systems.model_folders import TOKENIZER_FILES, check_ctranslate2
-from babelscope.systems.tokenizers import Tokens, library_errors
+from babelscope.systems.models.checkpoints import ModelSystem, checked, fetch, read_length_penalty
+from babelscope.systems.models.folders import TOKENIZER_FILES, check_ctranslate2
+from babelscope.systems.models.tokenizers import Tokens, library_errors
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.seeds import stream

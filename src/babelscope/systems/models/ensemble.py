@@ -26,7 +26,7 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
 if TYPE_CHECKING:
-    from babelscope.systems.open_model import Joint, OpenSystem
+    from babelscope.systems.models.base import Joint, LocalModel
 
 
 class Ensemble:
@@ -92,7 +92,7 @@ class Ensemble:
     @functools.cached_property
     def _joint(self) -> Joint:
         """The members as one open model."""
-        from babelscope.systems.open_model import Joint
+        from babelscope.systems.models.base import Joint
 
         closed = [member.name for member in self.members if not hasattr(member, "opened")]
         if closed:
@@ -106,7 +106,7 @@ class Ensemble:
         return Joint(self.name, opened, self.score)
 
 
-def _require_same_names(name: str, names: Sequence[str], opened: Sequence[OpenSystem]) -> None:
+def _require_same_names(name: str, names: Sequence[str], opened: Sequence[LocalModel]) -> None:
     """Raise unless an id stands for the same token in all members."""
     first = opened[0]
     for other_name, other in zip(names[1:], opened[1:], strict=True):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.system import Scored
-from babelscope.systems.marian_folders import MarianPieces, pieces_of, read_marian_pieces
-from babelscope.systems.model_folders import TokenizerFolder, one_line
+from babelscope.systems.models.folders import TokenizerFolder, one_line
+from babelscope.systems.models.marian import MarianPieces, pieces_of, read_marian_pieces
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 

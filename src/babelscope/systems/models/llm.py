@@ -18,8 +18,8 @@ from babelscope.decoding.beam import beam_search
 from babelscope.decoding.causal import Causal, Closing
 from babelscope.decoding.families.decoder import Decoder, Weights, weights_of, why_not_lean
 from babelscope.decoding.model import OpenModel, Vocabulary
-from babelscope.systems.chatter import Chatter
-from babelscope.systems.checkpoints import (
+from babelscope.systems.models.base import LocalModel, SourceIds, in_parts
+from babelscope.systems.models.checkpoints import (
     check_ids,
     checked,
     fetch,
@@ -30,10 +30,10 @@ from babelscope.systems.checkpoints import (
     stated_penalty,
     token_id,
 )
-from babelscope.systems.model_folders import ModelFolder, one_line
-from babelscope.systems.open_model import OpenSystem, SourceIds, in_parts
-from babelscope.systems.prompts import NO_PROMPT, Prompt, find_prompt
-from babelscope.systems.tokenizers import Tokens, library_errors
+from babelscope.systems.models.folders import ModelFolder, one_line
+from babelscope.systems.models.tokenizers import Tokens, library_errors
+from babelscope.systems.prompting.chatter import Chatter
+from babelscope.systems.prompting.prompts import NO_PROMPT, Prompt, find_prompt
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.text import check_texts, shorten
@@ -174,7 +174,7 @@ _ASKED_PLAINLY = "{question}\nAnswer:"
 _Answer = TypeVar("_Answer")
 
 
-class Prompted(OpenSystem):
+class Prompted(LocalModel):
     """A language model asked to translate; only the target's tokens and its end are scored.
 
     With the prompt `none` it is asked for nothing: texts are scored from their beginning on, and sources not read.

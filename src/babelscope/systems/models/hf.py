@@ -11,7 +11,8 @@ from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, Note, Target, sources_of
 from babelscope.decoding.families.encoder_decoder import EncoderDecoder
 from babelscope.decoding.model import OpenModel, Vocabulary
-from babelscope.systems.checkpoints import (
+from babelscope.systems.models.base import LocalModel, SourceIds
+from babelscope.systems.models.checkpoints import (
     check_ids,
     fetch,
     fingerprint,
@@ -22,10 +23,9 @@ from babelscope.systems.checkpoints import (
     token_id,
     usual_device,
 )
-from babelscope.systems.marian_folders import MarianFolder, read_marian
-from babelscope.systems.model_folders import ModelFolder
-from babelscope.systems.open_model import OpenSystem, SourceIds
-from babelscope.systems.tokenizers import Tokens
+from babelscope.systems.models.folders import ModelFolder
+from babelscope.systems.models.marian import MarianFolder, read_marian
+from babelscope.systems.models.tokenizers import Tokens
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.text import check_texts, shorten
 
@@ -35,7 +35,7 @@ _BUDGET = {"cpu": 1024, "cuda": 16384, "mps": 8192}
 _LONGEST = 512
 
 
-class HuggingFace(OpenSystem):
+class HuggingFace(LocalModel):
     """An encoder-decoder model that translates, samples, searches, scores and gives next-token distributions."""
 
     def __init__(

@@ -15,8 +15,8 @@ from typing import Any, Literal, NoReturn, cast
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, ItemChoice, ItemScores, Scored, Unanswered, sources_of
 from babelscope.systems.command import best
-from babelscope.systems.lists import REGIONS, RegionLists, open_regions
-from babelscope.systems.translation_files import (
+from babelscope.systems.stored.nbest import REGIONS, RegionLists, open_regions
+from babelscope.systems.stored.reading import (
     Given,
     alternatives,
     find_lines,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from babelscope.systems.model_folders import ModelFolder, TokenizerFolder
+from babelscope.systems.models.folders import ModelFolder, TokenizerFolder
 from babelscope.util.errors import BabelscopeError
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ import torch
 from babelscope.core.system import Fingerprint
 from babelscope.decoding.model import OpenModel
 from babelscope.decoding.stepwise import Stepwise, check_rows
-from babelscope.systems.huggingface import HuggingFace
-from babelscope.systems.tokenizers import Tokens
+from babelscope.systems.models.hf import HuggingFace
+from babelscope.systems.models.tokenizers import Tokens
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError
 

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
-from babelscope.systems.model_folders import TOKENIZER_FILES, ModelFolder, bounded
-from babelscope.systems.tokenizers import Tokens, library_errors
+from babelscope.systems.models.folders import TOKENIZER_FILES, ModelFolder, bounded
+from babelscope.systems.models.tokenizers import Tokens, library_errors
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.progress import hub_bar

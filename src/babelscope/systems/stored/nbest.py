@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from babelscope.core.registry import Options, parse_options, split_options
 from babelscope.core.system import Fingerprint, Regions, Scored
-from babelscope.systems.translation_files import moses_entries
+from babelscope.systems.stored.reading import moses_entries
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, at, install_hint
 from babelscope.util.files import open_regular

@@ -22,9 +22,16 @@ from babelscope.core.system import (
     sources_of,
 )
 from babelscope.systems.cache import AnswerStore
-from babelscope.systems.chatter import Chatter
-from babelscope.systems.client import Client, Refusal, Request, checked_url, each_or_unanswered, line_of
-from babelscope.systems.prompts import Prompt, find_prompt
+from babelscope.systems.prompting.chatter import Chatter
+from babelscope.systems.prompting.prompts import Prompt, find_prompt
+from babelscope.systems.servers.client import (
+    Client,
+    Refusal,
+    Request,
+    checked_url,
+    each_or_unanswered,
+    line_of,
+)
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import check_texts, json_number, shorten
 

@@ -9,8 +9,8 @@ from typing import Any
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, Scored, as_question, sources_of
 from babelscope.systems.cache import AnswerStore
-from babelscope.systems.client import Client, Request, checked_url, each_or_unanswered, line_of
 from babelscope.systems.command import best
+from babelscope.systems.servers.client import Client, Request, checked_url, each_or_unanswered, line_of
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import check_texts, shorten
 

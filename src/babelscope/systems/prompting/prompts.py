@@ -19,7 +19,7 @@ NO_PROMPT = "none"
 """The prompt of a model that scores texts by themselves."""
 LARGEST = 1 << 16
 """Bytes of a prompt's file, and of its examples: more than any model reads before each source."""
-_SHIPPED = Path(__file__).with_name("shipped_prompts")
+_SHIPPED = Path(__file__).with_name("shipped")
 _KEYS = ("name", "kind", "template", "system", "examples", "between")
 _FIELDS = ("source", "target", "text")
 _FIELD = re.compile(r"\{([A-Za-z_]+)\}")
