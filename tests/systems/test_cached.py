@@ -23,12 +23,14 @@ from babelscope.core.system import (
     Question,
     Scored,
     Target,
+    Unanswered,
     as_question,
     capabilities,
     sources_of,
 )
 from babelscope.systems import cache as cached_module
 from babelscope.systems.cache import cached, default_path
+from babelscope.systems.contract import ask_translate
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, RefusedText
 from tests.support.enumerated import Enumerated
@@ -387,3 +389,18 @@ def test_a_refused_text_has_the_number_it_was_asked_with(tmp_path: Path) -> None
     with pytest.raises(RefusedText, match=r"^source 3 is empty") as caught:
         system.translate(["a", "b", "", "c", ""])
     assert (caught.value.side, caught.value.number) == ("source", 3)
+
+
+def test_an_unanswered_question_has_the_index_it_was_asked_with(tmp_path: Path) -> None:
+    class Silent(ToySystem):
+        def translate(self, questions: Sequence[Asked], **how: int) -> list[list[Scored]]:
+            if lost := [index for index, source in enumerate(sources_of(questions)) if source == "lost"]:
+                raise Unanswered(dict.fromkeys(lost, "no answer"))
+            return super().translate(questions, **how)
+
+    system = cached(Silent(), tmp_path / "cache")
+    system.translate(["a", "b"])
+    asked = [Question(source, item=f"item {number}") for number, source in enumerate(["b", "c", "lost"])]
+    with pytest.raises(Unanswered) as caught:
+        ask_translate(system, asked)
+    assert (caught.value.reasons, caught.value.items) == ({2: "no answer"}, {"item 2": "no answer"})

@@ -45,7 +45,7 @@ def test_translations_are_found_by_source() -> None:
         texts("file:t.txt?format=pairs", "a", "d")
     with pytest.raises(Unanswered) as caught:
         texts("file:t.txt?format=pairs&missing=skip", "a", "d")
-    assert [question.source for question, _ in caught.value.reasons] == ["d"]
+    assert list(caught.value.reasons) == [1]
     with pytest.raises(BabelscopeError, match="leave source= out"):
         open_system("file:t.txt?format=pairs&source=t.txt")
 

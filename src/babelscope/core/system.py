@@ -18,7 +18,7 @@ from babelscope.util.text import shorten
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A source to translate, or to score targets for; compared by all fields."""
+    """A source to translate, or to score targets for; compared by all fields but the item."""
 
     source: str
     context_source: tuple[str, ...] = ()
@@ -27,10 +27,16 @@ class Question:
     """Translations of sentences before it, oldest first."""
     source_language: str = ""
     target_language: str = ""
+    item: str = field(default="", compare=False, repr=False)
+    """Id of the test item it is about, if any; not part of what is asked."""
 
     def as_json(self) -> str | dict[str, Any]:
         """The source as text if all other fields are empty; else an object without the empty fields."""
-        known = {name: value for name, value in dataclasses.asdict(self).items() if value or name == "source"}
+        known = {
+            each.name: value
+            for each in dataclasses.fields(self)
+            if each.compare and ((value := getattr(self, each.name)) or each.name == "source")
+        }
         if len(known) == 1:
             return self.source
         return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
@@ -208,16 +214,16 @@ class Fingerprint:
 class Unanswered(SystemFailure):
     """Questions without a usable answer, where asking again would not help; all others of the call were answered.
 
-    `reasons` maps (question, text of the target to be scored or None) to the reason.
+    `reasons` maps the index of a question in the call to the reason.
     """
 
-    def __init__(self, reasons: Mapping[tuple[Asked, str | None], str]) -> None:
+    def __init__(self, reasons: Mapping[int, str]) -> None:
         first = next(iter(reasons.values()))
         more = f" (and {len(reasons) - 1} more questions without an answer)" if len(reasons) > 1 else ""
         super().__init__(first + more)
-        self.reasons: dict[tuple[Question, str | None], str] = {
-            (as_question(asked), target): reason for (asked, target), reason in reasons.items()
-        }
+        self.reasons = dict(reasons)
+        self.items: dict[str, str] = {}
+        """Id of the test item that a question is about -> reason; filled by `systems.contract`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickling an exception passes it its message alone; workers send this one back.

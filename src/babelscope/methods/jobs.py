@@ -81,36 +81,17 @@ def _judge_all_answered(judge: Callable[[Items], list[Record]], items: Items) ->
 
     After such a failure the other items are judged again. Answers of servers are kept, so none is asked for twice.
     """
-    reasons: dict[int, str] = {}
+    reasons: dict[str, str] = {}
     while True:
-        left = [number for number in range(len(items)) if number not in reasons]
+        left = [place for place in items.places if items.whole[place].id not in reasons]
         try:
-            some = Items(items.whole, [items.places[number] for number in left])
-            judged = iter(judge(some) if left else ())
+            judged = iter(judge(Items(items.whole, left)) if left else ())
         except Unanswered as error:
-            texts = {number: set(_strings_in(items[number].as_json())) for number in left}
-            found: dict[int, str] = {}
-            for (question, target), reason in error.reasons.items():
-                about = [number for number in left if question.source in texts[number]]
-                # A target may be the system's own translation, which stands in no item.
-                exactly = [number for number in about if target is None or target in texts[number]]
-                found |= dict.fromkeys(exactly or about, reason)
-            if not found:  # no item can be blamed
+            if error.items.keys() <= reasons.keys():  # a question about none of these items
                 raise
-            reasons |= found
+            reasons |= error.items
             continue
-        return [
-            {"unanswered": reasons[number]} if number in reasons else next(judged)
-            for number in range(len(items))
-        ]
-
-
-def _strings_in(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping | list):
-        for each in value.values() if isinstance(value, Mapping) else value:
-            yield from _strings_in(each)
+        return [{"unanswered": reasons[item.id]} if item.id in reasons else next(judged) for item in items]
 
 
 def job_rows(

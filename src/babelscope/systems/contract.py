@@ -34,6 +34,7 @@ from babelscope.util.errors import BabelscopeError, RefusedText, Side
 from babelscope.util.text import check_texts, json_number, shorten
 
 _Question = TypeVar("_Question")
+_Pair = tuple[Asked, Target]
 _Answer = TypeVar("_Answer")
 
 
@@ -173,45 +174,39 @@ def ask_answered(
     ask: Callable[[Sequence[_Question]], list[_Answer]], questions: Sequence[_Question]
 ) -> list[_Answer | str]:
     """Answers to questions, or to (question, target) pairs; the reason in place of an answer that is missing."""
-    reasons: dict[tuple[Question, str | None], str] = {}
+    reasons: dict[_Question, str] = {}
     while True:
-        left = [question for question in questions if _name_of(question) not in reasons]
+        left = [question for question in questions if question not in reasons]
         try:
             answers = iter(ask(left) if left else ())
         except Unanswered as error:
-            if not {_name_of(question) for question in left} & error.reasons.keys():
-                raise
-            reasons |= error.reasons
+            reasons |= {left[index]: reason for index, reason in error.reasons.items()}
             continue
-        return [reasons.get(_name_of(question)) or next(answers) for question in questions]
+        return [reasons[question] if question in reasons else next(answers) for question in questions]
 
 
 def leave_refused_targets(
-    ask: Callable[[Sequence[_Question]], list[_Answer]], texts: Collection[str], what: str
-) -> Callable[[Sequence[_Question]], list[_Answer]]:
+    ask: Callable[[Sequence[_Pair]], list[_Answer]], texts: Collection[str], what: str
+) -> Callable[[Sequence[_Pair]], list[_Answer]]:
     """If one of these targets is refused, its question has no answer; the reason begins with `what` the target is.
 
     For a system's own translations: nobody can mend one that is too long for the system that scores it.
     """
 
-    def ask_some(some: Sequence[_Question]) -> list[_Answer]:
+    def ask_some(some: Sequence[_Pair]) -> list[_Answer]:
         try:
             return ask(some)
         except RefusedText as error:
-            name = _name_of(some[error.number - 1])
-            if error.side != "target" or name[1] not in texts:
+            index = error.number - 1
+            if error.side != "target" or _text(some[index][1]) not in texts:
                 raise
-            raise Unanswered({name: f"{what} {error.reason}"}) from error
+            raise Unanswered({index: f"{what} {error.reason}"}) from error
 
     return ask_some
 
 
-def _name_of(asked: object) -> tuple[Question, str | None]:
-    """A question as `Unanswered` names it."""
-    if not isinstance(asked, tuple):
-        return as_question(cast(Asked, asked)), None
-    question, target = cast(tuple[Asked, Target], asked)
-    return as_question(question), target if isinstance(target, str) else target.text
+def _text(target: Target) -> str:
+    return target if isinstance(target, str) else target.text
 
 
 def check_targets(targets: Sequence[Target]) -> None:
@@ -231,11 +226,14 @@ def relocate_errors(place_of: Callable[[Side, int], str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def renumber_errors(numbers: Sequence[int]) -> Iterator[None]:
-    """Give a refused text its number in the whole list, where only questions `numbers` (from 1) were passed on."""
+    """Number the questions of an error in the whole list, where only questions `numbers` (from 1) were asked."""
     try:
         yield
     except RefusedText as error:
         raise RefusedText(error.side, numbers[error.number - 1], error.reason) from error
+    except Unanswered as error:
+        reasons = {numbers[index] - 1: reason for index, reason in error.reasons.items()}
+        raise Unanswered(reasons) from error
 
 
 def _call(
@@ -253,7 +251,16 @@ def _call(
             f"{_name(system)}: {name}({taken}) cannot be called as {name}({given}): {error}; "
             "docs/extending.md says what a system's methods take"
         ) from None
-    answers = ask(questions, **how)
+    try:
+        answers = ask(questions, **how)
+    except Unanswered as error:
+        error.items = {}
+        for index, reason in error.reasons.items():
+            asked: Any = questions[index]
+            question = asked[0] if isinstance(asked, tuple) else asked
+            if isinstance(question, Question) and question.item:
+                error.items[question.item] = reason
+        raise
     if not isinstance(answers, Sequence):
         raise _wrong_type(system, answers, list)
     return _as_many(system, answers, len(questions))

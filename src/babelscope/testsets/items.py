@@ -106,9 +106,8 @@ class _Asked(_Item):
     def question(self) -> Question:
         """The question for a system: the source with its context and languages."""
         source: str = self.source  # type: ignore[attr-defined]  # each kind has one
-        return Question(
-            source, **{name: getattr(self, name) for name in _CONTEXT_FIELDS if getattr(self, name)}
-        )
+        known = {name: getattr(self, name) for name in _CONTEXT_FIELDS if getattr(self, name)}
+        return Question(source, **known, item=self.id)
 
 
 _CONTEXT_FIELDS = ("source_language", "target_language", "context_source", "context_target")

@@ -478,8 +478,9 @@ def test_a_tie_is_neither_right_nor_wrong_unless_it_is_said_to_be(ties: str) -> 
 def test_an_evaluator_that_does_not_answer_leaves_the_lines_of_a_file_where_they_are(tmp_path: Path) -> None:
     class Forgetful(ToySystem):
         def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-            if lost := [pair for pair in pairs if as_question(pair[0]).source == "w1 1"]:
-                raise Unanswered({(lost[0][0], str(lost[0][1])): "no answer"})
+            for index, (asked, _) in enumerate(pairs):
+                if as_question(asked).source == "w1 1":
+                    raise Unanswered({index: "no answer"})
             return super().score(pairs)
 
     (tmp_path / "out").write_text("a\nb\nab\nba\n")

@@ -26,7 +26,7 @@ import httpx
 import tenacity
 
 from babelscope.core.registry import Options
-from babelscope.core.system import METER, Asked, Question, Unanswered
+from babelscope.core.system import METER, Question, Unanswered
 from babelscope.systems.cache import AnswerStore
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import DEEPEST, depth_exceeds, shorten, text_fault
@@ -426,15 +426,15 @@ def each_or_unanswered(
     answer breaks the contract, so that a server that was fixed is asked again.
     """
     answers: list[Answer] = []
-    reasons: dict[tuple[Asked, str | None], str] = {}
-    for question, raw in asked:
+    reasons: dict[int, str] = {}
+    for index, (question, raw) in enumerate(asked):
         try:
             if isinstance(raw, Refusal):
                 raise SystemFailure(raw.reason)
             answers.append(read(question, raw))
         except BabelscopeError as error:
             forget(question)
-            reasons[question] = str(error)
+            reasons[index] = str(error)
     if reasons:
         raise Unanswered(reasons)
     return answers

@@ -135,19 +135,15 @@ class TranslationsFile:
             self._refuse_ambiguous(sources)
             numbers = find_lines(sources, self._lines, self._key)
             if None in numbers:
-                self._miss(questions, sources, numbers)
+                self._miss(sources, numbers)
         return [self._found[number] for number in numbers if number is not None]
 
-    def _miss(
-        self, questions: Sequence[Asked], sources: Sequence[str], numbers: Sequence[int | None]
-    ) -> NoReturn:
+    def _miss(self, sources: Sequence[str], numbers: Sequence[int | None]) -> NoReturn:
         """Say which sources have no translation."""
         missing = [place for place, number in enumerate(numbers) if number is None]
         what = self._lacks
         if self._skip_missing:
-            raise Unanswered(
-                {(questions[each], None): f"{what} {shorten(sources[each])}" for each in missing}
-            )
+            raise Unanswered({each: f"{what} {shorten(sources[each])}" for each in missing})
         told = f"({len(missing)} of {len(sources)} are missing)"
         raise RefusedText(
             "source", missing[0] + 1, f"is missing: {what} {shorten(sources[missing[0]])} {told}"
@@ -190,7 +186,7 @@ class ItemTranslations:
         """It is asked only about items that have no translation, and has none either."""
         reason = f"has no translation, and there is no system to ask ({len(questions)} have none)"
         if self._skip_missing:
-            raise Unanswered({(each, None): f"the item {reason}" for each in questions})
+            raise Unanswered(dict.fromkeys(range(len(questions)), f"the item {reason}"))
         raise RefusedText("source", 1, reason)
 
 
