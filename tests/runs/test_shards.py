@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from babelscope.methods.base import METHODS
 from babelscope.runs.folder import chunks_of, plan_chunks
+from babelscope.runs.manifest import Shard
 from babelscope.runs.reading import read_run, results_of_run
-from babelscope.runs.shards import Shard, merge
+from babelscope.runs.shards import merge
 from babelscope.runs.study import run_study
 from babelscope.util.errors import BabelscopeError
 from tests.runs.test_study import STUDY

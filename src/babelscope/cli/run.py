@@ -167,7 +167,7 @@ def show_result(
 
 
 def _show_shard(shard: str, result: Result, *, as_json: bool) -> None:
-    from babelscope.runs.shards import Shard
+    from babelscope.runs.manifest import Shard
 
     parsed = Shard.parse(shard)
     if as_json:

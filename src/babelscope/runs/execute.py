@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from babelscope.core.comparison import SEED, Comparison, with_labels
 from babelscope.core.results import Config, Record, Result, Row, split_unanswered
@@ -27,7 +27,7 @@ from babelscope.methods.jobs import (
 )
 from babelscope.runs.compare import group_runs, item_differences, prompt_rows, seed_groups, seed_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
-from babelscope.runs.manifest import Cost, Manifest, RecordsPart, manifest_of, total_cost
+from babelscope.runs.manifest import JOB_LABELS, Cost, Manifest, RecordsPart, manifest_of, total_cost
 from babelscope.runs.reading import Run
 from babelscope.testsets.items import NO_SOURCE, Item, TestSet
 from babelscope.util.digests import digest_json
@@ -108,19 +108,8 @@ def _by_length(records: Sequence[Record]) -> dict[str, list[Record]]:
 
 # --- The one way to run a study: ask and judge missing chunks, then summarize; in a folder or in memory ------------
 
-_JOB_LABELS = ("method", "system", "tests")
 Methods = Mapping[str, Method]
 """Methods by their labels in the study."""
-
-
-class Store(Protocol):
-    """Where the records of a run are kept: a run folder, or memory."""
-
-    records: list[Record]
-
-    def missing(self) -> list[Chunk]: ...
-
-    def store(self, records: Sequence[Record]) -> None: ...
 
 
 @dataclass
@@ -168,7 +157,7 @@ def _check_asked_for(jobs: Sequence[Job], manifest: Manifest) -> None:
             seed_groups({name: manifest.systems[name].factors for name in names}, manifest.seed_groups)
 
 
-def _ask(jobs: Sequence[Job], manifest: Manifest, store: Store) -> Cost:
+def _ask(jobs: Sequence[Job], manifest: Manifest, store: RunFolder | InMemory) -> Cost:
     """Ask the missing chunks, store their records, and return the cost."""
     begun, tokens, retries = time.monotonic(), METER.tokens, METER.retries
     missing = store.missing()
@@ -208,12 +197,10 @@ def _signed_config(manifest: Manifest, records: Sequence[Record]) -> Config:
     It is known only at the end, so that runs are resumed by the configuration without it. Names are left out, and the
     reasons why items were not answered, which may name ports and seconds.
     """
-    answers, start = [], 0
-    for job in manifest.jobs:
-        own = records[start : start + job.items]
-        start += job.items
+    answers = []
+    for job, own in manifest.by_job(records):
         for record in () if job.reproducible else own:
-            kept = {name: value for name, value in record.items() if name not in _JOB_LABELS}
+            kept = {name: value for name, value in record.items() if name not in JOB_LABELS}
             answers.append({**kept, "unanswered": True} if "unanswered" in kept else kept)
     return {**manifest.config, "answers": digest_json(answers)} if answers else manifest.config
 
@@ -224,14 +211,11 @@ def summarize_run(
     """Summarize all records of a run: rows of each job, rows by fields of items (`manifest.by`), comparisons."""
     rows: list[Row] = []
     completed: list[Record] = []
-    start = 0
     check_fields(split_unanswered(records)[0], manifest.by)
     with progress("computing figures", len(manifest.jobs)) as advance:
-        for job in manifest.jobs:
-            own = records[start : start + job.items]
-            start += job.items
+        for job, own in manifest.by_job(records):
             method = methods[job.method]
-            labels: dict[str, str | int] = {name: getattr(job, name) for name in _JOB_LABELS}
+            labels: dict[str, str | int] = {**job.labels}
             context = any(has_context(record.get("extra", {})) for record in own)
             if manifest.systems[job.system].drops_context and context:
                 labels["context"] = 0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
@@ -11,7 +12,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, PlainValidator, ValidationError, model_validator
 
 from babelscope.core.comparison import Factor, Factors, check_factors
-from babelscope.core.results import PairedField, signature
+from babelscope.core.results import PairedField, Record, signature
 from babelscope.core.settings import explain
 from babelscope.core.system import System, properties
 from babelscope.methods.base import Method, find_method, restore_settings
@@ -23,6 +24,8 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
 
 Json = dict[str, Any]
+JOB_LABELS = ("method", "system", "tests")
+"""Labels of rows, and fields of records, that name a job."""
 _Text = Annotated[str, Field(strict=True)]
 _Count = Annotated[int, Field(strict=True, ge=0, le=10**12)]
 
@@ -86,12 +89,33 @@ class JobPart(_ManifestModel):
     reproducible: bool = True
     """False if one of its systems, a server, may answer otherwise another time."""
 
+    @property
+    def labels(self) -> dict[str, str]:
+        return {name: getattr(self, name) for name in JOB_LABELS}
 
-class ShardPart(_ManifestModel):
-    """Which share of a study a folder has."""
+
+class Shard(_ManifestModel):
+    """Which share of a study a folder has: shard `number`, from 1, of `of`."""
 
     number: Annotated[int, Field(strict=True, ge=1)]
     of: Annotated[int, Field(strict=True, ge=1)]
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.of}"
+
+    @model_validator(mode="after")
+    def _is_one_of_them(self) -> Self:
+        if self.number > self.of:
+            raise ValueError(f"there is no shard {self}")
+        return self
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """A shard as it is written: `3/16`."""
+        found = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,8})", text)
+        if found is None or int(found[1]) > int(found[2]):
+            raise BabelscopeError(f"a shard is written as 3/16 (the third of sixteen), not {text!r}")
+        return cls(number=int(found[1]), of=int(found[2]))
 
 
 class RecordsPart(_ManifestModel):
@@ -142,7 +166,7 @@ class Manifest(_ManifestModel):
     systems: dict[str, SystemPart]
     tests: dict[str, TestsPart]
     jobs: list[JobPart]
-    shard: ShardPart | None = None
+    shard: Shard | None = None
     records: RecordsPart | None = None
     """Written when the run is finished."""
     software: dict[str, str] = {}
@@ -161,6 +185,13 @@ class Manifest(_ManifestModel):
             if not isinstance(self.config.get(name), kind):
                 raise ValueError(f"config.{name} is no list")
         return self
+
+    def by_job(self, records: Sequence[Record]) -> Iterator[tuple[JobPart, Sequence[Record]]]:
+        """Each job with its records, from all records of the run in order."""
+        start = 0
+        for job in self.jobs:
+            yield job, records[start : start + job.items]
+            start += job.items
 
     def as_json(self) -> Json:
         found = self.model_dump(mode="json")
@@ -187,7 +218,7 @@ def manifest_of(
     factors: Mapping[str, Factors] = MappingProxyType({}),
     by: Iterable[str] = (),
     seed_groups: Iterable[str] = (),
-    shard: ShardPart | None = None,
+    shard: Shard | None = None,
 ) -> Manifest:
     """The manifest of a run that is about to be asked."""
     jobs = list(jobs)

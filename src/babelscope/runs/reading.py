@@ -18,12 +18,10 @@ from babelscope.core.results import Estimate, Record, Row, split_unanswered
 from babelscope.methods.base import Method, find_method, method_names
 from babelscope.methods.queue import Drawn, draw_queue, require_queue
 from babelscope.runs.folder import read_object, records_changed
-from babelscope.runs.manifest import Manifest, read_manifest
+from babelscope.runs.manifest import JOB_LABELS, Manifest, read_manifest
 from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import open_regular
 from babelscope.util.text import json_lines
-
-_JOB_LABELS = ("method", "system", "tests")
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ def read_records(folder: Path) -> list[Record]:
     found: list[Record] = []
     with io.BufferedReader(open_regular(folder / "records.jsonl")) as file:
         for place, record in json_lines(file, file.name):
-            if not record.keys() >= set(_JOB_LABELS):
+            if not record.keys() >= set(JOB_LABELS):
                 raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
             found.append(dict(record))
     return found
@@ -73,7 +71,7 @@ def read_run(path: str | Path) -> Run:
     check_records(path, manifest)
     summary = read_object(path / "summary.json")
     try:
-        rows = [_parse_row(row, _JOB_LABELS) for row in summary["rows"]]
+        rows = [_parse_row(row, JOB_LABELS) for row in summary["rows"]]
         comparisons = [_parse_row(row, ("method", "tests")) for row in summary.get("comparisons", ())]
     except (KeyError, TypeError, ValueError) as error:
         raise BabelscopeError(f"{path / 'summary.json'} is damaged: {error!r}") from None
@@ -120,7 +118,7 @@ def results_of_run(run: Run) -> list[SystemResult]:
     found = []
     for job in manifest.jobs:
         method, system = manifest.methods[job.method], manifest.systems[job.system]
-        names = {name: getattr(job, name) for name in _JOB_LABELS}
+        names = job.labels
         rows = [row for row in run.rows if names.items() <= row.labels.items()]
         found.append(
             SystemResult(

@@ -127,15 +127,13 @@ def _lowered_from(method: Method) -> dict[str, Any]:
 def _languages_by_method(manifest: Manifest, records: Sequence[Record]) -> dict[str, Languages]:
     """Method label -> the (source, target) languages of the items it judged."""
     found: dict[str, set[tuple[str, str]]] = {label: set() for label in manifest.methods}
-    start = 0
-    for job in manifest.jobs:
-        for record in records[start : start + job.items]:
+    for job, own in manifest.by_job(records):
+        for record in own:
             stated = record.get("extra", {})
             if record.get("references", True):
                 found[job.method].add(
                     (str(stated.get("source_language") or ""), str(stated.get("target_language") or ""))
                 )
-        start += job.items
     return {label: frozenset(own) for label, own in found.items()}
 
 
@@ -188,10 +186,6 @@ def _updated_identity(settings: MethodSettings, part: MethodPart, languages: Lan
 
 def _judge_stored(manifest: Manifest, records: Sequence[Record], methods: Methods) -> list[Record]:
     """All records in their order, the answered ones judged again."""
-    found: list[Record] = []
-    start = 0
-    for job in manifest.jobs:
-        own = records[start : start + job.items]
-        start += job.items
-        found += judge_records(methods[job.method], own)
-    return found
+    return [
+        record for job, own in manifest.by_job(records) for record in judge_records(methods[job.method], own)
+    ]

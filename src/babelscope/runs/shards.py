@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,34 +12,11 @@ from babelscope.core.results import Record, Result, differences
 from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import finish
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of, count_records, parse_records
-from babelscope.runs.manifest import Manifest, read_manifest, total_cost
+from babelscope.runs.manifest import Manifest, Shard, read_manifest, total_cost
 from babelscope.runs.reading import check_records
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import open_regular
 from babelscope.util.version import __version__
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """Shard `number`, from 1, of `of` shards."""
-
-    number: int
-    of: int
-
-    def __post_init__(self) -> None:
-        if not 1 <= self.number <= self.of:
-            raise BabelscopeError(f"there is no shard {self}; shards of {self.of} are 1/{self.of} and so on")
-
-    def __str__(self) -> str:
-        return f"{self.number}/{self.of}"
-
-    @classmethod
-    def parse(cls, text: str) -> Shard:
-        """A shard as it is written: `3/16`."""
-        found = re.fullmatch(r"([0-9]{1,9})/([1-9][0-9]{0,8})", text)
-        if found is None:
-            raise BabelscopeError(f"a shard is written as 3/16 (the third of sixteen), not {text!r}")
-        return cls(int(found[1]), int(found[2]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +60,7 @@ def _read_shard(path: Path) -> _FinishedShard:
     manifest = read_manifest(path)
     if manifest.shard is None:
         raise BabelscopeError(f"{path} is no shard but a whole run")
-    shard, stored = Shard(manifest.shard.number, manifest.shard.of), manifest.as_json()
+    shard, stored = manifest.shard, manifest.as_json()
     try:
         wanted = count_records(stored)
         with io.BufferedReader(open_regular(path / "records.jsonl")) as file:

@@ -28,8 +28,7 @@ from babelscope.making.machine_tests import with_machine_references
 from babelscope.methods.base import set_up
 from babelscope.methods.jobs import check_kinds, config_of, make_jobs
 from babelscope.runs.execute import chunk_size, execute
-from babelscope.runs.manifest import ShardPart, manifest_of
-from babelscope.runs.shards import Shard
+from babelscope.runs.manifest import Shard, manifest_of
 from babelscope.systems.cache import forget_unfinished, remembering
 from babelscope.systems.prompting.prompts import find_prompt
 from babelscope.systems.registry import ByTests, find_scheme, open_system, require, with_prompt
@@ -382,7 +381,7 @@ def _open_and_run(
             factors=dict(zip(systems, (entry.factors for entry, _ in entries), strict=True)),
             by=study.study.by,
             seed_groups=study.study.seed_groups,
-            shard=None if shard is None else ShardPart(number=shard.number, of=shard.of),
+            shard=shard,
         )
         result = execute(jobs, manifest, folder)
     forget_unfinished()
