@@ -168,18 +168,18 @@ class _Comparison:
     def tables(self) -> list[Table]:
         """What people read: figures side by side, then the other sections."""
         from babelscope.core.tables import of_rows
-        from babelscope.runs.compare import prompts_table, seeds_table
+        from babelscope.runs.compare import spread_table
 
         found = [_side_by_side_table(group) for group in self.groups]
         if rows := self.more["paired"]:
             title = "differences, first system minus second"
             found.append(of_rows(title, rows, shown=("wins", "losses", "ties"), sign=True))
         if rows := [row for row in self.more["seeds"] if row.name != "seed_difference"]:
-            found.append(seeds_table(rows))
+            found.append(spread_table(rows))
         if rows := [row for row in self.more["seeds"] if row.name == "seed_difference"]:
             found.append(of_rows("between groups of seeds, first minus second", rows, sign=True))
         if rows := self.more["prompts"]:
-            found.append(prompts_table(rows))
+            found.append(spread_table(rows))
         if rows := self.more["evaluators"]:
             found.append(_agreement_table(rows))
         if rows := self.more["regression"]:

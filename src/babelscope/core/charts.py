@@ -1,4 +1,4 @@
-"""Charts as plain data, stored in run folders as JSON. A chart names systems; the report chooses their colors."""
+"""Charts as plain data. A chart names systems; the report chooses their colors and draws it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from babelscope.core.results import Estimate
 
 Unit = Literal["percent", "plain"]
 """How numbers are written."""
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-NumberPair = tuple[Finite, Finite]
+NumberPair = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +55,10 @@ class Forest:
     unit: Unit = "percent"
     domain: NumberPair | None = None
     """Ends of the axis; None to fit the data."""
-    zero: Finite | None = None
+    zero: float | None = None
     """A value to compare with, drawn as a line."""
     bars: bool = False
     """Whether bars are drawn from the left edge."""
-    kind: Literal["forest"] = "forest"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +85,11 @@ class Scatter:
     keys: Sequence[Key] = ()
     x_unit: Unit = "plain"
     y_unit: Unit = "percent"
-    y_most: Finite | None = None
+    y_most: float | None = None
     """The y axis reaches at least this far."""
-    x_least: Finite | None = 0.0
+    x_least: float | None = 0.0
     """The x axis begins here or below; None to fit the data."""
     lines: Sequence[tuple[str, Sequence[NumberPair]]] = ()
-    kind: Literal["scatter"] = "scatter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +100,6 @@ class Histogram:
     bins: Sequence[tuple[str, int, int]]
     label: str
     neither: Sequence[int] = ()
-    kind: Literal["histogram"] = "histogram"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +108,7 @@ class Curve:
 
     system: str
     name: str
-    points: Sequence[tuple[Finite, Point]]
+    points: Sequence[tuple[float, Point]]
     dashed: bool = False
     series: int | None = None
 
@@ -125,7 +119,7 @@ class Band:
 
     system: str
     name: str
-    points: Sequence[tuple[Finite, float, float]]
+    points: Sequence[tuple[float, float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +131,6 @@ class Lines:
     y_label: str
     unit: Unit = "plain"
     bands: Sequence[Band] = ()
-    kind: Literal["lines"] = "lines"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +151,7 @@ class Cloud:
     dots: Sequence[Dots]
     x_label: str
     y_label: str
-    least: Finite
-    kind: Literal["cloud"] = "cloud"
+    least: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,17 +161,16 @@ class Flow:
     Nodes stand in the order given, then in that of the flows, in the column after all that flows into them.
     """
 
-    flows: Sequence[tuple[str, str, Finite]]
+    flows: Sequence[tuple[str, str, float]]
     labels: Mapping[str, str] = field(default_factory=dict)
     series: Mapping[str, int] = field(default_factory=dict)
     """Node -> number of the color of what flows out of it; gray where there is none."""
     headings: Sequence[str] = ()
     """One per column."""
     order: Sequence[str] = ()
-    kind: Literal["flow"] = "flow"
 
 
-Drawing = Annotated[Forest | Scatter | Histogram | Lines | Cloud | Flow, Field(discriminator="kind")]
+Drawing = Forest | Scatter | Histogram | Lines | Cloud | Flow
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.results import Record
-from babelscope.core.results import grouped as grouped
+from babelscope.core.results import Record, grouped
 from babelscope.core.system import told_counts
 from babelscope.core.tables import Note
 from babelscope.core.tokenizers import (

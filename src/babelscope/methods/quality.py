@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
-from babelscope.core.results import Estimate, Record, Row
+from babelscope.core.results import Estimate, Record, Row, grouped
 from babelscope.core.settings import Languages, MethodSettings, Rerun
 from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method
@@ -19,7 +19,6 @@ from babelscope.methods.command import JudgingCommand
 from babelscope.methods.measuring import (
     answer_counts,
     check_reference_words,
-    grouped,
     known_metrics,
     known_tokenizer,
     language_identity,

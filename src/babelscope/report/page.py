@@ -29,7 +29,7 @@ from babelscope.report.charts import Format, Series, as_file, as_svg, figure, sw
 from babelscope.report.differences import Difference
 from babelscope.report.flows import flow_charts
 from babelscope.report.items import CAP, count_shown, items_of
-from babelscope.report.sections import Section
+from babelscope.report.sections import Section, sections_of
 from babelscope.runs.compare import NotComparable, group_runs, paired_differences, run_names
 from babelscope.runs.reading import Run, read_run
 from babelscope.util.errors import BabelscopeError, explain_damage
@@ -307,9 +307,7 @@ def _with_distinct_names(groups: Sequence[Comparison]) -> list[Comparison]:
 def _chapter(
     key: str, groups: Sequence[Comparison], series: Series, several: bool, *, cap: int, seed: int
 ) -> Chapter:
-    sections = [
-        Section(group, paired_differences(group) if len(group.results) > 1 else []) for group in groups
-    ]
+    sections = [Section(group, paired_differences(group)) for group in groups]
     items = items_of(sections, series, cap=cap, seed=seed)
     findings, differences, warnings = [], [], []
     for section in sections:
@@ -475,11 +473,8 @@ def named_charts(parts: Iterable[tuple[str, Iterable[Chart]]]) -> dict[str, Char
 
 def plot(result: Result, name: str = "") -> Figure:
     """A chart of a result as a figure of matplotlib: that of the name, else the first."""
-    sections = [
-        Section(group, paired_differences(group) if len(group.results) > 1 else []) for group in result.groups
-    ]
     found = named_charts(
-        (f"{each.comparison.method}-{each.comparison.tests}", each.charts) for each in sections
+        (f"{each.comparison.method}-{each.comparison.tests}", each.charts) for each in sections_of(result)
     )
     fitting = [full for full, chart in found.items() if name in ("", full, chart.slug)]
     if not fitting or (name and len(fitting) > 1):

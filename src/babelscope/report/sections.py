@@ -10,7 +10,7 @@ from functools import cached_property
 
 from babelscope.core.charts import Chart
 from babelscope.core.comparison import SEED, Comparison, SystemResult
-from babelscope.core.results import Row
+from babelscope.core.results import Result, Row
 from babelscope.core.settings import MethodSettings
 from babelscope.core.system import TOLD
 from babelscope.core.tables import Note, Table, all_rows
@@ -18,7 +18,7 @@ from babelscope.methods.base import Method, method_names
 from babelscope.methods.reporting import count_notes_of
 from babelscope.report.differences import Difference, difference_charts, differences_table, significant
 from babelscope.report.factors import factor_charts, factor_notes
-from babelscope.runs.compare import prompt_rows, prompts_table, seed_rows, seeds_table
+from babelscope.runs.compare import prompt_rows, seed_rows, spread_table
 
 _MOST_WHY = 90
 """Characters of reasons, so that a warning has no more than two lines."""
@@ -34,6 +34,16 @@ def method_of(result: SystemResult) -> Method:
     unknown = type("Unknown", (Method,), {"__doc__": title, "name": result.kind, "items": ()})
     made: Method = unknown(MethodSettings.model_construct(), label=result.method)
     return made
+
+
+def sections_of(result: Result) -> list[Section]:
+    """What is shown of each method and test set of a result."""
+    compared = result.rows[len(result.rows) - result.comparisons :]
+    differences = [row for row in compared if row.name == "difference" and "p_holm" in row.labels]
+    return [
+        Section(group, [row for row in differences if group.labels.items() <= row.labels.items()])
+        for group in result.groups
+    ]
 
 
 @dataclass(frozen=True)
@@ -110,13 +120,13 @@ class Section:
             )
         if seeds := self._seeds():
             yield (
-                seeds_table(seeds),
+                spread_table(seeds),
                 "Systems that differ by their seed only. Intervals are over seeds, by Student’s t: they cover other "
                 "trainings, not other sentences.",
             )
         if prompts := prompt_rows(self.comparison):
             yield (
-                prompts_table(prompts),
+                spread_table(prompts),
                 "Systems that differ by their prompt only. Prompts are chosen, not drawn: there is no interval.",
             )
 

@@ -10,8 +10,8 @@ from babelscope.core.formats import as_shown
 from babelscope.core.results import Result, Row
 from babelscope.core.tables import Format, Note, Table, as_text, by_shape, render, short_names
 from babelscope.methods.reporting import count_of
-from babelscope.report.sections import Section
-from babelscope.runs.compare import prompts_table
+from babelscope.report.sections import Section, sections_of
+from babelscope.runs.compare import spread_table
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import fits, visible, wrap
 
@@ -22,11 +22,6 @@ _MOST_OF_SEVERAL = 6
 _MOST_NAMES = 36
 """Characters of names before a warning."""
 _INDENT, _HANGING = "  ", "    "
-
-
-def sections_of(result: Result) -> list[Section]:
-    """What is shown of each method and test set of a result."""
-    return [Section(each, _differences(result, each.labels)) for each in result.groups]
 
 
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
@@ -139,13 +134,14 @@ def _cut(table: Table, most: int, width: int) -> str:
 
 def _over_prompts(result: Result) -> list[Table]:
     """The spread of figures over several prompts."""
-    rows = [row for row in _compared(result) if row.labels.get("over") == "prompts" and not row.is_part]
+    compared = result.rows[len(result.rows) - result.comparisons :]
+    rows = [row for row in compared if row.labels.get("over") == "prompts" and not row.is_part]
     names = short_names(str(row.labels["system"]) for row in rows)
     renamed = [
         Row(row.name, row.estimate, {**row.labels, "system": names[str(row.labels["system"])]}, row.counts)
         for row in rows
     ]
-    return [prompts_table(renamed)] if rows else []
+    return [spread_table(renamed)] if rows else []
 
 
 def _what_differs(sections: Sequence[Section], width: int) -> str:
@@ -194,19 +190,6 @@ def _whom(names: Sequence[str], of: int, what: str) -> str:
     if len(named) <= _MOST_NAMES:
         return named
     return f"{len(names)} of {of} {what}" if len(names) > 1 else f"…{named[1 - _MOST_NAMES :]}"
-
-
-def _compared(result: Result) -> Sequence[Row]:
-    return result.rows[len(result.rows) - result.comparisons :]
-
-
-def _differences(result: Result, labels: Mapping[str, str | int]) -> list[Row]:
-    """Systems compared item by item, with a p-value that is corrected for their number."""
-    return [
-        row
-        for row in _compared(result)
-        if row.name == "difference" and "p_holm" in row.labels and labels.items() <= row.labels.items()
-    ]
 
 
 def _closing(result: Result, places: Sequence[str], width: int) -> list[str]:

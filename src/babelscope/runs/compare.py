@@ -26,9 +26,9 @@ from babelscope.core.comparison import (
     in_words,
     told_apart,
 )
-from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences
-from babelscope.core.tables import Cell, Column, Table
-from babelscope.methods.base import ANSWER_FILES, find_method, method_names
+from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences, grouped
+from babelscope.core.tables import Cell, Table
+from babelscope.methods.base import ANSWER_FILES, Method, find_method, method_names
 from babelscope.metrics.base import METRICS, find_metric
 from babelscope.metrics.corpus import bounds_of
 from babelscope.runs.reading import Run, results_of_run
@@ -119,21 +119,28 @@ def _by_evaluator(group: Comparison) -> Iterator[tuple[str, dict[str, SystemResu
         yield evaluator, dict(zip(names, judged, strict=True))
 
 
-def seeds_table(rows: Sequence[Row]) -> Table:
-    """Mean and standard deviation of every figure over seeds, one line each."""
-    pairs = list(zip(rows[::2], rows[1::2], strict=True))
-    names = dict.fromkeys(name for mean, _ in pairs for name in mean.labels)
+def spread_table(rows: Sequence[Row]) -> Table:
+    """Every figure over seeds or over prompts, one line each, with the labels that tell them apart."""
+    over_prompts = rows[0].labels.get("over") == "prompts"
+    lines = list(grouped((tuple(sorted(row.labels.items())), row) for row in rows).values())
+    means = [own[0].labels for own in lines]
     labels = [
         name
-        for name in names
-        if name in ("system", "of") or len({mean.labels.get(name) for mean, _ in pairs}) > 1
+        for name in dict.fromkeys(name for own in means for name in own if name != "over")
+        if name in ("system", "of") or len({own.get(name) for own in means}) > 1
     ]
-    lines: list[list[Cell]] = [
-        [*(str(mean.labels.get(name, "")) for name in labels), mean.estimate, sd.estimate.value]
-        for mean, sd in pairs
-    ]
-    headings: list[str | Column] = [*labels, Column("mean"), Column("sd")]
-    return Table("Over seeds; n is the number of systems", headings, lines, len(labels), "seeds")
+    cells: list[list[Cell]] = []
+    for own in lines:
+        mean, *others = (row.estimate for row in own)
+        first: list[Cell] = [mean.value if over_prompts else mean, *(each.value for each in others)]
+        told = [str(own[0].labels.get(name, "")) for name in labels]
+        cells.append([*told, *first, *([mean.n] if over_prompts else [])])
+    statistics = [row.name for row in lines[0]]
+    if over_prompts:
+        title = "Over prompts (chosen, not drawn: no interval)"
+        return Table(title, [*labels, *statistics, "prompts"], cells, len(labels), "prompts")
+    title = "Over seeds; n is the number of systems"
+    return Table(title, [*labels, *statistics], cells, len(labels), "seeds")
 
 
 def _rows_of_seed_groups(
@@ -144,10 +151,10 @@ def _rows_of_seed_groups(
     values = {
         title: _values_by_figure({name: columns[name] for name in names}) for title, names in groups.items()
     }
-    for title, names in groups.items():
-        own = {name: columns[name] for name in names}
-        for labels, found in spread_over(group, own, {**more, "system": title}):
-            mean, sd = mean_and_sd(found, "seeds", _scale_of(labels))
+    for title, figures in values.items():
+        for figure, own in figures.items():
+            labels = _labels(group, figure, {**more, "system": title})
+            mean, sd = mean_and_sd(list(own.values()), "seeds", _scale_of(labels))
             yield from [Row("mean", mean, labels), Row("sd", sd, labels)]
     kind = group.results[0].kind
     cautions = find_method(kind).cautions if kind in method_names() else {}
@@ -165,14 +172,6 @@ def _scale_of(labels: Labels) -> tuple[float, float]:
         return 0.0, 1.0
     name = str(labels["of"])
     return bounds_of(find_metric(name).scale) if name in METRICS.names() else (-math.inf, math.inf)
-
-
-def spread_over(
-    group: Comparison, columns: Mapping[str, SystemResult], labels: Labels
-) -> Iterator[tuple[Labels, list[float]]]:
-    """The labels and the values of every figure that at least two of these systems have."""
-    for figure, own in _values_by_figure(columns).items():
-        yield _labels(group, figure, labels), list(own.values())
 
 
 def _values_by_figure(columns: Mapping[str, SystemResult]) -> dict[FigureKey, dict[str, float]]:
@@ -263,7 +262,6 @@ def _all_vary(scores: Mapping[str, Mapping[str, float]]) -> bool:
 _OF_THE_PROMPT = frozenset({"prompt", "template", "end", "ends", "closing", "score_prompt", "noted"})
 """Settings in a fingerprint that follow from the prompt, a note that the model was not trained with it included."""
 _NOT_DRAWN = "prompts are chosen, not drawn"
-_SPREAD = ("mean", "sd", "min", "max")
 
 
 def prompt_rows(group: Comparison) -> list[Row]:
@@ -276,38 +274,14 @@ def prompt_rows(group: Comparison) -> list[Row]:
         evaluator = next(iter(columns.values())).evaluator
         told = {"system": common_name(list(columns)), "over": "prompts"}
         more: Labels = {"evaluator": evaluator, **told} if evaluator else {**told}
-        for labels, values in spread_over(group, columns, more):
-            for name, value in zip(_SPREAD, _spread(values), strict=True):
+        for figure, own in _values_by_figure(columns).items():
+            values = list(own.values())
+            mean, sd = mean_and_sd(values)
+            spread = {"mean": mean.value, "sd": sd.value, "min": min(values), "max": max(values)}
+            labels = _labels(group, figure, more)
+            for name, value in spread.items():
                 rows.append(Row(name, Estimate.without_interval(value, len(values), _NOT_DRAWN), labels))
     return rows
-
-
-def prompts_table(rows: Sequence[Row]) -> Table:
-    """All figures over prompts, one line each, with the labels that tell them apart."""
-    by_figure: dict[str, dict[str, Row]] = {}
-    for row in rows:
-        by_figure.setdefault(str(sorted(row.labels.items())), {})[row.name] = row
-    lines = list(by_figure.values())
-    labels = [
-        name
-        for name in dict.fromkeys(name for line in lines for name in line["mean"].labels if name != "over")
-        if name in ("system", "of") or len({line["mean"].labels.get(name) for line in lines}) > 1
-    ]
-    cells: list[list[Cell]] = [
-        [
-            *(str(line["mean"].labels.get(name, "")) for name in labels),
-            *(line[name].estimate.value for name in _SPREAD),
-            line["mean"].estimate.n,
-        ]
-        for line in lines
-    ]
-    title = "Over prompts (chosen, not drawn: no interval)"
-    return Table(title, [*labels, *_SPREAD, "prompts"], cells, len(labels), "prompts")
-
-
-def _spread(values: Sequence[float]) -> tuple[float, float, float, float]:
-    mean, sd = mean_and_sd(values)
-    return mean.value, sd.value, min(values), max(values)
 
 
 def _groups(columns: Sequence[SystemResult]) -> list[dict[str, SystemResult]]:
@@ -320,11 +294,12 @@ def _groups(columns: Sequence[SystemResult]) -> list[dict[str, SystemResult]]:
             rest = {name: value for name, value in settings.items() if name not in _OF_THE_PROMPT}
             whole: Any = [{**fingerprint, "settings": rest}, column.evaluator]
             alike.setdefault(json.dumps(whole, sort_keys=True), {})[column.name] = column
-    return [own for own in alike.values() if 1 < len(set(map(_digest, own.values()))) == len(own)]
-
-
-def _digest(column: SystemResult) -> str:
-    return str(column.fingerprint["settings"]["prompt"].get("digest"))
+    found = []
+    for own in alike.values():
+        digests = {str(each.fingerprint["settings"]["prompt"].get("digest")) for each in own.values()}
+        if 1 < len(digests) == len(own):
+            found.append(own)
+    return found
 
 
 def common_name(names: Sequence[str]) -> str:
@@ -497,17 +472,25 @@ def _renamed(results: Sequence[SystemResult]) -> Iterable[SystemResult]:
 # -- item by item ----------------------------------------------------------------------------------
 
 
+def rows_of_method(group: Comparison, method: Method, seed: int) -> list[Row]:
+    """What a method says about several systems; without its own differences, after those item by item."""
+    own = [
+        Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts)
+        for row in method.compare(group, seed)
+    ]
+    has_differences = any(row.name == "difference" for row in own)
+    return own if has_differences else [*item_differences(group), *own]
+
+
 def paired_differences(group: Comparison) -> list[Row]:
     """Differences between every two systems: those that the method makes itself, else item by item."""
     first = group.results[0]
-    own: list[Row] = []
-    if len(group.results) > 1 and first.kind in method_names():
-        manifest = first.run.manifest
-        with explain_damage(str(first.run.path)):
-            made = manifest.method_of(first.method).compare(group, manifest.seed)
-        own = [row for row in made if row.name == "difference"]
-    labeled = [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
-    return labeled or item_differences(group)
+    if len(group.results) < 2 or first.kind not in method_names():
+        return item_differences(group)
+    manifest = first.run.manifest
+    with explain_damage(str(first.run.path)):
+        made = rows_of_method(group, manifest.method_of(first.method), manifest.seed)
+    return [row for row in made if row.name == "difference"]
 
 
 def item_differences(group: Comparison) -> list[Row]:

@@ -25,7 +25,7 @@ from babelscope.methods.jobs import (
     make_jobs,
     systems_by_name,
 )
-from babelscope.runs.compare import group_runs, item_differences, prompt_rows, seed_groups, seed_rows
+from babelscope.runs.compare import group_runs, prompt_rows, rows_of_method, seed_groups, seed_rows
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
 from babelscope.runs.manifest import JOB_LABELS, Cost, Manifest, RecordsPart, manifest_of, total_cost
 from babelscope.runs.reading import Run
@@ -252,10 +252,7 @@ def _comparison_rows(run: Run, groups: Sequence[Comparison], methods: Methods) -
     rows: list[Row] = []
     patterns = run.manifest.seed_groups
     for group in groups:
-        own = methods[group.results[0].method].compare(group, run.manifest.seed)
-        if len(group.results) > 1 and not any(row.name == "difference" for row in own):
-            rows += item_differences(group)
-        rows += [Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts) for row in own]
+        rows += rows_of_method(group, methods[group.method], run.manifest.seed)
         if patterns or any(SEED in column.factors for column in group.results):
             rows += seed_rows(group, patterns)
         rows += prompt_rows(group)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from babelscope.core.results import Record, finite_or_none
+from babelscope.core.results import Record, finite_or_none, grouped
 from babelscope.core.system import Question, Scored, capabilities, properties, score_tokens
 from babelscope.methods.condition.figures import Conditioned
 from babelscope.methods.condition.swapped_words import (
@@ -19,7 +19,6 @@ from babelscope.methods.condition.swapped_words import (
     swap_sense,
     words_of,
 )
-from babelscope.methods.measuring import grouped
 from babelscope.systems.contract import (
     ask_answered,
     ask_score,

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pydantic import Field
 from scipy.special import expit
 
-from babelscope.core.results import Estimate, Record, Row, Ties, credit, minus_inf_if_none
+from babelscope.core.results import Estimate, Record, Row, Ties, credit, grouped, minus_inf_if_none
 from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import Scoring
-from babelscope.methods.measuring import grouped, sources
+from babelscope.methods.measuring import sources
 from babelscope.stats.intervals import clustered_proportion, odds
 from babelscope.stats.weighted import OUTSIDE, weighted_share
 from babelscope.testsets.mucow import NO_CATEGORY

@@ -11,7 +11,15 @@ from typing import Any, ClassVar
 from babelscope.core.charts import Bar, Chart, Forest, Histogram, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.options import Option, reads
-from babelscope.core.results import PairedField, Record, Row, credit, finite_or_none, minus_inf_if_none
+from babelscope.core.results import (
+    PairedField,
+    Record,
+    Row,
+    credit,
+    finite_or_none,
+    grouped,
+    minus_inf_if_none,
+)
 from babelscope.core.system import told_counts
 from babelscope.core.tables import Column, Line, Note, Table
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
@@ -37,7 +45,6 @@ from babelscope.methods.condition.preflight import (
     preflight_of,
     preflight_rows,
 )
-from babelscope.methods.measuring import grouped
 from babelscope.methods.prompted_choice import command as by_answer
 from babelscope.methods.queue import Entry, entry
 from babelscope.methods.reporting import (

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from babelscope.core.comparison import SystemResult
-from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
+from babelscope.core.results import Estimate, Record, Row, grouped, minus_inf_if_none
 from babelscope.core.system import Scoring
 from babelscope.core.tables import Note
 from babelscope.methods.condition.ask import FEW, counted_known, is_independent, reference_support
 from babelscope.methods.condition.figures import accuracy_of, best_of_side, judged_items, margin_of_record
-from babelscope.methods.measuring import grouped
 from babelscope.methods.reporting import find_row
 from babelscope.stats.detection import Counted, corrected_bounds
 from babelscope.stats.intervals import clustered_proportion

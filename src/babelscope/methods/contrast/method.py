@@ -11,7 +11,15 @@ from typing import Any, ClassVar
 
 from babelscope.core.charts import Chart
 from babelscope.core.comparison import Comparison
-from babelscope.core.results import PairedField, Record, Row, credit, finite_or_none, minus_inf_if_none
+from babelscope.core.results import (
+    PairedField,
+    Record,
+    Row,
+    credit,
+    finite_or_none,
+    grouped,
+    minus_inf_if_none,
+)
 from babelscope.core.system import (
     Capability,
     ItemScores,
@@ -42,7 +50,7 @@ from babelscope.methods.contrast.figures import (
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.figures import generated_error_rows
 from babelscope.methods.errors.method import detect_in_pairs
-from babelscope.methods.measuring import by_phenomenon, grouped, pair_texts, sources
+from babelscope.methods.measuring import by_phenomenon, pair_texts, sources
 from babelscope.methods.queue import Entry
 from babelscope.methods.reporting import ItemView, TextLine, Token, Tone
 from babelscope.stats.intervals import clustered_mean, clustered_proportion

@@ -11,13 +11,12 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from babelscope.core.results import PairedField, Record, Row
+from babelscope.core.results import PairedField, Record, Row, grouped
 from babelscope.core.settings import Rerun
 from babelscope.core.tokenizers import is_unspaced, require_spaces
 from babelscope.language.registry import lemmatize
 from babelscope.methods.base import Items
 from babelscope.methods.command import Given, JudgingCommand, Tables
-from babelscope.methods.measuring import grouped
 from babelscope.methods.patterns.base import (
     OPTIONS,
     PatternMethod,

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import field_validator, model_validator
 
-from babelscope.core.results import Estimate, PairedField, Record, Row
+from babelscope.core.results import Estimate, PairedField, Record, Row, grouped
 from babelscope.core.settings import Rerun
 from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
@@ -18,7 +18,6 @@ from babelscope.language.base import GENDERS, GenderRules
 from babelscope.language.fitness import require_links
 from babelscope.methods.base import Items
 from babelscope.methods.command import Given, JudgingCommand, Tables
-from babelscope.methods.measuring import grouped
 from babelscope.methods.patterns.base import (
     OPTIONS,
     WITHOUT_NEUTRAL,

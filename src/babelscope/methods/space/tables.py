@@ -366,8 +366,8 @@ def charts(comparison: Comparison, settings: SpaceSettings) -> list[Chart]:
 
 
 def _is_blank(drawing: Any) -> bool:
-    parts = {"forest": "groups", "lines": "curves", "cloud": "dots"}
-    return not getattr(drawing, parts[drawing.kind])
+    parts = {Forest: "groups", Lines: "curves", Cloud: "dots"}
+    return not getattr(drawing, parts[type(drawing)])
 
 
 def _forest(rows: _Rows, name: str, label: str, axis: str, **more: Any) -> Forest:
