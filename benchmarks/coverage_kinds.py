@@ -194,13 +194,10 @@ def regressions(n: int) -> Iterator[Point]:
             for _ in range(draws):
                 bleu, distilled = rng.normal(30, 5, n), np.arange(n) % 2.0
                 outcome = (0.5 * bleu + values_of(rng, tail, n)).tolist()
-                found.append(
-                    regress(outcome, {"bleu": bleu.tolist(), "distilled": distilled.tolist()}).coefficients[
-                        "distilled"
-                    ]
-                )
+                variables = {"bleu": bleu.tolist(), "distilled": distilled.tolist()}
+                found.append(regress(outcome, variables)[-1])
             low, high = ends_of([each.estimate for each in found])
-            rejects = np.array([each.p < 0.05 for each in found])
+            rejects = np.array([float(each.labels["p"]) < 0.05 for each in found])
             return tried(0.0, low, high, rejects=rejects, disagrees=rejects != ((low > 0) | (high < 0)))
 
         yield tail, draw

@@ -57,6 +57,11 @@ class Estimate:
         return cls(math.nan, math.nan, math.nan, 0)
 
     @classmethod
+    def around(cls, value: float, low: Any, high: Any, n: int) -> Estimate:
+        """A figure with an interval that holds it, as rounding or a shrunken center may not."""
+        return cls(value, min(value, float(low)), max(value, float(high)), n)
+
+    @classmethod
     def without_interval(cls, value: float, n: int, why: str) -> Estimate:
         """A figure whose uncertainty cannot be told, and why, in a few words: "1 sentence"."""
         return cls(value, math.nan, math.nan, n, why)

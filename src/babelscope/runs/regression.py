@@ -246,7 +246,7 @@ def regress_figure(
         own, against = _regressors(known, [column.system for column in columns], variables)
         more: Labels = {"left_out": ", ".join(left)} if left else {}
         labels = {**group.labels, **judge, **told, **against, **more}
-        rows += _regression_rows([factor * value for value in values], own, labels)
+        rows += regress([factor * value for value in values], own, labels)
     return rows
 
 
@@ -277,11 +277,4 @@ def regress_column(path: str | Path, outcome: str, variables: Sequence[str]) -> 
     """Linear regression of one column of a table on others."""
     table = read_table(path)
     own = {name: read_column(table, name, path) for name in variables}
-    return _regression_rows(read_column(table, outcome, path), own, {"outcome": outcome})
-
-
-def _regression_rows(
-    outcome: Sequence[float], variables: Mapping[str, Sequence[float]], labels: Labels
-) -> list[Row]:
-    found = regress(outcome, variables)
-    return found.rows({**labels, "r_squared": found.r_squared, "p_regression": found.p})
+    return regress(read_column(table, outcome, path), own, {"outcome": outcome})

@@ -200,7 +200,7 @@ def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Estimate:
     chance = float(table.sum(axis=0) @ table.sum(axis=1)) / n**2
     value = 1 - (1 - float(np.trace(table)) / n) / (1 - chance)
     low, high = kappa_bounds(table)
-    return Estimate(value, min(value, float(low)), max(value, float(high)), n)
+    return Estimate.around(value, low, high, n)
 
 
 Level = Literal["nominal", "interval"]
@@ -312,7 +312,7 @@ def krippendorffs_alpha(units: Sequence[Sequence[Any]], *, level: Level = "nomin
         if float(within.sum()) <= 1e-12 * float(drawn @ numbers**2):
             return Estimate.without_interval(value, n, "all annotators alike")
         low, high = interval_bounds(means, np.maximum(within, 0.0), sizes)
-    return Estimate(value, min(value, float(low)), max(value, float(high)), n)
+    return Estimate.around(value, low, high, n)
 
 
 # --- Agreement of annotators with each other and of methods with annotators ----------------------------------------

@@ -68,7 +68,7 @@ def correlation_and_p(
         return Estimate.without_interval(value, n, "on one line"), math.nan
     z, reach, p = fisher_test(np.array(value), left_out, worth, statistic)
     low, high = float(np.tanh(z - reach)), float(np.tanh(z + reach))
-    return Estimate(value, min(value, low), max(value, high), n), float(p)
+    return Estimate.around(value, low, high, n), float(p)
 
 
 def fisher_test(

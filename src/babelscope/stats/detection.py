@@ -65,7 +65,7 @@ def rogan_gladen(
         low, high = (0.0, 1.0) if np.isnan(low) else (min(max(each, 0.0), 1.0) for each in (low, high))
     elif np.isnan(low):
         return Estimate.without_interval(value, n, "too little is known of the detector")
-    return Estimate(value, min(value, low), max(value, high), n)
+    return Estimate.around(value, low, high, n)
 
 
 def corrected_difference(
@@ -93,7 +93,7 @@ def corrected_difference(
     high = float(value + np.hypot(apart.high / tells - value, unsure))
     if p < 0.05:
         low, high = (max(low, 0.0), high) if value > 0 else (low, min(high, 0.0))
-    return Estimate(value, min(value, low), max(value, high), apart.n)
+    return Estimate.around(value, low, high, apart.n)
 
 
 def impossible(share: Estimate) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
-from babelscope.core.results import Estimate
+from babelscope.core.results import Estimate, grouped
 from babelscope.util.errors import BabelscopeError
 
 Array = np.ndarray[Any, Any]
@@ -41,7 +41,7 @@ def proportion(successes: int, n: int) -> Estimate:
     """successes / n with Wilson's interval, for items that are independent of each other."""
     if n == 0:
         return Estimate.of_nothing()
-    return _estimate(successes / n, wilson_bounds(successes / n, n), n)
+    return Estimate.around(successes / n, *wilson_bounds(successes / n, n), n)
 
 
 def proportion_bounds(
@@ -85,7 +85,7 @@ def clustered_proportion(
     sums = cluster_sums([worth, heavy], [clusters[i] for i in kept])
     value = min(max(math.fsum(worth) / math.fsum(heavy), 0.0), 1.0)
     bounds = proportion_bounds(sums[:, 0], sums[:, 1], kish(np.array(heavy)), outside)
-    return _estimate(value, bounds, len(values))
+    return Estimate.around(value, *bounds, len(values))
 
 
 def odds(share: Estimate) -> Estimate:
@@ -103,7 +103,7 @@ def f1(right: int, single: int, *, both: int = 0, n: int | None = None) -> Estim
     if not len(worth):
         return Estimate.of_nothing()
     bounds = proportion_bounds(worth, weights, len(worth), telling_weights=True)
-    return _estimate(right / float(weights.sum()), bounds, len(worth) if n is None else n)
+    return Estimate.around(right / float(weights.sum()), *bounds, len(worth) if n is None else n)
 
 
 def kish(weights: Array) -> Array:
@@ -127,7 +127,7 @@ def difference(one: Estimate, other: Estimate, n: int) -> Estimate:
     if why := one.no_interval or other.no_interval:
         return Estimate.without_interval(one.value - other.value, n, why)
     bounds = difference_bounds(one.value, (one.low, one.high), other.value, (other.low, other.high))  # type: ignore[arg-type]
-    return _estimate(one.value - other.value, bounds, n)
+    return Estimate.around(one.value - other.value, *bounds, n)
 
 
 # -- means and other figures of totals -----------------------------------------------------------------
@@ -176,6 +176,21 @@ def _skewed_bounds(value: Any, error: Any, skewness: Any, count: int, quantile: 
     return low, value + quantile * error + np.maximum(shift, 0.0)
 
 
+def no_interval(left_out: Array, what: str, fewest: int = 2) -> str:
+    """Why values without each cluster in turn say nothing about other clusters; empty if they do."""
+    count = len(left_out)
+    if count < fewest:
+        return _counted(count, what)
+    if not np.isfinite(left_out).all():
+        return f"one of the {what} decides whether there is a value"
+    return f"all {count} {what} alike" if alike(left_out) else ""
+
+
+def alike(values: Any) -> bool:
+    """Whether rounding explains all differences."""
+    return bool(np.ptp(values) <= 1e-12 * max(1e-300, float(np.abs(values).max())))
+
+
 def jackknife_estimate(
     value: float,
     left_out: Array,
@@ -192,19 +207,12 @@ def jackknife_estimate(
 
     `what` names the clusters; `within` are the ends of the figure's scale.
     """
-    count = len(left_out)
     if n == 0 or math.isnan(value):
         return Estimate.of_nothing()
-    if count < fewest:
-        return Estimate.without_interval(value, n, _counted(count, what))
-    if not np.isfinite(left_out).all():
-        return Estimate.without_interval(value, n, f"one of the {what} decides whether there is a value")
-    # Rounding aside, no cluster makes a difference.
-    if np.ptp(left_out) <= 1e-12 * max(1e-300, float(np.abs(left_out).max())):
-        return Estimate.without_interval(value, n, f"all {count} {what} alike")
+    if why := no_interval(left_out, what, fewest):
+        return Estimate.without_interval(value, n, why)
     low, high = jackknife_bounds(value, left_out, clusters, outside=outside, noise=noise)
-    inside = max(float(low), within[0]), min(float(high), within[1])
-    return _estimate(value, inside, n)
+    return Estimate.around(value, max(float(low), within[0]), min(float(high), within[1]), n)
 
 
 def ratio_of_sums(
@@ -257,10 +265,7 @@ def figure_of_totals(sample: Array, figure: Callable[[Array], Array], n: int, *,
 
 def members_of(names: Sequence[str]) -> dict[str, list[int]]:
     """The places of each name in a list of names."""
-    found: dict[str, list[int]] = {}
-    for number, name in enumerate(names):
-        found.setdefault(name, []).append(number)
-    return found
+    return grouped((name, place) for place, name in enumerate(names))
 
 
 def cluster_sums(columns: Sequence[Sequence[float]], clusters: Sequence[str]) -> Array:
@@ -306,7 +311,7 @@ def mean_and_sd(
     reach = float(stdtrit(n - 1, 0.975)) * sd / math.sqrt(n)
     low, high = (sd * math.sqrt((n - 1) / float(2 * gammaincinv((n - 1) / 2, q))) for q in (0.975, 0.025))
     ends = max(mean - reach, within[0]), min(mean + reach, within[1])
-    return _estimate(mean, ends, n), Estimate(sd, min(low, sd), max(high, sd), n)
+    return Estimate.around(mean, *ends, n), Estimate.around(sd, low, high, n)
 
 
 def welch(ours: Sequence[float], theirs: Sequence[float], what: str = "values") -> Estimate:
@@ -322,7 +327,7 @@ def welch(ours: Sequence[float], theirs: Sequence[float], what: str = "values") 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # of one group whose seeds all give the same
         bounds = ttest_ind(ours, theirs, equal_var=False).confidence_interval()
-    return _estimate(value, (bounds.low, bounds.high), n)
+    return Estimate.around(value, bounds.low, bounds.high, n)
 
 
 def mean_of_counts(counts: Mapping[int, int], what: str = "sentences") -> Estimate:
@@ -342,12 +347,8 @@ def mean_of_counts(counts: Mapping[int, int], what: str = "sentences") -> Estima
     )
     error = math.sqrt(squares / (n - 1) / n) / n
     skewness = cubes / n / (squares / n) ** 1.5
-    return _estimate(total / n, _skewed_bounds(total / n, error, skewness, n, stdtrit(n - 1, 0.975)), n)
-
-
-def _estimate(value: float, bounds: tuple[Any, Any], n: int) -> Estimate:
-    """No interval may deny its own value, as rounding or a shrunken center can make it."""
-    return Estimate(value, min(value, float(bounds[0])), max(value, float(bounds[1])), n)
+    bounds = _skewed_bounds(total / n, error, skewness, n, stdtrit(n - 1, 0.975))
+    return Estimate.around(total / n, *bounds, n)
 
 
 def _counted(number: int, what: str) -> str:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from babelscope.core.results import Estimate, Row
-from babelscope.stats.intervals import Array, Bounds, cluster_sums, jackknife_variance, kish, leave_one_out
+from babelscope.stats.intervals import (
+    Array,
+    Bounds,
+    alike,
+    cluster_sums,
+    jackknife_variance,
+    kish,
+    leave_one_out,
+    no_interval,
+)
 
 
 def paired_bounds(totals: Array, sizes: Array, *, verdicts: bool) -> tuple[Bounds, Array]:
@@ -56,14 +64,12 @@ def paired_difference(
     totals, sizes = cluster_sums([differences, [1.0] * n], clusters).T
     value = math.fsum(differences) / n
     count = len(totals)
-    if count < 2:
-        return Estimate.without_interval(value, n, f"1 {what.removesuffix('s')}"), 1.0
-    if not verdicts and _alike(leave_one_out(totals, sizes)):
-        why = f"all {count} {what} alike"
+    if count < 2 or (not verdicts and alike(leave_one_out(totals, sizes))):
+        why = f"all {count} {what} alike" if count > 1 else f"1 {what.removesuffix('s')}"
         return Estimate.without_interval(value, n, why), 2.0 ** (1 - count) if value else 1.0
     (low, high), p = paired_bounds(totals, sizes, verdicts=verdicts)
     # The center of verdicts is nearer to 0 than their mean; an interval may not deny its own value.
-    return Estimate(value, min(value, float(low)), max(value, float(high)), n), float(p)
+    return Estimate.around(value, low, high, n), float(p)
 
 
 def jackknife_difference(
@@ -84,15 +90,10 @@ def jackknife_difference(
     count = len(left_out)
     if not n or not math.isfinite(value):
         return Estimate.of_nothing(), 1.0
-    flipped = min(1.0, 2.0 ** (1 - count)) if value else 1.0
-    if count < fewest:
-        return Estimate.without_interval(
-            value, n, f"{count} {what.removesuffix('s') if count == 1 else what}"
-        ), flipped
-    if not np.isfinite(left_out).all():
-        return Estimate.without_interval(value, n, f"one of the {what} decides whether there is a value"), 1.0
-    if _alike(left_out):
-        return Estimate.without_interval(value, n, f"all {count} {what} alike"), flipped
+    if why := no_interval(left_out, what, fewest):
+        decided = count < fewest or np.isfinite(left_out).all()
+        flipped = min(1.0, 2.0 ** (1 - count)) if value and decided else 1.0
+        return Estimate.without_interval(value, n, why), flipped
     error = math.sqrt(float(jackknife_variance(left_out)))
     freedom = (count if clusters is None else clusters) - 1
     reach = float(stdtrit(freedom, 0.975)) * error
@@ -119,11 +120,6 @@ def count_wins(better: Sequence[float]) -> dict[str, int]:
         "losses": sum(value < 0 for value in better),
         "ties": sum(value == 0 for value in better),
     }
-
-
-def _alike(values: Any) -> bool:
-    """Whether rounding explains all differences."""
-    return bool(np.ptp(values) <= 1e-12 * max(1e-300, float(np.abs(values).max())))
 
 
 def holm(ps: Sequence[float]) -> list[float]:

@@ -3,59 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from babelscope.core.results import Estimate, Row
 from babelscope.util.errors import BabelscopeError
 
-INTERCEPT = "intercept"
 
+def regress(
+    outcome: Sequence[float],
+    variables: Mapping[str, Sequence[float]],
+    labels: Mapping[str, str | float] | None = None,
+) -> list[Row]:
+    """Ordinary least squares of `outcome` on `variables`, one value per system each: a row per coefficient.
 
-@dataclass(frozen=True, slots=True)
-class Coefficient:
-    """How much the outcome changes with a variable, all others held; `p` is that of no change."""
-
-    estimate: Estimate
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Regression:
-    """Ordinary least squares: a coefficient a variable, the intercept first."""
-
-    coefficients: Mapping[str, Coefficient]
-    r_squared: float
-    p: float
-    """Of the regression as a whole (F test)."""
-
-    def rows(self, labels: Mapping[str, str | float] | None = None) -> list[Row]:
-        """A row a variable; those that table 3 marks with a star are `significant` (p < 0.05)."""
-        return [
-            Row(
-                "coefficient",
-                each.estimate,
-                {
-                    **(labels or {}),
-                    "variable": name,
-                    "p": each.p,
-                    "significant": "yes" if each.p < 0.05 else "no",
-                },
-            )
-            for name, each in self.coefficients.items()
-        ]
-
-
-def regress(outcome: Sequence[float], variables: Mapping[str, Sequence[float]]) -> Regression:
-    """Ordinary least squares of `outcome` on `variables`, one value per system each, with 95 % intervals.
-
-    Table 3: outcome the minimum accuracy, variables BLEU and a 0/1 variable for distilled students.
+    A coefficient is how much the outcome changes with a variable, all others held; that of the intercept is first.
+    `p` is that of no change, `p_regression` that of the whole (F test). Table 3: outcome the minimum accuracy,
+    variables BLEU and a 0/1 variable for distilled students; it marks what is `significant` (p < 0.05).
     """
     from statsmodels.api import OLS
 
     n = len(outcome)
-    names = [INTERCEPT, *variables]
+    names = ["intercept", *variables]
     for name, values in variables.items():
         if len(values) != n:
             raise BabelscopeError(f"the variable {name} has {len(values)} values for {n} outcomes")
@@ -80,11 +49,11 @@ def regress(outcome: Sequence[float], variables: Mapping[str, Sequence[float]]) 
         )
     fitted = OLS(np.asarray(outcome, dtype=float), columns).fit()
     bounds = fitted.conf_int(alpha=0.05)
-    coefficients = {
-        name: Coefficient(
-            Estimate(float(fitted.params[k]), float(bounds[k][0]), float(bounds[k][1]), n),
-            float(fitted.pvalues[k]),
-        )
-        for k, name in enumerate(names)
-    }
-    return Regression(coefficients, float(fitted.rsquared), float(fitted.f_pvalue))
+    whole = {"r_squared": float(fitted.rsquared), "p_regression": float(fitted.f_pvalue)}
+    rows = []
+    for k, name in enumerate(names):
+        p = float(fitted.pvalues[k])
+        own: dict[str, str | float] = {"variable": name, "p": p, "significant": "yes" if p < 0.05 else "no"}
+        estimate = Estimate(float(fitted.params[k]), float(bounds[k][0]), float(bounds[k][1]), n)
+        rows.append(Row("coefficient", estimate, {**(labels or {}), **whole, **own}))
+    return rows

@@ -40,7 +40,7 @@ def weighted_share(
     value = min(max(math.fsum(worth) / math.fsum(weights), 0.0), 1.0)
     size = effective_size(values, clusters, weights, ranked_in, outside=outside)
     low, high = wilson_bounds(value, size, outside)
-    return Estimate(value, min(value, float(low)), max(value, float(high)), len(values))
+    return Estimate.around(value, low, high, len(values))
 
 
 def effective_size(
