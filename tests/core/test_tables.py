@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from babelscope.core.latex import readable
 from babelscope.core.results import Estimate, Row, even_decimals, number
 from babelscope.core.tables import (
     Cell,
@@ -26,6 +25,7 @@ from babelscope.core.tables import (
     Table,
     all_rows,
     of_rows,
+    readable,
     render,
     rows_text,
     short_names,

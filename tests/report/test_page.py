@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from babelscope.core.formats import as_shown
-from babelscope.core.latex import escape_latex, tabular
-from babelscope.core.tables import Table, render
+from babelscope.core.tables import Table, as_shown, escape_latex, render, tabular
 from babelscope.report.items import count_shown
 from babelscope.report.page import collect, write_report
 from babelscope.runs.reading import read_run

@@ -395,15 +395,6 @@ def _ends(record: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def _assessment(record: Mapping[str, Any]) -> View:
-    # Without the reference: whoever sees it judges how near the translation is to it.
-    return {"blocks": (_source(record), _translation(record))}
-
-
-def _ranking(record: Mapping[str, Any]) -> View:
-    return {"blocks": (_source(record),), "translations": _translations(record)}
-
-
 def _choice(record: Mapping[str, Any]) -> View:
     texts = _translations(record)
     letters = ascii_uppercase[: len(texts)]
@@ -437,8 +428,9 @@ _VIEWS: Mapping[str, Callable[[Mapping[str, Any]], View]] = {
     "winomt": _winomt,
     "challenge": _challenge,
     "extraction": lambda record: _challenge({**record, "translation": None}),
-    "assessment": _assessment,
-    "ranking": _ranking,
+    # Without the reference: whoever sees it judges how near the translation is to it.
+    "assessment": lambda record: {"blocks": (_source(record), _translation(record))},
+    "ranking": lambda record: {"blocks": (_source(record),), "translations": _translations(record)},
     "choice": _choice,
 }
 

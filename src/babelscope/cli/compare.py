@@ -156,8 +156,8 @@ class _Comparison:
 
     def closing(self, format: Format, *, is_whole: bool) -> list[str]:
         """The signatures, below the tables: whole in files, papers and data."""
-        from babelscope.core.formats import signed
         from babelscope.core.results import shorten_signature
+        from babelscope.core.tables import signed
 
         is_short = format == "text" and not is_whole
         return [

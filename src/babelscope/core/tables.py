@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import functools
+import io
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
+from urllib.parse import urlencode
 
-from babelscope.core.results import Estimate, Row
-from babelscope.util.terminal import mark_hidden
+from markupsafe import Markup, escape
+
+from babelscope.core.results import Estimate, Row, even_decimals, number
+from babelscope.util.terminal import FIRM, draw, mark_hidden, visible, wrap
 
 Cell = str | int | float | Estimate | None
 """None: nothing there."""
@@ -80,19 +86,16 @@ class Table:
 
 def render(tables: Sequence[Table], format: Format, *, width: int | None = None, signature: str = "") -> str:
     """The tables in a format, then the signature; text is folded if wider than `width`."""
-    # Imported late: the formats need the types above.
-    from babelscope.core import formats
-
-    names = short_names(name for table in tables for name in formats.systems_in(table))
+    names = short_names(name for table in tables for name in _systems_in(table))
     writers: dict[Format, Callable[[Table], str]] = {
-        "text": functools.partial(formats.text, width=width),
-        "markdown": formats.markdown,
-        "latex": functools.partial(formats.latex, names=names),
-        "csv": formats.csv,
-        "html": formats.html,
+        "text": functools.partial(_text, width=width),
+        "markdown": _markdown,
+        "latex": functools.partial(_latex, names=names),
+        "csv": _csv,
+        "html": _html,
     }
     made = "\n\n".join(map(writers[format], tables))
-    return f"{made}\n{formats.signed(signature, format)}" if signature else made
+    return f"{made}\n{signed(signature, format)}" if signature else made
 
 
 def as_text(table: Table, width: int | None = None) -> str:
@@ -206,3 +209,401 @@ def rows_text(rows: Sequence[Row], width: int | None = None) -> str:
 def rows_html(rows: Sequence[Row], signature: str) -> str:
     """All rows as an HTML table with the signature below, for notebooks."""
     return mark_hidden(render([all_rows("Figures", rows)], "html", signature=signature))
+
+
+# --- The formats ---------------------------------------------------------------------------------------------------
+
+# Columns of names that their owners chose: they stay as they are. Those of systems are short in LaTeX.
+_SYSTEM_NAMES = ("system", "against")
+_OWN_NAMES = (*_SYSTEM_NAMES, "tests", "run", "group", "evaluator", "evaluators", "verdicts")
+
+
+def _systems_in(table: Table) -> list[str]:
+    """The systems whose figures or names are in a table."""
+    words = [place for place, each in enumerate(table.columns) if each.heading in _SYSTEM_NAMES]
+    named = [*_owners(table), *(note.system for note in table.notes)]
+    cells = [line.cells[place] for line in table.lines for place in words]
+    return [name for name in (*named, *cells) if isinstance(name, str) and name]
+
+
+def _owners(table: Table) -> list[str]:
+    """Whose figures a table has, by columns and by lines."""
+    return [*(column.system for column in table.columns), *(line.system for line in table.lines)]
+
+
+def _notes(table: Table, names: Mapping[str, str]) -> list[str]:
+    """Every note once, after the systems that it is of, unless these are all of the table."""
+    systems = set(_owners(table)) - {""}
+    found: dict[str, dict[str, None]] = {}
+    for note in table.notes:
+        found.setdefault(note.text, {})[note.system] = None
+    lines = []
+    for text, own in found.items():
+        is_general = "" in own or (systems and systems <= own.keys())
+        whom = "" if is_general else ", ".join(names.get(name, name) for name in own)
+        lines.append(f"{whom}: {text}" if whom else text)
+    return lines
+
+
+def _sizes(line: Line) -> list[int]:
+    """The numbers of items behind the figures of a line; a figure of no item is a dash anyway."""
+    return sorted({cell.n for cell in line.cells if isinstance(cell, Estimate) and cell.n})
+
+
+def _place_of_n(lines: Sequence[Line]) -> Literal["title", "column", "cell", ""]:
+    """Where n is written: as rarely as the figures allow."""
+    sizes = [_sizes(line) for line in lines]
+    if not any(sizes):
+        return ""
+    if len({n for own in sizes for n in own}) == 1:
+        return "title"
+    return "column" if all(len(own) <= 1 for own in sizes) else "cell"
+
+
+def _titled(table: Table, *, brackets: bool = True) -> str:
+    """The title, with what brackets mean, and n where all figures are of equally many items."""
+    notes = ["[95 % interval]"] if brackets and _figures(table) else []
+    if _place_of_n(table.lines) == "title":
+        notes.append(f"n = {next(n for line in table.lines for n in _sizes(line)):,}")
+    return f"{table.title} ({', '.join(notes)})".lstrip() if notes else table.title
+
+
+def _form(column: Column, digits: int | None) -> Callable[[float], str]:
+    """How a column writes a number."""
+    factor = 100 if column.unit == "percent" else 1
+
+    def form(value: float) -> str:
+        made = number(factor * value, digits)
+        return f"+{made}" if column.sign and value > 0 and made.strip("0.") else made
+
+    return form
+
+
+def _cell_text(cell: Cell, column: Column, *, is_label: bool, with_n: bool = False) -> str:
+    form = _form(column, column.digits)
+    if isinstance(cell, Estimate):
+        return cell.text(form) + (f", n={cell.n:,}" if with_n and cell.n else "")
+    if isinstance(cell, float):
+        return form(cell)
+    if isinstance(cell, int) and not is_label:
+        return f"{cell:,}"
+    return "" if cell is None else str(cell)
+
+
+def _heading(column: Column, names: Mapping[str, str], say: Callable[[str], str] = str) -> str:
+    unit = "%" if column.unit == "percent" and "%" not in column.heading else ""
+    return ", ".join(filter(None, (say(column.heading), unit, names.get(column.system, column.system))))
+
+
+def _marks(table: Table, place: int) -> list[str]:
+    """The marks of each line, if its main figure is in this column: the first that is a number."""
+    found = []
+    for line in table.lines:
+        figures = range(table.labels, len(line.cells))
+        main = next((each for each in figures if isinstance(line.cells[each], Estimate | float | int)), -1)
+        found.append(line.marks if place == main % len(line.cells) else "")
+    return found
+
+
+Written = list[tuple[str, list[str]]]
+"""The columns of a table as text: heading and cells."""
+
+
+def _with_n_and_verdicts(table: Table, columns: Written) -> Written:
+    """Add the columns of n, after the labels, and of verdicts, at the end, where the table needs them."""
+    lines = table.lines
+    if _place_of_n(lines) == "column":
+        sizes = ["".join(f"{n:,}" for n in _sizes(line)) for line in lines]
+        columns = [*columns[: table.labels], ("n", sizes), *columns[table.labels :]]
+    if any(line.verdict for line in lines):
+        named = [(line.verdict, "control" if line.is_control else "") for line in lines]
+        verdicts = [", ".join(filter(None, each)) for each in named]
+        columns = [*columns, ("verdict", verdicts)]
+    return columns
+
+
+def _figures(table: Table) -> list[int]:
+    """The columns that have estimates."""
+    columns = range(len(table.headings))
+    return [n for n in columns if any(isinstance(line.cells[n], Estimate) for line in table.lines)]
+
+
+def as_shown(table: Table) -> tuple[str, list[str], list[list[str]]]:
+    """Title, headings and cells, as text, Markdown and HTML show them."""
+    n_inside = _place_of_n(table.lines) == "cell"
+    columns: Written = []
+    for place, column in enumerate(table.columns):
+        cells = [
+            _cell_text(line.cells[place], column, is_label=place < table.labels, with_n=n_inside) + marks
+            for line, marks in zip(table.lines, _marks(table, place), strict=True)
+        ]
+        columns.append((_heading(column, {}), cells))
+    columns = _with_n_and_verdicts(table, columns)
+    rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
+    return _titled(table), [heading for heading, _ in columns], rows
+
+
+def _text(table: Table, width: int | None) -> str:
+    title, headings, rows = as_shown(table)
+    drawn = draw(headings, rows, right=range(table.labels, len(headings)), width=width)
+    above, below = (
+        [line for text in texts if text for line in _wrapped(visible(text), width)]
+        for texts in ([title], _notes(table, {}))
+    )
+    return "\n".join([*above, drawn, *below])
+
+
+def _wrapped(text: str, width: int | None) -> list[str]:
+    firm = text.replace("[95 % interval]", f"[95{FIRM}%{FIRM}interval]")
+    return [text] if width is None else wrap(firm, width)
+
+
+def _markdown(table: Table) -> str:
+    def escaped(text: str) -> str:
+        return visible(text).replace("\\", "\\\\").replace("|", "\\|")
+
+    title, headings, rows = as_shown(table)
+    rule = "|" + "|".join("---" if n < table.labels else "---:" for n in range(len(headings))) + "|"
+    above = [f"**{visible(title)}**", ""] if title else []
+    first, *others = (f"| {' | '.join(map(escaped, cells))} |" for cells in (headings, *rows))
+    below = [each for note in _notes(table, {}) for each in ("", visible(note))]
+    return "\n".join([*above, first, rule, *others, *below])
+
+
+def _csv(table: Table) -> str:
+    """Numbers in full; an estimate is four columns, and a fifth where some have no interval."""
+    figures, lines = _figures(table), table.lines
+    columns: list[tuple[str, Sequence[Cell]]] = []
+    for place, column in enumerate(table.columns):
+        cells = [line.cells[place] for line in lines]
+        heading = ", ".join(filter(None, (column.heading, column.system)))
+        columns.append((heading, [cell.value if isinstance(cell, Estimate) else cell for cell in cells]))
+        if place in figures:
+            before = f"{heading} " if len(figures) > 1 else ""
+            columns += [(before + name, values) for name, values in _csv_figures(cells)]
+    if any(line.marks for line in lines):
+        columns.append(("marks", [line.marks for line in lines]))
+    columns += [each for each in _with_n_and_verdicts(table, []) if each[0] == "verdict"]
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow([_csv_cell(heading) for heading, _ in columns])
+    writer.writerows([_csv_cell(cells[n]) for _, cells in columns] for n in range(len(lines)))
+    above, below = (
+        [f"# {visible(each)}\n" for each in texts if each] for texts in ([table.title], _notes(table, {}))
+    )
+    return "".join([*above, file.getvalue(), *below]).removesuffix("\n")
+
+
+def _csv_figures(cells: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
+    """What stands beside the values of estimates."""
+    found = [cell if isinstance(cell, Estimate) else None for cell in cells]
+    reasons: list[Cell] = [each and each.no_interval for each in found]
+    return [
+        ("low", [each and each.low for each in found]),
+        ("high", [each and each.high for each in found]),
+        ("n", [each and each.n for each in found]),
+        *([("no_interval", reasons)] if any(reasons) else []),
+    ]
+
+
+def _csv_cell(cell: Cell) -> str:
+    """A number in full, or text that a spreadsheet does not take for a formula."""
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return ""
+    if not isinstance(cell, str):
+        return str(cell)
+    shown = visible(cell)
+    return f"'{shown}" if shown[:1] in tuple("=+-@") and not _is_number(shown) else shown
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _html(table: Table) -> Markup:
+    """Words left-aligned, numbers right-aligned; `data-query` says which items of the page are behind a line."""
+    title, headings, rows = as_shown(table)
+    kinds = ["" if place < table.labels else ' class="num"' for place in range(len(headings))]
+    head = "".join(
+        f'<th scope="col"{kind}>{escape(cell)}</th>' for kind, cell in zip(kinds, headings, strict=True)
+    )
+    lines = []
+    for line, cells in zip(table.lines, rows, strict=True):
+        own = {"class": "control" if line.is_control else "", "data-query": urlencode(line.query)}
+        attributes = "".join(f' {name}="{escape(value)}"' for name, value in own.items() if value)
+        lines.append(f"<tr{attributes}>{_html_cells(cells, kinds)}</tr>")
+    body = "\n".join(lines)
+    notes = "".join(f'\n<p class="note">{escape(note)}</p>' for note in _notes(table, {}))
+    return Markup(
+        f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>\n{body}\n</tbody></table>{notes}"
+    )
+
+
+def _html_cells(cells: Sequence[str], kinds: Sequence[str]) -> str:
+    """The cells of a row, of which the first, if it is a word, is its heading."""
+    return "".join(
+        f"<td{kind}>{escape(cell)}</td>" if place or kind else f'<th scope="row">{escape(cell)}</th>'
+        for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True))
+    )
+
+
+def signed(signature: str, format: Format) -> str:
+    """The signature as a line below tables."""
+    shown = visible(signature)
+    forms = {"text": shown, "markdown": f"`{shown}`", "latex": f"% {shown}", "csv": f"# {shown}"}
+    return forms.get(format, f"<code>{escape(signature)}</code>")
+
+
+# --- LaTeX ---------------------------------------------------------------------------------------------------------
+
+_ESCAPED = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    # pdflatex knows these in formulas only.
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "<": "$<$",
+    ">": "$>$",
+    "−": "$-$",
+    "†": r"\dag{}",
+    "‡": r"\ddag{}",
+    "§": r"\S{}",
+    "¶": r"\P{}",
+}
+# Words that are written in another way than their keys.
+_WORDS = {
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "ter": "TER",
+    "ribes": "RIBES",
+    "krg": "kRG",
+    "kqrg": "kQRG",
+    "mbr": "MBR",
+    "sd": "SD",
+    "logprob": "log-probability",
+}
+_KEY = re.compile(r"(?P<mark>\*?)(?P<key>[a-z][a-z0-9]*(_[a-z0-9]+)*)")
+_MINUS = re.compile(r"(?<![^\s\[])-(?=\d)")
+# A table of more columns is scaled to the width of the text.
+_MOST_COLUMNS = 8
+
+
+def escape_latex(text: str) -> str:
+    """Text that LaTeX prints as it is."""
+    return "".join(_ESCAPED.get(each, each) for each in visible(text))
+
+
+def escape_number(text: str) -> str:
+    """The same, with a hyphen before a number as a minus."""
+    return _MINUS.sub("$-$", escape_latex(text))
+
+
+def readable(key: str) -> str:
+    """A key such as `mbr_quality`, marked or not, in words; what is no key stays as it is."""
+    if not (found := _KEY.fullmatch(key)):
+        return key
+    return found["mark"] + " ".join(_WORDS.get(word, word) for word in found["key"].split("_"))
+
+
+def tabular(headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int) -> str:
+    """Escaped cells with the rules of the package booktabs; the first `labels` columns are flush left."""
+
+    def line(cells: Sequence[str]) -> str:
+        return " & ".join(cells) + r" \\"
+
+    return "\n".join(
+        [
+            f"\\begin{{tabular}}{{{'l' * labels + 'r' * (len(headings) - labels)}}}",
+            r"\toprule",
+            line(headings),
+            r"\midrule",
+            *map(line, rows),
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )
+
+
+def small_table(
+    title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int, notes: Sequence[str]
+) -> str:
+    """A small `tabular`, as wide as the text if it has many columns (package graphicx), with notes below."""
+    made = tabular(headings, rows, labels)
+    if len(headings) > _MOST_COLUMNS:
+        made = f"\\resizebox{{\\textwidth}}{{!}}{{%\n{made}}}"
+    comments = [f"% {visible(line)}" for line in title.split("\n") if line]
+    return "\n".join(
+        [*comments, r"{\small\noindent", made, *(f"\\par\\noindent {note}" for note in notes), r"\par}"]
+    )
+
+
+def _latex(table: Table, names: Mapping[str, str]) -> str:
+    """Values and intervals are columns of their own, and footnotes say why there is no interval."""
+    reasons: dict[str, str] = {}
+    columns: Written = []
+    for place, column in enumerate(table.columns):
+        cells = [line.cells[place] for line in table.lines]
+        heading = escape_latex(_heading(column, names, readable))
+        own = (
+            _latex_figures(cells, column, reasons, with_n=_place_of_n(table.lines) == "cell")
+            if place in _figures(table)
+            else [("", _latex_cells(cells, column, names, is_label=place < table.labels))]
+        )
+        marked = zip(own[0][1], _marks(table, place), strict=True)
+        columns += [(heading, [cell + escape_latex(marks) for cell, marks in marked]), *own[1:]]
+    columns = _with_n_and_verdicts(table, columns)
+    rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
+    notes = [f"{mark} {escape_latex(why)}" for why, mark in reasons.items()]
+    notes += map(escape_latex, _notes(table, names))
+    return small_table(
+        _titled(table, brackets=False), [heading for heading, _ in columns], rows, table.labels, notes
+    )
+
+
+def _latex_figures(
+    cells: Sequence[Cell], column: Column, reasons: dict[str, str], *, with_n: bool
+) -> Written:
+    """Values, intervals, and n if it differs within lines; as many decimals in each."""
+    found = [cell if isinstance(cell, Estimate) else None for cell in cells]
+    even = 1 if column.unit == "percent" else even_decimals(each.value for each in found if each)
+    form = _form(column, even if column.digits is None else column.digits)
+    values, intervals = [], []
+    for cell, each in zip(cells, found, strict=True):
+        values.append(form(each.value) if each else _cell_text(cell, column, is_label=False))
+        if each and each.no_interval:
+            mark = reasons.setdefault(f"no interval: {each.no_interval}", f"$^{{{len(reasons) + 1}}}$")
+            intervals.append(f"–{mark}")
+        else:
+            intervals.append(escape_number(each.interval(form)) if each and each.n else "")
+    sizes = [f"{each.n:,}" if each and each.n else "" for each in found]
+    beside = [("n", sizes)] if with_n else []
+    return [("", [escape_number(each) for each in values]), (r"95 \% interval", intervals), *beside]
+
+
+def _latex_cells(
+    cells: Sequence[Cell], column: Column, names: Mapping[str, str], *, is_label: bool
+) -> list[str]:
+    """Other cells; labels that are fractions are p-values."""
+    if column.digits is None and any(isinstance(cell, float) for cell in cells):
+        even = even_decimals(cell for cell in cells if isinstance(cell, float))
+        column = replace(column, digits=_P_DIGITS if is_label else 1 if column.unit == "percent" else even)
+    found = []
+    for cell in cells:
+        if is_label and isinstance(cell, float) and 0 < cell < 10**-_P_DIGITS:
+            found.append(escape_latex(f"< {10**-_P_DIGITS:.{_P_DIGITS}f}"))
+        elif is_label and isinstance(cell, str):
+            own = names.get(cell, cell) if column.heading in _OWN_NAMES else readable(cell)
+            found.append(escape_latex(own))
+        else:
+            found.append(escape_number(_cell_text(cell, column, is_label=is_label)))
+    return found
+
+
+_P_DIGITS = 4

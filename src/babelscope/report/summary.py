@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.formats import as_shown
 from babelscope.core.results import Result, Row
-from babelscope.core.tables import Format, Note, Table, as_text, by_shape, render, short_names
+from babelscope.core.tables import Format, Note, Table, as_shown, as_text, by_shape, render, short_names
 from babelscope.methods.reporting import count_of
 from babelscope.report.sections import Section, sections_of
 from babelscope.runs.compare import spread_table

@@ -258,13 +258,12 @@ def manifest_of(
             for job in jobs
         ],
         shard=shard,
-        software=_software(),
+        software={
+            "babelscope": __version__,
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+        },
     )
-
-
-def _software() -> dict[str, str]:
-    python, where = platform.python_version(), platform.platform()
-    return {"babelscope": __version__, "python": python, "platform": where}
 
 
 def _tests_part(spec: str, tests: TestSet, authors: Mapping[str, System]) -> TestsPart:

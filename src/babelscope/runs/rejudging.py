@@ -47,15 +47,9 @@ def rejudge(
     known = {name for own in methods.values() for name in own.Settings.model_fields}
     if unused := [name for name in changed if name not in known]:
         raise BabelscopeError(f"{', '.join(names)} has no setting {unused[0]!r}")
-    with allow_only(_strings_in(changed)):
+    values = [value if isinstance(value, tuple | list) else [value] for value in changed.values()]
+    with allow_only([each for own in values for each in own if isinstance(each, str)]):
         return _rejudge_run(run, methods, by, out)
-
-
-def _strings_in(changed: Mapping[str, Any]) -> list[str]:
-    found = [
-        each for value in changed.values() for each in (value if isinstance(value, tuple | list) else [value])
-    ]
-    return [each for each in found if isinstance(each, str)]
 
 
 def _rejudge_run(run: Run, methods: Methods, by: Sequence[str] | None, out: str | Path | None) -> Result:
@@ -67,7 +61,11 @@ def _rejudge_run(run: Run, methods: Methods, by: Sequence[str] | None, out: str 
     if by is not None:
         manifest = manifest.model_copy(update={"by": list(by)})
     with explain_damage(str(folder)):
-        records = _judge_stored(manifest, stored_records, methods)
+        records = [
+            record
+            for job, own in manifest.by_job(stored_records)
+            for record in judge_records(methods[job.method], own)
+        ]
     if out is None:
         return summarize_run(manifest, records, methods)
     with RunFolder(Path(out).absolute(), manifest.as_json()) as stored:
@@ -182,10 +180,3 @@ def _updated_identity(settings: MethodSettings, part: MethodPart, languages: Lan
     new = {name: value for name, value in only.identity().items() if name in changed}
     kept = {name: value for name, value in part.identity.items() if name not in changed}
     return {**kept, **new, **settings.identity_on(languages)}
-
-
-def _judge_stored(manifest: Manifest, records: Sequence[Record], methods: Methods) -> list[Record]:
-    """All records in their order, the answered ones judged again."""
-    return [
-        record for job, own in manifest.by_job(records) for record in judge_records(methods[job.method], own)
-    ]

@@ -39,9 +39,12 @@ def merge(shards: Sequence[str | Path], out: str | Path) -> Result:
         raise BabelscopeError("there is no shard to merge")
     _check_shards(stored)
     first = stored[0].manifest
-    made = _merged_software([each.manifest.software for each in stored])
+    made = [each.manifest.software for each in stored]
+    software = {
+        name: " and ".join(dict.fromkeys(each[name] for each in made if name in each)) for name in made[0]
+    }
     unfinished = {"shard": None, "status": "unfinished", "records": None}
-    manifest = first.model_copy(update={**unfinished, "software": made})
+    manifest = first.model_copy(update={**unfinished, "software": software})
     answered = {chunk: records for each in stored for chunk, records in each.answered.items()}
     methods = {label: first.method_of(label) for label in first.methods}
     with RunFolder(Path(out).absolute(), manifest.as_json()) as run:
@@ -114,10 +117,3 @@ def _check_shards(stored: Sequence[_FinishedShard]) -> None:
         raise BabelscopeError(
             f"the shards were run with Babelscope {version}, and this is {__version__}: merge with that"
         )
-
-
-def _merged_software(made: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The software of the shards; where versions differ, all of them."""
-    return {
-        name: " and ".join(dict.fromkeys(each[name] for each in made if name in each)) for name in made[0]
-    }
