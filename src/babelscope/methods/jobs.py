@@ -13,11 +13,10 @@ from typing import Any
 from babelscope.core.results import Config, Estimate, Record, Row, record_line, split_unanswered
 from babelscope.core.system import HeldAgainst, System, Unanswered, properties
 from babelscope.methods.base import Items, Method, languages_of
-from babelscope.systems.contract import relocate_errors
 from babelscope.systems.registry import ByTests, part_for
 from babelscope.systems.stored.reading import hold
 from babelscope.testsets.items import TestSet, choice_of
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, RefusedText
 from babelscope.util.version import __version__
 
 # Fields of a record that the job fills, not the method.
@@ -44,11 +43,14 @@ class Job:
     def judge(self, start: int, stop: int) -> list[Record]:
         """The records of items `start` to `stop`, after a round trip through JSON, as if read from a file."""
         items = Items(self.tests.items, range(start, min(stop, len(self.tests.items))))
-        among = f"{self.tests_name}, items {items[0].id} to {items[-1].id}"
 
         def judge(some: Items) -> list[Record]:
-            with relocate_errors(lambda what, number: f"{among}: {what} {number}"):
+            try:
                 judged = judge_records(self.method, self.method.ask(self.systems, some, self.seed))
+            except RefusedText as error:
+                among = f"items {items[0].id} to {items[-1].id}: {error.side} {error.number}"
+                where = f"item {error.item}: {error.side}" if error.item else among
+                raise BabelscopeError(f"{self.tests_name}, {where} {error.reason}") from error
             label = self.method.label
             if len(judged) != len(some):
                 raise BabelscopeError(f"{label} made {len(judged)} records of {len(some)} items")

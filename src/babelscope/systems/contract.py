@@ -253,17 +253,22 @@ def _call(
         ) from None
     try:
         answers = ask(questions, **how)
+    except RefusedText as error:
+        error.item = _item_of(questions[error.number - 1])
+        raise
     except Unanswered as error:
-        error.items = {}
-        for index, reason in error.reasons.items():
-            asked: Any = questions[index]
-            question = asked[0] if isinstance(asked, tuple) else asked
-            if isinstance(question, Question) and question.item:
-                error.items[question.item] = reason
+        found = {_item_of(questions[index]): reason for index, reason in error.reasons.items()}
+        error.items = {item: reason for item, reason in found.items() if item}
         raise
     if not isinstance(answers, Sequence):
         raise _wrong_type(system, answers, list)
     return _as_many(system, answers, len(questions))
+
+
+def _item_of(asked: Any) -> str:
+    """The id of the item that a question, or a pair of it and a target, is about; empty for a prompt."""
+    question = asked[0] if isinstance(asked, tuple) else asked
+    return question.item if isinstance(question, Question) else ""
 
 
 def _check_answers(system: object, answers: list[_Answer], kind: type) -> list[_Answer]:

@@ -42,6 +42,8 @@ class RefusedText(BabelscopeError):
         self.side: Side = side
         self.number = number
         self.reason = reason
+        self.item = ""
+        """Id of the test item that the question is about, if any; filled by `systems.contract`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Pickling an exception passes it its message alone; workers send this one back.
