@@ -55,7 +55,7 @@ from babelscope.methods.queue import Entry
 from babelscope.methods.reporting import ItemView, TextLine, Token, Tone
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.stats.paired import Tested, paired_difference, tested_rows
-from babelscope.systems.contract import ask_sample, ask_score, ask_translate, relocate_errors, scored_as_json
+from babelscope.systems.contract import ask_sample, ask_score, ask_translate, scored_as_json
 from babelscope.systems.registry import require
 from babelscope.testsets.items import NO_SOURCE, MinimalPair, choice_of
 from babelscope.util.digests import digest_json
@@ -155,8 +155,7 @@ class Contrast(Method):
         asked = [(item.question, text) for item in items for text in (item.correct, *item.contrastive)]
         # Each text is scored once: cheaper, and equal texts get equal scores whatever the batches.
         once = list(dict.fromkeys(asked))
-        with relocate_errors(lambda what, number: f"{_first_item_with(items, *once[number - 1])}: {what}"):
-            found = dict(zip(once, ask_score(system, once), strict=True))
+        found = dict(zip(once, ask_score(system, once), strict=True))
         may = self.settings.discrepancy == "auto" and "translate" in capabilities(system)
         best: Mapping[Question, Scored] = {}
         if may or self.settings.needs_translations:
@@ -516,8 +515,7 @@ def _variant_score(record: Record, variant: Mapping[str, Any], how: Scoring) -> 
 def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[Question, Scored]:
     """The 1-best of each question, with the log-probabilities of the tokens that were generated."""
     asked = list(dict.fromkeys(item.question for item in items))
-    with relocate_errors(lambda what, number: f"{_first_item_with(items, asked[number - 1])}: {what}"):
-        found = [answer[0] for answer in ask_translate(system, asked, beam=beam)]
+    found = [answer[0] for answer in ask_translate(system, asked, beam=beam)]
     # Some systems return text without log-probabilities; ask them to score it.
     bare = [number for number, scored in enumerate(found) if not scored.has_scores]
     rescored = ask_score(system, [(asked[number], found[number].text) for number in bare]) if bare else []
@@ -525,16 +523,6 @@ def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) 
         notes = tuple(dict.fromkeys((*found[number].notes, *scored.notes)))
         found[number] = Scored(scored.text, scored.tokens, scored.logprobs, notes)
     return dict(zip(asked, found, strict=True))
-
-
-def _first_item_with(items: Sequence[MinimalPair], question: Question, target: str | None = None) -> str:
-    """The first item with this question (and target), to name in an error about a refused text."""
-    found = (
-        item
-        for item in items
-        if item.question == question and target in (None, item.correct, *item.contrastive)
-    )
-    return f"item {next(found).id}"
 
 
 def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direction: str) -> None:

@@ -50,7 +50,7 @@ from babelscope.methods.reporting import (
 )
 from babelscope.stats.agreement import LABELS
 from babelscope.stats.paired import tested_rows
-from babelscope.systems.contract import ask_translate, relocate_errors
+from babelscope.systems.contract import ask_translate
 from babelscope.testsets.items import MinimalPair, ParallelSentence
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -288,9 +288,8 @@ class Errors(Method):
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
         """One record per item: its texts, and what the system writes itself (`best`)."""
-        with relocate_errors(lambda what, number: f"item {items[number - 1].id}: {what}"):
-            questions = [item.question for item in items]
-            answers = ask_translate(systems["system"], questions, beam=self.settings.beam)
+        questions = [item.question for item in items]
+        answers = ask_translate(systems["system"], questions, beam=self.settings.beam)
         return [_record(item, answer[0]) for item, answer in zip(items, answers, strict=True)]
 
     def judge(self, records: Sequence[Record]) -> list[Record]:

@@ -60,7 +60,7 @@ from babelscope.metrics.base import (
 from babelscope.metrics.corpus import record_statistics, score_by_tokenizer
 from babelscope.metrics.mbr import mbr_decode
 from babelscope.metrics.ranking import quality_bound
-from babelscope.systems.contract import ask_sample, ask_score, ask_top_k, ask_translate, relocate_errors
+from babelscope.systems.contract import ask_sample, ask_score, ask_top_k, ask_translate
 from babelscope.systems.registry import require
 from babelscope.testsets.items import NO_SOURCE, ParallelSentence, SourceSentence
 from babelscope.util.errors import BabelscopeError
@@ -138,13 +138,10 @@ class Space(Method):
         if "regions" in capabilities(system):
             return self._ask_lists(system, items)
         asked = list(dict.fromkeys(item.question for item in items))
-        first = {item.question: item.id for item in reversed(items)}
-        with relocate_errors(lambda what, number: f"item {first[asked[number - 1]]}: {what}"):
-            answers = self._ask_regions(system, asked, seed)
+        answers = self._ask_regions(system, asked, seed)
         # Metrics that read no reference judge items without any.
         told = [item for item in items if item.references] if settings.k or settings.confidence else []
-        with relocate_errors(lambda what, number: f"item {told[number - 1].id}: {what}"):
-            scored = ask_score(system, [(item.question, item.references[0]) for item in told]) if told else []
+        scored = ask_score(system, [(item.question, item.references[0]) for item in told]) if told else []
         references = {item.id: each for item, each in zip(told, scored, strict=True)}
         return [_record(item, answers[item.question], references.get(item.id), settings) for item in items]
 
