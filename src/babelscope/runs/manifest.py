@@ -112,10 +112,13 @@ class Shard(_ManifestModel):
     @classmethod
     def parse(cls, text: str) -> Shard:
         """A shard as it is written: `3/16`."""
-        found = re.fullmatch(r"([1-9][0-9]{0,8})/([1-9][0-9]{0,8})", text)
-        if found is None or int(found[1]) > int(found[2]):
+        found = re.fullmatch(r"([0-9]{1,9})/([1-9][0-9]{0,8})", text)
+        if found is None:
             raise BabelscopeError(f"a shard is written as 3/16 (the third of sixteen), not {text!r}")
-        return cls(number=int(found[1]), of=int(found[2]))
+        number, of = map(int, found.groups())
+        if not 1 <= number <= of:
+            raise BabelscopeError(f"there is no shard {text}; shards of {of} are 1/{of} and so on")
+        return cls(number=number, of=of)
 
 
 class RecordsPart(_ManifestModel):
