@@ -14,7 +14,7 @@ import numpy as np
 from babelscope.annotate.answers import Answered, is_complete, read_annotators
 from babelscope.annotate.queue import Task
 from babelscope.annotate.verdicts import MethodVerdict, MethodVerdicts, list_length
-from babelscope.core.results import Row
+from babelscope.core.results import Row, grouped
 from babelscope.methods.challenge.sets import ALL, unit_of
 from babelscope.stats import agreement as stats
 from babelscope.stats.correlation import correlation, human_correlations
@@ -174,10 +174,11 @@ def precision_of_extraction(answers: Answers, tasks: Mapping[str, Task]) -> list
     some = _by_task(answers).get("extraction", {})
     rows = []
     for who, own in _with_all({name: list(each.values()) for name, each in some.items()}).items():
-        groups: dict[tuple[tuple[str, str | int], ...], list[Answered]] = {}
-        for each in own:
-            for labels in _groups_of(_task_of(each, tasks, "what was extracted")):
-                groups.setdefault(labels, []).append(each)
+        groups = grouped(
+            (labels, each)
+            for each in own
+            for labels in _groups_of(_task_of(each, tasks, "what was extracted"))
+        )
         for labels, judged in sorted(groups.items(), key=lambda group: str(group[0])):
             decided = [
                 (each.item, label == stats.REAL, 1.0)
@@ -230,10 +231,7 @@ def agreement_with_method(
             continue
         assumed = _assumed(tasks, patterns) if patterns is not None else None
         # A choice is judged once per item, and every system has its own verdict on it.
-        by_system: dict[str, list[LocatedRecord]] = {}
-        for place, record in rows:
-            system = str(record.get("system", "")) if task == "choice" else ""
-            by_system.setdefault(system, []).append((place, record))
+        by_system = grouped((str(row[1].get("system", "")) if task == "choice" else "", row) for row in rows)
         for system, own in (by_system or {"": []}).items():
             own_labels: Labels = {**labels, "system": system} if system else labels
             verdicts = MethodVerdicts(own)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,22 +24,8 @@ SEED = "seed"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_TAKEN = frozenset(
-    {
-        "name",
-        "value",
-        "low",
-        "high",
-        "n",
-        "no_interval",
-        "method",
-        "system",
-        "tests",
-        "by",
-        "signature",
-        "table",
-    }
-)
+_TAKEN = {"name", "value", "low", "high", "n", "no_interval", "signature", "table"}
+_TAKEN |= {"method", "system", "tests", "by"}
 _LONGEST = 100
 _MOST = 50
 
@@ -85,7 +71,7 @@ def with_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
     """The rows of a cell with a label for each factor, but for those whose name a row has for something else."""
     taken = {name for row in rows for name in (*row.labels, *row.counts)}
     more = {name: as_label(value) for name, value in factors.items() if name not in taken}
-    return [Row(row.name, row.estimate, {**row.labels, **more}, row.counts) for row in rows]
+    return [replace(row, labels={**row.labels, **more}) for row in rows]
 
 
 def without_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
@@ -96,12 +82,7 @@ def without_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
         if all(row.labels.get(name) == as_label(value) for row in rows)
     }
     return [
-        Row(
-            row.name,
-            row.estimate,
-            {name: value for name, value in row.labels.items() if name not in added},
-            row.counts,
-        )
+        replace(row, labels={name: value for name, value in row.labels.items() if name not in added})
         for row in rows
     ]
 

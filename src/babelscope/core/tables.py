@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from babelscope.core.results import Estimate, Row, even_decimals, number
+from babelscope.core.results import Estimate, Row, even_decimals, grouped, number
 from babelscope.util.terminal import FIRM, draw, mark_hidden, visible, wrap
 
 Cell = str | int | float | Estimate | None
@@ -109,9 +109,7 @@ _SPEC = re.compile(r"[a-z][a-z0-9]*:(?=\S)")
 def short_names(names: Iterable[str]) -> dict[str, str]:
     """Name -> what distinguishes it: the end of a path, with options that differ; else the whole name."""
     known = list(dict.fromkeys(names))
-    groups: dict[str, list[str]] = {}
-    for name in known:
-        groups.setdefault(_last_part(name), []).append(name)
+    groups = grouped((_last_part(name), name) for name in known)
     short = {name: part for part, own in groups.items() for name in own}
     for part, own in groups.items():
         options = {name: name.partition("?")[2].split("&") for name in own}
@@ -191,10 +189,10 @@ def all_rows(title: str, rows: Sequence[Row]) -> Table:
 
 def by_shape(rows: Sequence[Row]) -> list[Table]:
     """All rows, a table for those of one method and test set that have the same labels and counts."""
-    found: dict[tuple[object, ...], list[Row]] = {}
-    for row in rows:
-        own = (row.labels.get("method"), row.labels.get("tests"))
-        found.setdefault((*own, tuple(row.labels), tuple(row.counts)), []).append(row)
+    found = grouped(
+        ((row.labels.get("method"), row.labels.get("tests"), tuple(row.labels), tuple(row.counts)), row)
+        for row in rows
+    )
     return [
         of_rows(some[0].name if len({row.name for row in some}) == 1 else "figures", some)
         for some in found.values()

@@ -108,16 +108,13 @@ def job_rows(
     nothing = unanswered and not answered
     rows = [Row("all", Estimate.of_nothing())] if nothing else method.summarize(answered, seed)
     left_out = len(unanswered) + sum(unread.values())
-    return [
-        Row(
-            row.name,
-            row.estimate,
-            {**labels, **row.labels},
-            {**row.counts, "skipped": row.counts.get("skipped", 0) + (0 if is_part else left_out)},
-        )
-        for row in rows
-        for is_part in [any(row.labels.get(label, "all") != "all" for label in method.part_labels)]
-    ]
+    found = []
+    for row in rows:
+        is_part = any(row.labels.get(label, "all") != "all" for label in method.part_labels)
+        skipped = row.counts.get("skipped", 0) + (0 if is_part else left_out)
+        counts = {**row.counts, "skipped": skipped}
+        found.append(replace(row, labels={**labels, **row.labels}, counts=counts))
+    return found
 
 
 def judges(method: Method, name: str, tests: TestSet) -> bool:

@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from babelscope.core.charts import Chart, slug
 from babelscope.core.comparison import Comparison
-from babelscope.core.results import Estimate, Result
+from babelscope.core.results import Estimate, Result, grouped
 from babelscope.core.tables import Line, Table
 from babelscope.core.tables import render as render_tables
 from babelscope.methods import BUILT_IN
@@ -238,9 +238,8 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
     groups = _with_distinct_names(groups)
     names = dict.fromkeys(result.name for group in groups for result in group.results)
     series = {name: place for place, name in enumerate(names)}
-    together: dict[str, list[Comparison]] = {}
-    for group in sorted(groups, key=lambda group: _order(group.results[0].kind)):
-        together.setdefault(group.method, []).append(group)
+    ordered = sorted(groups, key=lambda group: _order(group.results[0].kind))
+    together = grouped((group.method, group) for group in ordered)
     chapters: list[Chapter] = []
     found: dict[str, list[Finding]] = {name: [] for name in series}
     with progress("report", len(together)) as advance:
@@ -252,9 +251,9 @@ def collect(runs: Sequence[Run], *, cap: int = CAP, seed: int = 0) -> Report:
                 for finding in chapters[-1].findings:
                     found[finding.system].append(finding)
             advance(1)
-    ordered = {name: sorted(own, key=_severity) for name, own in found.items()}
+    worst_first = {name: sorted(own, key=_severity) for name, own in found.items()}
     flows = _draw(flow_charts(runs), series, "flows")
-    return Report(runs, series, chapters, flows, apart, ordered)
+    return Report(runs, series, chapters, flows, apart, worst_first)
 
 
 def _severity(finding: Finding) -> tuple[int, bool]:

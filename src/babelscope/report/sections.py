@@ -10,7 +10,7 @@ from functools import cached_property
 
 from babelscope.core.charts import Chart
 from babelscope.core.comparison import SEED, Comparison, SystemResult
-from babelscope.core.results import Result, Row
+from babelscope.core.results import Result, Row, grouped
 from babelscope.core.settings import MethodSettings
 from babelscope.core.system import TOLD
 from babelscope.core.tables import Note, Table, all_rows
@@ -96,13 +96,7 @@ class Section:
         """The first table for each value of the fields by which figures were asked for."""
         parts: dict[tuple[str, str], list[SystemResult]] = {}
         for result in self.comparison.results:
-            own: dict[tuple[str, str], list[Row]] = {}
-            for row in result.parts:
-                name = str(row.labels["by"])
-                labels = {key: value for key, value in row.labels.items() if key not in ("by", name)}
-                part = Row(row.name, row.estimate, labels, row.counts)
-                own.setdefault((name, str(row.labels[name])), []).append(part)
-            for key, rows in own.items():
+            for key, rows in grouped(map(_without_part, result.parts)).items():
                 parts.setdefault(key, []).append(dataclasses.replace(result, all_rows=rows, load=tuple))
         for (name, value), results in parts.items():
             part_of = dataclasses.replace(self.comparison, results=tuple(results))
@@ -143,11 +137,18 @@ class Section:
     def every_row(self) -> Table:
         """A table of all rows."""
         rows = [
-            Row(row.name, row.estimate, {"system": each.name, **row.labels}, row.counts)
+            dataclasses.replace(row, labels={"system": each.name, **row.labels})
             for each in self.comparison.results
             for row in each.all_rows
         ]
         return all_rows(f"All figures: {self.comparison.method} on {self.comparison.tests}", rows)
+
+
+def _without_part(row: Row) -> tuple[tuple[str, str], Row]:
+    """The field and value that a row is limited to, and the row without them."""
+    name = str(row.labels["by"])
+    labels = {key: value for key, value in row.labels.items() if key not in ("by", name)}
+    return (name, str(row.labels[name])), dataclasses.replace(row, labels=labels)
 
 
 def _paragraphs(method: Method) -> list[str]:

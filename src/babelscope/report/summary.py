@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.results import Result, Row
+from babelscope.core.results import Result
 from babelscope.core.tables import Format, Note, Table, as_shown, as_text, by_shape, render, short_names
 from babelscope.methods.reporting import count_of
 from babelscope.report.sections import Section, sections_of
@@ -26,9 +26,10 @@ _INDENT, _HANGING = "  ", "    "
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
     systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
-    names = short_names(systems) if len(systems) > 1 else {}
+    short = short_names(systems) if len(systems) > 1 else {}
+    names = {name: own for name, own in short.items() if own != name}
     whole = sections_of(result)
-    sections = [_renamed(each, names) for each in whole]
+    sections = [_renamed(each, names) for each in whole] if names else whole
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
     shown = [*tables, *by_field, *_over_prompts(result)]
@@ -105,7 +106,7 @@ def _renamed(section: Section, names: Mapping[str, str]) -> Section:
     rows = []
     for row in section.differences:
         systems = {side: names.get(str(row.labels[side]), row.labels[side]) for side in ("system", "against")}
-        rows.append(Row(row.name, row.estimate, {**row.labels, **systems}, row.counts))
+        rows.append(dataclasses.replace(row, labels={**row.labels, **systems}))
     return Section(Comparison(comparison.method, comparison.tests, results), rows)
 
 
@@ -137,7 +138,7 @@ def _over_prompts(result: Result) -> list[Table]:
     rows = [row for row in compared if row.labels.get("over") == "prompts" and not row.is_part]
     names = short_names(str(row.labels["system"]) for row in rows)
     renamed = [
-        Row(row.name, row.estimate, {**row.labels, "system": names[str(row.labels["system"])]}, row.counts)
+        dataclasses.replace(row, labels={**row.labels, "system": names[str(row.labels["system"])]})
         for row in rows
     ]
     return [spread_table(renamed)] if rows else []

@@ -19,7 +19,6 @@ from babelscope.core.comparison import (
     Factor,
     Factors,
     FigureKey,
-    Rest,
     StoredRun,
     SystemResult,
     but,
@@ -76,10 +75,10 @@ def _alike_but_for_seed(systems: Systems) -> dict[str, list[str]]:
 
     A group is named by the factors in which the groups differ; by all of them, where there are no others.
     """
-    found: dict[tuple[Rest, str], list[str]] = {}
-    for name, factors in systems.items():
-        stem = "" if SEED in factors else _SEED.sub("", name)
-        found.setdefault((but(factors, SEED), stem), []).append(name)
+    found = grouped(
+        ((but(factors, SEED), "" if SEED in factors else _SEED.sub("", name)), name)
+        for name, factors in systems.items()
+    )
     # Two systems of one seed are no repeated training: the study does not say what they differ in.
     several = {
         key: names
@@ -388,9 +387,7 @@ def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Compa
     stand side by side, but their items cannot be paired.
     """
     results = [each for run in runs for each in results_of_run(run)]
-    found: dict[tuple[str, str], list[SystemResult]] = {}
-    for each in results:
-        found.setdefault((each.method, each.tests if summary_only else each.digest), []).append(each)
+    found = grouped(((each.method, each.tests if summary_only else each.digest), each) for each in results)
     if not summary_only:
         for method in dict.fromkeys(each.method for each in results):
             _refuse_incomparable([each for each in results if each.method == method])
@@ -399,10 +396,7 @@ def group_runs(runs: Sequence[Run], *, summary_only: bool = False) -> list[Compa
 
 def _refuse_incomparable(results: Sequence[SystemResult]) -> None:
     """Refuse results of one method whose runs differ in settings or test sets, saying what differs."""
-    runs: dict[str, list[SystemResult]] = {}
-    for result in results:
-        runs.setdefault(str(result.run.path), []).append(result)
-    (first, ours), *others = runs.items()
+    (first, ours), *others = grouped((str(each.run.path), each) for each in results).items()
     for path, theirs in others:
         mine, yours = (
             {"version": each[0].version, **each[0].settings, ANSWER_FILES: None} for each in (ours, theirs)
@@ -474,10 +468,8 @@ def _renamed(results: Sequence[SystemResult]) -> Iterable[SystemResult]:
 
 def rows_of_method(group: Comparison, method: Method, seed: int) -> list[Row]:
     """What a method says about several systems; without its own differences, after those item by item."""
-    own = [
-        Row(row.name, row.estimate, {**group.labels, **row.labels}, row.counts)
-        for row in method.compare(group, seed)
-    ]
+    made = method.compare(group, seed)
+    own = [dataclasses.replace(row, labels={**group.labels, **row.labels}) for row in made]
     has_differences = any(row.name == "difference" for row in own)
     return own if has_differences else [*item_differences(group), *own]
 

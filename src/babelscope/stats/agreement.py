@@ -18,6 +18,7 @@ from babelscope.stats.intervals import (
     Bounds,
     clustered_proportion,
     jackknife_variance,
+    members_of,
     proportion,
     wilson_bounds,
 )
@@ -569,10 +570,7 @@ def rank_among_annotated(annotators: Sequence[Annotator], verdicts: Sequence[Ver
 
     rows = {each.row for own in annotators for each in own.values()}
     kept = [verdict for verdict in verdicts if verdict.row in rows]
-    by_category: dict[str, list[int]] = {}
-    for place, verdict in enumerate(kept):
-        by_category.setdefault(verdict.category, []).append(place)
-    for places in by_category.values():
+    for places in members_of([verdict.category for verdict in kept]).values():
         for place, rank in zip(places, rankdata([kept[each].weight for each in places]), strict=True):
             kept[place] = replace(kept[place], weight=float(rank))
     return kept

@@ -268,7 +268,9 @@ def test_each_text_is_asked_once() -> None:
 
 def test_a_text_the_system_refuses_is_told_with_its_item() -> None:
     items = [pair("one", "a", "a", "b"), pair("two", "a", "a", "b", "c" * 1001)]
-    with pytest.raises(BabelscopeError, match=r"^items, item two: target has 1001 tokens, but toy takes 1000"):
+    with pytest.raises(
+        BabelscopeError, match=r"^items, item two: target has 1001 tokens, but toy takes 1000"
+    ):
         run(items)
     with pytest.raises(BabelscopeError, match=r"^items, item two: source has 1001 tokens"):
         run([items[0], pair("two", "a" * 1001, "a", "b")])
