@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import itertools
@@ -16,8 +15,8 @@ from types import TracebackType
 from typing import IO, Any, Final
 
 from babelscope.core.results import Record, differences, record_line
-from babelscope.util.errors import BabelscopeError, SystemFailure, at
-from babelscope.util.files import open_regular, replacing
+from babelscope.util.errors import BabelscopeError, at
+from babelscope.util.files import append_synced, lock, open_regular, replacing
 from babelscope.util.text import (
     DEEPEST,
     LARGEST_DOCUMENT,
@@ -147,16 +146,7 @@ class RunFolder:
                     f"{self._file.name} has at most {LONGEST_RECORD}"
                 )
         data = b"".join(lines)
-        end = self._file.seek(0, os.SEEK_END)
-        try:
-            _write_all(self._file.fileno(), data)
-            os.fsync(self._file.fileno())
-        except OSError as error:
-            os.ftruncate(self._file.fileno(), end)
-            raise SystemFailure(
-                f"{self._file.name} cannot be written: {error.strerror}; what was answered before is safe: "
-                "make room and run the same command again to go on"
-            ) from error
+        append_synced(self._file, data, self._file.seek(0, os.SEEK_END))
         self._digest.update(data)
         self.records += records
 
@@ -196,14 +186,7 @@ class RunFolder:
 
     def _lock(self) -> None:
         """Lock the open records file; the operating system releases the lock however this process ends."""
-        try:
-            fcntl.flock(self._file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BabelscopeError(
-                f"{self.path} is in use by another process; wait for it, or choose another folder with --out"
-            ) from None
-        except OSError as error:
-            raise BabelscopeError(f"{self.path} is on a disk without locks: {error.strerror}") from error
+        lock(self._file.fileno(), self.path, instead="choose another folder with --out")
 
     def _check_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Refuse the folder of another run; write the manifest of a new run."""
@@ -362,11 +345,6 @@ def _parse_object(line: bytes) -> Record | None:
 
 def _manifest_text(manifest: Mapping[str, Any]) -> str:
     return json.dumps(manifest, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(descriptor, data) :]
 
 
 def _replace_file(path: Path, text: str) -> None:
