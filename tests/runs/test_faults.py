@@ -8,11 +8,9 @@ import os
 import resource
 import sqlite3
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from babelscope.systems import cache
 from babelscope.systems.cache import cached
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.same_runs import assert_same
+from tests.support.serving import App, Request, Server
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
@@ -108,49 +107,6 @@ def test_a_command(folder: Path, fault: str, told: str) -> None:
     fails_and_goes_on(study(folder, system, CHALLENGE), told, (folder / "broken").unlink)
 
 
-class Server(ThreadingHTTPServer):
-    """Translates by turning words round, until `fault` says otherwise."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.fault = ""
-        self.closing = threading.Event()
-        super().__init__(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-
-    def do_POST(self) -> None:
-        sources = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["sources"]
-        fault = self.server.fault if any("4" in source for source in sources) else ""
-        if fault == "hangs":
-            self.server.closing.wait(30)
-            return
-        answer = {"translations": [float("nan") if fault == "NaN" else source[::-1] for source in sources]}
-        data = json.dumps(answer).encode()
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data[: len(data) // 2] if fault == "half" else data)
-        self.close_connection = True
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    made = Server()
-    yield made
-    made.closing.set()
-    made.shutdown()
-    made.server_close()
-
-
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
@@ -159,10 +115,22 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         ("NaN", "is not a text: 'NaN'"),
     ],
 )
-def test_a_server(folder: Path, server: Server, fault: str, told: str) -> None:
-    server.fault = fault
-    system = f"http://127.0.0.1:{server.server_port}/?timeout=2&retries=0"
-    error = fails_and_goes_on(study(folder, system, CHALLENGE), told, lambda: setattr(server, "fault", ""))
+def test_a_server(folder: Path, serve: Callable[[App], Server], fault: str, told: str) -> None:
+    faults = [fault]
+
+    def answer(request: Request) -> Any:
+        sources = request.body["sources"]
+        right = {"translations": [source[::-1] for source in sources]}
+        if not faults or not any("4" in source for source in sources):
+            return right
+        if fault == "hangs":
+            request.server.closing.wait(30)
+        data = json.dumps(right).encode()
+        half = 200, {"Content-Length": str(len(data))}, data[: len(data) // 2]
+        return half if fault == "half" else {"translations": [float("nan")] * len(sources)}
+
+    system = f"{serve(answer).url}/?timeout=2&retries=0"
+    error = fails_and_goes_on(study(folder, system, CHALLENGE), told, faults.clear)
     assert error.exit_code == 1
 
 
@@ -391,6 +359,3 @@ def test_folders_that_cannot_be_written_to(folder: Path, babelscope: Babelscope)
     assert ran.err.startswith("babelscope: error: /proc/out cannot be written: ")
     with pytest.raises(BabelscopeError, match="cannot be written"):
         AnswerFile(Path("/proc/q.jsonl"), "me", [])
-
-
-# -- the torture itself ----------------------------------------------------------------------------------
