@@ -49,7 +49,7 @@ def test_an_estimate_lies_in_its_interval(value: float, low: float, high: float,
 
 
 def test_an_estimate_of_nothing_is_null() -> None:
-    assert Estimate.of_nothing().as_json() == {"value": None, "low": None, "high": None, "n": 0}
+    assert Estimate.empty().as_json() == {"value": None, "low": None, "high": None, "n": 0}
 
 
 def test_a_row_is_one_flat_object() -> None:
@@ -169,7 +169,7 @@ def test_a_result_prints_as_a_table_and_cannot_steer_the_terminal() -> None:
         Row(
             "accuracy", Estimate(0.5, 0.25, 0.75, 8), {"system": "\x1b[31m[bold]"}, {"ties": 1, "skipped": 0}
         ),
-        Row("accuracy", Estimate.of_nothing(), {"system": "x" * 300}),
+        Row("accuracy", Estimate.empty(), {"system": "x" * 300}),
     ]
     printed = str(Result(CONFIG, rows))
     assert "\x1b" not in printed

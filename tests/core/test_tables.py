@@ -57,7 +57,7 @@ MIXED = Table(
             verdict="too few items",
         ),
         Line(
-            ["lab:student", "control", None, Estimate.of_nothing(), None, None],
+            ["lab:student", "control", None, Estimate.empty(), None, None],
             system="lab:student",
             is_control=True,
         ),
@@ -243,7 +243,7 @@ def test_text_folds_to_eighty_columns_and_cuts_no_note() -> None:
 
 
 A, B, C = (Estimate(0.5, 0.25, 0.75, n) for n in (40, 40, 12))
-NONE = Estimate.of_nothing()
+NONE = Estimate.empty()
 
 
 @pytest.mark.parametrize(

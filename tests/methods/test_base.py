@@ -176,7 +176,7 @@ def test_chunks_are_asked_at_once_where_all_systems_can() -> None:
 def test_skipped_items_are_counted_beside_the_figure() -> None:
     tests = TestSet("tests", ITEMS, {"empty source": 2, "empty reference": 1})
     assert run_method("likelihood", ToySystem(), tests).rows[0].counts["skipped"] == 3
-    rows = [Row("x", Estimate.of_nothing(), counts={"skipped": 2})]
+    rows = [Row("x", Estimate.empty(), counts={"skipped": 2})]
     assert run_method(fixed([{}] * 5, rows), ToySystem(), tests).rows[0].counts["skipped"] == 5
 
 

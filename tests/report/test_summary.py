@@ -11,8 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from babelscope.core.results import Result, number
-from babelscope.report.sections import Section
-from babelscope.report.summary import everything, sections_of, summarize
+from babelscope.report.sections import Section, sections_of
+from babelscope.report.summary import everything, summarize
 from babelscope.runs.compare import group_runs, paired_differences
 from babelscope.runs.execute import run_method
 from babelscope.runs.reading import read_run

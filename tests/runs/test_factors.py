@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.core.charts import Lines
-from babelscope.core.comparison import but, check_factors, told_apart, with_labels, without_labels
+from babelscope.core.comparison import but, check_factors, distinguish_groups, with_labels, without_labels
 from babelscope.core.results import Estimate, Row
 from babelscope.report.page import collect
 from babelscope.runs.compare import group_runs, seed_groups
@@ -95,7 +95,7 @@ def test_names_that_end_in_a_number_are_no_seeds_where_factors_differ() -> None:
 
 def test_words_are_only_of_what_differs() -> None:
     groups = [but({"width": 1, "kind": "a", "smoothed": True}), but({"width": 2, "kind": "a"})]
-    assert told_apart(groups) == ["smoothed, width 1", "without smoothed, width 2"]
+    assert distinguish_groups(groups) == ["smoothed, width 1", "without smoothed, width 2"]
     with pytest.raises(ValueError, match="may have 50 factors, not 51"):
         check_factors({f"f{n}": n for n in range(51)})
 

@@ -93,7 +93,7 @@ def test_a_difference_of_independent_proportions_is_newcombes() -> None:
     assert (found.value, found.low, found.high) == pytest.approx((0.2, 0.0524, 0.3339), abs=1e-4)
     unknown = Estimate.without_interval(0.5, 1, "1 item")
     assert difference(proportion(1, 2), unknown, 3).no_interval == "1 item"
-    assert difference(proportion(1, 2), Estimate.of_nothing(), 3).n == 0
+    assert difference(proportion(1, 2), Estimate.empty(), 3).n == 0
 
 
 def test_f1_is_the_harmonic_mean_of_precision_and_recall() -> None:
@@ -176,7 +176,7 @@ def test_perplexity_is_exp_of_minus_the_mean_and_turns_the_interval_round() -> N
     found = perplexity(Estimate(-2.0, -3.0, -1.0, 9))
     assert found == Estimate(math.exp(2), math.exp(1), math.exp(3), 9)
     assert perplexity(Estimate.without_interval(-1e4, 1, "1 sentence")).value == math.inf
-    assert perplexity(Estimate.of_nothing()).n == 0
+    assert perplexity(Estimate.empty()).n == 0
 
 
 def test_a_figure_of_totals_without_a_value_for_one_cluster_left_out() -> None:

@@ -58,7 +58,7 @@ def test_twenty_rates_at_the_threshold_are_rarely_errors(n: int) -> None:
         (proportion(0, 50), "not significant"),
         (proportion(50, 50), "error"),
         (proportion(9, 9), "too few items"),
-        (Estimate.of_nothing(), "too few items"),
+        (Estimate.empty(), "too few items"),
         (Estimate.without_interval(0.5, 40, "1 sentence"), "unknown"),
         (Estimate(0.3, 0.0, 0.5, 40), "not significant"),
         (Estimate(0.3, 0.3, 0.3, 40), "error"),

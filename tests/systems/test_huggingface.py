@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import babelscope as bs
-from babelscope.core.system import Budget, Drawing, Samples, Scored, capabilities, told_counts
+from babelscope.core.system import Budget, Drawing, Samples, Scored, capabilities, count_flags
 from babelscope.systems.cache import cached
 from babelscope.systems.contract import ask_sample
 from babelscope.systems.models.hf import HuggingFace
@@ -402,7 +402,7 @@ def test_what_has_no_name_is_shown_noted_and_scored_as_it_was_drawn(padded_syste
         for one, again in zip(group, model.score([(source, each) for each in group]), strict=True):
             assert again.tokens == one.tokens
             assert again.logprobs == pytest.approx(one.logprobs, abs=1e-4)
-    assert told_counts({"unnamed": len(found)}) == {"unnamed": len(found)}
+    assert count_flags({"unnamed": len(found)}) == {"unnamed": len(found)}
     assert model.vocabulary.size >= before + MORE
 
 

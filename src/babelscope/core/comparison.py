@@ -128,7 +128,7 @@ def in_words(factors: Sequence[tuple[str, Factor]]) -> str:
     )
 
 
-def told_apart(groups: Sequence[Rest]) -> list[str]:
+def distinguish_groups(groups: Sequence[Rest]) -> list[str]:
     """Each group of systems in words: only factors in which the groups differ, or that some of them lack."""
     tables = [dict(own) for own in groups]
     names = sorted({name for own in tables for name in own})

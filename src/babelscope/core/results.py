@@ -52,7 +52,7 @@ class Estimate:
             )
 
     @classmethod
-    def of_nothing(cls) -> Estimate:
+    def empty(cls) -> Estimate:
         """The estimate when there was no item to make it from."""
         return cls(math.nan, math.nan, math.nan, 0)
 
@@ -175,9 +175,9 @@ class Result:
     def __str__(self) -> str:
         from babelscope.core.tables import rows_text
 
-        return f"{rows_text(self.rows)}\n{self.told_unanswered()}{self.signature}"
+        return f"{rows_text(self.rows)}\n{self.describe_unanswered()}{self.signature}"
 
-    def told_unanswered(self) -> str:
+    def describe_unanswered(self) -> str:
         """One line about the items that nobody answered or could be asked about; empty if there are none."""
         if not self.unanswered:
             return ""

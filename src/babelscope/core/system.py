@@ -78,7 +78,7 @@ without_eos: a server told the log-probabilities of a sample's tokens, but not t
 other_prompt: the model was asked in another form than the only one that it was trained with.
 end_unscored: a server scored a given text, but not its end of sentence, since nobody told it which token that is.
 unnamed: a generated token has no name in the vocabulary, and no text.
-The others are of `systems.chatter`. `TOLD` says what the last ones mean to a reader."""
+The others are of `systems.chatter`. `REPORTED_FLAGS` says what the last ones mean to a reader."""
 CHATTER: Mapping[str, str] = {
     "preamble": "have a translation with words of the model before it",
     "quoted": "have a translation in quotation marks that the source does not have",
@@ -89,18 +89,18 @@ CHATTER: Mapping[str, str] = {
     "cleaned": "have a translation that chatter was cut off from",
 }
 """Notes on what a model wrote around a translation, or in its place, as the end of a sentence about items."""
-TOLD: Mapping[str, str] = {
+REPORTED_FLAGS: Mapping[str, str] = {
     "other_prompt": "were asked by another prompt than the only one that the model was trained with, and can read",
     "end_unscored": "have scores without the end of the sentence: name the token that ends texts, such as eos=</s>",
     "unnamed": "have tokens without a name in the vocabulary: <id N> among the tokens, nothing in the text",
     **CHATTER,
 }
-"""All notes that every method counts and every summary tells."""
+"""All notes that every method counts and every summary reports."""
 
 
-def told_counts(notes: Mapping[str, int]) -> dict[str, int]:
-    """How many answers have each note of `TOLD`; only those that there are."""
-    return {note: notes[note] for note in TOLD if notes.get(note)}
+def count_flags(notes: Mapping[str, int]) -> dict[str, int]:
+    """How many answers have each note of `REPORTED_FLAGS`; only those that there are."""
+    return {note: notes[note] for note in REPORTED_FLAGS if notes.get(note)}
 
 
 # --- The contract of systems: what they can be asked (capabilities), how they answer -------------------------------
@@ -319,13 +319,13 @@ class ItemScores:
 
 
 @runtime_checkable
-class HeldAgainst(Protocol):
+class AlignsToTestSet(Protocol):
     """A system of stored answers, which must fit a test set as a whole."""
 
     by_line: bool
     """Answers are found by their place alone, so that they can be those of one test set only."""
 
-    def held_against(self, what: str, items: Sequence[ItemChoice]) -> Any:
+    def align_to_test_set(self, what: str, items: Sequence[ItemChoice]) -> Any:
         """The same system, answering about any of these items; an error if its answers are not those of `what`."""
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from babelscope.core.results import Config, Estimate, Record, Row, record_line, split_unanswered
-from babelscope.core.system import HeldAgainst, System, Unanswered, properties
+from babelscope.core.system import AlignsToTestSet, System, Unanswered, properties
 from babelscope.methods.base import Items, Method, languages_of
 from babelscope.systems.registry import ByTests, part_for
 from babelscope.systems.stored.reading import hold
@@ -106,7 +106,7 @@ def job_rows(
     """The rows of a job over its answered items; rows over all of them count the others as `skipped`."""
     answered, unanswered = split_unanswered(records)
     nothing = unanswered and not answered
-    rows = [Row("all", Estimate.of_nothing())] if nothing else method.summarize(answered, seed)
+    rows = [Row("all", Estimate.empty())] if nothing else method.summarize(answered, seed)
     left_out = len(unanswered) + sum(unread.values())
     found = []
     for row in rows:
@@ -173,7 +173,7 @@ def _warn_of_dropped_context(jobs: Sequence[Job]) -> None:
 
 def _held(job: Job) -> dict[str, Any]:
     """The job's systems; those with stored answers must have them for the whole test set."""
-    if not any(isinstance(system, HeldAgainst) for system in job.systems.values()):
+    if not any(isinstance(system, AlignsToTestSet) for system in job.systems.values()):
         return dict(job.systems)
     items = [choice_of(item) for item in job.tests.items]
     what = f"the test set {job.tests_name}"
@@ -185,7 +185,7 @@ def _refuse_shared(jobs: Sequence[Job]) -> None:
     first: dict[int, Job] = {}
     for job in jobs:
         for role, system in job.systems.items():
-            if not isinstance(system, HeldAgainst) or not system.by_line:
+            if not isinstance(system, AlignsToTestSet) or not system.by_line:
                 continue
             if role == "system" and isinstance(job.system, ByTests):  # the study says which file is whose
                 continue

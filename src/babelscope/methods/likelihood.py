@@ -12,7 +12,7 @@ from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record, Row
 from babelscope.core.settings import MethodSettings, Rerun
-from babelscope.core.system import told_counts
+from babelscope.core.system import count_flags
 from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method, Needs
 from babelscope.methods.command import JudgingCommand
@@ -108,7 +108,7 @@ class Likelihood(Method):
             "infinite": counts["infinite"],
             "truncated": counts["truncated"],
             "changed": counts["changed"],
-            **told_counts(asked),
+            **count_flags(asked),
         }
         return [Row("logprob", mean, counts=shown), Row("perplexity", perplexity(mean), counts=shown)]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record, grouped
-from babelscope.core.system import told_counts
+from babelscope.core.system import count_flags
 from babelscope.core.tables import Note
 from babelscope.core.tokenizers import (
     DEFAULT,
@@ -252,7 +252,7 @@ def answer_counts(records: Sequence[Record]) -> dict[str, int]:
     return {
         "empty": sum(not record["translation"].strip() for record in records),
         **{note: notes[note] for note in NOTES},
-        **told_counts(notes),
+        **count_flags(notes),
     }
 
 

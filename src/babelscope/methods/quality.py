@@ -207,7 +207,7 @@ class Quality(Method):
 
 def _corpus_score(name: str, records: Sequence[Record]) -> Estimate:
     if not records:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     groups = source_groups(sources(records))
     value, left_out = _scores(name, records, groups)
     return grouped_estimate(value, left_out, groups, within=bounds_of(scale_of(name)))

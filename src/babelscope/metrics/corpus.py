@@ -125,7 +125,7 @@ def corpus_estimate(
 ) -> Estimate:
     """A corpus score on the metric's scale, with a jackknife's interval over sentences, or sources if given."""
     if not hypotheses and not references:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     found = find_metric(metric)
     statistics = found.statistics(hypotheses, references, sources)
     groups = source_groups(sources) if sources else np.arange(len(statistics)) % MOST_GROUPS

@@ -13,9 +13,9 @@ from babelscope.core.comparison import (
     Rest,
     SystemResult,
     but,
+    distinguish_groups,
     is_number,
     sort_key,
-    told_apart,
 )
 from babelscope.core.results import Estimate, grouped
 from babelscope.core.tables import Note, Table
@@ -103,7 +103,9 @@ def _chart(
     drawn.sort(key=lambda own: (own.evaluator, sort_key(own.rest)))
     judges = {own.evaluator for own in drawn}
     curves = []
-    for number, (own, words) in enumerate(zip(drawn, told_apart([own.rest for own in drawn]), strict=True)):
+    for number, (own, words) in enumerate(
+        zip(drawn, distinguish_groups([own.rest for own in drawn]), strict=True)
+    ):
         judge = f"by {own.evaluator}" if len(judges) > 1 else ""
         points = []
         for x in sorted(own.points):

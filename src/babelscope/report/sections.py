@@ -12,7 +12,7 @@ from babelscope.core.charts import Chart
 from babelscope.core.comparison import SEED, Comparison, SystemResult
 from babelscope.core.results import Result, Row, grouped
 from babelscope.core.settings import MethodSettings
-from babelscope.core.system import TOLD
+from babelscope.core.system import REPORTED_FLAGS
 from babelscope.core.tables import Note, Table, all_rows
 from babelscope.methods.base import Method, method_names
 from babelscope.methods.reporting import count_notes_of
@@ -168,5 +168,8 @@ def _count_notes(comparison: Comparison) -> Iterator[Note]:
         }
         why = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
         short = why if len(why) <= _MOST_WHY else f"{len(reasons)} reasons: manifest.json"
-        names = {"skipped": f"were skipped and are in no figure{f' ({short})' if why else ''}", **TOLD}
+        names = {
+            "skipped": f"were skipped and are in no figure{f' ({short})' if why else ''}",
+            **REPORTED_FLAGS,
+        }
         yield from count_notes_of(result.name, result.rows, names)

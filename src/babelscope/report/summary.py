@@ -51,7 +51,7 @@ def everything(result: Result, *, width: int | None, places: Sequence[str] = ())
     tables = [table for section in sections_of(result) for table in section.tables if table.rows]
     parts = [as_text(table, width) for table in (*tables, *by_shape(result.rows))]
     closing = [result.signature] if width is None else _closing(result, places, width)
-    return "\n\n".join([*parts, result.told_unanswered() + "\n".join(closing)])
+    return "\n\n".join([*parts, result.describe_unanswered() + "\n".join(closing)])
 
 
 def tables_as(
@@ -88,7 +88,7 @@ def _title(result: Result, width: int) -> list[str]:
         for each, what in ((systems, "systems"), (tests, "test sets"), (methods, "methods"))
     ]
     lines = wrap(f"{'; '.join(named)}; {count_of(len(result.records), 'answers')} judged", width)
-    return [*lines, *wrap(result.told_unanswered().rstrip("\n"), width)] if result.unanswered else lines
+    return [*lines, *wrap(result.describe_unanswered().rstrip("\n"), width)] if result.unanswered else lines
 
 
 def _named(names: Sequence[str], what: str) -> str:

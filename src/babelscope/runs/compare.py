@@ -22,8 +22,8 @@ from babelscope.core.comparison import (
     StoredRun,
     SystemResult,
     but,
+    distinguish_groups,
     in_words,
-    told_apart,
 )
 from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences, grouped
 from babelscope.core.tables import Cell, Table
@@ -85,7 +85,7 @@ def _alike_but_for_seed(systems: Systems) -> dict[str, list[str]]:
         for key, names in found.items()
         if len(names) > 1 and (key[1] or len({systems[name][SEED] for name in names}) == len(names))
     }
-    titles = told_apart([rest for rest, _ in several])
+    titles = distinguish_groups([rest for rest, _ in several])
     groups: dict[str, list[str]] = {}
     for ((rest, stem), names), told in zip(several.items(), titles, strict=True):
         title = stem or told or in_words(rest) or _SEED.sub("", names[0])
@@ -201,7 +201,7 @@ def _difference(
 
 def _labels(group: Comparison, figure: FigureKey, more: Labels) -> Labels:
     kind = group.results[0].kind
-    row = Row(figure[0], Estimate.of_nothing(), dict(figure[1]))
+    row = Row(figure[0], Estimate.empty(), dict(figure[1]))
     # A run can be compared where its method is not installed.
     measure = find_method(kind).measure_of(row) if kind in method_names() else ""
     measured: Labels = {"measure": measure} if measure else {}

@@ -159,7 +159,7 @@ def _parse_row(stored: Mapping[str, Any], needed: Sequence[str]) -> Row:
     texts = (stored["name"], *labels.values())
     if not labels.keys() >= set(needed) or not all(isinstance(each, str | int | float) for each in texts):
         raise ValueError("a row without its name and labels")
-    estimate = Estimate.of_nothing()
+    estimate = Estimate.empty()
     if stored["n"]:
         # JSON has null for what is not finite: a perplexity, an end of its interval.
         value, low, high = (stored[name] for name in ("value", "low", "high"))

@@ -191,7 +191,7 @@ def cohens_kappa(first: Sequence[str], second: Sequence[str]) -> Estimate:
     """Cohen's kappa; 1 without an interval if both said one and the same thing throughout."""
     n = len(first)
     if not n:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     names = sorted({*first, *second})
     if len(names) == 1:  # chance agreement is certain too, and the quotient is 0 / 0
         return Estimate.without_interval(1.0, n, "one label only")
@@ -290,7 +290,7 @@ def krippendorffs_alpha(units: Sequence[Sequence[Any]], *, level: Level = "nomin
     told = [list(unit) for unit in units if len(unit) > 1]
     n = len(told)
     if not told:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     values = sorted({value for unit in told for value in unit})
     if len(values) == 1:
         return Estimate.without_interval(1.0, n, "one label only" if level == "nominal" else "one value only")

@@ -53,7 +53,7 @@ def correlation_and_p(
     one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     value = _value(one, other, statistic)
     if math.isnan(value):
-        return Estimate.of_nothing(), math.nan
+        return Estimate.empty(), math.nan
     names = [str(number) for number in range(n)] if clusters is None else clusters
     groups = len(set(names))
     worth = groups if independent else n

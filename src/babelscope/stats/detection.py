@@ -56,7 +56,7 @@ def rogan_gladen(
         if not 0 <= count <= size:
             raise BabelscopeError(f"{count} of {size} texts is no count")
     if min(n, wrong, right) == 0:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     if found / wrong <= false_alarms / right:
         return Estimate(alarms / n, 0.0, 1.0, n)
     share, bounds = corrected_bounds((alarms, n), (found, wrong), (false_alarms, right))
@@ -76,7 +76,7 @@ def corrected_difference(
     Its interval adds the uncertainty of the correction, which cannot change the sign: it excludes 0 where p < 0.05.
     """
     if min(apart.n, wrong, right) == 0:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     tells = found / wrong - false_alarms / right
     if tells <= 0:
         return Estimate.without_interval(

@@ -40,7 +40,7 @@ def wilson_bounds(share: Any, n: Any, outside: float = _OUTSIDE) -> Bounds:
 def proportion(successes: int, n: int) -> Estimate:
     """successes / n with Wilson's interval, for items that are independent of each other."""
     if n == 0:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     return Estimate.around(successes / n, *wilson_bounds(successes / n, n), n)
 
 
@@ -79,7 +79,7 @@ def clustered_proportion(
     own = [1.0] * len(values) if weights is None else weights
     kept = [i for i, weight in enumerate(own) if weight > 0]
     if not kept:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     heavy = [own[i] for i in kept]
     worth = [own[i] * values[i] for i in kept]
     sums = cluster_sums([worth, heavy], [clusters[i] for i in kept])
@@ -101,7 +101,7 @@ def f1(right: int, single: int, *, both: int = 0, n: int | None = None) -> Estim
     worth = np.repeat([1.0, 0.0, 0.0], [right, single, both])
     weights = np.repeat([1.0, 0.5, 1.0], [right, single, both])
     if not len(worth):
-        return Estimate.of_nothing()
+        return Estimate.empty()
     bounds = proportion_bounds(worth, weights, len(worth), telling_weights=True)
     return Estimate.around(right / float(weights.sum()), *bounds, len(worth) if n is None else n)
 
@@ -123,7 +123,7 @@ def difference_bounds(one: Any, of_one: Bounds, other: Any, of_other: Bounds) ->
 def difference(one: Estimate, other: Estimate, n: int) -> Estimate:
     """one - other of two figures from independent items, counted as `n`."""
     if not (one.n and other.n):
-        return Estimate.of_nothing()
+        return Estimate.empty()
     if why := one.no_interval or other.no_interval:
         return Estimate.without_interval(one.value - other.value, n, why)
     bounds = difference_bounds(one.value, (one.low, one.high), other.value, (other.low, other.high))  # type: ignore[arg-type]
@@ -208,7 +208,7 @@ def jackknife_estimate(
     `what` names the clusters; `within` are the ends of the figure's scale.
     """
     if n == 0 or math.isnan(value):
-        return Estimate.of_nothing()
+        return Estimate.empty()
     if why := no_interval(left_out, what, fewest):
         return Estimate.without_interval(value, n, why)
     low, high = jackknife_bounds(value, left_out, clusters, outside=outside, noise=noise)
@@ -228,7 +228,7 @@ def ratio_of_sums(
     `within` are the ends of the figure's scale, which no interval leaves.
     """
     if not numerators:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     sums = math.fsum(numerators), math.fsum(denominators)
     if not (all(math.isfinite(each) for each in sums) and min(denominators) > 0):
         raise BabelscopeError("a ratio of sums needs finite numerators and positive denominators")
@@ -337,7 +337,7 @@ def mean_of_counts(counts: Mapping[int, int], what: str = "sentences") -> Estima
     """
     n = sum(counts.values())
     if n == 0:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     total = sum(value * count for value, count in counts.items())
     if n == 1 or len(counts) == 1:
         why = _counted(1, what) if n == 1 else f"all {n} {what} alike"

@@ -60,7 +60,7 @@ def paired_difference(
     """
     n = len(differences)
     if not n:
-        return Estimate.of_nothing(), 1.0
+        return Estimate.empty(), 1.0
     totals, sizes = cluster_sums([differences, [1.0] * n], clusters).T
     value = math.fsum(differences) / n
     count = len(totals)
@@ -89,7 +89,7 @@ def jackknife_difference(
     """
     count = len(left_out)
     if not n or not math.isfinite(value):
-        return Estimate.of_nothing(), 1.0
+        return Estimate.empty(), 1.0
     if why := no_interval(left_out, what, fewest):
         decided = count < fewest or np.isfinite(left_out).all()
         flipped = min(1.0, 2.0 ** (1 - count)) if value and decided else 1.0

@@ -35,7 +35,7 @@ def weighted_share(
     the jackknife ranks what is left anew.
     """
     if not values:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     worth = [weight * value for weight, value in zip(weights, values, strict=True)]
     value = min(max(math.fsum(worth) / math.fsum(weights), 0.0), 1.0)
     size = effective_size(values, clusters, weights, ranked_in, outside=outside)

@@ -105,9 +105,9 @@ class _Asked(_Item):
     @property
     def question(self) -> Question:
         """The question for a system: the source with its context and languages."""
-        source: str = self.source  # type: ignore[attr-defined]  # each kind has one
         known = {name: getattr(self, name) for name in _CONTEXT_FIELDS if getattr(self, name)}
-        return Question(source, **known, item=self.id)
+        item: Any = self  # each kind has a source and an id
+        return Question(item.source, **known, item=item.id)
 
 
 _CONTEXT_FIELDS = ("source_language", "target_language", "context_source", "context_target")

@@ -69,7 +69,7 @@ ROWS = [
     row("beam_minus_exact", -0.125, measure="krg"),
     row("beam_minus_exact", 0.375, measure="kqrg"),
     row("bleu", 7.0, "two", decoding="beam"),
-    Row("chrf", Estimate.of_nothing(), {**WHERE, "system": "two", "decoding": "beam"}),
+    Row("chrf", Estimate.empty(), {**WHERE, "system": "two", "decoding": "beam"}),
 ]
 
 
@@ -193,9 +193,7 @@ def test_correlations_are_over_the_systems_that_have_both_figures() -> None:
         # Smaller regions, of curves, and another view; the whole one counts.
         *(row("kqrg", 1 - value, system, region="top", view="tokens", k=2) for system, value in top.items()),
         *(row("kqrg", 1 - value, system, region="top", view="text", k=4) for system, value in top.items()),
-        Row(
-            "kqrg", Estimate.of_nothing(), {**WHERE, "system": "a", "region": "top", "view": "tokens", "k": 4}
-        ),
+        Row("kqrg", Estimate.empty(), {**WHERE, "system": "a", "region": "top", "view": "tokens", "k": 4}),
     ]
     found = {(each.labels["measure"], each.labels["statistic"]): each.estimate for each in correlations(rows)}
     both = [(mbr[system], value) for system, value in top.items()]

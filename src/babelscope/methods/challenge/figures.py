@@ -165,13 +165,13 @@ class SystemScores:
     def _over_sets(self, chosen: Sequence[int], metric: str, coefficient: Coefficient) -> Estimate:
         """Correlation of minimum distance and score over subsets with these numbers; by Fisher's z."""
         if len(chosen) < 3:  # two points always lie on a line
-            return Estimate.of_nothing()
+            return Estimate.empty()
         subsets = [self.subsets[number] for number in chosen]
         points = np.array([subset.min_distance for subset in subsets], dtype=float)
         values = np.array([self.corpus_score(metric, subset.members) for subset in subsets])
         value = float(_coefficients(points, values[:, None], coefficient)[0])
         if math.isnan(value):
-            return Estimate.of_nothing()
+            return Estimate.empty()
         fewest = min((self.groups[subset.members] for subset in subsets), key=len)
         clusters = len(np.unique(fewest))
         if clusters < FEWEST:
@@ -223,7 +223,7 @@ class SystemScores:
             counts = {"unmatched": unmatched} if unmatched else {}
             for metric in self.statistics:
                 labels: Labels = {**subset.labels, "metric": metric}
-                nothing = {"control_mean": Estimate.of_nothing()}
+                nothing = {"control_mean": Estimate.empty()}
                 figures = found[metric].figures(sets) if metric in found else nothing
                 for name, estimate in figures.items():
                     more = {"sets": sets} if name in ("minus_control", "control_z") else {}

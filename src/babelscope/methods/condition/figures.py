@@ -184,7 +184,7 @@ def lowest_accuracy(groups: Sequence[Sequence[Judged]], weighting: Weighting = "
     (Bonferroni): the interval covers the true value in 95 % of cases even if all groups are equally good.
     """
     if not groups:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     found = [accuracy_of(group, weighting) for group in groups]
     return Estimate(
         min(each.value for each in found),

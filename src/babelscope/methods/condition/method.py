@@ -20,7 +20,7 @@ from babelscope.core.results import (
     grouped,
     minus_inf_if_none,
 )
-from babelscope.core.system import told_counts
+from babelscope.core.system import count_flags
 from babelscope.core.tables import Column, Line, Note, Table
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
 from babelscope.methods.command import Given, JudgingCommand, Tables
@@ -196,7 +196,7 @@ class Condition(Method):
             "given": sum(record["given"] for record in records),
             "empty": sum(record["translation"] == "" for record in records),
             **{note: notes[note] for note in ("truncated", "changed", "unfinished")},
-            **told_counts(notes),
+            **count_flags(notes),
         }
         return [
             dataclasses.replace(row, counts={**row.counts, **counts})

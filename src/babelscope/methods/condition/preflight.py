@@ -97,7 +97,7 @@ def preflight_of(records: Sequence[Record], likelihood: Scoring = "mean") -> Pre
     tested = [record["preflight"] for record in records if record.get("preflight")]
     if not tested:
         why = "it was not tested: its scores are stored, or preflight is 0"
-        return Preflight("unknown", None, [Check("accuracy", "unknown", Estimate.of_nothing(), why)])
+        return Preflight("unknown", None, [Check("accuracy", "unknown", Estimate.empty(), why)])
     truths = known_truths(records, likelihood)
     checks = [
         # Translations with words exchanged may not be grammatical: they measure noise, not ability.
@@ -312,7 +312,7 @@ def _language(records: Sequence[Record], tested: Sequence[Mapping[str, Any]]) ->
 
     targets = [record["translation"] for record in records if record["translation"]]
     own = [each["own"] for each in tested if each["own"]]
-    nothing = Estimate.of_nothing()
+    nothing = Estimate.empty()
     stated = {record.get("extra", {}).get("target_language") for record in records}
     only = stated.pop() if len(stated) == 1 else None
     expected = identify_all(own, "").language if own else only if isinstance(only, str) else None
@@ -392,7 +392,7 @@ def _corrected_share(records: Sequence[Record], right: Sequence[Truth], wrong: S
     (taken, tested), found = _judged_right(right), _judged_right(wrong)
     false = (tested - taken, tested)
     if not judged or not found[1] or not tested:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     plain = accuracy_of(judged)
     if found[0] / found[1] <= false[0] / tested:
         return Estimate(plain.value, 0.0, 1.0, len(judged))

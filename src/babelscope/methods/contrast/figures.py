@@ -12,7 +12,7 @@ import numpy as np
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, finite_or_none
-from babelscope.core.system import ItemScores, told_counts
+from babelscope.core.system import ItemScores, count_flags
 from babelscope.methods.measuring import by_phenomenon, group_records, sources
 from babelscope.methods.reporting import FEWEST, complement, find_row
 from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
@@ -248,7 +248,7 @@ def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
         "correct": verdicts["correct"] + (verdicts["tie"] if ties == "correct" else 0),
         "ties": verdicts["tie"],
         **{note: counted[note] for note in _NOTES},
-        **told_counts(counted),
+        **count_flags(counted),
         "infinite": sum(_is_infinite(record["scores"]) for record in records),
         **({"own": sum(map(is_own, records))} if machine else {}),
         **({"without_variants": bare} if bare else {}),

@@ -136,7 +136,7 @@ def _row(
     found, false = _known_of_detector(phenomenon, members, right)
     others = {each.source for each in members if each.other} - alarms.keys()
     if note:
-        estimate = Estimate.of_nothing()
+        estimate = Estimate.empty()
     else:
         estimate = rogan_gladen(
             _alarm_share_sum(alarms), len(alarms), found=_alarm_share_sum(found), wrong=len(found),

@@ -15,7 +15,7 @@ from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.options import Option, writes
 from babelscope.core.results import Record, Row
 from babelscope.core.settings import ErrorSettings, Rerun
-from babelscope.core.system import TOLD, Scored, told_counts
+from babelscope.core.system import REPORTED_FLAGS, Scored, count_flags
 from babelscope.core.tables import Table
 from babelscope.language.base import GenderRules, Morphology
 from babelscope.language.fitness import check_language, other_language
@@ -109,7 +109,7 @@ def label_rows(rows: Sequence[Row], labels: Mapping[str, str], records: Sequence
     """The rows with labels, and the number of translations in other languages and with chatter, if there are any."""
     others = sum("other_language" in record for record in records)
     counts = {"other_language": others} if others else {}
-    counts |= told_counts(Counter(note for record in records for note in record.get("notes", ())))
+    counts |= count_flags(Counter(note for record in records for note in record.get("notes", ())))
     return [replace(row, labels={**labels, **row.labels}, counts={**row.counts, **counts}) for row in rows]
 
 
@@ -223,7 +223,7 @@ def answered_records(
             records.append({"unanswered": answer})
             continue
         made = dict(record(number, answer.text))
-        if notes := [note for note in answer.notes if note in TOLD]:
+        if notes := [note for note in answer.notes if note in REPORTED_FLAGS]:
             made["notes"] = notes
         records.append(made)
     return records

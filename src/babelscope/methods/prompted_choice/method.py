@@ -538,7 +538,7 @@ def preflight_of(records: Sequence[Record]) -> Preflight:
     """The test of the evaluator of a job, from its records."""
     if not any(record.get("preflight") for record in records):
         why = "it was not tested on translations whose meaning is known"
-        return concluded([Check("accuracy", "unknown", Estimate.of_nothing(), why)])
+        return concluded([Check("accuracy", "unknown", Estimate.empty(), why)])
     truths = [_truth(number, records[number], known) for number, known in counted_known(records)]
     return concluded(accuracy_checks(records, truths))
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, minus_inf_if_none
-from babelscope.core.system import CHATTER, told_counts
+from babelscope.core.system import CHATTER, count_flags
 from babelscope.methods.measuring import sources
 from babelscope.methods.space.measures import (
     confidence_rows,
@@ -281,7 +281,7 @@ def _decoding_counts(cell: SystemRecords, decoding: str, answers: Sequence[Recor
         unresolved = cell.unresolved(1)
         missing = sum(not has_region(record, "top") for record in cell.records)
     notes = Counter(note for each in answers if each for note in each.get("notes", ()))
-    counts = {"unresolved": unresolved, "unfinished": notes["unfinished"], **told_counts(notes)}
+    counts = {"unresolved": unresolved, "unfinished": notes["unfinished"], **count_flags(notes)}
     return {**counts, "missing": missing} if missing else counts
 
 
@@ -293,9 +293,7 @@ def _corpus_score_rows(cell: SystemRecords) -> Iterator[Row]:
         kept = [(answer, record) for answer, record in zip(answers, cell.records, strict=True) if answer]
         counts = _decoding_counts(cell, decoding, answers)
         for metric in ("bleu", "chrf"):
-            estimate = (
-                _corpus_estimate(metric, kept, cell.settings.tokenize) if kept else Estimate.of_nothing()
-            )
+            estimate = _corpus_estimate(metric, kept, cell.settings.tokenize) if kept else Estimate.empty()
             yield Row(metric, estimate, {"decoding": decoding}, counts)
 
 

@@ -323,7 +323,7 @@ def _ratio(
 ) -> Estimate:
     """Sum of values over sum of sizes, with an interval over source sentences; `n` counts values."""
     if not values:
-        return Estimate.of_nothing()
+        return Estimate.empty()
     sums, totals = cluster_sums([values, sizes], sources).T
     return ratio_of_sums(
         sums.tolist(), totals.tolist(), what="source sentences", n=len(values), within=within

@@ -15,10 +15,10 @@ from typing import Any, Literal
 
 from babelscope.core.registry import Options
 from babelscope.core.system import (
+    AlignsToTestSet,
     Asked,
     Capability,
     Fingerprint,
-    HeldAgainst,
     ItemChoice,
     Note,
     Scored,
@@ -311,7 +311,7 @@ def watched(system: Any, chatter: Chatter) -> Any:
         raise BabelscopeError(
             f"{system.name} does not translate, so that clean={chatter.clean} has no effect"
         )
-    kind = WatchedAnswers if isinstance(system, HeldAgainst) else Watched
+    kind = WatchedAnswers if isinstance(system, AlignsToTestSet) else Watched
     return kind(system, chatter)
 
 
@@ -347,5 +347,5 @@ class WatchedAnswers(Watched):
     def by_line(self) -> bool:
         return bool(self.inner.by_line)
 
-    def held_against(self, what: str, items: Sequence[ItemChoice]) -> WatchedAnswers:
-        return WatchedAnswers(self.inner.held_against(what, items), self._chatter)
+    def align_to_test_set(self, what: str, items: Sequence[ItemChoice]) -> WatchedAnswers:
+        return WatchedAnswers(self.inner.align_to_test_set(what, items), self._chatter)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from babelscope.core.system import HeldAgainst, ItemChoice
+from babelscope.core.system import AlignsToTestSet, ItemChoice
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import read_json_lines, read_lines, shorten, whole_number
 
@@ -178,7 +178,7 @@ def moses_entries(lines: Sequence[str], where: str) -> Iterator[MosesEntry]:
 
 def hold(system: Any, what: str, items: Sequence[ItemChoice]) -> Any:
     """The system as it answers about these items; raises if it has stored answers that do not fit all of them."""
-    return system.held_against(what, items) if isinstance(system, HeldAgainst) else system
+    return system.align_to_test_set(what, items) if isinstance(system, AlignsToTestSet) else system
 
 
 def hold_sources(system: Any, what: str, sources: Sequence[str]) -> Any:

@@ -77,7 +77,7 @@ class TranslationsFile:
         """Whether it has no sources, so that only its lines' places say what they translate."""
         return self._lines is None
 
-    def held_against(self, what: str, items: Sequence[ItemChoice]) -> TranslationsFile:
+    def align_to_test_set(self, what: str, items: Sequence[ItemChoice]) -> TranslationsFile:
         """The same translations, found by the sources of `what`; an error unless there is one for each item."""
         sources = [item.source for item in items]
         if self._lines is not None:
@@ -361,7 +361,7 @@ class ScoresFile:
         # By content, not by name: a moved or renamed file gives the same answers.
         self.fingerprint = Fingerprint("scores", hashlib.sha256(data).hexdigest(), settings=settings)
 
-    def held_against(self, what: str, items: Sequence[ItemChoice]) -> ScoresFile:
+    def align_to_test_set(self, what: str, items: Sequence[ItemChoice]) -> ScoresFile:
         """The same scores, for any of these items; an error unless there are as many lines as they need."""
         ids = {item.id for item in items}
         if self._three and len(self._rows) != len(items) and any(row[0] in ids for row in self._rows):
