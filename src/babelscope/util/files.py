@@ -454,3 +454,12 @@ def safe_import_path() -> Iterator[None]:
             del os.environ[_VARIABLE]
         else:
             os.environ[_VARIABLE] = before
+
+
+def file_stamp(path: Path) -> tuple[str, int, int]:
+    """Name, size in bytes and modification time in ns of a file, to see later whether it has changed."""
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), found.st_size, found.st_mtime_ns

@@ -27,8 +27,7 @@ from babelscope.core.system import (
     capabilities,
 )
 from babelscope.language.fitness import identifier_version, other_language
-from babelscope.systems.cache import Decorator
-from babelscope.systems.contract import ASK
+from babelscope.systems.contract import ASK, Decorator
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 

@@ -27,7 +27,7 @@ import tenacity
 
 from babelscope.core.registry import Options
 from babelscope.core.system import METER, Asked, Question, Unanswered
-from babelscope.systems.cache import AnswerStore
+from babelscope.systems.cache import Store
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import DEEPEST, depth_exceeds, shorten, text_fault
 
@@ -151,11 +151,11 @@ class Client:
         self._echoed = self._answered = False
         self._refused = 0
         self._quiet_until = 0.0
-        self._store: AnswerStore | None = None
+        self._store: Store | None = None
         weakref.finalize(self, self._http.close)
 
-    def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        """Keep answers in a store made by `store`, not in this process only."""
+    def use_store(self, store: Callable[[str], Store]) -> None:
+        """Store answers in what `store` opens, not in this process only."""
         self._store = store("server")
 
     def ask(
@@ -172,7 +172,7 @@ class Client:
         `body` makes one message of up to `batch` requests, `split` the answer to each of the server's.
         """
         if self._store is None:
-            self._store = AnswerStore(None, "server")
+            self._store = Store(None, "server")
         store = self._store
         keys = [_key(url, request) for request in requests]
         known = store.find(keys)

@@ -21,7 +21,7 @@ from babelscope.core.system import (
     as_question,
     sources_of,
 )
-from babelscope.systems.cache import AnswerStore
+from babelscope.systems.cache import Store
 from babelscope.systems.prompting.chatter import Chatter
 from babelscope.systems.prompting.prompts import Prompt, find_prompt
 from babelscope.systems.servers.client import (
@@ -389,8 +389,8 @@ class OpenAIServer:
             return [{"role": "user", "content": self._prompt.text(source)}]
         return self._prompt.messages(source)
 
-    def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        self._client.remember(store)
+    def use_store(self, store: Callable[[str], Store]) -> None:
+        self._client.use_store(store)
 
     def _ask(self, path: str, bodies: Sequence[Request], check: Callable[[Any], object]) -> list[Any]:
         """The server's answer to each request, or why there is none; one of the wrong shape ends it all."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, Scored, as_question, sources_of
-from babelscope.systems.cache import AnswerStore
+from babelscope.systems.cache import Store
 from babelscope.systems.command import best
 from babelscope.systems.servers.client import Client, Request, checked_url, each_or_unanswered, line_of
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -37,8 +37,8 @@ class JsonEndpoint:
         backend = "libretranslate" if self._languages else "http"
         self.fingerprint = Fingerprint(backend, self._url, settings=settings)
 
-    def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        self._client.remember(store)
+    def use_store(self, store: Callable[[str], Store]) -> None:
+        self._client.use_store(store)
 
     def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """The server's translations, asked for in batches."""
