@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
@@ -12,7 +13,7 @@ def unfinished() -> list[str]:
     path = Path(os.environ["XDG_STATE_HOME"]) / "babelscope" / "unfinished.sqlite"
     if not path.exists():
         return []
-    with sqlite3.connect(path) as database:
+    with contextlib.closing(sqlite3.connect(path)) as database:
         if not database.execute("SELECT name FROM sqlite_master").fetchall():
             return []  # killed before the table was made
         return [request for (request,) in database.execute("SELECT request FROM answers")]

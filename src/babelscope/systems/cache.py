@@ -128,15 +128,15 @@ class Store:
         """Remove the values of `requests`."""
         self._delete(map(self._key, requests))
 
-    def forget(self) -> int:
-        """Remove all that this process found or stored; the number of values that an earlier one had stored."""
-        earlier = len(self._found - self._kept)
+    def forget(self, others: Sequence[Store] = ()) -> int:
+        """Remove all that this store and others of the same file found or kept; the number only found."""
+        stores = [self, *others]
         try:
-            self._delete(self._found | self._kept)
+            # In one transaction: a kill leaves all of it or nothing.
+            self._delete({key for each in stores for key in each._found | each._kept})
         except BabelscopeError as error:  # the command has ended well all the same
             self._warn(str(error), kind="damaged")
-        self._found, self._kept = set(), set()
-        return earlier
+        return sum(len(each._found - each._kept) for each in stores)
 
     def remove_stale(self) -> None:
         """Remove what was stored long ago by commands that nobody has finished."""
@@ -295,7 +295,7 @@ def _until_done(owner: str) -> Store:
 
 def forget_unfinished() -> None:
     """Remove the answers of servers that were kept for resuming, after the command has ended well."""
-    earlier = sum(store.forget() for store in _unfinished)
+    earlier = _unfinished[0].forget(_unfinished[1:]) if _unfinished else 0
     _unfinished.clear()
     if earlier:
         warnings.warn(
@@ -313,16 +313,15 @@ def resuming(work: Mapping[str, Any], systems: Sequence[Any] = ()) -> Iterator[t
     Only the same work by the same version finds its parts. All is removed when the block ends without an error, so
     the block must write all output.
     """
-    stores: list[Store] = []
+    parts = _open_unfinished(digest_json([__version__, work]))
+    others: list[Store] = []
 
     def store(owner: str) -> Store:
-        stores.append(_open_unfinished(owner))
-        return stores[-1]
+        others.append(_open_unfinished(owner))
+        return others[-1]
 
-    parts = store(digest_json([__version__, work]))
     yield parts, [_with_store(system, store, by_call=True) for system in systems]
-    for each in stores:
-        each.forget()
+    parts.forget(others)
 
 
 # --- Systems whose answers are stored ----------------------------------------------------------------------------

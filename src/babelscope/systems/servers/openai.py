@@ -130,7 +130,9 @@ class Sampler:
             return [answer]
 
         found = iter(
-            client.ask(url, [each for own in requests.values() for each in own], body=_message, split=split)
+            client.ask(
+                url, [each for own in requests.values() for each in own], message=_message, split=split
+            )
         )
         answers = {asked: [next(found) for _ in own] for asked, own in requests.items()}
 
@@ -189,7 +191,7 @@ class Sampler:
 
 def _message(requests: Sequence[Request]) -> dict[str, Any]:
     (request,) = requests
-    return {name: value for name, value in request.items() if name != "draw"}
+    return {"json": {name: value for name, value in request.items() if name != "draw"}}
 
 
 def _shape_fault(answer: Any, sent: Request) -> str:
@@ -399,7 +401,9 @@ class OpenAIServer:
             check(answer)
             return [answer]
 
-        return self._client.ask(f"{self._url}/{path}", bodies, body=lambda one: one[0], split=split)
+        return self._client.ask(
+            f"{self._url}/{path}", bodies, message=lambda one: {"json": one[0]}, split=split
+        )
 
     def _message(self, answer: Any) -> tuple[str | None, str | None]:
         """The text of a chat's answer, and why it ended."""
