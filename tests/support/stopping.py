@@ -107,7 +107,7 @@ def _mortal(kill_at: int) -> None:
         database.set_trace_callback(mortal(lambda _statement: None))
         return database
 
-    Store._open = traced  # type: ignore[method-assign]
+    setattr(Store, "_open", traced)  # noqa: B010
 
     def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
         def called(*arguments: Any, **options: Any) -> Any:

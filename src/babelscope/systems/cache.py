@@ -295,7 +295,7 @@ def _until_done(owner: str) -> Store:
 
 def forget_unfinished() -> None:
     """Remove the answers of servers that were kept for resuming, after the command has ended well."""
-    earlier = _unfinished[0].forget(_unfinished[1:]) if _unfinished else 0
+    earlier = sum(store.forget() for store in _unfinished)
     _unfinished.clear()
     if earlier:
         warnings.warn(
