@@ -93,7 +93,7 @@ def test_what_was_answered_before_a_server_died_is_not_asked_again(serve, scheme
     assert len(server.seen) == before + 5  # it had ended well, so that nothing is remembered
 
 
-def test_the_journal_is_private_and_empty_after_a_good_end(serve):
+def test_the_store_is_private_and_empty_after_a_good_end(serve):
     server = serve(lambda request: chat(said(request)))
     with_store(open_system(llm(server)), None).translate(["a secret sentence"])
     path = platformdirs.user_state_path("babelscope") / "unfinished.sqlite"
