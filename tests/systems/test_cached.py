@@ -188,7 +188,7 @@ def test_damage_in_the_middle_is_told_and_never_served(tmp_path: Path) -> None:
     [
         "answer = x'fffe'",
         "answer = '[]', digest = 'HERE'",
-        """answer = '[{"text": "a", "tokens": ["a"], "logprobs": [7], "notes": []}]', digest = 'HERE'""",
+        """answer = '{"text": "a", "tokens": ["a"], "logprobs": [7], "notes": []}', digest = 'HERE'""",
         "answer = '{', digest = 'HERE'",
     ],
 )
@@ -320,7 +320,7 @@ def check(path: Path) -> int:
     for request, answer in rows:
         asked = json.loads(request)
         (right,) = ToySystem().score([(asked["source"], asked["target"])])
-        assert json.loads(answer)[0]["logprobs"] == list(right.logprobs)
+        assert json.loads(answer)["logprobs"] == list(right.logprobs)
     return len(rows)
 
 

@@ -27,7 +27,6 @@ from babelscope.core.system import (
     Reply,
     Scored,
     System,
-    Target,
     as_question,
     capabilities,
     properties,
@@ -125,7 +124,7 @@ class Store:
         self.remove(requests)
 
     def remove(self, requests: Iterable[str]) -> None:
-        """Remove the values of `requests`."""
+        """Remove values."""
         self._delete(map(self._key, requests))
 
     def forget(self, others: Sequence[Store] = ()) -> int:
@@ -137,10 +136,6 @@ class Store:
         except BabelscopeError as error:  # the command has ended well all the same
             self._warn(str(error), kind="damaged")
         return sum(len(each._found - each._kept) for each in stores)
-
-    def remove_stale(self) -> None:
-        """Remove what was stored long ago by commands that nobody has finished."""
-        self._change("DELETE FROM answers WHERE at < ?", [(time.time() - _STALE_SECONDS,)])
 
     def _delete(self, keys: Iterable[str]) -> None:
         self._change("DELETE FROM answers WHERE key = ?", [(key,) for key in keys])
@@ -280,7 +275,7 @@ def _open_unfinished(owner: str) -> Store:
     """The store in the user's state folder; one in memory, with a warning, if the file cannot be used."""
     try:
         store = Store(_state_folder() / "unfinished.sqlite", owner)
-        store.remove_stale()
+        store._change("DELETE FROM answers WHERE at < ?", [(time.time() - _STALE_SECONDS,)])
         return store
     except BabelscopeError as error:
         warnings.warn(f"{error}; nothing is kept should this command fail", RuntimeWarning, stacklevel=3)
@@ -437,7 +432,10 @@ def _request(method: str, asked: Any, how: Mapping[str, Any]) -> dict[str, Any]:
     question, target = asked if method == "score" else (asked, "")
     request = {"ask": method, "source": as_question(question).as_json(), **how}
     if method == "score":
-        request["target"] = _target(target)
+        # An earlier answer counts by its tokens, which its text may not give.
+        request["target"] = target
+        if isinstance(target, Scored):
+            request["target"] = {**scored_as_json(target), "logprobs": None}
     if method == "sample":
         request |= dataclasses.asdict(request.pop("drawing") or Drawing())
     if method == "top_k":
@@ -447,27 +445,18 @@ def _request(method: str, asked: Any, how: Mapping[str, Any]) -> dict[str, Any]:
     return request
 
 
-def _target(target: Target) -> Any:
-    """An earlier answer counts by its tokens, which its text may not give."""
-    if isinstance(target, str):
-        return target
-    return {"text": target.text, "tokens": list(target.tokens), "notes": list(target.notes)}
-
-
 def _form(method: str, how: Mapping[str, Any]) -> _Form:
     if method == "top_k":
         return _Form(top_k_as_json, top_k_from_json)
     if method == "reply":
-        return _Form(dataclasses.asdict, lambda stored: Reply(stored["text"], stored["ended"]))
+        return _Form(dataclasses.asdict, lambda stored: Reply(**stored))
     if method == "score":
-        return _Form(lambda answer: [scored_as_json(answer)], lambda stored: _several(stored, range(1, 2))[0])
+        return _Form(scored_as_json, scored_from_json)
     counts = range(how["n"], how["n"] + 1) if method == "sample" else range(1, how["n_best"] + 1)
-    return _Form(
-        lambda answers: [scored_as_json(each) for each in answers], lambda stored: _several(stored, counts)
-    )
 
+    def read(stored: Any) -> list[Scored]:
+        if len(stored) not in counts:
+            raise ValueError(f"{len(stored)} answers")
+        return list(map(scored_from_json, stored))
 
-def _several(stored: Any, counts: range) -> list[Scored]:
-    if len(stored) not in counts:
-        raise ValueError(f"{len(stored)} answers")
-    return [scored_from_json(each) for each in stored]
+    return _Form(lambda answers: list(map(scored_as_json, answers)), read)

@@ -201,10 +201,12 @@ def open_system(spec: str) -> Any:
     with working(f"loading {spec}"):
         system = opener(path, options)
     options.refuse_unused()
-    if clean and not getattr(system, "watches_itself", False):
-        from babelscope.systems.prompting.chatter import Chatter, watched
+    if clean and not getattr(system, "cleans_output", False):
+        from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 
-        return watched(system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", "")))
+        return with_clean_output(
+            system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", ""))
+        )
     return system
 
 

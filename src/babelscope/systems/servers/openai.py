@@ -38,7 +38,7 @@ from babelscope.util.text import check_texts, json_number, shorten
 _MOST_COMPARISONS = 1_000_000
 
 
-def reads_as(read: str, text: str) -> bool:
+def tokens_match_text(read: str, text: str) -> bool:
     """True if tokens that read `read` can be of `text`: a run of U+FFFD stands for as many characters or fewer.
 
     Parts of a character read as U+FFFD; anything else that differs means that offsets cannot be trusted. A text
@@ -250,7 +250,7 @@ def _ends(what: str, choice: Mapping[str, Any], text: str) -> bool:
 
 def _spells(entries: Sequence[Mapping[str, Any]], text: str) -> bool:
     """Whether tokens read as the text, spaces aside, which some servers leave out or add."""
-    return reads_as(without_spaces(_read(entries)), without_spaces(text))
+    return tokens_match_text(without_spaces(_read(entries)), without_spaces(text))
 
 
 def _read(entries: Sequence[Mapping[str, Any]]) -> str:
@@ -293,8 +293,8 @@ class OpenAIServer:
 
     costly = True
     reproducible = False
-    watches_itself = True
-    """It looks for chatter in its answers, as the option `clean` says."""
+    cleans_output = True
+    """It looks for chatter in its answers itself, as the option `clean` says."""
 
     def __init__(self, rest: str, options: Options) -> None:
         """`openai:URL#MODEL?source=LANGUAGE&target=LANGUAGE&logprobs=none|echo|vllm...`."""
@@ -367,7 +367,7 @@ class OpenAIServer:
         asked = list(zip(questions, bodies, strict=True))
         url = f"{self._url}/chat/completions"
         found = self._sampler.draw(self._client, url, asked, n=n, seed=seed, drawing=drawing or Drawing())
-        return self._chatter.watch(questions, found)
+        return self._chatter.clean_output(questions, found)
 
     def reply(self, prompts: Sequence[str]) -> list[Reply]:
         """The answer to each prompt at temperature 0; what the server refuses is told, not raised."""
@@ -483,7 +483,7 @@ class OpenAIServer:
             raise SystemFailure(f"{self._url}/completions did not echo the prompt with its log-probabilities")
         if not kept or kept[0][2] - shift != len(prompt):
             raise self._straddles(target)
-        if not reads_as(read, target + self._eos):
+        if not tokens_match_text(read, target + self._eos):
             raise SystemFailure(
                 f"{self._url}/completions gave tokens that read {shorten(read)} for the target "
                 f"{shorten(target + self._eos)}: its text_offset cannot be trusted"
@@ -525,7 +525,7 @@ class OpenAIServer:
         scored = self._scored(target, [(token, logprob) for _, token, logprob in rows[start:]])
         read = "".join(scored.tokens)
         # Some servers decode each token by itself, and SentencePiece then loses the spaces before words.
-        if not reads_as(without_spaces(read), without_spaces(target + self._eos)):
+        if not tokens_match_text(without_spaces(read), without_spaces(target + self._eos)):
             raise SystemFailure(
                 f"{self._url}/completions gave tokens that read {shorten(read)} for the target "
                 f"{shorten(target + self._eos)}: its prompt_logprobs are of another text"
