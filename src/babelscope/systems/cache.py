@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import sqlite3
-import stat
 import threading
 import time
 import warnings
@@ -42,6 +41,7 @@ from babelscope.systems.contract import (
 )
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.files import open_regular
 from babelscope.util.version import __version__
 
 ANSWERS_VERSION = 1
@@ -51,6 +51,7 @@ ANSWERS_VERSION = 1
 _APPLICATION, _FORMAT = 0x42534341, 3
 _TABLE = "answers (key TEXT PRIMARY KEY, request TEXT, answer TEXT, digest TEXT, at REAL)"
 _NAMES = {"answers", "sqlite_autoindex_answers_1"}
+_DELETE = "DELETE FROM answers WHERE key = ?"
 _WAIT_SECONDS = 30.0
 _STALE_SECONDS = 30 * 24 * 3600.0
 
@@ -125,20 +126,17 @@ class Store:
 
     def remove(self, requests: Iterable[str]) -> None:
         """Remove values."""
-        self._delete(map(self._key, requests))
+        self._change(_DELETE, [(self._key(request),) for request in requests])
 
     def forget(self, others: Sequence[Store] = ()) -> int:
         """Remove all that this store and others of the same file found or kept; the number only found."""
         stores = [self, *others]
         try:
             # In one transaction: a kill leaves all of it or nothing.
-            self._delete({key for each in stores for key in each._found | each._kept})
+            self._change(_DELETE, [(key,) for each in stores for key in each._found | each._kept])
         except BabelscopeError as error:  # the command has ended well all the same
             self._warn(str(error), kind="damaged")
         return sum(len(each._found - each._kept) for each in stores)
-
-    def _delete(self, keys: Iterable[str]) -> None:
-        self._change("DELETE FROM answers WHERE key = ?", [(key,) for key in keys])
 
     def _change(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         with self._lock:
@@ -165,11 +163,10 @@ class Store:
         """Open the file, or set it up if it is new; two processes may do so at the same moment."""
         if self.path is not None:
             _make_private(self.path)
+        # SQLite's own name for a temporary file that goes with the connection is "".
+        name = self.path or ""
         deadline = time.monotonic() + _WAIT_SECONDS
         while True:
-            # SQLite's own name for a temporary file that goes with the connection is "".
-            name = self.path or ""
-            database = None
             try:
                 database = sqlite3.connect(
                     name, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
@@ -178,11 +175,7 @@ class Store:
                 database.text_factory = lambda data: data.decode("utf-8", "surrogateescape")
                 self._set_up(database)
                 return database
-            except BaseException as error:
-                if database is not None:
-                    database.close()
-                if not isinstance(error, sqlite3.Error | UnicodeDecodeError):
-                    raise
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 # Changing to WAL does not wait for others, whatever the timeout.
                 if not _is(error, "SQLITE_BUSY") or time.monotonic() > deadline:
                     self._fail(error)
@@ -241,21 +234,15 @@ def _digest(key: str, answer: str) -> str:
 def _make_private(path: Path) -> None:
     """Create the file for its owner only; in the user's own folders, restrict an existing file and folder too."""
     own = path.parent in (_cache_folder(), _state_folder())
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if own:
-            path.parent.chmod(0o700)
-        descriptor = os.open(path, flags, 0o600)
-    except OSError as error:
-        raise BabelscopeError(f"{path} cannot be used as a cache: {error.strerror}") from error
-    try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise BabelscopeError(f"{path} cannot be used as a cache: it is no regular file")
-        if own:
-            os.fchmod(descriptor, 0o600)
-    finally:
-        os.close(descriptor)
+        with open_regular(path, create=True, private=True) as file:
+            if own:
+                path.parent.chmod(0o700)
+                os.fchmod(file.fileno(), 0o600)
+    except (OSError, BabelscopeError) as error:
+        reason = getattr(error, "strerror", error)
+        raise BabelscopeError(f"{path} cannot be used as a cache: {reason}") from error
 
 
 def _cache_folder() -> Path:

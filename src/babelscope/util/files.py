@@ -76,10 +76,10 @@ def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
         raise BabelscopeError(f"{name} is on a disk without locks: {error.strerror}") from error
 
 
-def open_locked(path: Path, *, instead: str, private: bool = False) -> io.FileIO:
+def open_locked(path: Path, *, instead: str) -> io.FileIO:
     """Open a file to append to, made if missing, and lock it, as `lock` does."""
     while True:
-        file = open_regular(path, create=True, append=True, private=private)
+        file = open_regular(path, create=True, append=True)
         try:
             lock(file.fileno(), path, instead=instead)
             # A process that held the lock before may have finished and removed this file.
