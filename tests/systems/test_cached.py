@@ -332,7 +332,7 @@ def test_killed_again_and_again_the_file_stays_sound(tmp_path: Path, toy_folders
         held = 0
         for _ in range(25):
             killed = not killer.run(
-                str(path), str(tmp_path / "report"), "100000", kill_after=dice.uniform(0, 0.08)
+                str(path), str(tmp_path / "report"), "100000", kill_after=dice.uniform(0, 0.15)
             )
             kills += killed
             if path.exists() and killed:

@@ -341,27 +341,18 @@ class Client:
 
     def _without_secret(self, answer: Any) -> Any:
         """The answer with our secret struck out wherever the server put it, since answers are stored and shown."""
-        if len(self.token) < _SHORTEST_SECRET or self.token not in json.dumps(answer, ensure_ascii=False):
+        written, secret = json.dumps(answer), json.dumps(self.token)[1:-1]
+        if len(self.token) < _SHORTEST_SECRET or secret not in written:
             return answer
         if not self._echoed:
             self._echoed = True
             warnings.warn("the server sent its key back; it is struck out", RuntimeWarning, stacklevel=2)
-        return _redact(answer, self.token)
+        return json.loads(written.replace(secret, "***"))
 
 
 def _key(url: str, request: Request) -> str:
     """What an answer is stored under."""
     return json.dumps({"url": url, **request}, sort_keys=True)
-
-
-def _redact(value: Any, secret: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(secret, "***")
-    if isinstance(value, list):
-        return [_redact(each, secret) for each in value]
-    if isinstance(value, dict):
-        return {name.replace(secret, "***"): _redact(each, secret) for name, each in value.items()}
-    return value
 
 
 def _read(response: httpx.Response, url: str) -> bytes:
