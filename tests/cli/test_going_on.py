@@ -1,9 +1,8 @@
-"""Commands killed with SIGKILL at every write, rename and removal: gone on with, they end with the same bytes."""
+"""Commands killed with SIGKILL at every change of a file or SQL statement: resumed, they end with the same bytes."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from babelscope.testsets import AmbiguousSource, MinimalPair
 from babelscope.util.errors import SystemFailure
 from tests.support.killing import Killer
 from tests.support.stopping import PART
+from tests.support.stored import unfinished
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
@@ -99,13 +99,6 @@ def done(work: Path) -> list[str]:
     return work.read_text().split("\n")[:-1] if work.exists() else []
 
 
-def stored_parts() -> int:
-    """How many parts are stored, found without our own code."""
-    found = [*Path.cwd().rglob("*.partial"), *Path(os.environ["XDG_STATE_HOME"]).rglob("*.jsonl")]
-    assert len(found) < 2
-    return sum(max(0, path.read_bytes().count(b"\n") - 1) for path in found)
-
-
 @pytest.mark.parametrize(
     ("stop", "code", "told"),
     [
@@ -151,15 +144,15 @@ def test_after_ctrl_c_or_a_failing_server_paid_answers_are_not_asked_again(
     again = babelscope(*words)
     assert (again.code, again.out) == (0, whole.out)
     assert done(work) == asked
-    assert list((tmp_path / "state").rglob("*.jsonl")) == []
+    assert unfinished() == []
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_at_some_steps_it_ends_the_same(
     killer: Killer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    # A corpus has six files, so its steps are many; some others are slow.
-    every = {"corpus": 47, "count": 19, "machine-references": 19, "evaluate": 19}.get(name, 9)
+    # Some are slow.
+    every = {"machine-references": 19, "evaluate": 19}.get(name, 9)
     kill_at_steps(killer, folder, tmp_path, monkeypatch, name, every=every)
 
 
@@ -168,7 +161,7 @@ def test_killed_at_some_steps_it_ends_the_same(
 def test_killed_at_every_step_it_ends_the_same(
     killer: Killer, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    kill_at_steps(killer, folder, tmp_path, monkeypatch, name, every=2 if name == "corpus" else 1)
+    kill_at_steps(killer, folder, tmp_path, monkeypatch, name, every=1)
 
 
 def kill_at_steps(
@@ -194,7 +187,7 @@ def kill_at_steps(
     whole, log = made(), done(work)
     steps = [n for n, line in enumerate(log) if line == PART]
     assert len(steps) > 3, "there must be several parts"
-    by_part = [sum(line != PART for line in log[: steps[n]]) for n in range(len(steps))]
+    by_part = [0, *(sum(line != PART for line in log[:step]) for step in steps)]
     total = sum(line != PART for line in log)
     assert 0 < by_part[1] < total
     partly = 0
@@ -204,13 +197,13 @@ def kill_at_steps(
         monkeypatch.chdir(tmp_path)
         if start(kill_at):
             break
-        stored = stored_parts()
+        stored = len(unfinished())
         assert start(0)
         again = sum(line != PART for line in done(work))
         assert again == total - by_part[stored], f"killed at step {kill_at}"
         assert made() == whole, f"killed at step {kill_at}"
-        assert stored_parts() == 0
-        partly += 0 < stored < len(steps) - 1
+        assert unfinished() == []
+        partly += 0 < stored < len(steps)
     else:
         pytest.fail("it never came to its end")
     assert partly

@@ -14,6 +14,7 @@ from babelscope.core.system import Budget, LengthRule
 from babelscope.systems.registry import open_system
 from tests.support import toys
 from tests.support.enumerated import Enumerated
+from tests.support.stored import unfinished
 from tests.support.toy_fixtures import Babelscope
 
 pytestmark = pytest.mark.usefixtures("exact_toys")
@@ -160,11 +161,11 @@ def test_what_was_searched_is_not_searched_again(
         stopped = babelscope(*asked)
     assert stopped.code == 130
     assert "what systems answered is kept" in stopped.err
-    assert (tmp_path / "out.partial").exists()
+    assert len(unfinished()) == 1
     assert babelscope(*asked).code == 0
     lines = (tmp_path / "asked").read_text().split("\n")[:-1]
     assert lines == [f"top_k\t{source}" for source in SOURCES], "each once"
-    assert not (tmp_path / "out.partial").exists()
+    assert unfinished() == []
     assert (tmp_path / "out").read_text().count("\n") == 7
 
 

@@ -28,7 +28,7 @@ from babelscope.methods.jobs import config_of, make_jobs
 from babelscope.methods.measuring import check_reference_words, language_mismatch
 from babelscope.report.summary import summarize
 from babelscope.runs.execute import run_method
-from babelscope.systems.prompting.chatter import Chatter, watched
+from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from babelscope.testsets.items import AmbiguousSource, Item, SourceSentence
 from babelscope.util.errors import BabelscopeError
@@ -290,7 +290,7 @@ CASES: list[tuple[str, Sequence[Item], dict[str, Any], str]] = [
 
 
 def run(how: Any, method: str, items: Sequence[Item], settings: dict[str, Any]) -> Result:
-    return run_method(method, watched(Chatty(), Chatter(how, "German")), items, **settings)
+    return run_method(method, with_clean_output(Chatty(), Chatter(how, "German")), items, **settings)
 
 
 @pytest.mark.parametrize(("method", "items", "settings", "figure"), CASES, ids=[case[0] for case in CASES])

@@ -51,8 +51,11 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
     disable_nagle_algorithm = True  # or every answer waits 40 ms for an acknowledgment
 
+    def do_GET(self) -> None:
+        self.do_POST()
+
     def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "null")
         with self.server.lock:
             request = Request(self.server, self.path, self.headers, body, len(self.server.seen) + 1)
             self.server.seen.append(request)

@@ -1,4 +1,4 @@
-"""Runs a command in a process that kills itself at its n-th write, rename or removal of a file."""
+"""Runs a command in a process that kills itself at its n-th change of a file or statement of SQL."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import json
 import math
 import os
 import signal
+import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,8 @@ import babelscope.methods.condition
 import babelscope.methods.contrast
 from babelscope.core.system import Scored
 from babelscope.language.german.analysis import default_analyzer
+from babelscope.systems.cache import Store
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.journal import Journal
 from tests.support.toys import ToySystem
 
 with contextlib.suppress(BabelscopeError):  # what it needs may not be installed
@@ -73,7 +74,7 @@ def _note(log: Path, what: str) -> None:
 
 
 def _logged(log: Path) -> None:
-    """Note every part of a corpus that is made, and when a journal has stored something."""
+    """Note every part of a corpus that is made, and when something was stored."""
     import babelscope.making.challenge.search as search
     import babelscope.making.pairs as pairs
 
@@ -88,17 +89,25 @@ def _logged(log: Path) -> None:
     search.run_search = noting(search.run_search, "searched")
     pairs.make_lines = noting(pairs.make_lines, "made")
     FakeMasked.log_prob_absent = noting(FakeMasked.log_prob_absent, "masked")  # type: ignore[method-assign]
-    append = Journal._append
+    keep = Store.keep
 
-    def appended(self: Journal, data: bytes) -> None:
-        append(self, data)
+    def kept(self: Store, values: Mapping[str, Any]) -> None:
+        keep(self, values)
         _note(log, PART)
 
-    Journal._append = appended  # type: ignore[method-assign]
+    Store.keep = kept  # type: ignore[method-assign]
 
 
 def _mortal(kill_at: int) -> None:
     left = [kill_at]
+    opened = Store._open
+
+    def traced(store: Store) -> sqlite3.Connection:
+        database = opened(store)
+        database.set_trace_callback(mortal(lambda _statement: None))
+        return database
+
+    setattr(Store, "_open", traced)  # noqa: B010
 
     def mortal(function: Callable[..., Any]) -> Callable[..., Any]:
         def called(*arguments: Any, **options: Any) -> Any:

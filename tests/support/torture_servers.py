@@ -7,7 +7,6 @@ import os
 import random
 import shutil
 import socket
-import sqlite3
 import struct
 import threading
 import time
@@ -17,6 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.support.killing import Killer
+from tests.support.stored import unfinished
 
 CONCURRENCY = 3
 ITEMS, CHUNK = 24, 6
@@ -116,7 +116,7 @@ class ServerCounts:
     """Commands that ended because the server had died."""
     rounds: int = 0
     kept: int = 0
-    """Answers found in the journal after kills and deaths."""
+    """Answers found in the store after kills and deaths."""
     again: int = 0
     """Of these, asked again."""
     in_flight: int = 0
@@ -174,7 +174,7 @@ def torture_servers(folder: Path, kills: int, dice: random.Random) -> ServerCoun
         assert killer.run(str(whole))
         most = time.monotonic() - begun
         assert max(server.answered.values()) == 1, "equal questions are asked once"
-        assert not _stored(folder), "a run that ended well leaves no answers behind"
+        assert not unfinished(), "a run that ended well leaves no answers behind"
         server.faults = True
         while counts.kills < kills:
             name = f"run{counts.rounds}"
@@ -182,14 +182,14 @@ def torture_servers(folder: Path, kills: int, dice: random.Random) -> ServerCoun
             server.answered.clear()
             twice = 0
             while not finished:
-                known = _stored(folder)
+                known = set(unfinished())
                 seen = len(server.asked)
                 moment = dice.uniform(0, most) if counts.kills < kills else None
                 finished = killer.run(str(path), kill_after=moment, may_fail=True)
                 if not finished:
                     counts.deaths += killer.code == 1
                     counts.kills += killer.code == -9
-                    counts.kept += len(_stored(folder) - known)
+                    counts.kept += len(set(unfinished()) - known)
                 server.dead = 0  # it is started again
                 counts.again += len(known & set(server.asked[seen:]))
                 given_twice = sum(count - 1 for count in server.answered.values())
@@ -205,15 +205,3 @@ def torture_servers(folder: Path, kills: int, dice: random.Random) -> ServerCoun
     server.shutdown()
     server.server_close()
     return counts
-
-
-def _stored(folder: Path) -> set[str]:
-    """The questions whose answers are on disk, found without our own code."""
-    path = folder / "state" / "babelscope" / "unfinished.sqlite"
-    if not path.exists():
-        return set()
-    with sqlite3.connect(path) as database:
-        tables = database.execute("SELECT name FROM sqlite_master").fetchall()
-        return (
-            {request for (request,) in database.execute("SELECT request FROM answers")} if tables else set()
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pickle
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from babelscope.core.system import Asked, Properties, Question, Scored, Target, Unanswered, properties
-from babelscope.systems.cache import Kept, cached
+from babelscope.systems.cache import Cached, Store, cached
 from babelscope.systems.contract import ask_answered, ask_sample, ask_score, ask_translate, check_targets
 from babelscope.util.errors import BabelscopeError, RefusedText
 from tests.support.toys import ToySystem
@@ -91,21 +92,14 @@ class Penalized(ToySystem):
 
 
 def wrapped(tmp_path: Path) -> dict[str, Callable[[Any], Any]]:
-    stored: dict[str, Any] = {}
-
-    def keep(place: str, make: Callable[[], Any]) -> Any:
-        if place not in stored:
-            stored[place] = make()
-        return stored[place]
-
     return {
         "itself": lambda system: system,
         "cached": lambda system: cached(system, tmp_path / "answers.sqlite"),
-        "kept": lambda system: Kept(system, keep),
+        "by call": lambda system: Cached(system, functools.partial(Store, None), by_call=True),
     }
 
 
-@pytest.mark.parametrize("how", ["itself", "cached", "kept"])
+@pytest.mark.parametrize("how", ["itself", "cached", "by call"])
 def test_the_penalty_of_a_call_is_passed_on(how: str, tmp_path: Path) -> None:
     system = wrapped(tmp_path)[how](Penalized())
     assert properties(system).length_penalty == 1
@@ -118,7 +112,7 @@ def test_the_penalty_of_a_call_is_passed_on(how: str, tmp_path: Path) -> None:
         assert [said(None), said(1.0), said(0.0), said(0.5)] == ["None", "None", "0.0", "0.5"]
 
 
-@pytest.mark.parametrize("how", ["itself", "cached", "kept"])
+@pytest.mark.parametrize("how", ["itself", "cached", "by call"])
 def test_a_system_without_a_beam_to_set_refuses_it(how: str, tmp_path: Path) -> None:
     system = wrapped(tmp_path)[how](ToySystem())
     assert properties(system).length_penalty is None

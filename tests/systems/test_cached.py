@@ -151,9 +151,7 @@ def test_by_default_it_lies_where_the_environment_says(
 @pytest.mark.parametrize("content", [b"not a database" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
 def test_a_file_that_is_no_database_is_told_and_kept(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "cache").write_bytes(content)
-    with pytest.raises(
-        BabelscopeError, match=r"cache, the cache, is damaged.*move it away or delete it"
-    ) as caught:
+    with pytest.raises(BabelscopeError, match=r"cache is damaged.*move it away or delete it") as caught:
         cached(ToySystem(), tmp_path / "cache")
     assert caught.value.exit_code == 2
     assert (tmp_path / "cache").read_bytes() == content
@@ -190,11 +188,9 @@ def test_damage_in_the_middle_is_told_and_never_served(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "request = request || ' '",
-        "fingerprint = x'ff'",
         "answer = x'fffe'",
         "answer = '[]', digest = 'HERE'",
-        """answer = '[{"text": "a", "tokens": ["a"], "logprobs": [7], "notes": []}]', digest = 'HERE'""",
+        """answer = '{"text": "a", "tokens": ["a"], "logprobs": [7], "notes": []}', digest = 'HERE'""",
         "answer = '{', digest = 'HERE'",
     ],
 )
@@ -262,7 +258,7 @@ def test_what_another_version_of_ours_answered_is_not_served(
     assert len(inner.batches) == 2
 
 
-@pytest.mark.parametrize(("stated", "by"), [(0, "a version before 0.2.0"), (3, "a newer version")])
+@pytest.mark.parametrize(("stated", "by"), [(2, "an older version"), (4, "a newer version")])
 def test_a_cache_of_another_format_is_refused(tmp_path: Path, stated: int, by: str) -> None:
     cached(ToySystem(), tmp_path / "cache").score(PAIRS[:2])
     with sqlite3.connect(tmp_path / "cache") as database:
@@ -274,7 +270,7 @@ def test_a_cache_of_another_format_is_refused(tmp_path: Path, stated: int, by: s
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file" / "cache", Path("/proc/cache"), tmp_path):
-        with pytest.raises(BabelscopeError, match=r"cannot (hold|be used as) a cache"):
+        with pytest.raises(BabelscopeError, match="cannot be used as a cache"):
             cached(ToySystem(), path)
 
 
@@ -291,7 +287,7 @@ def test_on_a_full_disk_answers_still_come_with_one_warning(tmp_path: Path) -> N
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert [answer for batch in answers for answer in batch] == ToySystem().score(PAIRS)
     assert len(caught) == 1
-    assert "going on without remembering answers" in str(caught[0].message)
+    assert "continuing without it" in str(caught[0].message)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert system.score(PAIRS) == ToySystem().score(PAIRS)
@@ -326,7 +322,7 @@ def check(path: Path) -> int:
     for request, answer in rows:
         asked = json.loads(request)
         (right,) = ToySystem().score([(asked["source"], asked["target"])])
-        assert json.loads(answer)[0]["logprobs"] == list(right.logprobs)
+        assert json.loads(answer)["logprobs"] == list(right.logprobs)
     return len(rows)
 
 
@@ -338,7 +334,7 @@ def test_killed_again_and_again_the_file_stays_sound(tmp_path: Path, toy_folders
         held = 0
         for _ in range(25):
             killed = not killer.run(
-                str(path), str(tmp_path / "report"), "100000", kill_after=dice.uniform(0, 0.08)
+                str(path), str(tmp_path / "report"), "100000", kill_after=dice.uniform(0, 0.15)
             )
             kills += killed
             if path.exists() and killed:

@@ -15,7 +15,7 @@ import pytest
 
 from babelscope.core.system import Unanswered
 from babelscope.runs.study import run_study
-from babelscope.systems.cache import AnswerStore
+from babelscope.systems.cache import Store
 from babelscope.systems.contract import scored_from_json
 from babelscope.systems.registry import open_system
 from babelscope.testsets import AmbiguousSource, TestSet
@@ -152,8 +152,8 @@ def test_answers_that_cannot_be_are_refused_and_not_kept(
     spoiled = [True]
     server = serve(vllm(lambda listed: change(listed) if spoiled[0] else None))
     system = scorer(server)
-    store = AnswerStore(tmp_path / "answers.sqlite", "server")
-    system.remember(lambda _: store)
+    store = Store(tmp_path / "answers.sqlite", "server")
+    system.use_store(lambda _: store)
     with pytest.raises(Unanswered, match=told.replace("?", r"\?")):
         system.score([("a", "cat")])
     # A server that was mended is asked again, whatever it had answered before.

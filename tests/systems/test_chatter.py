@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from babelscope.core.system import Question, Scored
-from babelscope.systems.prompting.chatter import Chatter, watched
+from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal
@@ -148,8 +148,8 @@ def test_no_answer_takes_long(unit: str) -> None:
 
 def test_any_black_box_is_watched_if_asked() -> None:
     box = Canned({SOURCE: f'"{PLAIN}"'})
-    assert watched(box, Chatter()) is box
-    counted, cleaned = (watched(box, Chatter(how, "German")) for how in ("count", "yes"))
+    assert with_clean_output(box, Chatter()) is box
+    counted, cleaned = (with_clean_output(box, Chatter(how, "German")) for how in ("count", "yes"))
     assert counted.translate([SOURCE]) == [[Scored(f'"{PLAIN}"', notes=("quoted",))]]
     assert cleaned.translate([SOURCE]) == [[Scored(PLAIN, notes=("cleaned", "quoted"))]]
     assert len({each.fingerprint.digest for each in (box, counted, cleaned)}) == 3

@@ -20,7 +20,7 @@ from babelscope.core.results import split_unanswered
 from babelscope.core.system import Scored, Unanswered
 from babelscope.runs.reading import read_run
 from babelscope.runs.study import run_study
-from babelscope.systems.cache import cached, forget_unfinished, remembering
+from babelscope.systems.cache import cached, forget_unfinished, with_store
 from babelscope.systems.registry import open_system
 from babelscope.systems.servers import client
 from babelscope.systems.servers.openai import tokens_match_text
@@ -77,11 +77,11 @@ def test_what_was_answered_before_a_server_died_is_not_asked_again(serve, scheme
     server = serve(app)
     spec = llm(server) if scheme == "openai" else f"{server.url}?batch=1&concurrency=2&{QUICK}"
     with pytest.raises(SystemFailure, match="out of money"):
-        remembering(open_system(spec), None).translate(sources)
+        with_store(open_system(spec), None).translate(sources)
     answered = set(list(asked(server))[:13])
     dead.set()
     before = len(server.seen)
-    system = remembering(open_system(spec), None)
+    system = with_store(open_system(spec), None)
     assert [each.text for (each,) in system.translate(sources)] == [each[::-1] for each in sources]
     again = {(r.path, json.dumps(r.body, sort_keys=True)) for r in server.seen[before:]}
     assert not again & answered
@@ -89,13 +89,13 @@ def test_what_was_answered_before_a_server_died_is_not_asked_again(serve, scheme
     with pytest.warns(RuntimeWarning, match="13 answers kept from an earlier command"):
         forget_unfinished()
     before = len(server.seen)
-    remembering(open_system(spec), None).translate(sources[:5])
+    with_store(open_system(spec), None).translate(sources[:5])
     assert len(server.seen) == before + 5  # it had ended well, so that nothing is remembered
 
 
-def test_the_journal_is_private_and_empty_after_a_good_end(serve):
+def test_the_store_is_private_and_empty_after_a_good_end(serve):
     server = serve(lambda request: chat(said(request)))
-    remembering(open_system(llm(server)), None).translate(["a secret sentence"])
+    with_store(open_system(llm(server)), None).translate(["a secret sentence"])
     path = platformdirs.user_state_path("babelscope") / "unfinished.sqlite"
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -113,7 +113,7 @@ def test_the_journal_is_private_and_empty_after_a_good_end(serve):
 def test_nothing_is_kept_if_that_is_said(serve):
     server = serve(lambda request: chat(said(request)))
     for _ in range(2):
-        remembering(open_system(llm(server)), False).translate(["a", "a"])
+        with_store(open_system(llm(server)), False).translate(["a", "a"])
     assert len(server.seen) == 2
     assert not (platformdirs.user_state_path("babelscope") / "unfinished.sqlite").exists()
 

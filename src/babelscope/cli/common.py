@@ -86,11 +86,11 @@ def open_systems(
 ) -> dict[str, Any]:
     """Systems by their names, which must be able to do what is needed."""
     from babelscope.methods.jobs import systems_by_name
-    from babelscope.systems.cache import remembering
+    from babelscope.systems.cache import with_store
     from babelscope.systems.registry import open_system, require
 
     opened = systems_by_name(open_system(spec) for spec in specs)
-    found = {name: remembering(system, cache) for name, system in opened.items()}
+    found = {name: with_store(system, cache) for name, system in opened.items()}
     for system in found.values() if needed else ():
         require(system, *needed, what_for=what_for)
     return found

@@ -527,11 +527,13 @@ def evaluate(
     from babelscope.lab.experiments.truth import evaluate as evaluate_system
     from babelscope.lab.grammar.worlds import find_world
     from babelscope.lab.shipped import model_names
+    from babelscope.systems.cache import with_store
     from babelscope.systems.registry import open_system, require
     from babelscope.util.progress import progress
 
     conditions = find_world(world)
-    opened = [open_system(spec) for spec in system or [f"lab:{name}" for name in model_names(conditions)]]
+    specs = system or [f"lab:{name}" for name in model_names(conditions)]
+    opened = [with_store(open_system(spec), None) for spec in specs]
     for each in opened:
         require(each, "translate", what_for="lab evaluate")
     seed = SEED if seed is None else seed

@@ -32,7 +32,6 @@ from babelscope.cli.common import (
 from babelscope.cli.make_challenge import Ray, challenge
 from babelscope.cli.make_counts import occupations, senses
 from babelscope.cli.shell import (
-    NOTHING_KEPT,
     PARTS_KEPT,
     ShellGroup,
     going_on,
@@ -41,12 +40,10 @@ from babelscope.cli.shell import (
     typed_options,
 )
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.files import check_outputs, replacing
-from babelscope.util.journal import Streamed, file_stamp, resumable_output
+from babelscope.util.files import check_outputs, file_stamp, replacing
 from babelscope.util.progress import progress
 from babelscope.util.terminal import write_data
 from babelscope.util.text import count_lines, require_equal_counts, stream_lines
-from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
     from babelscope.making.pairs import PairsOfFiles
@@ -384,27 +381,24 @@ def _to_stdout(lines: bytes) -> None:
 def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None, counts: Counter[str]) -> None:
     """Write what is made of parts of the files, here or by workers; stopped, it goes on after the last part."""
     from babelscope.making.pairs import make_lines
-    from babelscope.making.ray_tasks import SENTENCES, map_tasks
+    from babelscope.making.ray_tasks import SENTENCES, map_parts
+    from babelscope.systems.cache import resuming
 
-    asked = {
-        "command": "make pairs",
-        "version": __version__,
-        "files": [file_stamp(made.source), file_stamp(made.reference)],
-        **made.options,
-    }
+    files = [file_stamp(made.source), file_stamp(made.reference)]
     cut = made.parts(SENTENCES)
+    names = [f"from line {part.ranges[0].number} on" for part in cut]
     with (
-        telling_what_is_kept(PARTS_KEPT if to is not None else NOTHING_KEPT),
-        resumable_output(to, asked)
-        if to is not None
-        else contextlib.nullcontext(Streamed(_to_stdout)) as file,
-        map_tasks(make_lines, cut[file.stored :], ray) as lines,
+        telling_what_is_kept(PARTS_KEPT),
+        resuming({"command": "make pairs", "files": files, "part": SENTENCES, **made.options}) as (store, _),
+        replacing(to) if to is not None else contextlib.nullcontext() as file,
+        contextlib.closing(map_parts(make_lines, names, cut, ray, store)) as results,
         progress("making pairs", sum(part.ranges[0].count or 0 for part in cut)) as advance,
     ):
-        for part in cut:
-            first = part.ranges[0]
-            counts.update(file.part(f"from line {first.number} on", lambda: next(lines)))
-            advance(first.count or 0)
+        write = file.write if file is not None else _to_stdout
+        for part, (lines, found) in zip(cut, results, strict=True):
+            write(lines.encode())
+            counts.update(found)
+            advance(part.ranges[0].count or 0)
 
 
 def _lines(source: Path, reference: Path) -> int:

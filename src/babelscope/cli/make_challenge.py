@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import textwrap
 import warnings
@@ -14,11 +15,9 @@ import typer
 from babelscope.cli.common import AsJson, file_option, write_rows
 from babelscope.cli.shell import PARTS_KEPT, refuse_unused, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.files import check_outputs, replacing
-from babelscope.util.journal import file_stamp, resumable_output
+from babelscope.util.files import check_outputs, file_stamp, replacing
 from babelscope.util.progress import progress
 from babelscope.util.terminal import terminal_width
-from babelscope.util.version import __version__
 
 if TYPE_CHECKING:
     from babelscope.making.challenge import Search
@@ -195,7 +194,6 @@ def _asked(search: Search, parser: str | None) -> dict[str, Any]:
     corpus = search.corpus
     return {
         "command": "make challenge",
-        "version": __version__,
         "files": [file_stamp(path) for path in corpus.files.values()],
         "wanted": repr(search.wanted),
         "parser": parser and [parser, file_stamp(Path(parser.partition(":")[2]))],
@@ -274,17 +272,22 @@ def _in_parts(
 ) -> None:
     """Write what is made of parts of the corpus, here or by workers; what they count is counted in `search`."""
     from babelscope.making.challenge.search import run_search
-    from babelscope.making.ray_tasks import SENTENCES, map_tasks
+    from babelscope.making.ray_tasks import SENTENCES, map_parts
+    from babelscope.systems.cache import resuming
 
     work = functools.partial(run_search, write=to is not None, only_found=only_found)
     corpora = search.split(SENTENCES)
+    names = [f"from sentence {part.first} on" for part in corpora]
     with (
         telling_what_is_kept(PARTS_KEPT),
-        resumable_output(to, asked) as parts,
-        map_tasks(work, map(search.of_part, corpora[parts.stored :]), ray) as made,
+        resuming({**asked, "written": to is not None, "part": SENTENCES}) as (store, _),
+        replacing(to) if to is not None else contextlib.nullcontext() as file,
+        contextlib.closing(map_parts(work, names, map(search.of_part, corpora), ray, store)) as results,
         progress("searching the corpus", sum(part.lines for part in corpora)) as advance,
     ):
-        search.gone_on = parts.stored > 0
-        for part in corpora:
-            search.absorb(parts.part(f"from sentence {part.first} on", lambda: next(made)))
+        search.gone_on = bool(store.find(names[:1]))
+        for part, (lines, counted) in zip(corpora, results, strict=True):
+            if file is not None:
+                file.write(lines.encode())
+            search.absorb(counted)
             advance(part.lines)

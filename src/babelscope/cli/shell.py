@@ -16,9 +16,7 @@ from typer.main import get_group
 
 from babelscope.core.registry import resolve
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.journal import Keep, keeping
 from babelscope.util.terminal import visible
-from babelscope.util.version import __version__
 
 STOPPED = 130
 """Exit code of a command that Ctrl-C ended."""
@@ -162,15 +160,16 @@ def telling_what_is_kept(kept: str) -> Iterator[None]:
 @contextlib.contextmanager
 def going_on(
     command: str, out: Path | None, systems: Sequence[Any], **asked: Any
-) -> Iterator[tuple[Keep, list[Any]]]:
-    """Gives a function that keeps other parts of the work, and the systems, whose answers are kept.
+) -> Iterator[tuple[Callable[[str, Callable[[], Any]], Any], list[Any]]]:
+    """Gives a function that stores other parts of the work, and the systems, whose answers are stored.
 
-    `asked` is all else that the output depends on: only the same question goes on. The block must write or print all
-    output, since what was kept is deleted when the block ends without an error.
+    `asked` is all else that the output depends on: only the same work resumes. The block must write or print all
+    output, since what was stored is removed when the block ends without an error.
     """
-    from babelscope.systems.cache import Kept
+    from babelscope.systems.cache import resuming
 
     known = [[system.name, system.fingerprint.as_json()] for system in systems]
-    question = {"command": command, "version": __version__, "systems": known, **asked}
-    with telling_what_is_kept(f"what systems answered is kept; {GO_ON}"), keeping(out, question) as parts:
-        yield parts.part, [Kept(system, parts.part) for system in systems]
+    work = {"command": command, "out": out and str(out), "systems": known, **asked}
+    with telling_what_is_kept(f"what systems answered is kept; {GO_ON}"), resuming(work, systems) as found:
+        parts, stored = found
+        yield parts.part, stored

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from babelscope.core.results import Result, Row
     from babelscope.core.system import LengthRule, TopK
 
-# Sources searched between two writes to the journal: enough to share forward passes, and a kill loses these.
+# Sources searched between two writes to the store: enough to share forward passes, and a kill loses these.
 _AT_ONCE = 64
 _MOST_LENGTHS = 1000
 # Lines of figures in the summary, so that all of it has at most 40.

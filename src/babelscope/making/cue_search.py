@@ -16,7 +16,7 @@ import json
 import math
 import re
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from babelscope.systems.models.folders import ModelFolder, TokenizerFolder
 from babelscope.systems.models.tokenizers import load_tokenizer
 from babelscope.testsets.items import AmbiguousSource, Item, TestSet
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.journal import Keep, file_stamp, keep_nothing
+from babelscope.util.files import file_stamp
 from babelscope.util.progress import progress
 
 
@@ -138,6 +138,9 @@ Candidates = Mapping[str, Mapping[str, Sequence[str]]]
 Sense = tuple[str, str]
 """An ambiguous word, and the name of one of its senses."""
 
+Keep = Callable[[str, Callable[[], Any]], Any]
+"""Gives a part of the work by its name: the stored one, or what the function makes."""
+
 Criterion = Literal["difference", "reference"]
 """How discriminative a cue is; see `select_cues`."""
 
@@ -147,6 +150,10 @@ N_CANDIDATES, N_SHORTLISTED, N_KEPT = 50, 10, 3
 _STOP = frozenset({"the", "a", "an", "and", ",", "-"})
 _ASKED_AT_ONCE = 512
 _IMPOSSIBLE = -100.0  # nats a token in place of -inf, so that means stay finite
+
+
+def _make(_name: str, make: Callable[[], Any]) -> Any:
+    return make()
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +228,7 @@ def find_candidates(
     *,
     mode: Mode = "words",
     skipped: dict[str, int],
-    keep: Keep = keep_nothing,
+    keep: Keep = _make,
 ) -> Candidates:
     """For every sense of every word the words that the model expects before it, and not before other senses."""
     found: dict[str, dict[str, list[str]]] = {}
@@ -422,7 +429,7 @@ def make_cues(
     narrow: int = N_SHORTLISTED,
     share: float = 0.5,
     seed: int = 0,
-    keep: Keep = keep_nothing,
+    keep: Keep = _make,
 ) -> CuedTestSet:
     """Find cues for the ambiguous words of a test set, and insert them into the sources that are tested.
 

@@ -134,10 +134,10 @@ class PairsOfFiles:
         return [replace(self, ranges=both) for both in zip(*cut, strict=True)] or [self]
 
 
-def make_lines(part: PairsOfFiles) -> tuple[bytes, dict[str, int]]:
+def make_lines(part: PairsOfFiles) -> tuple[str, dict[str, int]]:
     """All lines that a part makes, and how many of each type."""
     counts: Counter[str] = Counter()
-    return b"".join(part.lines(counts=counts)), dict(counts)
+    return b"".join(part.lines(counts=counts)).decode(), dict(counts)
 
 
 def report_progress(lines: Iterable[str], advance: Callable[[int], object]) -> Iterator[str]:

@@ -11,9 +11,10 @@ import itertools
 import os
 import warnings
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, TypeVar
 
+from babelscope.systems.cache import Store
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.version import __version__
 
@@ -27,16 +28,31 @@ _Task = TypeVar("_Task")
 _Made = TypeVar("_Made")
 
 
-@contextlib.contextmanager
-def map_tasks(
-    work: Callable[[_Task], _Made], tasks: Iterable[_Task], ray: str | None
-) -> Iterator[Iterator[_Made]]:
-    """The results of `work` on each task, in order; in this process, or on Ray at an address ("" to start it)."""
-    if ray is None:
-        yield map(work, tasks)
+def map_parts(
+    work: Callable[[_Task], _Made],
+    names: Sequence[str],
+    tasks: Iterable[_Task],
+    ray: str | None,
+    store: Store,
+) -> Generator[_Made]:
+    """Yield the results (JSON) of `work` on each task, in order: stored ones, then new ones, which are stored.
+
+    They are computed in this process, or on Ray at an address ("" to start it).
+    """
+    done = 0
+    for done, name in enumerate(names):  # noqa: B007
+        if not (found := store.find([name])):
+            break
+        yield found[name]
+    else:
         return
-    with contextlib.closing(ray_map(work, tasks, ray or None)) as made:
-        yield made
+    left = itertools.islice(tasks, done, None)
+    made = map(work, left) if ray is None else ray_map(work, left, ray or None)
+    with contextlib.ExitStack() as stack:
+        if isinstance(made, Generator):
+            stack.enter_context(contextlib.closing(made))
+        for name, value in zip(names[done:], made, strict=True):
+            yield store.part(name, lambda value=value: value)  # type: ignore[misc]
 
 
 def ray_map(

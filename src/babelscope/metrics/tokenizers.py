@@ -13,7 +13,7 @@ from babelscope.core.registry import resolve
 from babelscope.core.tokenizers import EVERY_SCRIPT, Tokenizer
 from babelscope.metrics.base import is_allowed
 from babelscope.util.errors import BabelscopeError, install_hint
-from babelscope.util.journal import file_stamp
+from babelscope.util.files import file_stamp
 from babelscope.util.text import read_bytes, shorten
 
 _MOST_BYTES = 1 << 26

@@ -29,7 +29,7 @@ from babelscope.methods.base import set_up
 from babelscope.methods.jobs import check_kinds, config_of, make_jobs
 from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import Shard, manifest_of
-from babelscope.systems.cache import forget_unfinished, remembering
+from babelscope.systems.cache import forget_unfinished, with_store
 from babelscope.systems.prompting.prompts import find_prompt
 from babelscope.systems.registry import ByTests, find_scheme, open_system, require, with_prompt
 from babelscope.testsets import TestSet, load
@@ -336,7 +336,7 @@ def _open_and_run(
     seed, run = study.study.seed, study.run
 
     def opened(spec: str) -> Any:
-        return remembering(opener(spec), run.cache)
+        return with_store(opener(spec), run.cache)
 
     with contextlib.ExitStack() as stack:
         opener = functools.cache(opener_of(run, stack))

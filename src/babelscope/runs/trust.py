@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -64,7 +65,8 @@ def ask_permission(path: Path, *, ray: str | None = None, trusted: bool = False)
     reach = reach_of(study, folder, ray=ray)
     # The folder is part of the key: the same file elsewhere has other programs beside it. It is the one that the
     # study runs in, not the one that a link to the study leads to.
-    seen = json.dumps(reach.outside).encode()  # a new link is asked about
+    # A new link is asked about, and a request template that names another server.
+    seen = json.dumps([reach.outside, reach.servers]).encode()
     place = os.fsencode(folder.resolve() / path.name)
     key = hashlib.sha256(b"\0".join((place, seen, data))).hexdigest()
     if (reach.runs or reach.servers) and not trusted and not _was_allowed(key):
@@ -180,6 +182,12 @@ def _percent_decodings(text: str) -> Iterator[str]:
 def _contacts(scheme: Scheme, rest: str, folder: Path) -> Iterator[str]:
     """The server or hub that a system contacts; `rest` is its spec after the scheme."""
     rest = _NEXT_MEMBER.split(rest)[0]  # up to the next member of an ensemble
+    if scheme.name == "rest":
+        from babelscope.systems.servers.rest import read_template
+
+        rest, _ = split_options(rest)
+        with contextlib.suppress(BabelscopeError):  # it cannot be opened either
+            rest = read_template(str(folder / rest)).url
     if scheme.contacts == "server" and (found := _SERVER.match(rest)):
         yield _escaped(found[1].rpartition("@")[2])
     if scheme.contacts == "hub" and not os.environ.get("HF_HUB_OFFLINE"):

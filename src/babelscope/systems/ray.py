@@ -35,8 +35,7 @@ from babelscope.core.system import (
     properties,
     sources_of,
 )
-from babelscope.systems.cache import Decorator
-from babelscope.systems.contract import ASK, renumber_errors
+from babelscope.systems.contract import ASK, Decorator, renumber_errors
 from babelscope.util.errors import BabelscopeError, SystemFailure, install_hint
 from babelscope.util.files import open_regular
 from babelscope.util.text import shorten

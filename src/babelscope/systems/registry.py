@@ -127,7 +127,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "http",
-        "babelscope.systems.servers.rest:JsonEndpoint",
+        "babelscope.systems.servers.rest:open_endpoint",
         "an HTTP endpoint: POST a JSON object with sources, get one with translations",
         "http://localhost:8080/translate",
         frozenset({"translate"}),
@@ -135,11 +135,20 @@ _BUILT_IN = (
     ),
     Scheme(
         "https",
-        "babelscope.systems.servers.rest:JsonEndpoint",
+        "babelscope.systems.servers.rest:open_endpoint",
         "the same over TLS",
         "https://mt.example.org/translate",
         frozenset({"translate"}),
         contacts="server",
+    ),
+    Scheme(
+        "rest",
+        "babelscope.systems.servers.rest:open_template",
+        "a translation service (DeepL, Google, Azure...) by a template of its requests, in TOML",
+        "rest:deepl.toml?source=EN&target=DE&token_env=DEEPL_KEY",
+        frozenset({"translate"}),
+        contacts="server",
+        beam=False,
     ),
     Scheme(
         "openai",
@@ -192,10 +201,12 @@ def open_system(spec: str) -> Any:
     with working(f"loading {spec}"):
         system = opener(path, options)
     options.refuse_unused()
-    if clean and not getattr(system, "watches_itself", False):
-        from babelscope.systems.prompting.chatter import Chatter, watched
+    if clean and not getattr(system, "cleans_output", False):
+        from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 
-        return watched(system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", "")))
+        return with_clean_output(
+            system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", ""))
+        )
     return system
 
 

@@ -76,10 +76,10 @@ def lock(descriptor: int, name: str | Path, *, instead: str) -> None:
         raise BabelscopeError(f"{name} is on a disk without locks: {error.strerror}") from error
 
 
-def open_locked(path: Path, *, instead: str, private: bool = False) -> io.FileIO:
+def open_locked(path: Path, *, instead: str) -> io.FileIO:
     """Open a file to append to, made if missing, and lock it, as `lock` does."""
     while True:
-        file = open_regular(path, create=True, append=True, private=private)
+        file = open_regular(path, create=True, append=True)
         try:
             lock(file.fileno(), path, instead=instead)
             # A process that held the lock before may have finished and removed this file.
@@ -454,3 +454,12 @@ def safe_import_path() -> Iterator[None]:
             del os.environ[_VARIABLE]
         else:
             os.environ[_VARIABLE] = before
+
+
+def file_stamp(path: Path) -> tuple[str, int, int]:
+    """Name, size in bytes and modification time in ns of a file, to see later whether it has changed."""
+    try:
+        found = path.stat()
+    except OSError:
+        return str(path), 0, 0
+    return str(path), found.st_size, found.st_mtime_ns

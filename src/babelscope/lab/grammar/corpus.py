@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -16,8 +17,8 @@ from babelscope.lab.grammar.lexicon import CASES, DATIVE_PREPOSITIONS
 from babelscope.lab.grammar.meaning import Meaning, Word, conllu, plain_text, random_stream
 from babelscope.lab.grammar.sentences import SentencePair, english_text, english_words, realize
 from babelscope.lab.grammar.worlds import EASY, JOINS, Noise, World, draw_noise, with_noise
-from babelscope.util.journal import resumable_outputs
-from babelscope.util.version import __version__
+from babelscope.systems.cache import resuming
+from babelscope.util.files import replacing
 
 Split = Literal["train", "dev", "test", "all"]
 DEV_PERCENT, TEST_PERCENT = 2, 6
@@ -154,28 +155,26 @@ def make_corpus(
 
     Calling it again after a kill resumes. The file of labels appears last: if it exists, all files are complete.
     """
-    asked = {"corpus": name, "n": n, "seed": seed, "split": split, "count": count, "version": __version__}
-    asked |= {} if world == EASY else {"world": repr(world)}
-    files = [folder / f"{name}.{suffix}" for suffix in SUFFIXES]
+    asked = {"n": n, "seed": seed, "split": split, "count": count, "world": repr(world), "part": _CHUNK}
     drawer = _PairDrawer(seed, split, world)
     rows: dict[str, PhenomenonCount] = {}
-    with resumable_outputs(folder / f"{name}.partial", files, asked) as grown:
-        done = grown.stored
-        made: dict[str, Any] = {}
-        for number, first in enumerate(range(0, n, _CHUNK)):
-            if made and number == done:
-                drawer.restore(made["streams"], zip(grown.lines(0), grown.lines(1), strict=True))
+    with resuming({"command": "lab corpus", **asked}) as (store, _), contextlib.ExitStack() as stack:
+        # The file that is opened first is closed, and gets its name, last.
+        files = [stack.enter_context(replacing(folder / f"{name}.{each}")) for each in reversed(SUFFIXES)]
+        for first in range(0, n, _CHUNK):
             upto = min(first + _CHUNK, n)
             part = functools.partial(_make_part, drawer, first, upto, count=count)
-            made = grown.parts(f"pairs {first + 1} to {upto}", part)
+            made = store.part(f"pairs {first + 1} to {upto}", part)
+            sources, targets = (text.split("\n")[:-1] for text in made["texts"][:2])
+            drawer.restore(made["streams"], zip(sources, targets, strict=True))
+            for file, text in zip(reversed(files), made["texts"], strict=True):
+                file.write(text.encode())
             for row in made["rows"]:
                 _add_count(rows, PhenomenonCount(row[0], row[1], row[2], Counter(dict(row[3]))))
     return _in_fixed_order(rows)
 
 
-def _make_part(
-    drawer: _PairDrawer, first: int, upto: int, *, count: bool
-) -> tuple[list[bytes], dict[str, Any]]:
+def _make_part(drawer: _PairDrawer, first: int, upto: int, *, count: bool) -> dict[str, Any]:
     pairs = list(drawer.pairs(upto))
     written = [(pair, *drawer.line_pair(pair)) for pair in pairs]
     lines = (
@@ -185,7 +184,7 @@ def _make_part(
     columns = zip(*lines, strict=True)
     counted = count_phenomena(pair for pair, _, noise in written if noise is None) if count else []
     rows = [[row.name, row.sentences, row.instances, list(row.distances.items())] for row in counted]
-    return ["".join(each).encode("utf-8") for each in columns], {"streams": drawer.state(), "rows": rows}
+    return {"texts": ["".join(each) for each in columns], "streams": drawer.state(), "rows": rows}
 
 
 @dataclass(slots=True)

@@ -15,10 +15,10 @@ from typing import IO, Any, Literal
 from babelscope.lab.training.checkpoints import CARD, CONFIGURATION, open_folder, write_json
 from babelscope.lab.training.loop import find_device, training_numerics
 from babelscope.lab.training.text import TAGS, find_special_token
+from babelscope.systems.cache import Store, resuming
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.files import locked_folder, replacing
-from babelscope.util.journal import Journal
 from babelscope.util.progress import progress
 from babelscope.util.text import parallel_rows, shorten, stream_lines, text_fault
 from babelscope.util.version import __version__
@@ -93,7 +93,6 @@ def why_unusable(translation: str | None) -> Unusable:
 Origin = Literal["real", "forward", "backward"]
 SOURCE, TARGET, ORIGIN = "train.source", "train.target", "train.origin"
 """What is written: a pair a line, and beside it where the pair comes from and the line it was there."""
-_JOURNAL = "translations.jsonl"
 
 # Lines translated between two writes to disk: a kill loses at most these. Memory holds no more.
 _BLOCK = 2560
@@ -186,7 +185,8 @@ def augment(
             return earlier
         counts: dict[str, Counter[str]] = {}
         with contextlib.ExitStack() as stack:
-            journal = stack.enter_context(Journal(out / _JOURNAL, {**configuration, "block": _BLOCK}))
+            work = {"command": "lab augment", **configuration, "block": _BLOCK}
+            store, _ = stack.enter_context(resuming(work))
             stack.enter_context(training_numerics(threads, where))
             files = [stack.enter_context(replacing(out / name)) for name in (SOURCE, TARGET, ORIGIN)]
             if real:
@@ -195,7 +195,7 @@ def augment(
                     _write(files, source, target, "real", line)
                 counts["real"] = Counter({"": line})
             for each in translators:
-                counts[each.origin] = _add_translations(each, plan, journal, files, quiet=quiet)
+                counts[each.origin] = _add_translations(each, plan, store, files, quiet=quiet)
         _warn_of_few(counts)
         card = _card(plan, translators, counts, configuration)
         write_json(out / CARD, card)  # marks the folder as complete
@@ -234,7 +234,7 @@ def _check_text(path: Path) -> tuple[int, str]:
 
 
 def _add_translations(
-    translator: _Translator, plan: Augmentation, journal: Journal, files: Sequence[IO[bytes]], *, quiet: bool
+    translator: _Translator, plan: Augmentation, store: Store, files: Sequence[IO[bytes]], *, quiet: bool
 ) -> Counter[str]:
     """Write the pairs of one model; counts why translations were left out, "" for those that were not."""
     counts: Counter[str] = Counter()
@@ -255,7 +255,7 @@ def _add_translations(
 
             place = f"{origin} {first} {digest_json(lines)[:16]}"
             for number, (line, (text, why)) in enumerate(
-                zip(lines, journal.part(place, make), strict=True), first
+                zip(lines, store.part(place, make), strict=True), first
             ):
                 counts[why] += 1
                 if not why:

@@ -430,12 +430,12 @@ class Search:
         return [each for each in instances if each.distance >= (self.wanted.least or 0)]
 
 
-def run_search(part: Search, *, write: bool, only_found: bool = False) -> tuple[bytes, dict[str, Any]]:
+def run_search(part: Search, *, write: bool, only_found: bool = False) -> tuple[str, dict[str, Any]]:
     """Run a search: the lines of its items (empty unless `write`), and its counts."""
     if write:
-        return b"".join(part.lines(only_found=only_found)), part.counted()
+        return b"".join(part.lines(only_found=only_found)).decode(), part.counted()
     part.count()
-    return b"", part.counted()
+    return "", part.counted()
 
 
 def _dependency(instance: Instance, pair: Pair) -> dict[str, Any]:

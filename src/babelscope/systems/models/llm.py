@@ -180,7 +180,7 @@ class Prompted(LocalModel):
     With the prompt `none` it is asked for nothing: texts are scored from their beginning on, and sources not read.
     """
 
-    watches_itself = True
+    cleans_output = True
     """It looks for chatter in its answers, as the option `clean` says."""
 
     def __init__(self, rest: str, options: Options, *, trained: Sequence[Prompt] = ()) -> None:
@@ -308,7 +308,7 @@ class Prompted(LocalModel):
         return fingerprint(self.files, self.tokens, dtype=self._dtype, settings=settings)
 
     def _watched(self, questions: Sequence[Asked], answers: list[_Answer]) -> list[_Answer]:
-        return self._chatter.watch(questions, answers)
+        return self._chatter.clean_output(questions, answers)
 
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float

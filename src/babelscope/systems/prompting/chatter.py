@@ -27,8 +27,7 @@ from babelscope.core.system import (
     capabilities,
 )
 from babelscope.language.fitness import identifier_version, other_language
-from babelscope.systems.cache import Decorator
-from babelscope.systems.contract import ASK
+from babelscope.systems.contract import ASK, Decorator
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 
@@ -82,13 +81,13 @@ class Chatter:
             return bare, (*notes, "cleaned")
         return text, notes
 
-    def watch(self, questions: Sequence[Asked], answers: Sequence[Any]) -> list[Any]:
-        """Lists of answers, or the results of exact searches, with their chatter noted."""
-        return [self._watched(asked, found) for asked, found in zip(questions, answers, strict=True)]
+    def clean_output(self, questions: Sequence[Asked], answers: Sequence[Any]) -> list[Any]:
+        """Lists of answers, or the results of exact searches, with their chatter noted or cut off."""
+        return [self._cleaned(asked, found) for asked, found in zip(questions, answers, strict=True)]
 
-    def _watched(self, asked: Asked, found: Any) -> Any:
+    def _cleaned(self, asked: Asked, found: Any) -> Any:
         if isinstance(found, TopK):
-            return dataclasses.replace(found, found=tuple(self._watched(asked, found.found)))
+            return dataclasses.replace(found, found=tuple(self._cleaned(asked, found.found)))
         return [self._noted(asked, each) for each in found]
 
     def _noted(self, asked: Asked, answer: Scored) -> Scored:
@@ -303,20 +302,20 @@ def _count(text: str, marks: Iterable[str]) -> int:
     return sum(text.count(mark) for mark in marks)
 
 
-def watched(system: Any, chatter: Chatter) -> Any:
-    """`system` with its answers looked at as `chatter` says; itself if they are not."""
+def with_clean_output(system: Any, chatter: Chatter) -> Any:
+    """`system` with the chatter in its answers noted or cut off; itself with `clean=no`."""
     if chatter.clean == "no":
         return system
     if "translate" not in capabilities(system):
         raise BabelscopeError(
             f"{system.name} does not translate, so that clean={chatter.clean} has no effect"
         )
-    kind = WatchedAnswers if isinstance(system, AlignsToTestSet) else Watched
+    kind = CleanStoredOutput if isinstance(system, AlignsToTestSet) else CleanOutput
     return kind(system, chatter)
 
 
-class Watched(Decorator):
-    """A system whose answers are looked at."""
+class CleanOutput(Decorator):
+    """A system with the chatter in its answers noted or cut off."""
 
     def __init__(self, inner: Any, chatter: Chatter) -> None:
         self.inner = inner
@@ -337,15 +336,15 @@ class Watched(Decorator):
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         answers = ASK[method](self.inner, asked, **how)
-        return answers if method == "score" else self._chatter.watch(asked, answers)
+        return answers if method == "score" else self._chatter.clean_output(asked, answers)
 
 
-class WatchedAnswers(Watched):
-    """The same with stored answers, which are held against a test set."""
+class CleanStoredOutput(CleanOutput):
+    """The same for stored answers, which are aligned to a test set."""
 
     @property
     def by_line(self) -> bool:
         return bool(self.inner.by_line)
 
-    def align_to_test_set(self, what: str, items: Sequence[ItemChoice]) -> WatchedAnswers:
-        return WatchedAnswers(self.inner.align_to_test_set(what, items), self._chatter)
+    def align_to_test_set(self, what: str, items: Sequence[ItemChoice]) -> CleanStoredOutput:
+        return CleanStoredOutput(self.inner.align_to_test_set(what, items), self._chatter)

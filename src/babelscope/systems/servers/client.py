@@ -27,7 +27,7 @@ import tenacity
 
 from babelscope.core.registry import Options
 from babelscope.core.system import METER, Question, Unanswered
-from babelscope.systems.cache import AnswerStore
+from babelscope.systems.cache import Store
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import DEEPEST, depth_exceeds, shorten, text_fault
 
@@ -102,6 +102,8 @@ _SHORTEST_SECRET = 8  # characters; what is shorter stands in translations by ch
 # Options that people write a secret after; any other that is not ours is refused as unknown.
 _SECRET = re.compile("key|token|secret|pass|pwd|auth|sig|code|credential", re.IGNORECASE)
 
+BEARER: Mapping[str, str] = {"Authorization": "Bearer {token}"}
+
 Target = TypeVar("Target", None, str)
 Answer = TypeVar("Answer")
 Request = Mapping[str, Any]
@@ -133,17 +135,30 @@ class Client:
     Each answer is kept when it arrives, as it came, so that no question is asked twice.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(
+        self,
+        options: Options,
+        *,
+        method: str = "POST",
+        headers: Mapping[str, str] = BEARER,
+        arrays: bool = False,
+    ) -> None:
+        """`headers` may have `{token}`, which is filled in; `arrays`: an answer may be a list."""
+        self._method, self._kinds = method, (dict, list) if arrays else (dict,)
         self._timeout = options.seconds("timeout", 120.0)
         self._concurrency = options.integer("concurrency", 4)
         self._tries = options.integer("retries", 4, least=0) + 1
         self._backoff = options.number("backoff", 0.5)
         self.token = _token(options)
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        sent = {
+            name: value.replace("{token}", self.token)
+            for name, value in headers.items()
+            if self.token or "{token}" not in value
+        }
         self._http = httpx.Client(
             verify=_tls(),
             timeout=self._timeout,
-            headers={"Accept-Encoding": "gzip", **headers},
+            headers={"Accept-Encoding": "gzip", **sent},
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=self._concurrency),
         )
         self._deadlines = Deadlines()
@@ -151,11 +166,11 @@ class Client:
         self._echoed = self._answered = False
         self._refused = 0
         self._quiet_until = 0.0
-        self._store: AnswerStore | None = None
+        self._store: Store | None = None
         weakref.finalize(self, self._http.close)
 
-    def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        """Keep answers in a store made by `store`, not in this process only."""
+    def use_store(self, store: Callable[[str], Store]) -> None:
+        """Store answers in what `store` opens, not in this process only."""
         self._store = store("server")
 
     def ask(
@@ -163,16 +178,16 @@ class Client:
         url: str,
         requests: Sequence[Request],
         *,
-        body: Callable[[Sequence[Request]], object],
-        split: Callable[[dict[str, Any], Sequence[Request]], Sequence[Any]],
+        message: Callable[[Sequence[Request]], Mapping[str, Any]],
+        split: Callable[[Any, Sequence[Request]], Sequence[Any]],
         batch: int = 1,
     ) -> list[Any]:
         """The answers (JSON) in the order asked, a `Refusal` in place of what the server will not answer.
 
-        `body` makes one message of up to `batch` requests, `split` the answer to each of the server's.
+        `message` makes what httpx sends for up to `batch` requests, `split` the answer to each of the server's.
         """
         if self._store is None:
-            self._store = AnswerStore(None, "server")
+            self._store = Store(None, "server")
         store = self._store
         keys = [_key(url, request) for request in requests]
         known = store.find(keys)
@@ -183,7 +198,7 @@ class Client:
         def work(part: Sequence[str], stop: threading.Event) -> dict[str, Any]:
             some = [missing[key] for key in part]
             try:
-                answers = split(self._post(url, body(some), stop), some)
+                answers = split(self._post(url, message(some), stop), some)
             except _RefusedError as error:
                 if len(part) == 1:
                     return {part[0]: Refusal(f"{url} {error}")}
@@ -251,8 +266,8 @@ class Client:
         finally:
             stop.set()
 
-    def _post(self, url: str, body: object, stop: threading.Event) -> dict[str, Any]:
-        """The JSON object the server answers with."""
+    def _post(self, url: str, message: Mapping[str, Any], stop: threading.Event) -> Any:
+        """The JSON that the server answers with."""
         backoff = tenacity.wait_exponential(self._backoff, max=30) + tenacity.wait_random(0, self._backoff)
 
         def pause(state: tenacity.RetryCallState) -> float:
@@ -270,7 +285,7 @@ class Client:
             reraise=True,
         )
         try:
-            return retrying(self._try, url, body)
+            return retrying(self._try, url, message)
         except _PassingFault as fault:
             tries = retrying.statistics["attempt_number"]
             raise SystemFailure(f"{url} {fault}{f' (tried {tries} times)' if tries > 1 else ''}") from None
@@ -284,9 +299,12 @@ class Client:
             fault = state.outcome.exception() if state.outcome else None
             print(f"babelscope: {url} {fault}; trying again in {state.upcoming_sleep:.0f} s", file=sys.stderr)
 
-    def _try(self, url: str, body: object) -> dict[str, Any]:
+    def _try(self, url: str, message: Mapping[str, Any]) -> Any:
         try:
-            with self._deadlines.within(self._timeout), self._http.stream("POST", url, json=body) as response:
+            with (
+                self._deadlines.within(self._timeout),
+                self._http.stream(self._method, url, **message) as response,
+            ):
                 data = _read(response, url)
         except httpx.TimeoutException:
             raise _PassingFault(f"did not answer within {self._timeout:g} seconds (timeout=)") from None
@@ -309,10 +327,9 @@ class Client:
             raise _PassingFault(f"{told}, which is not JSON") from None
         if data.count(b"[") + data.count(b"{") > DEEPEST and depth_exceeds(answer, DEEPEST):
             raise SystemFailure(f"{url} {told}: lists and objects nested more than {DEEPEST} deep")
-        if not isinstance(answer, dict):
+        if not isinstance(answer, self._kinds):
             raise self.fault(url, "answered JSON that is not an object", answer)
-        clean: dict[str, Any] = self._without_secret(answer)
-        return clean
+        return self._without_secret(answer)
 
     def fault(self, url: str, told: str, answer: object) -> SystemFailure:
         """An answer of the wrong shape, which asking again would not change."""
@@ -324,27 +341,18 @@ class Client:
 
     def _without_secret(self, answer: Any) -> Any:
         """The answer with our secret struck out wherever the server put it, since answers are stored and shown."""
-        if len(self.token) < _SHORTEST_SECRET or self.token not in json.dumps(answer, ensure_ascii=False):
+        written, secret = json.dumps(answer), json.dumps(self.token)[1:-1]
+        if len(self.token) < _SHORTEST_SECRET or secret not in written:
             return answer
         if not self._echoed:
             self._echoed = True
             warnings.warn("the server sent its key back; it is struck out", RuntimeWarning, stacklevel=2)
-        return _redact(answer, self.token)
+        return json.loads(written.replace(secret, "***"))
 
 
 def _key(url: str, request: Request) -> str:
     """What an answer is stored under."""
     return json.dumps({"url": url, **request}, sort_keys=True)
-
-
-def _redact(value: Any, secret: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(secret, "***")
-    if isinstance(value, list):
-        return [_redact(each, secret) for each in value]
-    if isinstance(value, dict):
-        return {name.replace(secret, "***"): _redact(each, secret) for name, each in value.items()}
-    return value
 
 
 def _read(response: httpx.Response, url: str) -> bytes:
@@ -404,7 +412,7 @@ def checked_url(url: str, options: Options) -> str:
     # A "@" before the path is a user's part even where the URL cannot be read.
     ours = ("token_env", "max_tokens")
     named = [name for name in options.names if name not in ours and _SECRET.search(name)]
-    if named or parsed.userinfo or "?" in url or re.search(r"//[^/?#\s]*@", options.spec):
+    if named or parsed.userinfo or "?" in url or re.search(r"//[^/?#\s]*@", f"{options.spec} {url}"):
         raise BabelscopeError(
             "a system's name must hold no secret, since it is stored with the results; neither a user nor "
             "parameters can stand in its URL: put a key into an environment variable and name that with "

@@ -21,7 +21,7 @@ from babelscope.core.system import (
     as_question,
     sources_of,
 )
-from babelscope.systems.cache import AnswerStore
+from babelscope.systems.cache import Store
 from babelscope.systems.prompting.chatter import Chatter
 from babelscope.systems.prompting.prompts import Prompt, find_prompt
 from babelscope.systems.servers.client import (
@@ -130,7 +130,9 @@ class Sampler:
             return [answer]
 
         found = iter(
-            client.ask(url, [each for own in requests.values() for each in own], body=_message, split=split)
+            client.ask(
+                url, [each for own in requests.values() for each in own], message=_message, split=split
+            )
         )
         answers = {asked: [next(found) for _ in own] for asked, own in requests.items()}
 
@@ -189,7 +191,7 @@ class Sampler:
 
 def _message(requests: Sequence[Request]) -> dict[str, Any]:
     (request,) = requests
-    return {name: value for name, value in request.items() if name != "draw"}
+    return {"json": {name: value for name, value in request.items() if name != "draw"}}
 
 
 def _shape_fault(answer: Any, sent: Request) -> str:
@@ -291,8 +293,8 @@ class OpenAIServer:
 
     costly = True
     reproducible = False
-    watches_itself = True
-    """It looks for chatter in its answers, as the option `clean` says."""
+    cleans_output = True
+    """It looks for chatter in its answers itself, as the option `clean` says."""
 
     def __init__(self, rest: str, options: Options) -> None:
         """`openai:URL#MODEL?source=LANGUAGE&target=LANGUAGE&logprobs=none|echo|vllm...`."""
@@ -365,7 +367,7 @@ class OpenAIServer:
         asked = list(zip(questions, bodies, strict=True))
         url = f"{self._url}/chat/completions"
         found = self._sampler.draw(self._client, url, asked, n=n, seed=seed, drawing=drawing or Drawing())
-        return self._chatter.watch(questions, found)
+        return self._chatter.clean_output(questions, found)
 
     def reply(self, prompts: Sequence[str]) -> list[Reply]:
         """The answer to each prompt at temperature 0; what the server refuses is told, not raised."""
@@ -389,8 +391,8 @@ class OpenAIServer:
             return [{"role": "user", "content": self._prompt.text(source)}]
         return self._prompt.messages(source)
 
-    def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        self._client.remember(store)
+    def use_store(self, store: Callable[[str], Store]) -> None:
+        self._client.use_store(store)
 
     def _ask(self, path: str, bodies: Sequence[Request], check: Callable[[Any], object]) -> list[Any]:
         """The server's answer to each request, or why there is none; one of the wrong shape ends it all."""
@@ -399,7 +401,9 @@ class OpenAIServer:
             check(answer)
             return [answer]
 
-        return self._client.ask(f"{self._url}/{path}", bodies, body=lambda one: one[0], split=split)
+        return self._client.ask(
+            f"{self._url}/{path}", bodies, message=lambda one: {"json": one[0]}, split=split
+        )
 
     def _message(self, answer: Any) -> tuple[str | None, str | None]:
         """The text of a chat's answer, and why it ended."""

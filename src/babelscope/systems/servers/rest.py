@@ -1,83 +1,237 @@
-"""`http:` and `https:` a server that takes sources as JSON and answers their translations."""
+"""`http:`, `https:` and `rest:` servers that are asked for translations by a template of a request."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import pydantic
 
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, Scored, as_question, sources_of
-from babelscope.systems.cache import AnswerStore
+from babelscope.systems.cache import Store
 from babelscope.systems.command import best
-from babelscope.systems.servers.client import Client, Request, checked_url, each_or_unanswered, line_of
+from babelscope.systems.servers.client import (
+    BEARER,
+    Client,
+    Request,
+    checked_url,
+    each_or_unanswered,
+    line_of,
+)
+from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.text import check_texts, shorten
+from babelscope.util.text import check_texts, parse_toml, read_bytes, shorten
+
+_LARGEST = 1 << 16  # bytes of a template
+_PLACE = re.compile(r"\{([A-Za-z_]+)\}")
 
 
-class JsonEndpoint:
-    """A server that takes a JSON object with sources and answers one with their translations."""
+class Template(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
+    """A request for the translations of up to `batch` sources, and where its answer has them.
+
+    `{text}`, `{source}`, `{target}` (languages) and `{token}` are filled in; a list whose only element has `{text}`
+    gets one such element per source.
+    """
+
+    url: str
+    answers: str
+    """Names and numbers with dots between them, `*` for every element of a list."""
+    method: Literal["POST", "GET"] = "POST"
+    headers: dict[str, str] = {}
+    query: dict[str, str] = {}
+    body: Any = None
+    batch: int = pydantic.Field(1, ge=1, le=1000)
+
+    @pydantic.model_validator(mode="after")
+    def _check(self) -> Template:
+        # Not in the query: proxies and servers log it.
+        everywhere = {"source": "", "target": ""}
+        _fill(self.headers, [], {**everywhere, "token": ""})
+        sources = ["a", "b"][: self.batch]
+        filled = [
+            _fill(self.query, sources, everywhere),
+            _fill(self.body, sources, {**everywhere, "token": ""}),
+        ]
+        json.dumps(filled, allow_nan=False)
+        if "{text}" not in json.dumps([self.query, self.body]):
+            raise ValueError("neither body nor query has {text}, where a source goes")
+        if self.batch > 1 and "*" not in self.answers.split("."):
+            raise ValueError("with batch above 1, answers needs a * for the list of translations")
+        if not all(each.isascii() and each.isprintable() for pair in self.headers.items() for each in pair):
+            raise ValueError("headers must be printable ASCII")
+        return self
+
+    def message(self, sources: Sequence[str], values: Mapping[str, Any]) -> dict[str, Any]:
+        """What httpx sends: query and JSON body."""
+        public = {name: value for name, value in values.items() if name != "token"}
+        body = {} if self.body is None else {"json": _fill(self.body, sources, values)}
+        return {"params": _fill(self.query, sources, public), **body}
+
+    def translations(self, answer: Any) -> list[Any]:
+        """What stands where `answers` points to; raises LookupError or TypeError if nothing does."""
+        found = [answer]
+        for step in self.answers.split("."):
+            if step == "*":
+                found = [each for one in found for each in _listed(one)]
+            else:
+                found = [one[int(step) if isinstance(one, list) else step] for one in found]
+        return found
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise TypeError("not a list")
+    return value
+
+
+def _fill(value: Any, sources: Sequence[str], values: Mapping[str, Any]) -> Any:
+    """A part of a template with its places filled in, once: braces in a source are no places."""
+    if isinstance(value, dict):
+        return {name: _fill(each, sources, values) for name, each in value.items()}
+    if isinstance(value, list):
+        if len(value) == 1 and "{text}" in json.dumps(value):
+            return [_fill(value[0], [source], values) for source in sources]
+        return [_fill(each, sources, values) for each in value]
+    if not isinstance(value, str):
+        return value
+    if "{text}" in value:
+        if len(sources) != 1:
+            raise ValueError(
+                "{text} stands for one source: put it into a list of its own, or leave batch out"
+            )
+        values = {**values, "text": sources[0]}
+    if unknown := [name for name in _PLACE.findall(value) if name not in values]:
+        raise ValueError(f"{{{unknown[0]}}} is not filled in there")
+    if place := _PLACE.fullmatch(value):
+        return values[place[1]]
+    return _PLACE.sub(lambda place: str(values[place[1]]), value)
+
+
+def read_template(path: str) -> Template:
+    """The template in a TOML file."""
+    values = parse_toml(read_bytes(path, most=_LARGEST), path)
+    try:
+        return Template(**values)
+    except (pydantic.ValidationError, TypeError) as error:
+        if not isinstance(error, pydantic.ValidationError):
+            raise BabelscopeError(f"{path}: {error}") from None
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise BabelscopeError(f"{path}: {where and f'{where}: '}{first['msg']}") from None
+
+
+def open_template(rest: str, options: Options) -> Endpoint:
+    """`rest:TEMPLATE.toml?source=LANGUAGE&target=LANGUAGE&token_env=NAME...`."""
+    template = read_template(rest)
+    needed = set(_PLACE.findall(json.dumps([template.headers, template.query, template.body])))
+    languages = {name: options.text(name) for name in ("source", "target") if name in needed}
+    for name, language in languages.items():
+        if not language:
+            raise BabelscopeError(f"{options.spec}: say {name}=LANGUAGE, which the template needs")
+    # Somebody else's template says where a key goes, but only the user which key is sent.
+    if ("token" in needed) != bool(options.text("token_env")):
+        raise BabelscopeError(
+            f"{options.spec}: say token_env=NAME, the environment variable with the key that the template sends"
+            if "token" in needed
+            else f"{options.spec}: token_env= has no effect, since the template has no {{token}}"
+        )
+    settings = {"languages": languages, "template": digest_json(template.model_dump())}
+    return Endpoint("rest", template, options, languages, settings)
+
+
+def open_endpoint(rest: str, options: Options) -> Endpoint:
+    """`http://HOST:PORT/PATH?batch=N&concurrency=N&timeout=SECONDS&retries=N&token_env=NAME...`."""
+    url = f"{options.spec.partition(':')[0]}:{rest}"
+    batch = options.integer("batch", 32)
+    if options.choice("format", ("babelscope", "libretranslate"), "babelscope") == "babelscope":
+        template = Template.model_construct(
+            url=url,
+            answers="translations.*",
+            headers=BEARER,
+            body={"sources": ["{text}"], "n_best": "{n_best}", "beam": "{beam}"},
+            batch=batch,
+        )
+        return Endpoint("http", template, options, {}, {"languages": None})
+    languages = {"source": options.text("source", "auto"), "target": options.text("target")}
+    if not languages["target"]:
+        raise BabelscopeError(f"{options.spec}: format=libretranslate needs target=LANGUAGE")
+    # Servers like LibreTranslate may know a single text only, which batch=1 sends.
+    body: dict[str, Any] = {"q": "{text}" if batch == 1 else ["{text}"]}
+    body |= {"source": "{source}", "target": "{target}", "format": "text"}
+    template = Template.model_construct(
+        url=url,
+        answers="translatedText" if batch == 1 else "translatedText.*",
+        headers=BEARER,
+        body=body | ({"api_key": "{token}"} if options.text("token_env") else {}),
+        batch=batch,
+    )
+    return Endpoint("libretranslate", template, options, languages, {"languages": tuple(languages.values())})
+
+
+class Endpoint:
+    """A server that is asked for translations as a template says."""
 
     costly = True
     reproducible = False
 
-    def __init__(self, rest: str, options: Options) -> None:
-        """`http://HOST:PORT/PATH?batch=N&concurrency=N&timeout=SECONDS&retries=N&token_env=NAME...`."""
+    def __init__(
+        self,
+        backend: str,
+        template: Template,
+        options: Options,
+        languages: Mapping[str, str],
+        settings: Mapping[str, Any],
+    ) -> None:
         self.name = options.spec
-        self._url = checked_url(f"{options.spec.partition(':')[0]}:{rest}", options)
-        self._languages: tuple[str, str] | None = None
-        if options.choice("format", ("babelscope", "libretranslate"), "babelscope") == "libretranslate":
-            self._languages = options.text("source", "auto"), options.text("target")
-            if not self._languages[1]:
-                raise BabelscopeError(f"{options.spec}: format=libretranslate needs target=LANGUAGE")
-        self._client = Client(options)
-        self._batch = options.integer("batch", 32)
+        self._url = checked_url(template.url, options)
+        self._template, self._languages = template, languages
+        self._several = backend == "http"
+        headers = _fill(template.headers, [], {**languages, "token": "{token}"})
+        self._client = Client(options, method=template.method, headers=headers, arrays=backend == "rest")
         self._newlines = options.choice("newlines", ("error", "space"), "error")
-        settings = {"newlines": self._newlines, "languages": self._languages}
-        backend = "libretranslate" if self._languages else "http"
-        self.fingerprint = Fingerprint(backend, self._url, settings=settings)
+        self.fingerprint = Fingerprint(backend, self._url, settings={"newlines": self._newlines, **settings})
+        # What an answer depends on besides the URL; it is part of what answers are stored under.
+        self._how = dict(settings)
 
-    def remember(self, store: Callable[[str], AnswerStore]) -> None:
-        self._client.remember(store)
+    def use_store(self, store: Callable[[str], Store]) -> None:
+        self._client.use_store(store)
 
     def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
         """The server's translations, asked for in batches."""
         sources = sources_of(questions)
         check_texts(sources, what="source")
-        if self._languages and n_best > 1:
-            raise BabelscopeError(
-                f"format=libretranslate gives one translation, but n_best={n_best} was asked"
-            )
-        how = {"languages": self._languages} if self._languages else {"beam": beam, "n_best": n_best}
-        requests = [{"source": source, **how} for source in sources]
-        found = self._client.ask(self._url, requests, body=self._body, split=self._split, batch=self._batch)
+        if n_best > 1 and not self._several:
+            raise BabelscopeError(f"{self.name} gives one translation, but n_best={n_best} was asked")
+        how = {"beam": beam, "n_best": n_best} if self._several else self._how
+        requests = [{"text": source, **how} for source in sources]
+        found = self._client.ask(
+            self._url, requests, message=self._message, split=self._split, batch=self._template.batch
+        )
         pairs = [((as_question(asked), None), raw) for asked, raw in zip(questions, found, strict=True)]
         return each_or_unanswered(pairs, lambda asked, raw: self._read(asked[0].source, raw, n_best))
 
-    def _body(self, requests: Sequence[Request]) -> dict[str, object]:
-        sources = [each["source"] for each in requests]
-        if not self._languages:
-            return {"sources": sources, "n_best": requests[0]["n_best"], "beam": requests[0]["beam"]}
-        source, target = self._languages
-        # Servers like LibreTranslate may know a single text only, which batch=1 sends.
-        body: dict[str, object] = {"q": sources[0] if self._batch == 1 else sources}
-        body |= {"source": source, "target": target, "format": "text"}
-        return body | ({"api_key": self._client.token} if self._client.token else {})
+    def _message(self, requests: Sequence[Request]) -> dict[str, Any]:
+        values = {"token": self._client.token, **self._languages, **requests[0]}
+        return self._template.message([each["text"] for each in requests], values)
 
-    def _split(self, answer: dict[str, Any], requests: Sequence[Request]) -> list[Any]:
+    def _split(self, answer: Any, requests: Sequence[Request]) -> list[Any]:
         """What the server gave for each source, whatever that is."""
-        field = "translatedText" if self._languages else "translations"
-        found = [answer[field]] if isinstance(answer.get(field), str) else answer.get(field)
-        if not isinstance(found, list):
-            raise self._client.fault(self._url, f"answered without a list {field!r}", answer)
+        path = self._template.answers
+        try:
+            found = self._template.translations(answer)
+        except (LookupError, TypeError, ValueError):
+            raise self._client.fault(self._url, f"answered without {path!r}", answer) from None
         if len(found) != len(requests):
             raise self._client.fault(
                 self._url, f"was asked {len(requests)} sources but gave translations of {len(found)}", answer
             )
         for translations, request in zip(found, requests, strict=True):
-            for text in translations if isinstance(translations, list) else [translations]:
+            for text in translations if self._several and isinstance(translations, list) else [translations]:
                 if not isinstance(text, str):
-                    told = f"a translation that {self._url} gave of {shorten(request['source'])}"
+                    told = f"a translation that {self._url} gave of {shorten(request['text'])}"
                     raise SystemFailure(
                         f"{told} is not a text: {shorten(json.dumps(text, ensure_ascii=False))}"
                     )
