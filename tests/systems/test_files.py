@@ -15,7 +15,7 @@ from babelscope.core.system import ItemChoice, ItemScores, Regions, Unanswered, 
 from babelscope.systems.registry import open_system
 from babelscope.systems.stored import nbest as lists
 from babelscope.systems.stored.nbest import RegionLists, lists_spec
-from babelscope.systems.stored.translations import ScoresFile
+from babelscope.systems.stored.scores import ScoresFile
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope

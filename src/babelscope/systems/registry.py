@@ -100,7 +100,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "scores",
-        "babelscope.systems.stored.translations:open_scores",
+        "babelscope.systems.stored.scores:open_scores",
         "scores of a test set's items in a file, parallel to it",
         "scores:output.scores?layout=blocks",
         frozenset({"item_scores"}),

@@ -18,10 +18,10 @@ from babelscope.core.system import (
     Asked,
     Capability,
     Fingerprint,
-    HeldAgainst,
     ItemChoice,
     Note,
     Scored,
+    StoredAnswers,
     TopK,
     as_question,
     capabilities,
@@ -311,7 +311,7 @@ def watched(system: Any, chatter: Chatter) -> Any:
         raise BabelscopeError(
             f"{system.name} does not translate, so that clean={chatter.clean} has no effect"
         )
-    kind = WatchedAnswers if isinstance(system, HeldAgainst) else Watched
+    kind = WatchedAnswers if isinstance(system, StoredAnswers) else Watched
     return kind(system, chatter)
 
 
@@ -341,11 +341,11 @@ class Watched(Decorator):
 
 
 class WatchedAnswers(Watched):
-    """The same with stored answers, which are held against a test set."""
+    """The same with stored answers, which are aligned to a test set."""
 
     @property
     def by_line(self) -> bool:
         return bool(self.inner.by_line)
 
-    def held_against(self, what: str, items: Sequence[ItemChoice]) -> WatchedAnswers:
-        return WatchedAnswers(self.inner.held_against(what, items), self._chatter)
+    def align_to(self, what: str, items: Sequence[ItemChoice]) -> WatchedAnswers:
+        return WatchedAnswers(self.inner.align_to(what, items), self._chatter)
