@@ -232,40 +232,34 @@ def _describe(resources: Mapping[str, float]) -> str:
     return " and ".join(known) or "nothing"
 
 
-def spread(
-    system: System | str,
-    workers: int | None = None,
-    address: str | None = None,
-    *,
-    cpus: float = 1,
-    gpus: float = 0,
-    part: int | None = _PART,
-    pool: Pool | None = None,
-) -> Spread:
-    """A system in several processes, each with a copy of its own; by name (`hf:...`), none of them is here.
-
-    What is asked at once goes to the workers in parts of at most `part` different sources, or as a whole where it
-    is None. Several systems can share the workers of one `pool`; else see `Pool` for the other arguments.
-    """
-    if part is not None and part < 1:
-        raise BabelscopeError(f"a worker cannot be given {part} sources at once; at least one is needed")
-    with contextlib.ExitStack() as stack:
-        pool = pool or stack.enter_context(Pool(workers, address=address, cpus=cpus, gpus=gpus))
-        spread = Spread(system, pool, part)
-        spread.own_pool = stack.pop_all()
-    return spread
-
-
 class Spread(Decorator):
     """A system that asks copies of another in Ray workers; next-token distributions stay where the model is."""
 
-    def __init__(self, system: System | str, pool: Pool, part: int | None) -> None:
-        self._pool = pool
-        self.own_pool = contextlib.ExitStack()
-        self._call = Call(system) if isinstance(system, str) else _send(system)
-        opened = pool.submit(self._call, f"open {self._call.system}")
-        self.name, self.fingerprint, capabilities, stated = _unwrap(*opened.result())
-        self._call = dataclasses.replace(self._call, fingerprint=self.fingerprint)
+    def __init__(
+        self,
+        system: System | str,
+        workers: int | None = None,
+        address: str | None = None,
+        *,
+        cpus: float = 1,
+        gpus: float = 0,
+        part: int | None = _PART,
+        pool: Pool | None = None,
+    ) -> None:
+        """`system` may be a name (`hf:...`): then each worker opens it, and there is no copy here.
+
+        What is asked at once goes to the workers in parts of at most `part` different sources, or as a whole where
+        it is None. Several systems can share the workers of one `pool`; else see `Pool` for the other arguments.
+        """
+        if part is not None and part < 1:
+            raise BabelscopeError(f"a worker cannot be given {part} sources at once; at least one is needed")
+        with contextlib.ExitStack() as stack:
+            self._pool = pool or stack.enter_context(Pool(workers, address=address, cpus=cpus, gpus=gpus))
+            call = Call(system) if isinstance(system, str) else _send(system)
+            opened = self._pool.submit(call, f"open {call.system}").result()
+            self.name, self.fingerprint, capabilities, stated = _unwrap(*opened)
+            self._own_pool = stack.pop_all()
+        self._call = dataclasses.replace(call, fingerprint=self.fingerprint)
         self.capabilities = capabilities - {"next_tokens"}
         self.asked_as_a_whole = stated.asked_as_a_whole
         self.reads_context = stated.reads_context
@@ -273,7 +267,7 @@ class Spread(Decorator):
         self.reproducible = stated.reproducible
         self.length_penalty = stated.length_penalty
         self._part = None if self.asked_as_a_whole else part
-        self.at_once = 2 * pool.workers
+        self.at_once = 2 * self._pool.workers
         """Calls from so many threads keep all workers busy, while half of the threads judge answers."""
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
@@ -305,15 +299,13 @@ class Spread(Decorator):
         return answers
 
     def _what(self, method: str, sources: Sequence[str]) -> str:
-        if not sources:
-            return f"{method} nothing with {self.name}"
-        ends = dict.fromkeys((shorten(sources[0]), shorten(sources[-1])))
-        many = f"{len(sources)} source{'s' if len(sources) > 1 else ''}"
-        return f"{method} {many} with {self.name}, {' to '.join(ends)}"
+        ends = " to ".join(dict.fromkeys(shorten(each) for each in [*sources[:1], *sources[-1:]]))
+        many = "source" if len(sources) == 1 else "sources"
+        return f"{method} {len(sources)} {many} with {self.name}, {ends}"
 
     def close(self) -> None:
         """Stop the workers, unless others share them."""
-        self.own_pool.close()
+        self._own_pool.close()
 
     def __enter__(self) -> Spread:
         return self
@@ -322,6 +314,7 @@ class Spread(Decorator):
         self.close()
 
 
+spread = Spread
 _sent = itertools.count()
 
 
