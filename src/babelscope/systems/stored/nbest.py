@@ -53,7 +53,7 @@ _JSON: Mapping[str, tuple[Callable[..., Iterator[Given]], frozenset[str]]] = {
     "vllm": (vllm, frozenset({"outputs"})),
     "ctranslate2": (ctranslate2, frozenset({"hypotheses", "scores"})),
 }
-FORMATS = (*_TEXT, *_JSON)
+FORMATS = ("moses", "jsonl", "fairseq", "vllm", "ctranslate2")
 
 
 @dataclass(frozen=True, slots=True)
