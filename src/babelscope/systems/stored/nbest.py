@@ -190,30 +190,28 @@ _OPTIONS = ("format", "scores", "per_file", "detokenize", "exact")
 
 @dataclass(frozen=True, slots=True)
 class Hypotheses:
-    """The lists of one region: by the number of the sentence (from 0), or by the id of its item."""
+    """The lists of one region."""
 
     path: str
-    by_number: Mapping[int, tuple[Scored, ...]]
-    by_id: Mapping[str, tuple[Scored, ...]]
-    last_begins: int = 0
+    lists: Mapping[int | str, Sequence[Scored]]
+    """By the number of the sentence, from 0, or by the id of its item."""
+    last_begins: int
     """Number of the first sentence of the last file, which may have sentences beyond the last one as padding."""
 
-    def of(self, ids: Sequence[str]) -> list[tuple[Scored, ...] | None]:
+    def of(self, ids: Sequence[str]) -> list[Sequence[Scored] | None]:
         """The list of each item; an error if a list is of none."""
-        if self.by_id:
-            known = set(ids)
-            if strange := [name for name in self.by_id if name not in known]:
-                raise BabelscopeError(
-                    f"{self.path} has a list of {shorten(strange[0])}, but no item has that id"
-                )
-            return [self.by_id.get(name) for name in ids]
-        last = max(self.by_number, default=0)
-        if last >= len(ids) and not 0 < self.last_begins < len(ids):
+        named = {key for key in self.lists if isinstance(key, str)}
+        if strange := sorted(named - set(ids)):
+            raise BabelscopeError(f"{self.path} has a list of {shorten(strange[0])}, but no item has that id")
+        if named:
+            return [self.lists.get(name) for name in ids]
+        last = max(self.lists)
+        if int(last) >= len(ids) and not 0 < self.last_begins < len(ids):
             raise BabelscopeError(
                 f"{self.path} has a list of sentence {last}, counted from 0, but there are {len(ids)} sentences; "
                 "see to per_file=, and that it is the same test set"
             )
-        return [self.by_number.get(number) for number in range(len(ids))]
+        return [self.lists.get(number) for number in range(len(ids))]
 
 
 class RegionLists:
@@ -227,8 +225,7 @@ class RegionLists:
         self._regions, self._exact = regions, exact
         content = {
             region: [
-                [str(key), *([each.text, repr(each.total)] for each in own)]
-                for key, own in (own.by_id or own.by_number).items()
+                [str(key), *([each.text, repr(each.total)] for each in own)] for key, own in own.lists.items()
             ]
             for region, own in regions.items()
         }
@@ -238,12 +235,12 @@ class RegionLists:
     def regions(self, ids: Sequence[str], *, k: int) -> list[Regions]:
         """The lists of each item, at most `k` a region; the most probable ones, though beam's in its own order."""
         found = {region: own.of(ids) for region, own in self._regions.items()}
-        nothing: list[tuple[Scored, ...] | None] = [None] * len(ids)
+        nothing: list[Sequence[Scored] | None] = [None] * len(ids)
         return [
             Regions(
                 top=None if top is None else tuple(sorted(top, key=lambda each: -each.total)[:k]),
                 exact=self._exact and top is not None,
-                beam=beam,
+                beam=None if beam is None else tuple(beam),
             )
             for top, beam in zip(found.get("top", nothing), found.get("beam", nothing), strict=True)
         ]
@@ -294,14 +291,14 @@ def _read_region(path: str, options: Options) -> Hypotheses:
             found.setdefault(key, []).append(_hypothesis(entry, readable))
     if not found:
         raise BabelscopeError(f"{path} has no lists")
-    numbered = {key: tuple(found[key]) for key in sorted(key for key in found if isinstance(key, int))}
-    named = {key: tuple(own) for key, own in found.items() if isinstance(key, str)}
+    numbered = sorted(key for key in found if isinstance(key, int))
+    named = [key for key in found if isinstance(key, str)]
     if numbered and named:
         raise BabelscopeError(
-            f"{path} has ids that are numbers ({min(numbered)}) and others ({shorten(min(named))}): numbers count "
+            f"{path} has ids that are numbers ({numbered[0]}) and others ({shorten(min(named))}): numbers count "
             "the sentences from 0, others are those of the items, and all must be of one kind"
         )
-    return Hypotheses(path, numbered, named, last_begins)
+    return Hypotheses(path, {key: found[key] for key in numbered or named}, last_begins)
 
 
 def _number_of(file: ListFile) -> int:
