@@ -14,7 +14,7 @@ import shutil
 import socket
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -231,3 +231,21 @@ def _set_environment(values: dict[str, str | None]) -> None:
         raylet: Any = importlib.import_module("ray._raylet")
         raylet.Config.initialize("")
         raylet.AuthenticationTokenLoader.instance().reset_cache()
+
+
+def room_for(needs: Mapping[str, float]) -> int:
+    """How many workers with these needs the cluster could hold at this moment."""
+    nodes = [node["Resources"] for node in import_ray().nodes() if node["Alive"]]
+    room = sum(int(min(node.get(name, 0) // count for name, count in needs.items())) for node in nodes)
+    if not room:
+        raise BabelscopeError(
+            f"a worker needs {describe(needs)}, which no machine of the Ray cluster has; ask for less, or say how "
+            "many workers there will be when machines have joined"
+        )
+    return room
+
+
+def describe(resources: Mapping[str, float]) -> str:
+    """CPUs and GPUs in words."""
+    known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU") if name in resources]
+    return " and ".join(known) or "nothing"

@@ -18,17 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from babelscope.core.results import differences
-from babelscope.core.system import (
-    Asked,
-    Fingerprint,
-    System,
-    as_question,
-    capabilities,
-    properties,
-)
+from babelscope.core.system import Asked, Fingerprint, System, as_question, capabilities, properties
 from babelscope.systems.cache import Decorator
-from babelscope.systems.clusters import connected, import_ray, reason
+from babelscope.systems.clusters import connected, describe, import_ray, reason, room_for
 from babelscope.systems.contract import ASK, renumber_errors
+from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import shorten
 from babelscope.util.version import __version__
@@ -79,9 +73,10 @@ class Worker:
         return self._id, [str(warning.message) for warning in warned], answer
 
     def _answer(self, call: Call) -> Any:
-        if call.system not in self._systems:
-            self._systems[call.system] = _open(call)
-        system = self._systems[call.system]
+        system = self._systems.get(call.system)
+        if system is None:
+            system = import_ray().get(call.sent[0]) if call.sent else open_system(call.system)
+            self._systems[call.system] = system
         if call.fingerprint is None:
             return system.name, system.fingerprint, capabilities(system), properties(system)
         if system.fingerprint != call.fingerprint:
@@ -93,13 +88,7 @@ class Worker:
         return ASK[call.method](system, call.asked, **call.how)
 
 
-def _open(call: Call) -> Any:
-    from babelscope.systems.registry import open_system
-
-    return import_ray().get(call.sent[0]) if call.sent else open_system(call.system)
-
-
-class Pool:
+class Pool(contextlib.AbstractContextManager["Pool"]):
     """Ray workers that answer calls, each one at a time, the oldest call first; Ray restarts those that die."""
 
     def __init__(
@@ -116,7 +105,7 @@ class Pool:
         self._needs = {name: count for name, count in (("CPU", cpus), ("GPU", gpus)) if count}
         with contextlib.ExitStack() as stack:
             self._ray = stack.enter_context(connected(workers, address, cpus))
-            self.workers = workers or _room(self._ray, self._needs)
+            self.workers = workers or room_for(self._needs)
             self._connection = stack.pop_all()
         actor = self._ray.remote(Worker).options(
             num_cpus=cpus,
@@ -160,8 +149,8 @@ class Pool:
         answer = self._threads.submit(self._ask, call, what)
         if not self._ready.wait(_PATIENCE_SECONDS):
             warnings.warn(
-                f"still waiting for a first worker, which needs {_describe(self._needs)}; free in the Ray cluster: "
-                f"{_describe(self._ray.available_resources())}",
+                f"still waiting for a first worker, which needs {describe(self._needs)}; free in the Ray cluster: "
+                f"{describe(self._ray.available_resources())}",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -208,31 +197,11 @@ class Pool:
         self._starting.join(timeout=10)
         self._connection.close()
 
-    def __enter__(self) -> Pool:
-        return self
-
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-def _room(ray: Any, needs: Mapping[str, float]) -> int:
-    """How many workers the cluster could hold at this moment."""
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-    room = sum(int(min(node.get(name, 0) // count for name, count in needs.items())) for node in nodes)
-    if not room:
-        raise BabelscopeError(
-            f"a worker needs {_describe(needs)}, which no machine of the Ray cluster has; ask for less, or say how "
-            "many workers there will be when machines have joined"
-        )
-    return room
-
-
-def _describe(resources: Mapping[str, float]) -> str:
-    known = [f"{resources[name]:g} {name}" for name in ("CPU", "GPU") if name in resources]
-    return " and ".join(known) or "nothing"
-
-
-class Spread(Decorator):
+class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
     """A system that asks copies of another in Ray workers; next-token distributions stay where the model is."""
 
     def __init__(
@@ -261,12 +230,9 @@ class Spread(Decorator):
             self._own_pool = stack.pop_all()
         self._call = dataclasses.replace(call, fingerprint=self.fingerprint)
         self.capabilities = capabilities - {"next_tokens"}
-        self.asked_as_a_whole = stated.asked_as_a_whole
-        self.reads_context = stated.reads_context
-        self.reads_source = stated.reads_source
-        self.reproducible = stated.reproducible
-        self.length_penalty = stated.length_penalty
-        self._part = None if self.asked_as_a_whole else part
+        for name in ("asked_as_a_whole", "reads_context", "reads_source", "reproducible", "length_penalty"):
+            setattr(self, name, getattr(stated, name))
+        self._part = None if stated.asked_as_a_whole else part
         self.at_once = 2 * self._pool.workers
         """Calls from so many threads keep all workers busy, while half of the threads judge answers."""
 
@@ -306,9 +272,6 @@ class Spread(Decorator):
     def close(self) -> None:
         """Stop the workers, unless others share them."""
         self._own_pool.close()
-
-    def __enter__(self) -> Spread:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
