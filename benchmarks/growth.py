@@ -110,7 +110,8 @@ _MODELS = {2: (4_000, 128, 3), 75: (60_000, 512, 6), 615: (256_000, 1024, 12)}
 
 def working(workers: int) -> tuple[Work, int]:
     """Exact search by so many Ray workers."""
-    from babelscope.systems.ray import connect, spread
+    from babelscope.systems.clusters import connect
+    from babelscope.systems.ray import spread
     from benchmarks.spread import search, task
 
     spec, sources = task(quick=True)

@@ -14,7 +14,8 @@ import torch
 
 from babelscope import open_system
 from babelscope.core.system import Budget, TopK
-from babelscope.systems.ray import balanced_parts, connect, spread
+from babelscope.systems.clusters import connect
+from babelscope.systems.ray import balanced_parts, spread
 from benchmarks.common import arguments, multi30k, ratio, rounds, show, sources_of
 
 _PART = 8

@@ -31,8 +31,8 @@ from babelscope.runs.regression import read_column, read_table
 from babelscope.runs.study import read_study
 from babelscope.stats.agreement import parse_verdicts
 from babelscope.systems.registry import open_system
-from babelscope.systems.stored.reading import read_translations
-from babelscope.systems.stored.translations import ScoresFile
+from babelscope.systems.stored.formats import read_translations
+from babelscope.systems.stored.scores import ScoresFile
 from babelscope.testsets import pattern_files, readers
 from babelscope.testsets.items import TestSet, make_items
 from babelscope.testsets.ldd import read_ldd

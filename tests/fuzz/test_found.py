@@ -23,7 +23,7 @@ from babelscope.runs.reading import Run
 from babelscope.runs.shards import merge
 from babelscope.runs.study import run_study
 from babelscope.systems.registry import open_system
-from babelscope.systems.stored.translations import ScoresFile
+from babelscope.systems.stored.scores import ScoresFile
 from babelscope.testsets import load
 from babelscope.testsets.ldd import read_ldd
 from babelscope.testsets.mucow import read_mucow

@@ -40,7 +40,7 @@ def own_model() -> Iterator[dict[str, Any]]:
     from babelscope.decoding.model import Vocabulary
     from babelscope.decoding.stepwise import Stepwise
     from babelscope.lab.plugin import MODELS
-    from babelscope.systems.models.custom import OwnSystem
+    from babelscope.systems.models.custom import CustomModel
     from babelscope.systems.models.tokenizers import Tokens
 
     class Mean(nn.Module):
@@ -63,7 +63,7 @@ def own_model() -> Iterator[dict[str, Any]]:
     vocabulary = Vocabulary(
         size=1501, prefix=(1500,), eos=0, masked=(1500,), source_limit=None, target_limit=60
     )
-    system = OwnSystem("mine", Stepwise(Mean().eval(), vocabulary), Tokens(MODELS / "tokenizer"))
+    system = CustomModel("mine", Stepwise(Mean().eval(), vocabulary), Tokens(MODELS / "tokenizer"))
     asked = [(source, "Er kommt nicht .") for source in SOURCES]
     for number, source in enumerate(SOURCES):
         yield {

@@ -202,7 +202,7 @@ def _advanced(lines: Iterator[bytes]) -> Iterator[bytes]:
 @pytest.fixture(scope="module")
 def ray() -> Iterator[Any]:
     ray = pytest.importorskip("ray", reason="Ray is not installed")
-    from babelscope.systems.ray import connect, disconnect
+    from babelscope.systems.clusters import connect, disconnect
 
     connect(2, None, 1)
     yield ray

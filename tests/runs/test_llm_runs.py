@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.runs.study import run_study
-from babelscope.systems.ray import connect, disconnect
+from babelscope.systems.clusters import connect, disconnect
 from tests.support.killing import Killer
 from tests.support.same_runs import assert_same
 

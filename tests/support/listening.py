@@ -9,8 +9,10 @@ from pathlib import Path
 
 
 def children(pid: int) -> list[int]:
-    found = Path(f"/proc/{pid}/task").glob("*/children")
-    own = [int(child) for each in found for child in each.read_text().split()]
+    own: list[int] = []
+    for each in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):  # the thread has ended
+            own += map(int, each.read_text().split())
     return [pid, *(each for child in own for each in children(child))]
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.systems.ray import connect, disconnect
+from babelscope.systems.clusters import connect, disconnect
 from babelscope.util.errors import BabelscopeError
 
 pytest.importorskip("ray")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.system import Budget, Drawing, Scored, capabilities
+from babelscope.core.system import Budget, Scored, capabilities
 from babelscope.systems.models.base import in_parts
 from babelscope.systems.models.ensemble import Ensemble, log_mean
 from babelscope.systems.registry import open_system
@@ -81,18 +81,6 @@ SENTENCES = ["the dog sees the cat .", "a woman sings ."]
 def lab() -> Ensemble:
     found: Ensemble = open_system(LAB)
     return found
-
-
-def test_samples_of_the_lab_have_its_scores_and_follow_the_seed(lab: Ensemble) -> None:
-    drawn = lab.sample(SENTENCES, n=20, seed=3)
-    assert drawn == lab.sample(SENTENCES, n=20, seed=3)
-    assert drawn != lab.sample(SENTENCES, n=20, seed=4)
-    for sentence, group in zip(SENTENCES, drawn, strict=True):
-        finished = [each for each in group if "unfinished" not in each.notes]
-        again = lab.score([(sentence, each) for each in finished])
-        assert [each.total for each in again] == pytest.approx([each.total for each in finished], abs=1e-4)
-    cold = lab.sample(SENTENCES[:1], n=5, seed=3, drawing=Drawing(temperature=0.01, max_length=2))
-    assert {len(each.tokens) for each in cold[0]} <= {1, 2}
 
 
 def test_the_order_of_members_changes_no_sample(lab: Ensemble) -> None:

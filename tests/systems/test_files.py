@@ -15,7 +15,7 @@ from babelscope.core.system import ItemChoice, ItemScores, Regions, Unanswered, 
 from babelscope.systems.registry import open_system
 from babelscope.systems.stored import nbest as lists
 from babelscope.systems.stored.nbest import RegionLists, lists_spec
-from babelscope.systems.stored.translations import ScoresFile
+from babelscope.systems.stored.scores import ScoresFile
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
@@ -173,20 +173,16 @@ def test_a_file_may_leave_out_what_no_system_can_be_asked() -> None:
 
 
 def test_a_layout_is_not_guessed_without_tabs() -> None:
-    Path("scores").write_text("1\n2\n")
-    with pytest.raises(BabelscopeError, match=r"no tabs; say layout=blocks .* or layout=interleaved"):
-        open_system("scores:scores")
-    assert open_system("scores:scores?lines=blocks").item_scores([ItemChoice("a")]) == [ItemScores(1, (2,))]
-    with pytest.raises(BabelscopeError, match="layout=rows is not one of"):
-        open_system("scores:scores?layout=rows")
-
-
-def test_a_fingerprint_is_content_direction_and_layout() -> None:
     for name in ("a", "b"):
         Path(name).write_text("1\n2\n")
+    with pytest.raises(BabelscopeError, match=r"no tabs; say layout=blocks .* or layout=interleaved"):
+        open_system("scores:a")
+    with pytest.raises(BabelscopeError, match="layout=rows is not one of"):
+        open_system("scores:a?layout=rows")
+    assert open_system("scores:a?lines=blocks").item_scores([ItemChoice("a")]) == [ItemScores(1, (2,))]
     specs = ("a?layout=blocks", "b?layout=blocks", "a?layout=interleaved", "a?layout=blocks&direction=lower")
     digests = [open_system(f"scores:{spec}").fingerprint.digest for spec in specs]
-    assert digests[0] == digests[1]
+    assert digests[0] == digests[1], "a fingerprint is content, direction and layout"
     assert len(set(digests)) == 3
 
 
@@ -264,57 +260,40 @@ FAIRSEQ = (
     "S-1\ta cat\nH-1\t-0.5\teine Kat@@ ze\nD-1\t-0.5\teine Katze\nP-1\t-1.0 -1.0\n"
     "H-1\t-0.9\tKatze\nD-1\t-0.9\tKatze\nP-1\t-3.0\n"
 )
+JSON = '{"id": "s1", "text": "b", "logprob": -2}\n{"id": "s1", "text": " a", "logprob": -1}\n'
+VLLM = (
+    '{"outputs": [{"text": " a", "cumulative_logprob": -1.0}, {"text": "b", "cumulative_logprob": -0.5}]}\n'
+)
+CT2 = '{"hypotheses": ["a", "b"], "scores": [-1.0, -2.0]}\n'
+FOUND: dict[str, list[Any]] = {
+    MOSES: [[("", -1.0), ("ein Hund", -1.5)], [("eine Katze", -2.0)], None],  # sorted, without end symbols
+    FAIRSEQ: [None, [("eine Katze", -2 * math.log(2)), ("Katze", -3 * math.log(2))], None],
+    JSON: [None, [("a", -1.0), ("b", -2.0)], None],
+    VLLM: [[("b", -0.5), ("a", -1.0)], None, None],
+    CT2: [[("a", -1.0), ("b", -2.0)], None, None],
+}
 
 
-def regions(path: Path, text: str, *, count: int = 2, region: str = "top", **options: str) -> list[Regions]:
+def regions(path: Path, text: str, *, count: int = 2, **options: str) -> list[Regions]:
     path.write_text(text)
     query = "".join(f"&{name}={value}" for name, value in options.items())
-    system = open_system(f"lists:?{region}={path}{query}")
+    system = open_system(f"lists:?top={path}{query}")
     assert isinstance(system, RegionLists)
     return system.regions([f"s{number}" for number in range(count)], k=10)
 
 
-def scored_texts(found: Regions) -> list[tuple[str, float]] | None:
-    return None if found.top is None else [(each.text, each.total) for each in found.top]
-
-
-def test_moses_lists_are_sorted_and_their_end_symbol_is_dropped(tmp_path: Path) -> None:
-    first, second, third = regions(tmp_path / "out", MOSES, count=3)
-    assert scored_texts(first) == [("", -1.0), ("ein Hund", -1.5)]
-    assert scored_texts(second) == [("eine Katze", -2.0)]
-    assert third == Regions()  # no list of this sentence
-    assert first.exact
-
-
-def test_exact_is_what_the_caller_states(tmp_path: Path) -> None:
-    assert not regions(tmp_path / "out", MOSES, exact="no")[0].exact
-
-
-def test_json_lines_by_the_ids_of_the_items(tmp_path: Path) -> None:
-    lines = [{"id": "s1", "text": "b", "logprob": -2}, {"id": "s1", "text": "a", "logprob": -1}]
-    first, second = regions(tmp_path / "out", "".join(json.dumps(each) + "\n" for each in lines))
-    assert (scored_texts(first), scored_texts(second)) == (None, [("a", -1.0), ("b", -2.0)])
-
-
-def test_fairseq_scores_come_from_its_tokens_to_base_2(tmp_path: Path) -> None:
-    _, second = regions(tmp_path / "out", FAIRSEQ)
-    assert scored_texts(second) == [
-        ("eine Katze", pytest.approx(-2 * math.log(2))),
-        ("Katze", pytest.approx(-3 * math.log(2))),
-    ]
-
-
-def test_vllm_outputs(tmp_path: Path) -> None:
-    outputs = [{"text": " a", "cumulative_logprob": -1.0}, {"text": "b", "cumulative_logprob": -0.5}]
-    found = regions(tmp_path / "out", json.dumps({"outputs": outputs}) + "\n")
-    assert scored_texts(found[0]) == [("b", -0.5), ("a", -1.0)]
-
-
-def test_ctranslate2_needs_to_know_that_scores_are_totals(tmp_path: Path) -> None:
-    line = json.dumps({"hypotheses": ["a", "b"], "scores": [-1.0, -2.0]}) + "\n"
-    with pytest.raises(BabelscopeError, match="length_penalty=0"):
-        regions(tmp_path / "out", line)
-    assert scored_texts(regions(tmp_path / "out", line, scores="total")[0]) == [("a", -1.0), ("b", -2.0)]
+@pytest.mark.parametrize("text", FOUND)
+def test_lists_of_every_format(tmp_path: Path, text: str) -> None:
+    found = regions(tmp_path / "out", text, count=3, scores="total")
+    for own, expected in zip(found, FOUND[text], strict=True):
+        assert own.exact == (expected is not None)
+        if expected is None:
+            assert own == Regions()
+        else:
+            assert own.top is not None
+            assert [each.text for each in own.top] == [each for each, _ in expected]
+            assert [each.total for each in own.top] == pytest.approx([total for _, total in expected])
+    assert not any(own.exact for own in regions(tmp_path / "out", text, scores="total", exact="no"))
 
 
 @pytest.mark.parametrize(
@@ -325,7 +304,10 @@ def test_ctranslate2_needs_to_know_that_scores_are_totals(tmp_path: Path) -> Non
         ("0 ||| a ||| 0.5\n", "no log-probability"),
         ("0 ||| a ||| nan\n", "no log-probability"),
         ("0 ||| a\n", "no log-probability"),
+        ("0 ||| a ||| -inf\n", "no log-probability"),
         ("0 ||| a ||| LM0= -3 ||| -3\n", "weighted sum"),
+        (CT2, "length_penalty=0"),
+        ('{"outputs": [{"text": "a", "finish_reason": "length"}]}\n', "cut at its length limit"),
         ("7 ||| a ||| -1\n", "sentence 7"),
         ('{"id": "x", "text": "a", "logprob": -1}\n', "no item has that id"),
         ('{"id": "x", "text": "a", "logprob": -1}\n{"id": 0, "text": "a", "logprob": -1}\n', "one kind"),
@@ -401,35 +383,32 @@ def flagged_as_utf8(data: bytes) -> bytes:
     return bytes(changed)
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
-def test_a_plain_zip_is_read(babelscope: Babelscope, tmp_path: Path, method: int) -> None:
-    (tmp_path / "a.de").write_text("a\n")
-    with zipfile.ZipFile(tmp_path / "l.zip", "w", method) as archive:
-        archive.writestr("out.0", "0 ||| a ||| -1\n")
-    assert babelscope(*SPACE).code == 0
+STORED, DEFLATED, BZIP2, LZMA = (
+    zipfile.ZIP_STORED,
+    zipfile.ZIP_DEFLATED,
+    zipfile.ZIP_BZIP2,
+    zipfile.ZIP_LZMA,
+)
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_bomb_of_another_method_is_refused_before_it_is_unpacked(
+@pytest.mark.parametrize("method", [STORED, DEFLATED, BZIP2, LZMA, -1])
+def test_a_zip_is_read_or_refused_before_it_is_unpacked(
     babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: int
 ) -> None:
     (tmp_path / "a.de").write_text("a\n")
-    with zipfile.ZipFile(tmp_path / "l.zip", "w", method) as archive:
-        archive.writestr("out.0", bytes(10**6))
+    with zipfile.ZipFile(tmp_path / "l.zip", "w", max(method, 0)) as archive:
+        archive.writestr("out.0", bytes(10**6) if method in (BZIP2, LZMA) else "0 ||| a ||| -1\n")
+    if method in (STORED, DEFLATED):
+        assert babelscope(*SPACE).code == 0
+        return
+    if method == -1:
+        (tmp_path / "l.zip").write_bytes(flagged_as_utf8((tmp_path / "l.zip").read_bytes()))
     unpack = "babelscope.systems.stored.nbest.bounded_lines"
     monkeypatch.setattr(unpack, lambda *_, **__: pytest.fail("it was unpacked"))
     ran = babelscope(*SPACE)
     assert (ran.code, ran.out) == (2, "")
-    assert "l.zip/out.0 is compressed by another method than deflate" in ran.err
-
-
-def test_a_zip_whose_names_are_no_text_ends_in_a_sentence(babelscope: Babelscope, tmp_path: Path) -> None:
-    (tmp_path / "a.de").write_text("a\n")
-    path = packed(tmp_path / "l.zip", {"out.0": "0 ||| a ||| -1\n"})
-    path.write_bytes(flagged_as_utf8(path.read_bytes()))
-    ran = babelscope(*SPACE)
-    assert (ran.code, ran.out) == (2, "")
-    assert "l.zip cannot be read as a zip" in ran.err
+    told = "l.zip cannot be read as a zip" if method == -1 else "l.zip/out.0 is compressed by another method"
+    assert told in ran.err
 
 
 def test_options_of_a_command_line() -> None:
@@ -444,4 +423,4 @@ def test_options_of_a_command_line() -> None:
 def test_detokenized_on_request(tmp_path: Path) -> None:
     pytest.importorskip("sacremoses", reason="detokenize= needs sacremoses")
     found = regions(tmp_path / "out", "0 ||| Das ist &quot; gut &quot; , ja . ||| -1\n", detokenize="de")
-    assert scored_texts(found[0]) == [('Das ist "gut", ja.', -1.0)]
+    assert [each.text for each in found[0].top or ()] == ['Das ist "gut", ja.']

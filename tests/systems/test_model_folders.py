@@ -162,15 +162,21 @@ def test_weights_that_change_during_a_run_are_noticed(
     assert asked.score(PAIRS[:1]) == before, "what was answered before stays known"
 
 
-@pytest.mark.parametrize("name", ["config.json", "vocab.json", "source.spm"])
+@pytest.mark.parametrize("name", ["config.json", "vocab.json", "source.spm", "model.bin"])
 def test_other_files_that_change_during_a_run_are_noticed(
     name: str, checkpoint: Build, tmp_path: Path
 ) -> None:
     folder = copied(checkpoint("marian"), tmp_path / "m")
-    system = opened(folder)
+    if name == "model.bin":
+        system = open_system(f"ct2:{converted(folder, tmp_path)}?tokenizer={folder}&max_length=48")
+        folder = tmp_path / "ct2"
+    else:
+        system = opened(folder)
+    system.score(PAIRS)
     (folder / name).write_bytes((folder / name).read_bytes() + b" ")
-    with pytest.raises(SystemFailure, match=f"{name} changed while it was in use"):
-        system.score(PAIRS)
+    for ask in (lambda: system.score(PAIRS), lambda: system.fingerprint):
+        with pytest.raises(SystemFailure, match=f"{name} changed while it was in use"):
+            ask()
 
 
 def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
@@ -232,36 +238,23 @@ def test_code_of_another_place_is_refused_where_code_is_trusted(checkpoint: Buil
         open_system(f"{spec('marian', folder)}&remote_code=yes")
 
 
-class TestConverted:
-    @pytest.fixture
-    def folder(self, checkpoint: Build, tmp_path: Path) -> Path:
-        converters = pytest.importorskip("ctranslate2").converters
-        converters.TransformersConverter(str(checkpoint("marian"))).convert(str(tmp_path / "ct2"))
-        return tmp_path / "ct2"
+def converted(folder: Path, tmp_path: Path) -> Path:
+    converters = pytest.importorskip("ctranslate2").converters
+    converters.TransformersConverter(str(folder)).convert(str(tmp_path / "ct2"))
+    return tmp_path / "ct2"
 
-    def test_only_what_is_read_counts(self, folder: Path, checkpoint: Build, tmp_path: Path) -> None:
-        tokenizer = copied(checkpoint("marian"), tmp_path / "t", "*.safetensors")
-        name = f"ct2:{folder}?tokenizer={tokenizer}"
-        before = open_system(name).fingerprint
-        (folder / "README.md").write_text("new")
-        moved = Path(shutil.move(folder, tmp_path / "moved"))
-        name = f"ct2:{moved}?tokenizer={tokenizer}"
-        assert open_system(name).fingerprint == before
-        # It chooses the class of the tokenizer.
-        (tokenizer / "config.json").write_bytes((tokenizer / "config.json").read_bytes() + b" ")
-        changed = open_system(name).fingerprint
-        assert changed.tokenizer != before.tokenizer
-        [vocabulary] = moved.glob("*vocabulary.json")
-        vocabulary.write_bytes(vocabulary.read_bytes() + b" ")
-        assert open_system(name).fingerprint.model != before.model
 
-    def test_a_change_during_a_run_is_noticed(self, folder: Path, checkpoint: Build) -> None:
-        system = open_system(f"ct2:{folder}?tokenizer={checkpoint('marian')}&max_length=48")
-        system.score(PAIRS)
-        overwrite(folder / "model.bin")
-        for ask in (
-            lambda: system.score(PAIRS),
-            lambda: system.fingerprint,
-        ):
-            with pytest.raises(SystemFailure, match=r"ct2/model\.bin changed while it was in use"):
-                ask()
+def test_of_a_converted_folder_only_what_is_read_counts(checkpoint: Build, tmp_path: Path) -> None:
+    folder = converted(checkpoint("marian"), tmp_path)
+    tokenizer = copied(checkpoint("marian"), tmp_path / "t", "*.safetensors")
+    before = open_system(f"ct2:{folder}?tokenizer={tokenizer}").fingerprint
+    (folder / "README.md").write_text("new")
+    moved = Path(shutil.move(folder, tmp_path / "moved"))
+    name = f"ct2:{moved}?tokenizer={tokenizer}"
+    assert open_system(name).fingerprint == before
+    # It chooses the class of the tokenizer.
+    (tokenizer / "config.json").write_bytes((tokenizer / "config.json").read_bytes() + b" ")
+    assert open_system(name).fingerprint.tokenizer != before.tokenizer
+    [vocabulary] = moved.glob("*vocabulary.json")
+    vocabulary.write_bytes(vocabulary.read_bytes() + b" ")
+    assert open_system(name).fingerprint.model != before.model

@@ -15,7 +15,7 @@ import torch
 from babelscope.core.system import capabilities
 from babelscope.decoding.model import Vocabulary
 from babelscope.decoding.stepwise import Stepwise
-from babelscope.systems.models.custom import OwnSystem
+from babelscope.systems.models.custom import CustomModel
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
 PAGE = Path(__file__).parents[2] / "docs" / "own-models.md"
@@ -49,10 +49,10 @@ def test_its_scores_are_those_of_its_own_steps(page: dict[str, Any]) -> None:
     assert best.total == pytest.approx(total, abs=1e-3)
 
 
-def opened(page: dict[str, Any], network: Any, *, digest: str = "", **changed: Any) -> OwnSystem:
+def opened(page: dict[str, Any], network: Any, *, digest: str = "", **changed: Any) -> CustomModel:
     known: dict[str, Any] = {"size": 1501, "prefix": (1500,), "eos": 0, "masked": (1500,)}
     vocabulary = Vocabulary(**{**known, "source_limit": None, "target_limit": 100, **changed})
-    return OwnSystem("mine", Stepwise(network, vocabulary), page["tokens"], digest=digest)
+    return CustomModel("mine", Stepwise(network, vocabulary), page["tokens"], digest=digest)
 
 
 def changed_network(page: dict[str, Any], **functions: Any) -> Any:

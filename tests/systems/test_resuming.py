@@ -6,6 +6,7 @@ import contextlib
 import sqlite3
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ def work(made: list[int], *, until: int = 5, **other: Any) -> list[Any]:
         return WHOLE[number]
 
     with resuming({**WORK, **other}) as (store, _):
-        return [store.part(f"part {number}", lambda number=number: make(number)) for number in range(5)]
+        return [store.part(f"part {number}", partial(make, number)) for number in range(5)]
 
 
 def stopped() -> None:

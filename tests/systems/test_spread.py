@@ -21,7 +21,8 @@ from babelscope.core.system import Budget, Fingerprint, capabilities
 from babelscope.runs.execute import run_method
 from babelscope.runs.study import Study, run_study
 from babelscope.systems.cache import cached
-from babelscope.systems.ray import Call, Origin, Pool, Worker, balanced_parts, connect, disconnect, spread
+from babelscope.systems.clusters import connect, disconnect
+from babelscope.systems.ray import Call, Pool, Worker, balanced_parts, spread
 from babelscope.systems.registry import open_system
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -184,8 +185,7 @@ def test_workers_that_find_room_later_get_work(ray: Any, tmp_path: Path) -> None
 
 
 def test_a_worker_refuses_another_system(toy_schemes: None) -> None:  # noqa: ARG001
-    call = Call(Origin("toy:1"), "", "score", PAIRS, fingerprint=Fingerprint("toy 2"))
-    answer, _ = Worker(".").ask(call)
+    _, _, answer = Worker(".").ask(Call("toy:1", (), "score", PAIRS, fingerprint=Fingerprint("toy 2")))
     assert isinstance(answer, BabelscopeError)
     assert "is not what the first worker opened" in str(answer)
     assert "toy 2" in str(answer)
@@ -196,8 +196,8 @@ def test_warnings_come_back(toy_schemes: None, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(ToySystem, "_asked", lambda *_: warnings.warn("it is hot", stacklevel=1))
     toy = ToySystem(salt="1")
-    answer, heard = Worker(".").ask(Call(Origin("toy:1"), "", "score", PAIRS[:1], {}, toy.fingerprint))
-    assert (len(answer), heard) == (1, ["it is hot"])
+    _, warned, answer = Worker(".").ask(Call("toy:1", (), "score", PAIRS[:1], {}, toy.fingerprint))
+    assert (len(answer), warned) == (1, ["it is hot"])
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

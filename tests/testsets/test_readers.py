@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from babelscope.systems.stored.reading import Given, read_translations
+from babelscope.systems.stored.formats import Given, read_translations
 from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence, TestSet, load
 from babelscope.testsets.mucow import frequency_categories, read_keys, read_sense_counts
 from babelscope.testsets.pattern_files import match_translations, read_lemmas

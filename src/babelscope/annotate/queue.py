@@ -24,7 +24,7 @@ from babelscope.methods.challenge.annotation import shown_words
 from babelscope.methods.challenge.sets import read_instances, unit_of
 from babelscope.methods.queue import Drawn, Entry, Group, all_entries, draw, share_out
 from babelscope.runs.reading import records_of_run
-from babelscope.systems.stored.reading import read_translations
+from babelscope.systems.stored.formats import read_translations
 from babelscope.testsets.items import AmbiguousSource, ParallelSentence
 from babelscope.testsets.loading import load
 from babelscope.testsets.pattern_files import match_translations

@@ -142,7 +142,7 @@ def _by_method(path: Path, tests: set[str]) -> dict[str, list[LocatedRecord]]:
 def _records_of(path: Path) -> list[LocatedRecord]:
     """(place, record) per item; of a run folder with what depends on all of its records, such as weights."""
     from babelscope.runs.reading import check_if_of_a_run, read_run, results_of_run
-    from babelscope.systems.stored.reading import renamed
+    from babelscope.systems.stored.formats import renamed
     from babelscope.testsets.pattern_files import read_verdicts
 
     if not (path / "manifest.json").is_file():

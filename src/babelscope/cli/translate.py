@@ -145,10 +145,10 @@ def _write_answers(
 def _by_beam(system: Any, sources: Sequence[str], file: Path, *, beam: int, n_best: int) -> Iterator[_Answer]:
     from babelscope.systems.contract import ask_translate
     from babelscope.systems.registry import require
-    from babelscope.systems.stored.reading import hold_sources
+    from babelscope.systems.stored.alignment import align_to_sources
 
     require(system, "translate", what_for="translate")
-    held = hold_sources(system, str(file), sources)
+    held = align_to_sources(system, str(file), sources)
     ask = functools.partial(ask_translate, held, beam=beam, n_best=n_best)
     for source, answers in ask_lines(sources, ask, {"source": file}):
         yield source, answers, {}

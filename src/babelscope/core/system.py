@@ -319,13 +319,13 @@ class ItemScores:
 
 
 @runtime_checkable
-class AlignsToTestSet(Protocol):
+class StoredAnswers(Protocol):
     """A system of stored answers, which must fit a test set as a whole."""
 
     by_line: bool
     """Answers are found by their place alone, so that they can be those of one test set only."""
 
-    def align_to_test_set(self, what: str, items: Sequence[ItemChoice]) -> Any:
+    def align_to(self, what: str, items: Sequence[ItemChoice]) -> Any:
         """The same system, answering about any of these items; an error if its answers are not those of `what`."""
 
 

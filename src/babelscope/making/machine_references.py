@@ -13,7 +13,7 @@ from babelscope.language.registry import can_detect, error_type, error_types, la
 from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.stats.agreement import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.contract import ask_translate, relocate_errors
-from babelscope.systems.stored.reading import hold_sources
+from babelscope.systems.stored.alignment import align_to_sources
 from babelscope.testsets.items import BEGINNING, MinimalPair
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -364,7 +364,7 @@ def _translations(
     first = {pair.source: pair.id for pair in reversed(pairs)}
     for number, system in enumerate(systems):
         distinct = list(dict.fromkeys(pair.source for pair in pairs))
-        held = hold_sources(system, "the distinct sources of the pairs", distinct)
+        held = align_to_sources(system, "the distinct sources of the pairs", distinct)
         sources = [source for source in distinct if chosen[source] == number]
 
         def locate(what: str, at: int, sources: list[str] = sources) -> str:

@@ -63,17 +63,14 @@ def ray_map(
     Only a few tasks for each core are submitted ahead, however many there are; a worker that dies is replaced.
     The cluster is the one at `address`, or one that is started here and stopped at the end.
     """
-    from babelscope.systems.ray import connect, disconnect, import_ray
+    from babelscope.systems.clusters import connected
 
-    ray = import_ray()
-    ours = not ray.is_initialized()
-    if ours:
-        connect(None, address, 1)
-    remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_run_task)
     waiting: deque[Any] = deque()
     tasks = iter(tasks)
     warned = False
-    try:
+    with connected(None, address, 1) as ray, contextlib.ExitStack() as stack:
+        stack.callback(lambda: [ray.cancel(task, force=True) for task in waiting])
+        remote = ray.remote(num_cpus=1, max_retries=_RETRIES)(_run_task)
         while True:
             ahead = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
             for task in itertools.islice(tasks, max(0, ahead - len(waiting))):
@@ -87,11 +84,6 @@ def ray_map(
             if error is not None:
                 raise error
             yield made
-    finally:
-        for task in waiting:
-            ray.cancel(task, force=True)
-        if ours:
-            disconnect()
 
 
 def _run_task(

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from babelscope.core.results import Config, Estimate, Record, Row, record_line, split_unanswered
-from babelscope.core.system import AlignsToTestSet, System, Unanswered, properties
+from babelscope.core.system import StoredAnswers, System, Unanswered, properties
 from babelscope.methods.base import Items, Method, languages_of
 from babelscope.systems.registry import ByTests, part_for
-from babelscope.systems.stored.reading import hold
+from babelscope.systems.stored.alignment import align_to_test_set
 from babelscope.testsets.items import TestSet, choice_of
 from babelscope.util.errors import BabelscopeError, RefusedText
 from babelscope.util.version import __version__
@@ -173,11 +173,11 @@ def _warn_of_dropped_context(jobs: Sequence[Job]) -> None:
 
 def _held(job: Job) -> dict[str, Any]:
     """The job's systems; those with stored answers must have them for the whole test set."""
-    if not any(isinstance(system, AlignsToTestSet) for system in job.systems.values()):
+    if not any(isinstance(system, StoredAnswers) for system in job.systems.values()):
         return dict(job.systems)
     items = [choice_of(item) for item in job.tests.items]
     what = f"the test set {job.tests_name}"
-    return {role: hold(system, what, items) for role, system in job.systems.items()}
+    return {role: align_to_test_set(system, what, items) for role, system in job.systems.items()}
 
 
 def _refuse_shared(jobs: Sequence[Job]) -> None:
@@ -185,7 +185,7 @@ def _refuse_shared(jobs: Sequence[Job]) -> None:
     first: dict[int, Job] = {}
     for job in jobs:
         for role, system in job.systems.items():
-            if not isinstance(system, AlignsToTestSet) or not system.by_line:
+            if not isinstance(system, StoredAnswers) or not system.by_line:
                 continue
             if role == "system" and isinstance(job.system, ByTests):  # the study says which file is whose
                 continue

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
-from babelscope.systems.stored.reading import UNSAID, alternatives
+from babelscope.systems.stored.formats import UNSAID, alternatives
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.process import Program

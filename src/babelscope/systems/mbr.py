@@ -92,14 +92,14 @@ class Decoding:
         from babelscope.core.system import capabilities
         from babelscope.systems.contract import ask_sample
         from babelscope.systems.registry import require
-        from babelscope.systems.stored.reading import hold_sources
+        from babelscope.systems.stored.alignment import align_to_sources
         from babelscope.systems.stored.translations import TranslationsFile
 
         if "regions" in capabilities(system):
             yield from zip(sources.texts, _listed(system, sources.ids, self.n), strict=True)
             return
         if isinstance(system, TranslationsFile):
-            held = hold_sources(system, str(sources.path), sources.texts)
+            held = align_to_sources(system, str(sources.path), sources.texts)
             for source, own in zip(sources.texts, held.all_translations(sources.texts), strict=True):
                 yield source, list(own[: self.n])
             return

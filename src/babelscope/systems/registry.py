@@ -64,7 +64,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "llm",
-        "babelscope.systems.models.llm:Prompted",
+        "babelscope.systems.models.llm:CausalModel",
         "a decoder-only model that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING | {"reply"},
@@ -100,7 +100,7 @@ _BUILT_IN = (
     ),
     Scheme(
         "scores",
-        "babelscope.systems.stored.translations:open_scores",
+        "babelscope.systems.stored.scores:open_scores",
         "scores of a test set's items in a file, parallel to it",
         "scores:output.scores?layout=blocks",
         frozenset({"item_scores"}),

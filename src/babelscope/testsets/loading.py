@@ -33,7 +33,7 @@ class Format:
     texts: Mapping[str, str] = field(default_factory=dict)
     """Names of options that are text, each with its default."""
     scores: Literal["", "blocks", "interleaved"] = ""
-    """Layout of files of scores for it, where its publishers define one; see `systems/stored/translations.py`."""
+    """Layout of files of scores for it, where its publishers define one; see `systems/stored/scores.py`."""
 
 
 _READERS = "babelscope.testsets.readers"

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from babelscope.systems.stored.reading import Given, find_lines, index_of, renamed
+from babelscope.systems.stored.alignment import find_lines, index_of
+from babelscope.systems.stored.formats import Given, renamed
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import read_json_lines, read_lines, require_equal_counts, shorten

@@ -14,7 +14,7 @@ from babelscope import contrast, load
 from babelscope.core.results import Result, Row
 from babelscope.core.system import ItemScores
 from babelscope.methods.contrast.method import warn_if_direction_looks_wrong
-from babelscope.systems.stored.translations import ScoresFile
+from babelscope.systems.stored.scores import ScoresFile
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope

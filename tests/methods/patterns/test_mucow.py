@@ -17,7 +17,7 @@ from babelscope.methods.patterns.mucow import Mucow, MucowSettings, fold
 from babelscope.methods.patterns.winomt import Winomt, WinomtSettings
 from babelscope.runs.execute import run_method
 from babelscope.systems.registry import open_system
-from babelscope.systems.stored.reading import Given
+from babelscope.systems.stored.formats import Given
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.util.errors import BabelscopeError
 from tests.support.toys import ToySystem

@@ -18,7 +18,7 @@ from babelscope.methods.patterns.base import open_morphology
 from babelscope.methods.patterns.winomt import Winomt, WinomtSettings, stereotypes_of
 from babelscope.runs.execute import run_method
 from babelscope.systems.registry import open_system
-from babelscope.systems.stored.reading import Given
+from babelscope.systems.stored.formats import Given
 from babelscope.testsets import AmbiguousSource, TestSet, load
 from babelscope.util.errors import BabelscopeError
 

@@ -36,7 +36,7 @@ from babelscope.lab.training.checkpoints import write_json
 from babelscope.lab.training.loop import smoothed_cross_entropy, training_numerics
 from babelscope.lab.training.networks import initialize, sinusoids, torch_seed
 from babelscope.metrics.corpus import corpus_estimate
-from babelscope.systems.models.custom import OwnSystem
+from babelscope.systems.models.custom import CustomModel
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, RefusedText, SystemFailure
 from babelscope.util.seeds import stream
@@ -440,7 +440,7 @@ def save_trial(
     write_json(folder / KEPT, {"plan": plan.as_json(), **made, "longest": longest, "words": words})
 
 
-def open_locality(name: str, folder: Path, options: Options | None) -> OwnSystem:
+def open_locality(name: str, folder: Path, options: Options | None) -> CustomModel:
     """The system in a folder that `save_trial` wrote."""
     if options:
         options.refuse_unused()
@@ -474,7 +474,7 @@ def open_locality(name: str, folder: Path, options: Options | None) -> OwnSystem
         tokens: Any = WordTokens(files, plan, trial, lists)
     except RuntimeError as error:  # sentencepiece's word for a file that is no model
         raise BabelscopeError(f"{folder}: its sentencepiece models cannot be read: {error}") from None
-    return OwnSystem(
+    return CustomModel(
         *(name, model, tokens),
         digest=files.digest(),
         source_size=len(lists[0]),

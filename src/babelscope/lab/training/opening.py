@@ -42,7 +42,7 @@ def open_trained(name: str, folder: Path, options: Options | None = None, *, dev
 
 def open_prompts(folder: Path, options: Options) -> Any:
     """A decoder-only model with the options of `llm:`; languages and prompt are those it was trained with."""
-    from babelscope.systems.models.llm import PLAIN, Prompted
+    from babelscope.systems.models.llm import PLAIN, CausalModel
     from babelscope.systems.prompting.prompts import find_prompt, shipped_names
 
     card = read_json(folder / CARD)
@@ -65,7 +65,7 @@ def open_prompts(folder: Path, options: Options) -> Any:
     prompts = [] if own else [find_prompt(each) for each in named] or [PLAIN]
     trained = [each.filled(languages, str(folder)) for each in prompts]
     first = {"prompt": named[0]} if named and not own else {}
-    return Prompted(str(folder), options.with_defaults(**languages, **first), trained=trained)
+    return CausalModel(str(folder), options.with_defaults(**languages, **first), trained=trained)
 
 
 def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device: str) -> Any:
@@ -76,7 +76,7 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device
     from babelscope.decoding.model import Vocabulary
     from babelscope.decoding.stepwise import Stepwise
     from babelscope.lab.training.text import EOS
-    from babelscope.systems.models.custom import OwnSystem
+    from babelscope.systems.models.custom import CustomModel
     from babelscope.systems.models.tokenizers import Tokens
     from babelscope.util.digests import SealedFiles
 
@@ -112,7 +112,7 @@ def _open_plain(name: str, folder: Path, *, longest: int, truncate: bool, device
     vocabulary = Vocabulary(config.vocabularies[1], (pad,), EOS, (pad,), config.longest, limit)
     where = "cpu" if device == "auto" else device
     model = Stepwise(network.to(where).eval().requires_grad_(False), vocabulary, device=where)
-    return OwnSystem(
+    return CustomModel(
         name,
         model,
         Tokens(folder),

@@ -6,7 +6,7 @@ from babelscope.core.options import Option, reads
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.prompted_choice import command as by_answer
-from babelscope.systems.stored.translations import DIRECTIONS, LAYOUTS
+from babelscope.systems.stored.scores import DIRECTIONS, LAYOUTS
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError
 

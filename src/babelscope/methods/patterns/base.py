@@ -35,7 +35,7 @@ from babelscope.methods.reporting import (
     summary_table,
 )
 from babelscope.systems.contract import ask_answered, ask_translate, relocate_errors
-from babelscope.systems.stored.reading import Given, read_translations
+from babelscope.systems.stored.formats import Given, read_translations
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import match_translations
 from babelscope.util.errors import BabelscopeError

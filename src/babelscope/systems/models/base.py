@@ -10,12 +10,11 @@ from torch import Tensor
 
 from babelscope.core.system import Asked, Budget, Drawing, LengthRule, Note, Scored, Target, TopK
 from babelscope.decoding.beam import beam_search
-from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.decoding.model import Memory, OpenModel, Vocabulary, out_of_memory, score_targets
 from babelscope.decoding.sampling import draw_distinct, draw_samples
 from babelscope.systems.contract import check_targets
 from babelscope.systems.models.checkpoints import ModelSystem, check_ids, checked
-from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.errors import SystemFailure
 
 if TYPE_CHECKING:
     from babelscope.decoding.exact import ExactResult
@@ -207,52 +206,6 @@ class LocalModel(ModelSystem):
     def opened(self) -> LocalModel:
         """Itself, for an ensemble, which decodes only with systems that have this."""
         return self
-
-
-class Joint(LocalModel):
-    """Open models as one: decodes the mean of their next-token probabilities, and scores as `scores` does."""
-
-    def __init__(
-        self,
-        name: str,
-        members: Sequence[LocalModel],
-        scores: Callable[[Sequence[tuple[Asked, Target]]], list[Scored]],
-    ) -> None:
-        self.name = name
-        self._members, self._scores = members, scores
-        self.model = Mixture([each.model for each in members])
-
-    def check_files(self) -> None:
-        for member in self._members:
-            member.check_files()
-
-    def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-        return self._scores(pairs)
-
-    def common_penalty(self) -> float:
-        """The members' length penalty, which must be one."""
-        found = sorted({member.length_penalty for member in self._members})
-        if len(found) > 1:
-            raise BabelscopeError(
-                f"{self.name}: its members have different length penalties ({', '.join(map(str, found))}), and a "
-                "beam search has one; give all members the same one"
-            )
-        return found[0]
-
-    def _source_ids(self, asked: Sequence[Asked]) -> SourceIds:
-        """All members' source ids of a question in one row, and their notes on it."""
-        rows, notes = zip(*(member._source_ids(asked) for member in self._members), strict=True)
-        joined = [join_sources(each) for each in zip(*rows, strict=True)]
-        noted = [tuple(sorted({note for own in each for note in own})) for each in zip(*notes, strict=True)]
-        return joined, noted
-
-    def _written(
-        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
-    ) -> list[Scored]:
-        return self._members[0]._written(rows, noted)
-
-    def _longest(self, asked: int = 0) -> int:
-        return min(filter(None, (asked, *(member._longest() for member in self._members))))
 
 
 def each_once(

@@ -66,22 +66,18 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
                 name, allow_patterns=patterns, tqdm_class=hub_bar(), local_files_only=offline, **wanted
             )
         )
-    except GatedRepoError:
-        raise BabelscopeError(
-            f"{name} is gated: accept its terms on the hub and log in with `hf auth login`"
-        ) from None
-    except RevisionNotFoundError:
-        raise BabelscopeError(f"{name} has no revision {revision!r} on the hub") from None
-    except RepositoryNotFoundError:
-        raise BabelscopeError(f"{name}: no such folder here, and no such model on the hub") from None
-    except HFValidationError:
-        raise BabelscopeError(f"{name} is neither a folder nor a hub name like owner/model") from None
-    except LocalEntryNotFoundError:
-        raise BabelscopeError(
-            f"{name}: no such folder here, not among the models downloaded before, and the hub cannot be reached "
-            "(or is switched off)"
-        ) from None
     except Exception as error:  # the hub's client raises errors of several HTTP libraries
+        known = {
+            GatedRepoError: " is gated: accept its terms on the hub and log in with `hf auth login`",
+            RevisionNotFoundError: f" has no revision {revision!r} on the hub",
+            RepositoryNotFoundError: ": no such folder here, and no such model on the hub",
+            HFValidationError: " is neither a folder nor a hub name like owner/model",
+            LocalEntryNotFoundError: ": no such folder here, not among the models downloaded before, and the hub "
+            "cannot be reached (or is switched off)",
+        }
+        for kind, told in known.items():
+            if isinstance(error, kind):
+                raise BabelscopeError(f"{name}{told}") from None
         reason = str(error).strip().split("\n")[0]
         raise SystemFailure(f"{name} could not be fetched from the hub: {reason}") from error
 

@@ -209,7 +209,7 @@ class CTranslate2(ModelSystem):
         return [self.tokens.source_tokens(row) for row in rows]
 
     def _target_tokens(self, targets: Sequence[Target]) -> tuple[list[list[str]], list[tuple[Note, ...]]]:
-        """Tokens of each target with its EOS, and notes."""
+        """Tokens of each target, with EOS unless it was left unfinished, and notes."""
         eos = int(self.tokens.tokenizer.eos_token_id)
         check_targets(targets)
         rows, notes = [], []
@@ -221,10 +221,6 @@ class CTranslate2(ModelSystem):
                 ids = self.tokens.encode_targets([target], eos=eos)[0]
                 row = list(self.tokens.tokens(ids))
                 note = () if self.tokens.decode([ids])[0] == target else ("changed",)
-            if row[-1] != self._eos:
-                raise RefusedText(
-                    "target", number, "has no end of sentence, and CTranslate2 scores complete targets only"
-                )
             self._check_length(row, "target", number, target if isinstance(target, str) else target.text)
             rows.append(row)
             notes.append(note)

@@ -19,7 +19,7 @@ from babelscope.util.errors import BabelscopeError
 _BUDGET = 1024  # decoder tokens in one batch
 
 
-class OwnSystem(HuggingFace):
+class CustomModel(HuggingFace):
     """Translates, samples, searches, scores and gives next-token distributions, all from the model's `step`."""
 
     def __init__(  # not HuggingFace's, which loads a checkpoint

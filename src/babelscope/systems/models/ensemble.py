@@ -5,32 +5,30 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from babelscope.core.registry import Options
 from babelscope.core.system import (
     Asked,
-    Budget,
     Capability,
-    Drawing,
     Fingerprint,
+    Note,
     Scored,
     Scores,
     System,
     Target,
-    TopK,
+    capabilities,
 )
+from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.systems.contract import ask_score
+from babelscope.systems.models.base import LocalModel, SourceIds
 from babelscope.systems.registry import open_system, require
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
-if TYPE_CHECKING:
-    from babelscope.systems.models.base import Joint, LocalModel
 
-
-class Ensemble:
-    """Scorers that cut targets into the same tokens; where all are open models, it decodes too."""
+class Ensemble(LocalModel):
+    """Scorers that cut targets into the same tokens; where all are local models, it decodes their mean, too."""
 
     def __init__(self, name: str, members: Sequence[System]) -> None:
         if len(members) < 2:
@@ -42,9 +40,12 @@ class Ensemble:
 
     @property
     def capabilities(self) -> frozenset[Capability]:
-        """It scores; it decodes if the network of every member is open."""
-        opens = all(hasattr(member, "opened") for member in self.members)
-        return frozenset({"score", "translate", "sample", "top_k"} if opens else {"score"})
+        """It scores; it decodes if all members are local models."""
+        return frozenset({"score"} if self._closed else {"score", "translate", "sample", "top_k"})
+
+    @property
+    def _closed(self) -> list[str]:
+        return [each.name for each in self.members if "next_tokens" not in capabilities(each)]
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -70,54 +71,70 @@ class Ensemble:
         )
         return Scored(first.text, first.tokens, logprobs, tuple(sorted({n for s in group for n in s.notes})))
 
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:
-        """Beam search over the mean probabilities, each hypothesis rescored by `score`."""
-        penalty = self._joint.common_penalty()
-        return self._joint.translate(questions, beam=beam, n_best=n_best, length_penalty=penalty)
-
-    def sample(
-        self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
+    def translate(  # type: ignore[override]  # the penalty is the members'
+        self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1
     ) -> list[list[Scored]]:
-        """Ancestral samples of the mean probabilities, in the order drawn, with the ensemble's log-probabilities."""
-        return self._joint.sample(questions, n=n, seed=seed, drawing=drawing)
-
-    def top_k(self, questions: Sequence[Asked], *, k: int, budget: Budget | None = None) -> list[TopK]:
-        """Exact search over the mean probabilities, within the shortest limit of the members, if there is one."""
-        return self._joint.top_k(questions, k=k, budget=budget)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """What is sent to another process: the members, of which the mixture is made there."""
-        return {key: value for key, value in self.__dict__.items() if key != "_joint"}
+        """Beam search over the mean probabilities, each hypothesis rescored by `score`."""
+        penalties = sorted({member.length_penalty for member in self._opened})
+        if len(penalties) > 1:
+            raise BabelscopeError(
+                f"{self.name}: its members have different length penalties ({', '.join(map(str, penalties))}), and "
+                "a beam search has one; give all members the same one"
+            )
+        return super().translate(questions, beam=beam, n_best=n_best, length_penalty=penalties[0])
 
     @functools.cached_property
-    def _joint(self) -> Joint:
-        """The members as one open model."""
-        from babelscope.systems.models.base import Joint
-
-        closed = [member.name for member in self.members if not hasattr(member, "opened")]
-        if closed:
+    def _opened(self) -> list[LocalModel]:
+        """The members in the order of the fingerprint, so that samples do not depend on the order given."""
+        if closed := self._closed:
             raise BabelscopeError(
                 f"{self.name} scores, but cannot decode: {', '.join(closed)} does not give next-token distributions"
             )
-        # In the order of the fingerprint, so that samples do not depend on the order of members either.
         ordered = sorted(self.members, key=lambda member: member.fingerprint.digest)
-        opened = [cast(Any, member).opened() for member in ordered]
-        _require_same_names(self.name, [member.name for member in ordered], opened)
-        return Joint(self.name, opened, self.score)
+        opened: list[LocalModel] = [cast(Any, member).opened() for member in ordered]
+        for other in opened[1:]:
+            _require_same_names(self.name, opened[0], other)
+        return opened
+
+    @functools.cached_property
+    def model(self) -> Mixture:  # type: ignore[override]
+        """The members' networks as one."""
+        return Mixture([each.model for each in self._opened])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is sent to another process: the members, of which the mixture is made there."""
+        return {"name": self.name, "members": self.members}
+
+    def check_files(self) -> None:
+        for member in self._opened:
+            member.check_files()
+
+    def _source_ids(self, asked: Sequence[Asked]) -> SourceIds:
+        """All members' source ids of a question in one row, and their notes on it."""
+        rows, notes = zip(*(member._source_ids(asked) for member in self._opened), strict=True)
+        joined = [join_sources(each) for each in zip(*rows, strict=True)]
+        noted = [tuple(sorted({note for own in each for note in own})) for each in zip(*notes, strict=True)]
+        return joined, noted
+
+    def _written(
+        self, rows: Sequence[tuple[list[int], list[float]]], noted: tuple[Note, ...] = ()
+    ) -> list[Scored]:
+        return self._opened[0]._written(rows, noted)
+
+    def _longest(self, asked: int = 0) -> int:
+        return min(filter(None, (asked, *(member._longest() for member in self._opened))))
 
 
-def _require_same_names(name: str, names: Sequence[str], opened: Sequence[LocalModel]) -> None:
-    """Raise unless an id stands for the same token in all members."""
-    first = opened[0]
-    for other_name, other in zip(names[1:], opened[1:], strict=True):
-        shared = min(first.model.vocabulary.size, other.model.vocabulary.size)
-        ours, theirs = (each.tokens.tokens(range(shared)) for each in (first, other))
-        if ours != theirs:
-            place = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
-            raise BabelscopeError(
-                f"{name}: members must share a vocabulary, but token {place} is {ours[place]!r} of {names[0]} and "
-                f"{theirs[place]!r} of {other_name}"
-            )
+def _require_same_names(name: str, first: LocalModel, other: LocalModel) -> None:
+    """Raise unless an id stands for the same token in both models."""
+    shared = min(first.model.vocabulary.size, other.model.vocabulary.size)
+    ours, theirs = (each.tokens.tokens(range(shared)) for each in (first, other))
+    if ours != theirs:
+        place = next(i for i, (a, b) in enumerate(zip(ours, theirs, strict=True)) if a != b)
+        raise BabelscopeError(
+            f"{name}: members must share a vocabulary, but token {place} is {ours[place]!r} of {first.name} and "
+            f"{theirs[place]!r} of {other.name}"
+        )
 
 
 def log_mean(logs: Sequence[float]) -> float:

@@ -13,9 +13,8 @@ import threading
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError
@@ -32,15 +31,11 @@ _HEADS = re.compile(rb"num_heads(_kv)?\0?$")
 _CTRANSLATE2_SIZES = {0: 4, 1: 1, 2: 2, 3: 4, 4: 2, 5: 2}
 
 
-@dataclass(frozen=True, slots=True)
-class WeightsSize:
-    """How much some files of weights hold."""
+class WeightsSize(NamedTuple):
+    """How much some files of weights hold: tensors, and bytes."""
 
-    tensors: int = 0
-    size: int = 0
-
-    def __add__(self, other: WeightsSize) -> WeightsSize:
-        return WeightsSize(self.tensors + other.tensors, self.size + other.size)
+    tensors: int
+    size: int
 
 
 def read_safetensors(path: Path) -> WeightsSize:
@@ -221,16 +216,16 @@ class ModelFolder:
 
     def held(self) -> WeightsSize:
         """Number of tensors and bytes of the weights; refuses files whose headers are false."""
-        total = WeightsSize()
+        found = []
         for name in self.weights:
             if name.endswith(".json"):
                 continue
             read = read_safetensors if name.endswith(".safetensors") else read_pickled
             try:
-                total += read(self.files.paths[name])
+                found.append(read(self.files.paths[name]))
             except ValueError as error:
                 raise BabelscopeError(f"{self.folder} cannot be loaded as a model: {name} {error}") from error
-        return total
+        return WeightsSize(*map(sum, zip(*found, strict=True)))
 
 
 class TokenizerFolder:

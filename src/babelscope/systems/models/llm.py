@@ -174,7 +174,7 @@ _ASKED_PLAINLY = "{question}\nAnswer:"
 _Answer = TypeVar("_Answer")
 
 
-class Prompted(LocalModel):
+class CausalModel(LocalModel):
     """A language model asked to translate; only the target's tokens and its end are scored.
 
     With the prompt `none` it is asked for nothing: texts are scored from their beginning on, and sources not read.
@@ -198,7 +198,7 @@ class Prompted(LocalModel):
         end = options.choice("end", ("", "eos", "newline"), "")
         device = options.text("device", "auto")
         self._dtype = options.choice("dtype", ("float32", "float16", "bfloat16", "float64"), "float32")
-        self._stated_budget = self._budget = options.integer("budget", _BUDGET)
+        self._budget = options.integer("budget", _BUDGET)
         self._limit = options.integer("max_length", 256)
         self._stated_penalty = read_length_penalty(options)
         self._chatter = Chatter.of(options, "count", options.text("target"))
@@ -256,14 +256,9 @@ class Prompted(LocalModel):
         """Without a prompt there is nothing to translate."""
         if not self.reads_source:
             return frozenset({"score"})
-        if not self._decodes:
+        if not self.model.decodes:  # prefixes cannot be continued here: transformers generates
             return frozenset({"score", "translate", "reply"})
         return frozenset({"score", "translate", "reply", "sample", "top_k", "next_tokens"})
-
-    @property
-    def _decodes(self) -> bool:
-        """Whether prefixes can be continued here; otherwise transformers generates."""
-        return self.model.decodes
 
     def _open_model(self) -> OpenModel:
         # No token begins an answer: what is fed first stands for the prompt's last token.
@@ -297,7 +292,7 @@ class Prompted(LocalModel):
             "end": self.end,
             "max_length": self._limit,
             # Batches can change the last bits of scores: a run must not go on with others than it began with.
-            **({} if self._stated_budget == _BUDGET else {"budget": self._stated_budget}),
+            **({} if self._budget == _BUDGET else {"budget": self._budget}),
             **({} if self._stated_penalty is None else {"length_penalty": self._stated_penalty}),
             **({"ends": self._ends} if self._ends else {}),
             **({"closing": digest_json(sorted(self._closing.items()))} if self._closing else {}),
@@ -313,7 +308,7 @@ class Prompted(LocalModel):
     def _generate(
         self, questions: Sequence[Asked], beam: int, n_best: int, length_penalty: float
     ) -> list[list[Scored]]:
-        if self._decodes:
+        if self.model.decodes:
             return super()._generate(questions, beam, n_best, length_penalty)
         # transformers warns of a penalty where there is no beam.
         how = {"length_penalty": length_penalty} if beam > 1 else {}
@@ -411,7 +406,7 @@ class Prompted(LocalModel):
         ]
         check_ids(rows, self._size, self.name)
         asked = list(dict.fromkeys(tuple(row) for row in rows if row and not self._too_long(row)))
-        if self._decodes:
+        if self.model.decodes:
             search = functools.partial(beam_search, self.model, beam=1, max_length=self._limit)
             found = [group[0] for group in in_parts(self.name, search, asked)]
         else:

@@ -15,13 +15,13 @@ from typing import Any, Literal
 
 from babelscope.core.registry import Options
 from babelscope.core.system import (
-    AlignsToTestSet,
     Asked,
     Capability,
     Fingerprint,
     ItemChoice,
     Note,
     Scored,
+    StoredAnswers,
     TopK,
     as_question,
     capabilities,
@@ -310,7 +310,7 @@ def with_clean_output(system: Any, chatter: Chatter) -> Any:
         raise BabelscopeError(
             f"{system.name} does not translate, so that clean={chatter.clean} has no effect"
         )
-    kind = CleanStoredOutput if isinstance(system, AlignsToTestSet) else CleanOutput
+    kind = CleanStoredOutput if isinstance(system, StoredAnswers) else CleanOutput
     return kind(system, chatter)
 
 
@@ -346,5 +346,5 @@ class CleanStoredOutput(CleanOutput):
     def by_line(self) -> bool:
         return bool(self.inner.by_line)
 
-    def align_to_test_set(self, what: str, items: Sequence[ItemChoice]) -> CleanStoredOutput:
-        return CleanStoredOutput(self.inner.align_to_test_set(what, items), self._chatter)
+    def align_to(self, what: str, items: Sequence[ItemChoice]) -> CleanStoredOutput:
+        return CleanStoredOutput(self.inner.align_to(what, items), self._chatter)
