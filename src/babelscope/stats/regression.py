@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import fdtrc, stdtr, stdtrit
 
 from babelscope.core.results import Estimate, Row
 from babelscope.util.errors import BabelscopeError
@@ -52,8 +53,6 @@ def regress(outcome: Sequence[float], variables: Mapping[str, Sequence[float]]) 
 
     Table 3: outcome the minimum accuracy, variables BLEU and a 0/1 variable for distilled students.
     """
-    from statsmodels.api import OLS
-
     n = len(outcome)
     names = [INTERCEPT, *variables]
     for name, values in variables.items():
@@ -74,17 +73,24 @@ def regress(outcome: Sequence[float], variables: Mapping[str, Sequence[float]]) 
             "choose another --figure"
         )
     if np.linalg.matrix_rank(columns) < len(names):
-        # statsmodels would share the coefficient out among them without a word.
+        # The pseudoinverse would share the coefficient out among them without a word.
         raise BabelscopeError(
             f"the variables {', '.join(variables)} cannot be told apart: one is constant or follows from others"
         )
-    fitted = OLS(np.asarray(outcome, dtype=float), columns).fit()
-    bounds = fitted.conf_int(alpha=0.05)
+    observed = np.asarray(outcome, dtype=float)
+    inverse = np.linalg.pinv(columns)
+    slopes = inverse @ observed
+    unexplained = float(((observed - columns @ slopes) ** 2).sum())
+    total = float(((observed - observed.mean()) ** 2).sum())
+    freedom = n - len(names)
+    errors = np.sqrt(unexplained / freedom * np.diag(inverse @ inverse.T))
+    margins = stdtrit(freedom, 0.975) * errors
+    with np.errstate(divide="ignore"):  # a perfect fit
+        p_values = 2 * stdtr(freedom, -np.abs(slopes / errors))
+        f_value = np.float64((total - unexplained) / len(variables)) / (unexplained / freedom)
     coefficients = {
-        name: Coefficient(
-            Estimate(float(fitted.params[k]), float(bounds[k][0]), float(bounds[k][1]), n),
-            float(fitted.pvalues[k]),
-        )
-        for k, name in enumerate(names)
+        name: Coefficient(Estimate(float(slope), float(slope - margin), float(slope + margin), n), float(p))
+        for name, slope, margin, p in zip(names, slopes, margins, p_values, strict=True)
     }
-    return Regression(coefficients, float(fitted.rsquared), float(fitted.f_pvalue))
+    p = float(fdtrc(len(variables), freedom, f_value))
+    return Regression(coefficients, 1 - unexplained / total, p)
