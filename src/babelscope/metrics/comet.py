@@ -19,8 +19,9 @@ from typing import Any
 
 from babelscope.metrics.base import Metric, References, Scale, Texts
 from babelscope.util.digests import digest_file
-from babelscope.util.environments import Environment, Worker, isolated, require_consent
+from babelscope.util.environments import Environment, isolated, require_consent
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.process import Worker
 from babelscope.util.progress import working
 from babelscope.util.text import json_number, read_bytes, shorten
 
