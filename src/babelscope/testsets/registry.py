@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from babelscope.core.registry import did_you_mean
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.published import MODELS, SETS, NamedSet
+from babelscope.util.published import MODELS, NamedSet
+from babelscope.util.published import SETS as SETS
 
 
 def find_set(name: str) -> NamedSet:
