@@ -3,6 +3,8 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+MODELS := $(VENV)/.models
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
 .PHONY: help setup demo test test-all check bench lab-models clean fuzz torture mutants coverage
 
@@ -11,13 +13,20 @@ help:  ## show this list
 
 setup: $(READY)  ## make .venv with everything that development needs
 
-$(READY): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt setuptools setuptools-scm
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt --no-build-isolation -e '.[test]'
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(READY): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) setuptools setuptools-scm
+	$(INSTALL) --no-build-isolation -e '.[test]'
+	touch $@ $(MODELS)
+
+# What is installed in .venv is reused; torch is the one of constraints.txt.
+$(MODELS): pyproject.toml constraints.txt | $(BIN)/python
+	$(INSTALL) -e '.[models]'
 	touch $@
 
-demo: $(READY)  ## evaluate small models by every method, see what to look at; the report is in runs/demo
+demo: $(MODELS)  ## evaluate small models by every method, see what to look at; the report is in runs/demo
 	$(BIN)/babelscope demo --out runs/demo
 
 check: $(READY)  ## lint, format, types, layers: seconds
@@ -47,7 +56,7 @@ torture: $(READY)  ## a study killed a thousand times at random moments, and con
 
 # MUTANTS='babelscope.stats.intervals.*' tries those alone; `mutmut results` and `mutmut browse` show what survived.
 mutants: $(READY)  ## small mistakes put into the maths, one at a time: do the tests notice?
-	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt 'mutmut>=3.8,<4'
+	$(INSTALL) 'mutmut>=3.8,<4'
 	BABELSCOPE_SHARED=/nonexistent $(BIN)/mutmut run $(MUTANTS)
 
 lab-models: $(READY)  ## train the models of the package again from nothing

@@ -149,9 +149,9 @@ def _run(*command: str, cwd: Path | None = None, env: dict[str, str] | None = No
 
 
 def _link_dependencies(wheel: Path, packages: Path) -> None:
-    """Put there what the wheel says it needs, and no more, as links to what is installed here.
+    """Put there what the wheel and its extra `models` need, and no more, as links to what is installed here.
 
-    That is what pip would install, without the network; of extras and of the clone nothing is found.
+    That is what pip would install, without the network; of other extras and of the clone nothing is found.
     """
     with zipfile.ZipFile(wheel) as archive:
         (metadata,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
@@ -165,9 +165,9 @@ def _link_dependencies(wheel: Path, packages: Path) -> None:
 
 
 def _needed(stated: list[str]) -> Iterator[importlib.metadata.Distribution]:
-    """What is installed here of these requirements and of all that they require."""
+    """What is installed here of these requirements, those of `models` included, and of all that they require."""
     seen: set[tuple[str, str]] = set()
-    waiting = [(Requirement(line), "") for line in stated]
+    waiting = [(Requirement(line), "models") for line in stated]
     while waiting:
         requirement, extra = waiting.pop()
         if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):

@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 
 import babelscope
-from babelscope.language.published_models import MODELS
 from babelscope.report.page import write_report
 from babelscope.runs.study import run_study
 from babelscope.systems.registry import open_system
 from babelscope.systems.servers import client
-from babelscope.testsets.registry import SETS
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.published import MODELS, SETS
 
 SECRET = "sesame-4711"
 SOURCE = Path(babelscope.__file__).parent

@@ -9,9 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.cli.data import app
-from babelscope.language.published_models import MODELS
-from babelscope.testsets.registry import SETS
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.published import MODELS, SETS
 
 
 def run(*arguments: str) -> str:

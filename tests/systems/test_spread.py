@@ -202,7 +202,7 @@ def test_warnings_come_back(toy_schemes: None, monkeypatch: pytest.MonkeyPatch) 
 
 def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(BabelscopeError, match=r"pip install -e '\.\[ray\]'"):
+    with pytest.raises(BabelscopeError, match=r"pip install '\.\[ray\]'"):
         spread("lab:teacher")
 
 

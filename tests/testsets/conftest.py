@@ -51,12 +51,10 @@ class Server:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    from babelscope.util import download
-
     made = Server()
     monkeypatch.setenv("BABELSCOPE_MIRROR", made.url)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setattr(download, "WAIT", lambda _: 0.0)
+    monkeypatch.setattr("pooch.core.time.sleep", lambda _: None)
     thread = threading.Thread(target=lambda: made.http.serve_forever(poll_interval=0.01))
     thread.start()
     yield made

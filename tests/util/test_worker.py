@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from babelscope.util import environments
-from babelscope.util.environments import Worker
+from babelscope.util import process
 from babelscope.util.errors import SystemFailure
+from babelscope.util.process import Worker
 
 ECHO = """
 import os, sys, time
@@ -64,7 +64,7 @@ def test_one_that_ends_says_why() -> None:
 
 
 def test_an_answer_without_end_and_a_program_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environments, "LONGEST", 100_000)
+    monkeypatch.setattr(process, "LONGEST", 100_000)
     program = echo()
     with pytest.raises(SystemFailure, match="gave an answer without end"):
         program.ask("endless")

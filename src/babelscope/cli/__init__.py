@@ -13,7 +13,7 @@ import typer
 
 from babelscope.cli.commands import CommandGroup
 from babelscope.cli.shell import STOPPED
-from babelscope.util.errors import BabelscopeError
+from babelscope.util.errors import BabelscopeError, explain_missing
 from babelscope.util.terminal import filter_streams, visible
 from babelscope.util.version import __version__
 
@@ -71,7 +71,8 @@ def _raise(error: Exception) -> NoReturn:
 def _exit_code(run: Callable[[], object]) -> int:
     """Run it, tell what was wrong in one sentence, and give the exit code that says so."""
     try:
-        run()
+        with explain_missing("this command"):
+            run()
     except SystemExit as stopped:
         return stopped.code if isinstance(stopped.code, int) else int(stopped.code is not None)
     except BabelscopeError as error:

@@ -24,8 +24,7 @@ DataDir = Annotated[
 @app.command("list")
 def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
     """List the public test sets that can be loaded by name, and the parser models."""
-    from babelscope.language.published_models import MODELS
-    from babelscope.testsets.registry import SETS
+    from babelscope.util.published import MODELS, SETS
 
     rows = [_overview(named, data_dir) for named in SETS.values()]
     models = [_overview(named, data_dir) for named in MODELS.values()]
@@ -110,7 +109,9 @@ def get_sets(
     names: Annotated[list[str], typer.Argument(metavar="NAME...")],
     as_json: AsJson = False,
     data_dir: DataDir = None,
-    refresh: Annotated[bool, typer.Option("--refresh", help="Download again what is there.")] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="Replace files whose checksum is wrong.")
+    ] = False,
 ) -> None:
     """Download test sets and models into the data folder; what is there is checked and kept."""
     from babelscope.testsets.registry import find_download

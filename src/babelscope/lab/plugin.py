@@ -22,6 +22,7 @@ SCHEME = Scheme(
     "our own small English-German models, in the package: teacher, student, control, unsmoothed, llm",
     "lab:teacher",
     frozenset({"translate", "score", "sample", "top_k", "next_tokens"}),
+    "models",
     prompted=("llm", "llm-*"),
 )
 FORMAT = Format(

@@ -13,10 +13,11 @@ from typing import Any
 
 from babelscope.core.registry import Registry, did_you_mean
 from babelscope.language.fitness import watch_words
-from babelscope.language.published_models import MODELS, find_model
 from babelscope.language.ud import Tree, parse_tree
 from babelscope.metrics.base import is_allowed
+from babelscope.util.digests import digest_open
 from babelscope.util.errors import BabelscopeError, install_hint
+from babelscope.util.published import MODELS, NamedSet, fetch
 from babelscope.util.text import read_line_bytes, read_lines, shorten
 
 Parser = Callable[[Sequence[str]], list[Tree | None]]
@@ -92,9 +93,17 @@ def _open_udpipe(name: str) -> Parser:
     return parse
 
 
+def find_model(path: Path) -> NamedSet | None:
+    """The published model that a file is, whatever it is called; None if it is none of them, or no file."""
+    if not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        digest = digest_open(file, "git_blob")
+    return next((model for model in MODELS.values() if model.files[0].git_blob == digest), None)
+
+
 def _warn_of_license(name: str, path: Path) -> None:
     """Warn that a published model is not for commercial use, whatever its file is called."""
-
     known = find_model(path)
     if known is not None and "NC" in known.project.license:
         warnings.warn(
@@ -108,8 +117,6 @@ def _model_file(name: str) -> Path:
 
     A known name means the known model, even if a file in the working folder has that name.
     """
-    from babelscope.util.published import fetch
-
     if name in UDPIPE_MODELS.names():
         return UDPIPE_MODELS.find(name)
     known = f"udpipe/{name}"

@@ -19,8 +19,9 @@ from typing import Any
 
 from babelscope.metrics.base import Metric, References, Scale, Texts
 from babelscope.util.digests import digest_file
-from babelscope.util.environments import Environment, Worker, isolated, require_consent
+from babelscope.util.environments import Environment, isolated, require_consent
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.process import Worker
 from babelscope.util.progress import working
 from babelscope.util.text import json_number, read_bytes, shorten
 
@@ -129,7 +130,7 @@ class Comet(Metric):
             f"{self.name} runs in a Python environment of its own, since unbabel-comet needs other versions of numpy "
             f"and transformers than Babelscope; yours is not changed. It takes\n"
             f"  packages: {packages}, unbabel-comet and torch among them, 5 GB on disk as we pin them, "
-            f"from the index that pip or uv is set to, each held to its SHA-256{there}\n"
+            f"from the index that uv is set to, each held to its SHA-256{there}\n"
             f"  into:     {known.folder}\n"
             f"  model:    {self.model} ({self.size}, {self.license}), from the Hugging Face hub into its own cache. "
             "Its checkpoint is a pickle, which runs code of its authors when it is loaded"

@@ -17,12 +17,12 @@ from urllib.parse import unquote
 
 from babelscope.core.registry import parse_options, split_options
 from babelscope.language.parsers import UDPIPE_MODELS
-from babelscope.language.published_models import MODELS
 from babelscope.runs.study import Study, parse_study
 from babelscope.systems import registry
 from babelscope.systems.registry import Scheme
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import private_folder
+from babelscope.util.published import MODELS
 from babelscope.util.text import LARGEST_TOML, LONGEST_NAME, read_bytes
 
 # Ray addresses that mean this machine, or the cluster that the user's environment names.

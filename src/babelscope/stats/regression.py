@@ -43,7 +43,7 @@ def regress(
             "choose another --figure"
         )
     if np.linalg.matrix_rank(columns) < len(names):
-        # statsmodels would share the coefficient out among them without a word.
+        # The pseudoinverse would share the coefficient out among them without a word.
         raise BabelscopeError(
             f"the variables {', '.join(variables)} cannot be told apart: one is constant or follows from others"
         )

@@ -18,7 +18,7 @@ from babelscope.core.registry import (
     split_spec,
 )
 from babelscope.core.system import CAPABILITIES, Capability, Fingerprint, System, capabilities, properties
-from babelscope.util.errors import BabelscopeError, install_hint
+from babelscope.util.errors import BabelscopeError, explain_missing
 from babelscope.util.progress import working
 from babelscope.util.text import check_name
 
@@ -60,6 +60,7 @@ _BUILT_IN = (
         "an encoder-decoder of transformers: OPUS-MT, WMT19 (FSMT), M2M100, NLLB, mBART50, T5, MADLAD",
         "hf:facebook/nllb-200-distilled-600M?source=eng_Latn&target=deu_Latn",
         _EVERYTHING,
+        "models",
         contacts="hub",
     ),
     Scheme(
@@ -68,6 +69,7 @@ _BUILT_IN = (
         "a decoder-only model that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING | {"reply"},
+        "models",
         contacts="hub",
         prompted=("*",),
     ),
@@ -167,6 +169,7 @@ _BUILT_IN = (
         "several models with one vocabulary as one: token probabilities averaged, then the log",
         "ensemble:hf:model-1,hf:model-2",
         frozenset({"translate", "score", "sample", "top_k"}),
+        "models",
     ),
 )
 
@@ -188,17 +191,10 @@ def open_system(spec: str) -> Any:
     """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
     scheme = find_scheme(spec)
     name, _, rest = spec.partition(":")
-    try:
-        opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
-    except ModuleNotFoundError as error:
-        if not scheme.extra:
-            raise
-        raise BabelscopeError(
-            f"{name}: needs {error.name}; install it with: {install_hint(scheme.extra)}"
-        ) from error
     path, options = split_spec(spec, rest)
     clean = options.text("clean")  # of every system; some read it themselves
-    with working(f"loading {spec}"):
+    with explain_missing(f"{name}:", scheme.extra), working(f"loading {spec}"):
+        opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
         system = opener(path, options)
     options.refuse_unused()
     if clean and not getattr(system, "cleans_output", False):

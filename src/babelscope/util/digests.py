@@ -30,11 +30,12 @@ def digest_file(path: str | Path) -> str:
 
 def digest_files(paths: Iterable[Path]) -> str:
     """SHA-256 over the names and contents of files, in the order of their names; "" for none."""
-    whole = hashlib.sha256()
-    ordered = sorted(paths, key=lambda path: path.name)
-    for path in ordered:
-        whole.update(f"{path.name}\0{digest_file(path)}\0".encode())
-    return whole.hexdigest() if ordered else ""
+    return _digest_contents({path.name: digest_file(path) for path in paths})
+
+
+def _digest_contents(digests: Mapping[str, str]) -> str:
+    whole = "".join(f"{name}\0{digest}\0" for name, digest in sorted(digests.items()))
+    return hashlib.sha256(whole.encode()).hexdigest() if whole else ""
 
 
 def digest_open(file: BinaryIO, kind: str = "sha256") -> str:
@@ -94,15 +95,12 @@ class SealedFiles:
 
     def digest(self, names: Iterable[str] | None = None) -> str:
         """SHA-256 over names and contents, the same as that of `digest_files`; "" for no files."""
-        chosen = sorted(self.paths if names is None else names)
+        chosen = list(self.paths if names is None else names)
         for name in chosen:
             if name not in self._contents:
                 self._contents[name] = digest_file(self.paths[name])
         self.check()
-        whole = hashlib.sha256()
-        for name in chosen:
-            whole.update(f"{name}\0{self._contents[name]}\0".encode())
-        return whole.hexdigest() if chosen else ""
+        return _digest_contents({name: self._contents[name] for name in chosen})
 
     def check(self) -> None:
         """Raise if a file is gone or has changed since this was made."""

@@ -91,4 +91,30 @@ def _own_frame(error: Exception) -> str:
 
 def install_hint(extra: str) -> str:
     """How to install an extra, for messages; from a clone, since Babelscope is on no package index."""
-    return f"pip install -e '.[{extra}]' (in the clone of Babelscope)"
+    return f"pip install '.[{extra}]' (in the clone of Babelscope)"
+
+
+# What the extra `models` installs, as it is imported.
+_FOR_MODELS = {
+    "huggingface_hub",
+    "numba",
+    "safetensors",
+    "sentencepiece",
+    "tokenizers",
+    "torch",
+    "transformers",
+}
+
+
+@contextlib.contextmanager
+def explain_missing(what: str, extra: str = "") -> Iterator[None]:
+    """Turn the lack of a package that `models` or the extra installs into a sentence that says what to install."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package in _FOR_MODELS:
+            extra = extra or "models"
+        elif not extra:
+            raise
+        raise BabelscopeError(f"{what} needs {package}: {install_hint(extra)}") from error

@@ -5,14 +5,13 @@ from __future__ import annotations
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, cast
 
 from babelscope.util.terminal import Filtered, unfiltered, visible
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.progress import Progress
     from rich.text import Text
 
@@ -33,45 +32,60 @@ def working(what: str) -> Iterator[None]:
         yield
 
 
+class Advance(Protocol):
+    """Takes what was done since, and figures to be shown beside it."""
+
+    def __call__(self, count: int, figures: str = "", /) -> None: ...
+
+
 @contextmanager
-def progress(what: str, total: int | None, *, of_bytes: bool = False) -> Iterator[Callable[[int], None]]:
-    """Shows how far `what` is, and how long it will take; it gives a function to call with what was done since."""
+def progress(
+    what: str, total: int | None, *, done: int = 0, of_bytes: bool = False, quiet: bool = False
+) -> Iterator[Advance]:
+    """Shows how far `what` is, and how long it will take, unless `quiet`; `done` was done before."""
     # Other threads have no line of their own: it would come and go with each of their pieces of work.
-    if threading.current_thread() is not threading.main_thread():
-        yield lambda _count: None
+    if quiet or threading.current_thread() is not threading.main_thread():
+        yield lambda _count, _figures="": None
         return
+    what = visible(what)
     if not sys.stderr.isatty():
-        with _lines(visible(what), total) as advance:
+        with _lines(what, total, done) as advance:
             yield advance
         return
     within = bool(_shown)
     bar = _shown[0] if within else _bars()
-    task = bar.add_task(visible(what), total=total, of_bytes=of_bytes)
+    task = bar.add_task(what, total=total, completed=done, of_bytes=of_bytes)
+
+    def draw(count: int, figures: str = "") -> None:
+        shown = f"{what}: {visible(figures)}" if figures else None
+        bar.update(task, advance=count, description=shown)
+
     with nullcontext() if within else _after_a_while(bar):
         try:
-            yield lambda count: bar.advance(task, count)
+            yield draw
         finally:
             if within:
                 bar.remove_task(task)
 
 
 @contextmanager
-def _lines(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
+def _lines(what: str, total: int | None, done: int) -> Iterator[Advance]:
     """Prints a plain line every `LINE_SECONDS`, for logs."""
     if _printing.is_set():
-        yield lambda _count: None
+        yield lambda _count, _figures="": None
         return
-    done, began, over = 0, time.monotonic(), threading.Event()
+    began, over, shown = time.monotonic(), threading.Event(), ""
 
-    def advance(count: int) -> None:
-        nonlocal done
+    def advance(count: int, figures: str = "") -> None:
+        nonlocal done, shown
         done += count
+        shown = f" {figures}," if figures else shown
 
     def tell() -> None:
         while not over.wait(LINE_SECONDS):
             share = "" if total is None else f" {done} of {total},"
             with suppress(OSError, ValueError):  # a stderr that cannot be written stops nothing
-                print(f"{what}:{share} {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
+                print(f"{what}:{share}{shown} {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=tell, daemon=True)
     _printing.set()
@@ -86,6 +100,7 @@ def _lines(what: str, total: int | None) -> Iterator[Callable[[int], None]]:
 
 def _bars() -> Progress:
     from rich import progress as rich
+    from rich.console import Console
 
     bytes_done, speed = rich.DownloadColumn(), rich.TransferSpeedColumn()
     done, left, since = rich.MofNCompleteColumn(), rich.TimeRemainingColumn(), rich.TimeElapsedColumn()
@@ -106,7 +121,8 @@ def _bars() -> Progress:
         rich.TextColumn("{task.description}", markup=False),
         rich.BarColumn(),
         Figures(),
-        console=live_console(),
+        # The filter would escape the codes that move the cursor.
+        console=Console(file=unfiltered(sys.stderr)),
         transient=True,
         # A chunk may take longer than rich's 30 seconds, after which it would forget the speed and give no estimate.
         speed_estimate_period=3600,
@@ -121,7 +137,7 @@ def _after_a_while(bar: Progress) -> Iterator[None]:
 
     def start() -> None:
         bar.start()
-        filter_redirected()
+        _filter_redirected()
 
     timer = threading.Timer(PATIENCE_SECONDS, start)
     timer.daemon = True
@@ -137,14 +153,7 @@ def _after_a_while(bar: Progress) -> Iterator[None]:
         bar.stop()
 
 
-def live_console() -> Console:
-    """A console on the unfiltered stderr: the filter would escape the codes that move the cursor."""
-    from rich.console import Console
-
-    return Console(file=unfiltered(sys.stderr))
-
-
-def filter_redirected() -> None:
+def _filter_redirected() -> None:
     """Filter the streams that rich puts in place of stdout and stderr while it draws."""
     from rich.file_proxy import FileProxy
 

@@ -1,22 +1,30 @@
-"""Published files: found in the data folder and checked, or downloaded into it with a note of their origin."""
+"""Published test sets and models: found in the data folder and checked, or downloaded into it by pooch."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 from urllib.parse import quote
 
 from babelscope.util.digests import digest_open
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import replacing
 from babelscope.util.progress import progress
+from babelscope.util.text import shorten
 
 SERVER = "https://raw.githubusercontent.com"
+LARGEST = 2**30
+"""Bytes of a file whose size is not known beforehand."""
+_RETRIES = 3
+_SECONDS = 30  # until a server sends something
 _LONGEST_NOTE = 100_000  # bytes of a note that are read
 
 FetchStatus = Literal["present", "downloaded", "unchecked", "missing"]
@@ -103,6 +111,44 @@ class NamedSet:
         return tuple(file for part in self.parts for file in part.files)
 
 
+def _read_sets(known: Mapping[str, Any]) -> dict[str, NamedSet]:
+    projects = {
+        name: Project(**{**fields, "languages": tuple(fields["languages"])})
+        for name, fields in known["projects"].items()
+    }
+    parts = [
+        SetPart(name, **{**fields, "files": tuple(PublishedFile(**file) for file in fields["files"])})
+        for name, fields in known["parts"].items()
+    ]
+    return {
+        name: NamedSet(
+            name,
+            own["description"],
+            projects[own["project"]],
+            tuple(part for part in parts if part.name.startswith(name)),
+        )
+        for name, own in known["sets"].items()
+    }
+
+
+def _read_models(known: Mapping[str, Any]) -> dict[str, NamedSet]:
+    found = {}
+    for treebank, language, git_blob in known["models"]:
+        name, file_name = f"udpipe/{treebank}", f"{treebank}-ud-2.5-191206.udpipe"
+        project = Project(known["repository"], (language, ""), known["license"], known["citation"])
+        file = PublishedFile(f"udpipe/{file_name}", f"{known['folder']}/{file_name}", git_blob=git_blob)
+        part = SetPart(name, "udpipe", file.local, 0, (file,))
+        found[name] = NamedSet(name, f"a parser, used as --parser udpipe:{treebank}", project, (part,))
+    return found
+
+
+_KNOWN = tomllib.loads((files("babelscope.util") / "published.toml").read_text("utf-8"))
+SETS: Mapping[str, NamedSet] = _read_sets(_KNOWN)
+"""Every public test set, by name."""
+MODELS: Mapping[str, NamedSet] = _read_models(_KNOWN["udpipe"])
+"""Every public model of a parser, by name."""
+
+
 def data_folder(given: str | Path | None = None) -> Path:
     """Where test sets are kept: as given, else BABELSCOPE_DATA, else the user's data folder."""
     if given or (given := os.environ.get("BABELSCOPE_DATA")):
@@ -123,13 +169,20 @@ def file_url(file: PublishedFile) -> str:
 def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool = False) -> list[Fetched]:
     """Check the files of a named set or model in the data folder, and download those that are missing.
 
-    With `refresh`, all are downloaded. A file whose digest differs is an error.
+    A file whose digest differs is an error, or with `refresh` replaced.
     """
     folder, name = data_folder(data_dir), wanted.name
     found: dict[PublishedFile, FetchStatus] = {}
     for file in wanted.files:
-        if (folder / file.local).exists() and not (refresh and file.digest):
-            found[file] = _check(file, folder / file.local, name)
+        path = folder / file.local
+        if path.exists() and (fault := _fault(file, path)):
+            if not refresh:
+                raise BabelscopeError(
+                    f"{path} {fault}; move it away, or replace it with: babelscope data get --refresh {name}"
+                )
+            path.unlink()
+        elif path.exists():
+            found[file] = "present" if file.digest else "unchecked"
     needed = [file for file in wanted.files if file not in found and file.digest]
     if needed:
         _download(wanted, needed, folder)
@@ -159,16 +212,12 @@ def origin_file(path: Path) -> Path:
 
 
 def _download(wanted: NamedSet, needed: Sequence[PublishedFile], folder: Path) -> None:
-    # Imported late: httpx is slow to import, and most runs have their files.
-    from babelscope.util.download import download
-
     project = wanted.project
     urls = {file: file_url(file) for file in needed}
     print(f"{wanted.name} ({project.repository}); license: {project.license}", file=sys.stderr, flush=True)
     with progress(wanted.name, sum(file.bytes for file in needed) or None, of_bytes=True) as advance:
         for file, url in urls.items():
-            path = folder / file.local
-            download(url, path, size=file.bytes, sha256=file.sha256, git_blob=file.git_blob, advance=advance)
+            _download_file(file, url, folder, advance)
             note = {
                 "name": wanted.name,
                 "url": url,
@@ -177,21 +226,71 @@ def _download(wanted: NamedSet, needed: Sequence[PublishedFile], folder: Path) -
                 "citation": project.citation,
                 "digest": f"{file.digest_kind} {file.digest}",
             }
-            with replacing(origin_file(path)) as written:
+            with replacing(origin_file(folder / file.local)) as written:
                 written.write(json.dumps(note, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
-def _check(file: PublishedFile, path: Path, name: str) -> FetchStatus:
+class _Limited(io.FileIO):
+    """A file that takes no more bytes than a published file has, however much a server sends."""
+
+    def __init__(self, path: str, most: int, advance: Callable[[int], None]) -> None:
+        super().__init__(path, "wb")
+        self._most, self._advance = most, advance
+
+    def write(self, data: Any, /) -> int:
+        if self.tell() + len(data) > self._most:
+            raise BabelscopeError(f"is not the published file: it has more than {self._most} bytes")
+        self._advance(len(data))
+        return super().write(data)
+
+
+def _download_file(file: PublishedFile, url: str, folder: Path, advance: Callable[[int], None]) -> None:
+    """Download a file that is the published one, whole or not at all."""
+    # Imported late: slow to import, and most runs have their files.
+    import pooch
+    import requests
+
+    def download(url: str, path: str, _pooch: object) -> None:
+        with _Limited(path, file.bytes or LARGEST, advance) as limited:
+            pooch.HTTPDownloader(timeout=_SECONDS, chunk_size=2**14)(url, limited, None)
+        if fault := _fault(file, Path(path)):
+            raise BabelscopeError(fault)
+
+    pooch.get_logger().setLevel("WARNING")
+    path = folder / file.local
+    one = pooch.create(
+        folder, "", registry={file.local: None}, urls={file.local: url}, retry_if_failed=_RETRIES
+    )
+    try:
+        one.fetch(file.local, downloader=download)
+        path.chmod(0o644)
+    except BabelscopeError as error:
+        raise BabelscopeError(f"{url} {error}; nothing was kept") from None
+    except requests.RequestException as error:
+        answer = error.response
+        reason = (
+            shorten(str(error), 200)
+            if answer is None
+            else f"the server says {answer.status_code} {answer.reason}"
+        )
+    except OSError as error:
+        raise SystemFailure(f"{path} cannot be written: {error.strerror}") from error
+    else:
+        return
+    raise SystemFailure(
+        f"{url} cannot be downloaded: {reason}; put the file at {path} yourself, or try again with a connection"
+    )
+
+
+def _fault(file: PublishedFile, path: Path) -> str:
+    """What is wrong with the bytes of a file; empty if nothing is, or its digest is not known."""
     if not file.digest:
-        return "unchecked"
+        return ""
     try:
         with open(path, "rb") as opened:
             found = digest_open(opened, "sha256" if file.sha256 else "git_blob")
     except OSError as error:
         raise SystemFailure(f"{path} cannot be read: {error.strerror}") from error
-    if found != file.digest:
-        raise BabelscopeError(
-            f"{path} is not the published file: its {file.digest_kind} is {found}, expected {file.digest}; "
-            f"move it away, or replace it with: babelscope data get --refresh {name}"
-        )
-    return "present"
+    if found == file.digest:
+        return ""
+    return f"is not the published file: its {file.digest_kind} is {found}, expected {file.digest}"

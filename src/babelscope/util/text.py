@@ -257,10 +257,10 @@ def parse_lines(data: bytes, path: str | Path, *, keep_separators: bool = False)
             return lines
     # Some line is faulty or may be too long: look at each, to name it.
     raw = bounded_lines(io.BytesIO(data.removeprefix(codecs.BOM_UTF8)), path)
-    return [_line(line, path, number, keep_separators) for number, line in enumerate(raw, 1)]
+    return [_line(line, path, number, keep_separators=keep_separators) for number, line in enumerate(raw, 1)]
 
 
-def _line(raw: bytes, path: str | Path, number: int, keep_separators: bool) -> str:
+def _line(raw: bytes, path: str | Path, number: int, *, keep_separators: bool) -> str:
     try:
         text = raw.removesuffix(b"\n").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -359,14 +359,7 @@ def stream_lines(path: str | Path, part: FileRange = WHOLE) -> Iterator[str]:
         lines = bounded_lines(file, path, first=part.line)
         for number, raw in enumerate(itertools.islice(lines, part.count), part.line):
             text = raw.removeprefix(codecs.BOM_UTF8) if number == 1 else raw  # no character of the first line
-            try:
-                line = text.removesuffix(b"\n").decode("utf-8")
-            except UnicodeDecodeError as error:
-                reason = f"not UTF-8 ({error.reason} at byte {error.start})"
-                raise BabelscopeError(f"{at(path, number)}: {reason}") from None
-            if fault := text_fault(line):
-                raise BabelscopeError(f"{at(path, number)} {fault}: {shorten(line)}")
-            yield line
+            yield _line(text, path, number, keep_separators=True)
 
 
 def count_lines(path: str | Path) -> int:

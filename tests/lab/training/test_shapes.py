@@ -105,21 +105,21 @@ def test_token_by_token_is_the_same_as_all_at_once_and_padding_changes_nothing(
     ("options", "said"),
     [
         (["heads=3"], "cannot be divided among 3 heads"),
-        (["norm=middle"], "must be post or pre"),
-        (["encoder_layers=0"], "between 1 and 100"),
+        (["norm=middle"], "must be 'post' or 'pre'"),
+        (["encoder_layers=0"], "encoder_layers is '0'; it must be greater than or equal to 1"),
         (["vocabularies=separate", "norm=pre"], "no format to save it in"),
         (["architecture=recurrent", "positions=learned"], "no positions"),
         (["layers=2"], "sets nothing"),
         (["architecture=convolutional", "norm=pre"], "norm=pre changes nothing in a convolutional network"),
         (["architecture=recurrent", "heads=4"], "heads=4 changes nothing in a recurrent network"),
         (["kernel=5"], "kernel=5 changes nothing in a transformer network"),
-        (["width=wide"], "no value for width"),
-        (["precision=float16"], "precision is 'float16'; it must be float32 or bfloat16"),
-        (["select=comet"], "select is 'comet'; it must be loss or bleu or chrf"),
-        (["average_of=first"], "average_of is 'first'; it must be best or last"),
-        (["accumulate=0"], "accumulate is 0; it must be between 1 and"),
-        (["average=0"], "average is 0"),
-        (["optimizer=sgd"], "optimizer is 'sgd'; it must be adam or muon"),
+        (["width=wide"], "width is 'wide'; it must be a valid integer"),
+        (["precision=float16"], "precision is 'float16'; it must be 'float32' or 'bfloat16'"),
+        (["select=comet"], "select is 'comet'; it must be 'loss', 'bleu' or 'chrf'"),
+        (["average_of=first"], "average_of is 'first'; it must be 'best' or 'last'"),
+        (["accumulate=0"], "accumulate is '0'; it must be greater than or equal to 1"),
+        (["average=0"], "average is '0'"),
+        (["optimizer=sgd"], "optimizer is 'sgd'; it must be 'adam' or 'muon'"),
     ],
 )
 def test_what_cannot_be_built_is_refused(options: list[str], said: str) -> None:
@@ -130,8 +130,12 @@ def test_what_cannot_be_built_is_refused(options: list[str], said: str) -> None:
 def test_names_and_numbers_that_are_none_are_refused() -> None:
     with pytest.raises(BabelscopeError, match="did you mean lab-teacher"):
         settings_for("lab-techer")
-    with pytest.raises(BabelscopeError, match=r"label_smoothing is 1\.5; it must be between 0 and"):
+    with pytest.raises(
+        BabelscopeError, match=r"label_smoothing is 1\.5; it must be less than or equal to 0\.99"
+    ):
         settings_for("tiny", label_smoothing=1.5)
+    with pytest.raises(BabelscopeError, match="learning_rate is nan"):
+        settings_for("tiny", learning_rate=float("nan"))
     with pytest.raises(BabelscopeError, match="no setting 'droput'"):
         settings_for("tiny", droput=0.1)
     with pytest.raises(BabelscopeError, match="no vocabulary of 12 pieces"):

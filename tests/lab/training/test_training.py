@@ -347,7 +347,7 @@ def test_the_command_refuses_what_cannot_be_set(tmp_path: Path) -> None:
     words = ["train", "--source", str(source), "--target", str(target), "--out", str(tmp_path / "model")]
     for more, told in (
         (["--set", "droput=1"], "sets nothing"),
-        (["--set", "dropout=much"], "no value for dropout"),
+        (["--set", "dropout=much"], "dropout is 'much'"),
         (["--dev-source", str(source)], "both --dev-source and --dev-target"),
         (["--vocabulary", "50", "--tokenizer", str(tmp_path)], "either new"),
     ):

@@ -123,7 +123,7 @@ def test_free_translations_are_looked_at_if_there_are_any(monkeypatch: pytest.Mo
         module = sys.modules[f"babelscope.methods.contrast.{name}"]
         monkeypatch.setattr(module, "analysis_version", str)
     assert "forced_errors" not in [each.name for each in run().rows]
-    with pytest.raises(BabelscopeError, match=r"pip install -e '\.\[german\]'"):
+    with pytest.raises(BabelscopeError, match=r"pip install '\.\[german\]'"):
         run(detect_in_output="yes")
 
 

@@ -12,7 +12,6 @@ import itertools
 import json
 import re
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
@@ -23,11 +22,12 @@ from typing import Any, Literal
 
 from babelscope.core.results import Estimate, Row, differences
 from babelscope.core.tokenizers import require_spaces
-from babelscope.lab.training.checkpoints import Progress, write_json
+from babelscope.lab.training.checkpoints import write_json
 from babelscope.lab.training.text import read_parallel, train_pieces
 from babelscope.stats.intervals import mean_and_sd
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import replacing, safe_import_path
+from babelscope.util.progress import progress
 from babelscope.util.seeds import stream
 from babelscope.util.text import parse_json, read_bytes, read_json_lines
 
@@ -149,27 +149,23 @@ def locality(
     _claim_folder(folder, plan)
     wanted = trials(plan, models, settings)
     missing = [trial for trial in wanted if not (folder / trial.file).exists()]
-    progress = Progress("locality", quiet=quiet)
-    try:
-        if missing and not (folder / _DATA).exists():
-            if not own:
-                progress.say(f"drawing sentence pairs with {plan.length} German words")
-            for name, model in zip(("source.spm", "target.spm"), own.models if own else (), strict=False):
-                (folder / name).write_bytes(model)
-            count = plan.sentences + plan.dev + plan.test
-            pairs = itertools.islice(own.pairs if own else draw_pairs(plan), count)
-            with replacing(folder / _DATA) as file:
-                for done, (source, target) in enumerate(pairs, 1):
-                    line = json.dumps({"source": source, "target": target}, ensure_ascii=False)
-                    file.write(line.encode() + b"\n")
-                    progress.show(done, count, "sentence pairs drawn", None)
-        began = time.monotonic()
-        for done, (trial, bleu) in enumerate(_train_in_parallel(folder, plan, missing, workers), 1):
-            left = (len(missing) - done) * (time.monotonic() - began) / done
-            figures = f"{trial.model} {trial.setting}: BLEU {bleu:.2f}"
-            progress.show(len(wanted) - len(missing) + done, len(wanted), figures, left)
-    finally:
-        progress.close()
+    if missing and not (folder / _DATA).exists():
+        for name, model in zip(("source.spm", "target.spm"), own.models if own else (), strict=False):
+            (folder / name).write_bytes(model)
+        count = plan.sentences + plan.dev + plan.test
+        pairs = itertools.islice(own.pairs if own else draw_pairs(plan), count)
+        with (
+            replacing(folder / _DATA) as file,
+            progress(f"sentence pairs of {plan.length} words", count, quiet=quiet) as advance,
+        ):
+            for source, target in pairs:
+                line = json.dumps({"source": source, "target": target}, ensure_ascii=False)
+                file.write(line.encode() + b"\n")
+                advance(1)
+    done = len(wanted) - len(missing)
+    with progress("locality", len(wanted), done=done, quiet=quiet) as advance:
+        for trial, bleu in _train_in_parallel(folder, plan, missing, workers):
+            advance(1, f"{trial.model} {trial.setting}: BLEU {bleu:.2f}")
     found = {trial: parse_json(read_bytes(folder / trial.file), folder / trial.file) for trial in wanted}
     return locality_rows(found)
 

@@ -240,12 +240,7 @@ def _add_translations(
     counts: Counter[str] = Counter()
     origin = translator.origin
     tag = f"{TAGS[origin]} " if plan.tagged else ""
-    shown = (
-        contextlib.nullcontext(lambda _: None)
-        if quiet
-        else progress(f"translating {origin}", translator.lines)
-    )
-    with shown as advance:
+    with progress(f"translating {origin}", translator.lines, quiet=quiet) as advance:
         left = stream_lines(translator.text)
         for first in range(1, translator.lines + 1, _BLOCK):
             lines = list(itertools.islice(left, _BLOCK))

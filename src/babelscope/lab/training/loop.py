@@ -22,7 +22,7 @@ from babelscope.core.results import Estimate
 from babelscope.core.tokenizers import chosen_tokenizer
 from babelscope.decoding.beam import beam_search
 from babelscope.decoding.model import OpenModel, Vocabulary
-from babelscope.lab.training.checkpoints import Progress, save_checkpoint
+from babelscope.lab.training.checkpoints import save_checkpoint
 from babelscope.lab.training.networks import (
     POSITIONS,
     PlainNetwork,
@@ -37,6 +37,7 @@ from babelscope.lab.training.text import EOS, Batch, Corpus, ParallelText, Piece
 from babelscope.metrics.base import Metric, find_metric
 from babelscope.metrics.corpus import corpus_estimate
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from babelscope.util.progress import Advance
 from babelscope.util.seeds import stream
 
 # Rows of logits computed together: few enough to stay in the processor's cache, or to leave room in a GPU's memory.
@@ -395,12 +396,12 @@ class TrainingRun:
         restore_random_states(self.device, state)
 
     def train(
-        self, out: Path, progress: Progress, *, max_minutes: float | None, checkpoint_seconds: float
+        self, out: Path, advance: Advance, *, max_minutes: float | None, checkpoint_seconds: float
     ) -> str:
         """Train to the end; return what ended it: `steps`, `patience` or `time`."""
         settings = self.settings
         began = saved = time.monotonic()
-        earlier, first = self.seconds, (self.step, self.tokens)
+        earlier, first = self.seconds, self.tokens
         for batches in self._groups():
             loss = self._learn(batches)
             self.loss = loss if math.isnan(self.loss) else 0.95 * self.loss + 0.05 * loss
@@ -418,11 +419,8 @@ class TrainingRun:
             if late:
                 self._measure()  # after saving: a resumed run must not count it
                 return "time"
-            rate = (self.tokens - first[1]) / (now - began)
-            left = (settings.steps - self.step) * (now - began) / (self.step - first[0])
-            if max_minutes is not None:
-                left = min(left, 60 * max_minutes - (now - began))
-            progress.show(self.step, settings.steps, self._figures(rate), left)
+            rate = (self.tokens - first) / (now - began)
+            advance(1, self._figures(rate))
         raise AssertionError("batches never end")
 
     def _figures(self, rate: float) -> str:

@@ -6,9 +6,11 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, ValidationError
+from pydantic.dataclasses import dataclass
 
 from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Row
@@ -26,6 +28,8 @@ Norm = Literal["post", "pre"]
 """Whether layers are normalized after the residual sum or before each sublayer."""
 Positions = Literal["sinusoidal", "learned"]
 Vocabularies = Literal["joint", "separate"]
+Count = Annotated[int, Field(ge=1, le=10**9)]
+Share = Annotated[float, Field(ge=0, le=0.99)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +37,18 @@ class Shape:
     """A network's architecture and size, and the defaults of its training."""
 
     name: str
-    width: int
-    encoder_ffn: int
-    decoder_ffn: int
-    encoder_layers: int
-    decoder_layers: int
-    heads: int
+    width: Annotated[int, Field(ge=1, le=16_384)]
+    encoder_ffn: Annotated[int, Field(ge=1, le=65_536)]
+    decoder_ffn: Annotated[int, Field(ge=1, le=65_536)]
+    encoder_layers: Annotated[int, Field(ge=1, le=100)]
+    decoder_layers: Annotated[int, Field(ge=1, le=100)]
+    heads: Annotated[int, Field(ge=1, le=256)]
     activation: Literal["swish", "relu"] = "swish"
     architecture: Architecture = "transformer"
     norm: Norm = "post"
     positions: Positions = "sinusoidal"
     vocabularies: Vocabularies = "joint"
-    kernel: int = 3
+    kernel: Annotated[int, Field(ge=1, le=15)] = 3
     """Tokens that a convolution sees; of convolutional networks only."""
     dropout: float = 0.0
     learning_rate: float = 5e-4
@@ -57,7 +61,6 @@ class Shape:
     steps: int = 100_000
 
     def __post_init__(self) -> None:
-        check_fields(self, _SHAPE_BOUNDS, CHOICES)
         if self.width % 2:
             raise BabelscopeError(f"width is {self.width}; it must be even")
         if self.architecture in ("transformer", "llama") and self.width % self.heads:
@@ -84,36 +87,21 @@ class Shape:
             )
 
 
-_SHAPE_BOUNDS: dict[str, tuple[float, float]] = {
-    "width": (1, 16_384),
-    "encoder_ffn": (1, 65_536),
-    "decoder_ffn": (1, 65_536),
-    "encoder_layers": (1, 100),
-    "decoder_layers": (1, 100),
-    "heads": (1, 256),
-    "kernel": (1, 15),
-}
-CHOICES: dict[str, tuple[str, ...]] = {
-    "activation": ("swish", "relu"),
-    "architecture": get_args(Architecture),
-    "norm": get_args(Norm),
-    "positions": get_args(Positions),
-    "vocabularies": get_args(Vocabularies),
-}
-PARTS = (*_SHAPE_BOUNDS, *CHOICES)
+PARTS = (
+    "width",
+    "encoder_ffn",
+    "decoder_ffn",
+    "encoder_layers",
+    "decoder_layers",
+    "heads",
+    "kernel",
+    "activation",
+    "architecture",
+    "norm",
+    "positions",
+    "vocabularies",
+)
 """Fields that make the network, each of which can be set by name."""
-
-
-def check_fields(
-    made: Any, bounds: Mapping[str, tuple[float, float]], choices: Mapping[str, Sequence[str]]
-) -> None:
-    """Refuse a number that is out of its bounds, and a name that is none of its choices."""
-    for name, (low, high) in bounds.items():
-        if not low <= (value := getattr(made, name)) <= high:
-            raise BabelscopeError(f"{name} is {value}; it must be between {low:g} and {high:g}")
-    for name, known in choices.items():
-        if (value := getattr(made, name)) not in known:
-            raise BabelscopeError(f"{name} is {value!r}; it must be {' or '.join(known)}")
 
 
 def _lab(name: str, width: int, decoder_layers: int, **recipe: Any) -> Shape:
@@ -170,39 +158,39 @@ class TrainingSettings:
     """Everything that decides what a training run learns; `settings_for` fills in a shape's defaults."""
 
     shape: Shape
-    vocabulary: int = 1500
+    vocabulary: Annotated[int, Field(ge=10, le=10**7)] = 1500
     """Pieces of the joint vocabulary, or of each of two, special tokens included."""
-    label_smoothing: float = 0.1
-    dropout: float
-    learning_rate: float
+    label_smoothing: Share = 0.1
+    dropout: Share
+    learning_rate: Annotated[float, Field(ge=1e-9, le=10)]
     """At its peak, after `warmup` steps."""
-    warmup: int
+    warmup: Annotated[int, Field(ge=0, le=10**9)]
     schedule: Schedule
     optimizer: OptimizerName
-    batch_tokens: int
+    batch_tokens: Count
     """Most tokens on a batch's longer side, padding included."""
-    steps: int
+    steps: Count
     seed: int = 1
     betas: tuple[float, float] = (0.9, 0.98)
-    clip: float = 1.0
+    clip: Annotated[float, Field(ge=1e-9, le=1e9)] = 1.0
     """Largest norm of the gradient."""
-    dev_every: int = 250
+    dev_every: Count = 250
     """Steps between two measurements of the development loss."""
-    patience: int = 10
+    patience: Count = 10
     """Training ends after this many measurements without improvement."""
     precision: Literal["float32", "bfloat16"] = "float32"
     """bfloat16: mixed precision; weights, their updates, the loss and what is measured stay float32."""
-    accumulate: int = 1
+    accumulate: Annotated[int, Field(ge=1, le=100_000)] = 1
     """Batches whose gradients make one step."""
     select: Literal["loss", "bleu", "chrf"] = "loss"
     """What is measured on the development text to find the best weights, and to stop early."""
-    dev_beam: int = 5
+    dev_beam: Annotated[int, Field(ge=1, le=1000)] = 5
     """Size of the beam for `select`'s bleu and chrf."""
-    average: int = 1
+    average: Annotated[int, Field(ge=1, le=1000)] = 1
     """Measurements whose weights are averaged at the end."""
     average_of: Literal["best", "last"] = "best"
     """Which measurements those are."""
-    longest: int = 250
+    longest: Annotated[int, Field(ge=2, le=512)] = 250
     """Pairs with more pieces on a side are left out, and counted."""
     half: bool = True
     """Save weights as float16; training and inference are float32."""
@@ -212,7 +200,6 @@ class TrainingSettings:
     """Of a llama: names or TOML files of the prompts to learn, with commas between them; none: that of `llm:`."""
 
     def __post_init__(self) -> None:
-        check_fields(self, _BOUNDS, _NAMES)
         if self.prompts and self.shape.architecture != "llama":
             raise BabelscopeError(
                 f"prompts={self.prompts} are for --family llama; a {self.shape.architecture} reads the source alone"
@@ -235,29 +222,6 @@ class TrainingSettings:
         return {**dataclasses.asdict(self), "betas": list(self.betas)}
 
 
-_BOUNDS: dict[str, tuple[float, float]] = {
-    "vocabulary": (10, 1e7),
-    "label_smoothing": (0, 0.99),
-    "dropout": (0, 0.99),
-    "learning_rate": (1e-9, 10),
-    "warmup": (0, 1e9),
-    "batch_tokens": (1, 1e9),
-    "steps": (1, 1e9),
-    "dev_every": (1, 1e9),
-    "patience": (1, 1e9),
-    "accumulate": (1, 100_000),
-    "dev_beam": (1, 1000),
-    "average": (1, 1000),
-    "longest": (2, 512),
-    "clip": (1e-9, 1e9),
-}
-_NAMES = {
-    "schedule": ("linear", "inverse-sqrt"),
-    "optimizer": ("adam", "muon"),
-    "precision": ("float32", "bfloat16"),
-    "select": ("loss", "bleu", "chrf"),
-    "average_of": ("best", "last"),
-}
 _SEARCHED = ("transformer", "recurrent", "convolutional")
 _WITHOUT: dict[str, frozenset[str]] = {
     "transformer": frozenset({"kernel"}),
@@ -271,57 +235,48 @@ _WITHOUT: dict[str, frozenset[str]] = {
 _DEFAULTS = {field.name: field.default for field in dataclasses.fields(Shape) if field.name in PARTS}
 
 
-_PARSERS: dict[str, Callable[[str], Any]] = {
-    "float": float,
-    "int": int,
-    "bool": lambda text: {"True": True, "False": False}[text],
-}
 _OPTIONS = ("shape", "vocabulary", "label_smoothing", "steps", "seed", "betas")
-SETTABLE: dict[str, Callable[[str], Any]] = {
-    **{
-        field.name: _PARSERS.get(str(field.type), str)
-        for field in dataclasses.fields(TrainingSettings)
-        if field.name not in _OPTIONS
-    },
-    **{name: str if name in CHOICES else int for name in PARTS},
-}
-"""Setting -> parser of its value, for `name=value` on the command line."""
+SETTABLE = (
+    *(field.name for field in dataclasses.fields(TrainingSettings) if field.name not in _OPTIONS),
+    *PARTS,
+)
+"""Settings that can be given as `name=value` on the command line."""
 
 
-def read_settings(given: Sequence[str]) -> dict[str, Any]:
-    """Settings from words such as `dropout=0.1`."""
-    found = {}
-    for word in given:
-        name, _, value = word.partition("=")
+def read_settings(given: Sequence[str]) -> dict[str, str]:
+    """Settings from words such as `dropout=0.1`; `settings_for` checks their values."""
+    found = dict(word.partition("=")[::2] for word in given)
+    for name in found:
         if name not in SETTABLE:
             raise BabelscopeError(
-                f"{word!r} sets nothing; it must be name=value with one of {', '.join(SETTABLE)}"
+                f"{name!r} sets nothing; it must be name=value with one of {', '.join(SETTABLE)}"
             )
-        try:
-            found[name] = SETTABLE[name](value)
-        except (ValueError, KeyError):
-            raise BabelscopeError(f"{word!r}: {value!r} is no value for {name}") from None
     return found
 
 
 def settings_for(shape: str | Shape, **given: Any) -> TrainingSettings:
-    """Settings of a shape by name: what is given and not None, else the shape's defaults."""
+    """Settings of a shape by name: what is given and not None, as text or as values, else the shape's defaults."""
     found = find_shape(shape) if isinstance(shape, str) else shape
+    given = {name: value for name, value in given.items() if value is not None}
     parts = {name: given.pop(name) for name in PARTS if name in given}
-    parts = {name: part for name, part in parts.items() if part is not None}
-    found = dataclasses.replace(found, **parts)
-    for name in sorted(_WITHOUT[found.architecture] & parts.keys()):
-        if parts[name] != _DEFAULTS.get(name):
-            raise BabelscopeError(f"{name}={parts[name]} changes nothing in a {found.architecture} network")
     known = {field.name for field in dataclasses.fields(TrainingSettings)}
     if unknown := sorted(given.keys() - known):
         raise BabelscopeError(f"there is no setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
-    recipe = {
-        name: getattr(found, name) for name in known & {field.name for field in dataclasses.fields(Shape)}
-    }
-    return TrainingSettings(
-        shape=found, **{**recipe, **{name: v for name, v in given.items() if v is not None}}
-    )
+    try:
+        found = dataclasses.replace(found, **parts)
+        for name in sorted(_WITHOUT[found.architecture] & parts.keys()):
+            if getattr(found, name) != _DEFAULTS.get(name):
+                raise BabelscopeError(
+                    f"{name}={parts[name]} changes nothing in a {found.architecture} network"
+                )
+        recipe = {
+            name: getattr(found, name) for name in known & {field.name for field in dataclasses.fields(Shape)}
+        }
+        return TrainingSettings(shape=found, **{**recipe, **given})
+    except ValidationError as error:
+        fault = error.errors()[0]
+        said = fault["msg"].replace("Input should be", "it must be")
+        raise BabelscopeError(f"{fault['loc'][-1]} is {fault['input']!r}; {said}") from None
 
 
 Train = Callable[..., dict[str, Any]]

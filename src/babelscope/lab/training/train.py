@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import math
 import shlex
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,6 @@ from babelscope.lab.training.checkpoints import (
     CARD,
     CHECKPOINT,
     CONFIGURATION,
-    Progress,
     clock,
     load_checkpoint,
     open_folder,
@@ -43,6 +43,7 @@ from babelscope.lab.training.text import (
 )
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import locked_folder
+from babelscope.util.progress import progress
 from babelscope.util.version import __version__
 
 
@@ -243,18 +244,18 @@ def train(
         **({"prompts": prompts.as_json()} if prompts and settings.prompts else {}),
         **({} if where.type == "cpu" else {"device": where.type}),
     }
-    with (
-        contextlib.nullcontext() if locked else locked_folder(out),
-        contextlib.closing(Progress(f"training {out.name}", quiet=quiet)) as progress,
-    ):
+    with contextlib.nullcontext() if locked else locked_folder(out):
         if earlier := open_folder(out, configuration):
-            progress.say(f"already trained: {out}")
+            _say(f"already trained: {out}", quiet=quiet)
             return earlier
         with training_numerics(threads, where):
             with _free_if_refused(out):
-                run = _open_run(out, settings, shared, prompts, training, development, where, progress)
+                run = _open_run(out, settings, shared, prompts, training, development, where, quiet=quiet)
             _save_pieces(run, tokenizer, out)
-            stopped = run.train(out, progress, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds)
+            with progress(f"training {out.name}", settings.steps, done=run.step, quiet=quiet) as advance:
+                stopped = run.train(
+                    out, advance, max_minutes=max_minutes, checkpoint_seconds=checkpoint_seconds
+                )
             save_network(run.finish(), out, half=settings.half)
             made: dict[str, Any] = {"stopped": stopped, "tokenizer": tokenizer, "origin": origin}
             card = make_card(run, configuration, text, held, **made)
@@ -263,6 +264,11 @@ def train(
             (out / CHECKPOINT).unlink(missing_ok=True)
         (out / CONFIGURATION).unlink(missing_ok=True)
         return card
+
+
+def _say(text: str, *, quiet: bool) -> None:
+    if not quiet:
+        print(text, file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager
@@ -311,7 +317,8 @@ def _open_run(
     text: ParallelText,
     dev: ParallelText,
     device: torch.device,
-    progress: Progress,
+    *,
+    quiet: bool,
 ) -> TrainingRun:
     """The run of the last checkpoint, or a new one with the `shared` vocabulary or a new one."""
     saved = load_checkpoint(out)
@@ -333,8 +340,8 @@ def _open_run(
         pieces = PromptPieces(pieces.proto, prompts)
     run = TrainingRun(settings, pieces, text, dev, device=device)
     if pieces.pad < settings.vocabulary:
-        progress.say(f"the text has {pieces.pad:,} pieces, not {settings.vocabulary:,}")
+        _say(f"the text has {pieces.pad:,} pieces, not {settings.vocabulary:,}", quiet=quiet)
     if saved:
         run.restore(saved)
-        progress.say(f"going on from step {run.step:,}")
+        _say(f"going on from step {run.step:,}", quiet=quiet)
     return run

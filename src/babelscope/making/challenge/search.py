@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import contextlib
 import math
 import time
 from collections import Counter, defaultdict
@@ -347,7 +346,7 @@ class Search:
             for _ in self.items(symmetrization):
                 pass
             return
-        with self._progress("reading parses") as advance:
+        with progress("reading parses", self.corpus.lines, quiet=self._in_parts) as advance:
             last = 1
             for tree in self.corpus.trees(self._skipped):
                 if tree is not None:
@@ -389,16 +388,15 @@ class Search:
         ]
 
     def _pairs(self) -> Iterator[Pair]:
-        with self._progress("reading sentence pairs") as advance:
+        with progress("reading sentence pairs", self.corpus.lines, quiet=self._in_parts) as advance:
             for pair in self.corpus.pairs(self.finder, skipped=self._skipped):
                 yield pair
                 advance(1)
 
-    def _progress(self, what: str) -> contextlib.AbstractContextManager[Callable[[int], None]]:
-        """A progress bar for a whole corpus; for parts, the caller shows one."""
-        if self.corpus.ranges:
-            return contextlib.nullcontext(lambda _count: None)
-        return progress(what, self.corpus.lines)
+    @property
+    def _in_parts(self) -> bool:
+        """Whether this is a part of a corpus, whose progress the caller shows."""
+        return bool(self.corpus.ranges)
 
     def _require_something(self, path: Path | None) -> None:
         if not self.tally.sentences and not self.skipped:
