@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Literal
 
-import numpy as np
 import pytest
 
 from babelscope.core.comparison import Comparison
@@ -14,7 +13,6 @@ from babelscope.core.system import ItemScores
 from babelscope.core.tables import Line, Table
 from babelscope.methods.contrast.figures import (
     TypeFigures,
-    _expected_rate,
     figures,
     score_record,
 )
@@ -202,21 +200,12 @@ def test_mucows_groups_are_of_what_says_where_it_belongs() -> None:
 
 
 def test_an_empty_bin_has_the_rate_of_all_controls() -> None:
-    # Three bins: of the controls there are 0, 1 and 8 pairs with 0, 1 and 2 errors.
-    def pairs(bins: list[int], errors: list[int]) -> list[dict[str, object]]:
-        return [
-            {
-                "source": str(number),
-                "discrepancy": float(each),
-                "verdict": "wrong" if number in errors else "correct",
-            }
-            for number, each in enumerate(bins)
-        ]
-
-    controls = pairs([1] + [2] * 8, [0, 1, 2])
-    found = _expected_rate(controls, pairs([0, 0, 1, 1, 1, 2, 2, 2, 2, 2], []), np.array([0.5, 1.5]), "half")
-    assert found.value == pytest.approx((2 * (3 / 9) + 3 * (1 / 1) + 5 * (2 / 8)) / 10)
-    assert found.n == 10
+    # Bins of controls: up to 0 with an error rate of 1/5, up to 1 with one of 2/5, and beyond with none.
+    controls = made("control", 50, 10, 0.0) + made("control", 50, 20, 1.0)
+    plausible = made("type", 2, 0, 0.0) + made("type", 3, 0, 1.0) + made("type", 5, 0, 7.0)
+    expected = meter(controls + plausible)["expected_false_positives", "human"].estimate
+    assert expected.value == pytest.approx((2 * 1 / 5 + 3 * 2 / 5 + 5 * 3 / 10) / 10)
+    assert expected.n == 10
 
 
 def test_a_source_with_several_pairs_counts_once_between_reference_kinds() -> None:
@@ -289,15 +278,15 @@ def test_the_papers_table_has_one_line_per_error_type_and_reference() -> None:
     assert [column.heading for column in paper.columns] == [
         "phenomenon",
         "reference",
+        "control",
         "discrepancy",
         "accuracy",
     ]
-    assert [(line.cells[0], line.cells[1]) for line in paper.lines] == [
-        (name, kind)
-        for name in ("clause_omission", "np_agreement", "*placeholder_ding")
+    assert [line.cells[:3] for line in paper.lines] == [
+        [name, kind, "yes" if name == "placeholder_ding" else ""]
+        for name in sorted(TYPES)
         for kind in ("human", "machine")
     ]
-    assert [note.text for note in paper.notes] == ["* a control: nobody makes this error in free translation"]
 
 
 def type_figures(
