@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from babelscope import condition
-from babelscope.core.results import Estimate, Result, Row
+from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.system import (
     Asked,
     Fingerprint,
@@ -26,15 +26,14 @@ from babelscope.core.system import (
     as_question,
 )
 from babelscope.methods.condition.ask import score_as_json
+from babelscope.methods.condition.figures import accuracy_rows as figures_of
 from babelscope.methods.condition.figures import (
-    Judged,
     best_of_side,
     lowest_accuracy,
     score_of,
     verdict_of,
     weights_of,
 )
-from babelscope.methods.condition.figures import accuracy_rows as figures_of
 from babelscope.methods.condition.method import Condition
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.stats.weighted import weighted_share
@@ -267,20 +266,20 @@ def test_the_minimum_of_many_equal_categories_has_an_interval_that_holds() -> No
     draw = random.Random(1)
     inside = 0
     for _ in range(200):
-        groups = [group([float(draw.random() < 0.8) for _ in range(80)]) for _ in range(6)]
-        found = lowest_accuracy(groups)
-        assert found.value == min(sum(each.worth for each in own) / 80 for own in groups)
+        worth = [[float(draw.random() < 0.8) for _ in range(80)] for _ in range(6)]
+        found = lowest_accuracy([group(own) for own in worth])
+        assert found.value == min(sum(own) / 80 for own in worth)
         inside += found.low <= 0.8 <= found.high
     assert inside / 200 >= 0.93
     one = weighted_share([1.0, 0.0], apart(2), [2.0, 1.0], ["", ""])
     assert lowest_accuracy([group([1.0, 0.0], [2.0, 1.0])], "category") == one
 
 
-def group(worth: Sequence[float], weights: Sequence[float] | None = None) -> list[Judged]:
-    """Items of one category, each of a source of its own."""
+def group(worth: Sequence[float], weights: Sequence[float] | None = None) -> list[Record]:
+    """Records of one category, each of a source of its own."""
     own = weights or [1.0] * len(worth)
     return [
-        Judged(1.0, value, "", weight, source, unsure=False)
+        {"verdict": "correct" if value else "wrong", "category": "", "weight": weight, "source": source}
         for value, weight, source in zip(worth, own, apart(len(worth)), strict=True)
     ]
 

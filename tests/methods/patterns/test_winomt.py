@@ -193,7 +193,10 @@ def test_lists_of_stereotypes(tests: TestSet, tmp_path: Path) -> None:
     given = [Given(f"f:{n}", "Der Koch schlief") for n in range(1, 5)]
 
     def judge(pro: str, anti: str) -> list[str]:
-        paths: dict[str, Any] = {"stereotypical": tmp_path / "pro.txt", "anti_stereotypical": tmp_path / "anti.txt"}
+        paths: dict[str, Any] = {
+            "stereotypical": tmp_path / "pro.txt",
+            "anti_stereotypical": tmp_path / "anti.txt",
+        }
         for path, line in zip(paths.values(), (pro, anti), strict=True):
             path.write_text(f"{line}\n")
         found = winomt(tests, given, target="de", links=[((1, 1),)] * 4, **paths)

@@ -22,12 +22,11 @@ from babelscope.methods.condition.figures import (
     accuracy_rows,
     best_of_side,
     class_rows,
-    is_decided,
-    judged_items,
     margin_of_record,
     score_of,
     undecided_rows,
     verdict_of,
+    with_weights,
 )
 from babelscope.methods.condition.preflight import (
     corrected_row,
@@ -167,8 +166,7 @@ class Condition(Method):
             for record in found:  # a margin within the noise (nats) is undecided
                 if not record["skipped"] and abs(margin_of_record(record)) <= noise:
                     record |= {"verdict": "undecided", "correct": None}
-        weights = (each.weight for each in judged_items(found, self.settings.tied_weights))
-        return [{**record, "weight": next(weights) if is_decided(record) else None} for record in found]
+        return with_weights(found, self.settings.tied_weights)
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
         """Accuracy by category, weighted and unweighted; corrected, or what is undecided; the evaluator's test."""
@@ -181,7 +179,7 @@ class Condition(Method):
         if self.settings.protocol == "checked" and tested.passed == "yes":
             rows.append(corrected_row(records, tested.truths))
         rows += class_rows(records)
-        rows += preflight_rows(tested, str(records[0]["evaluator"]) if records else "")
+        rows += preflight_rows(tested)
         notes = Counter(note for record in records for note in record["notes"])
         counts = {
             "no_cue": sum(record["skipped"] == NO_CUE for record in records),
@@ -191,10 +189,14 @@ class Condition(Method):
             **{note: notes[note] for note in ("truncated", "changed", "unfinished")},
             **told_counts(notes),
         }
+        evaluator = {"evaluator": str(records[0]["evaluator"])} if records else {}
         return [
-            dataclasses.replace(row, counts={**row.counts, **counts})
-            if row.name in ("minimum", "all")
-            else row
+            Row(
+                row.name,
+                row.estimate,
+                {**evaluator, **row.labels},
+                {**row.counts, **counts} if row.name in ("minimum", "all") else row.counts,
+            )
             for row in rows
         ]
 
