@@ -208,10 +208,7 @@ Role = Literal["system", "evaluator"]
 FEW = 10
 """With fewer known translations, right or wrong, or fewer references that take a side, nothing is concluded."""
 LEAST_SUPPORTED = 0.95
-"""Of the references that take a side, how many must take that of the right cue. Where a cue is not followed, the two
-translations differ by chance, and a reference is as often for as against it: one in twenty against is one in ten
-pairs by chance, half of them for. So one pair in twenty that count is false, in one of its two translations: of the
-right and of the wrong ones 2.5 %, as many as the evaluator's noise leaves out of account."""
+"""Of the references that take a side, how many must take that of the right cue (why: docs/conditioning.md)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,18 +28,17 @@ from babelscope.stats.weighted import effective_size
 
 Passed = Literal["yes", "no", "unknown"]
 
+# Why these: docs/conditioning.md, "Can the evaluator judge?".
 LEAST_ACCURACY = 0.75
-"""Of known translations, right and wrong ones weighing the same: nearer to perfection than to a coin."""
+"""Of known translations, right and wrong ones weighing the same."""
 LEAST_MATCHED = 0.9
-"""Share of translations that must be likelier under their own source than under another sentence. A judge of single
-words must first see, nearly always, which sentence it reads the translation of."""
+"""Share of translations that must be likelier under their own source than under another sentence."""
 LEAST_MOVED = 0.9
-"""Share of items whose score the cue must move at all: a network that has read a cue never gives the same score."""
+"""Share of items whose score the cue must move at all."""
 MOVED = 1e-4
 """Nats: what batching and rounding move a score by in single precision is smaller."""
 LEAST_SURVIVING = 0.5
-"""Share of targets that must survive tokenization. Sound evaluators change a quotation mark or a rare letter here and
-there; one that changes most targets judges other texts than it was given."""
+"""Share of targets that must survive tokenization."""
 LARGE = 20
 """A category of so many items must have been tested itself; smaller ones are tested with all others."""
 NOISE_LEVEL = 0.975
@@ -111,9 +110,7 @@ def preflight_of(records: Sequence[Record], likelihood: Scoring = "mean") -> Pre
         # Translations with words exchanged may not be grammatical: they measure noise, not ability.
         *accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
         *_sense([each for each in truths if each.independent]),
-        _matching(tested),
-        _sensitivity(judged),
-        _survival(judged),
+        *_share_checks(judged, tested),
         _language(records, tested),
     ]
     return replace(concluded(checks), noise=noise_of(truths), truths=truths)
@@ -266,8 +263,38 @@ def _sense(truths: Sequence[Truth]) -> list[Check]:
 # --- Tests on the items themselves ---------------------------------------------------------------------------------
 
 
+def _share_checks(judged: Sequence[Record], tested: Sequence[Mapping[str, Any]]) -> list[Check]:
+    """Are translations likelier under their own source than under another sentence, does the cue move the score, and
+    do targets survive tokenization?"""
+    matches = [
+        [minus_inf_if_none(side["total"]) for side in each["match"]] for each in tested if each["match"]
+    ]
+    likelier = [0.5 if own == other else float(own > other) for own, other in matches]
+    moved = [float(abs(margin_of_record(record)) > MOVED) for record in judged]
+    kept = [float("changed" not in record["notes"]) for record in judged]
+    changed = kept.count(0.0)
+    survival = f"{changed} of {len(kept)} translations do not survive its tokenization"
+    return [
+        _share_check("matching", likelier, LEAST_MATCHED, _UNMATCHED, FEW, _FEW_MATCHES),
+        _share_check("sensitivity", moved, LEAST_MOVED, _UNMOVED, 1, "nothing could be judged"),
+        replace(
+            _share_check("survival", kept, LEAST_SURVIVING, survival, 1),
+            needed=False,
+            counts={"changed": changed},
+        ),
+    ]
+
+
+_UNMATCHED = (
+    "it finds only {} of translations likelier under their own source than under another sentence: it does not "
+    "know these languages, or the translations are of something else"
+)
+_FEW_MATCHES = "too few translations to see if it reads sources at all"
+_UNMOVED = "the cue moves its score in {} of items only: in the others it is not read"
+
+
 def _share_check(
-    name: str, values: Sequence[float], least: float, why: str, *, fewest: int = 1, too_few: str = ""
+    name: str, values: Sequence[float], least: float, why: str, fewest: int, too_few: str = ""
 ) -> Check:
     """A test that a share of items, each with a value from 0 to 1, is at least `least`; `why` has its place as {}."""
     estimate = clustered_proportion(values, [str(number) for number in range(len(values))])
@@ -276,37 +303,6 @@ def _share_check(
     if estimate.value < least:
         return Check(name, "no", estimate, why.format(_percent(estimate.value)))
     return Check(name, "yes", estimate)
-
-
-def _matching(tested: Sequence[Mapping[str, Any]]) -> Check:
-    """Is a translation likelier under its own source than under another sentence?"""
-    worth = []
-    for each in tested:
-        if each["match"]:
-            own, other = (minus_inf_if_none(side["total"]) for side in each["match"])
-            worth.append(0.5 if own == other else float(own > other))
-    why = (
-        "it finds only {} of translations likelier under their own source than under another sentence: it does not "
-        "know these languages, or the translations are of something else"
-    )
-    too_few = "too few translations to see if it reads sources at all"
-    return _share_check("matching", worth, LEAST_MATCHED, why, fewest=FEW, too_few=too_few)
-
-
-def _sensitivity(judged: Sequence[Record]) -> Check:
-    """Does the cue move the score at all?"""
-    moved = [float(abs(margin_of_record(record)) > MOVED) for record in judged]
-    why = "the cue moves its score in {} of items only: in the others it is not read"
-    return _share_check("sensitivity", moved, LEAST_MOVED, why, too_few="nothing could be judged")
-
-
-def _survival(judged: Sequence[Record]) -> Check:
-    """Do targets survive its tokenization?"""
-    kept = [float("changed" not in record["notes"]) for record in judged]
-    changed = kept.count(0.0)
-    why = f"{changed} of {len(kept)} translations do not survive its tokenization"
-    found = _share_check("survival", kept, LEAST_SURVIVING, why)
-    return replace(found, needed=False, counts={"changed": changed})
 
 
 def _language(records: Sequence[Record], tested: Sequence[Mapping[str, Any]]) -> Check:

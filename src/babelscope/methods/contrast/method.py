@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -418,8 +419,8 @@ def _token_lines(correct: Record, variant: Record) -> list[TextLine]:
 
 
 def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
-    apart = (number for number, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(apart, min(len(one), len(other)))
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in pairs)
 
 
 def _finite(number: float) -> float:
