@@ -307,18 +307,19 @@ class Scorer(Judge):
     translate = None  # type: ignore[assignment]
 
 
-def test_which_side_a_reference_takes() -> None:
-    assert side_of("die Bank am Fluss", "das Ufer am Fluss", "Sie saß auf der Bank.") == "for"
-    assert side_of("das Ufer am Fluss", "die Bank am Fluss", "Sie saß auf der Bank.") == "against"
-    assert side_of("die alte Bank", "die neue Bank", "Sie saß auf der Bank.") == "neither"
-    assert side_of("die Bank", "das Ufer", "") == ""
-    # Marks and capitals are no words.
-    assert side_of("Die Bank.", "Die Ufer.", "auf der bank, dort") == "for"
-
-
-def test_a_reference_without_spaces_takes_sides_by_characters() -> None:
-    assert side_of("她在银行工作", "她在河岸工作", "他去了银行。") == "for"
-    assert side_of("她在河岸工作", "她在银行工作", "他去了银行。") == "against"
+@pytest.mark.parametrize(
+    ("right", "wrong", "reference", "side"),
+    [
+        ("die Bank am Fluss", "das Ufer am Fluss", "Sie saß auf der Bank.", "for"),
+        ("das Ufer am Fluss", "die Bank am Fluss", "Sie saß auf der Bank.", "against"),
+        ("die alte Bank", "die neue Bank", "Sie saß auf der Bank.", "neither"),
+        ("die Bank", "das Ufer", "", ""),
+        ("Die Bank.", "Die Ufer.", "auf der bank, dort", "for"),  # marks and capitals are no words
+        ("她在银行工作", "她在河岸工作", "他去了银行。", "for"),  # characters, without spaces
+    ],
+)
+def test_which_side_a_reference_takes(right: str, wrong: str, reference: str, side: str) -> None:
+    assert side_of(right, wrong, reference) == side
 
 
 def test_a_sound_evaluator_is_not_blamed_for_a_system_that_ignores_cues() -> None:

@@ -30,7 +30,7 @@ from babelscope.core.system import (
 )
 from babelscope.making.machine_references import machine_references
 from babelscope.making.machine_tests import with_machine_references
-from babelscope.methods.contrast.figures import CAUTION, discrepancy, false_alarms, verdict
+from babelscope.methods.contrast.figures import CAUTION, discrepancy, false_alarms
 from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.report.summary import summarize
@@ -103,22 +103,6 @@ def test_the_figures_are_those_computed_by_hand() -> None:
         assert first.estimate.value == pytest.approx(sum(distances[:2]) / 2)
         assert second.labels["reference"] == "machine"
         assert [record["discrepancy"] for record in result.records] == pytest.approx(distances)
-
-
-@pytest.mark.parametrize(
-    ("correct", "contrastive", "right"),
-    [
-        (-1.0, (-2.0, -3.0), "correct"),
-        (-1.0, (-2.0, -1.0), "tie"),
-        (-1.0, (-0.5, -1.0), "wrong"),
-        (-math.inf, (-math.inf,), "tie"),
-        (-1.0, (-math.inf,), "correct"),
-    ],
-)
-def test_correct_is_strictly_better_than_all(
-    correct: float, contrastive: tuple[float, ...], right: str
-) -> None:
-    assert verdict(ItemScores(correct, contrastive)) == right
 
 
 def test_the_discrepancy_is_to_the_preferred_variant_and_may_be_clipped() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -107,9 +107,7 @@ def preflight_of(records: Sequence[Record], likelihood: Scoring = "mean") -> Pre
     truths = known_truths(records, likelihood)
     judged = [record for record in records if not record["skipped"]]
     checks = [
-        # Translations with words exchanged may not be grammatical: they measure noise, not ability.
-        *accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
-        *_sense([each for each in truths if each.independent]),
+        *accuracy_checks(records, truths),
         *_share_checks(judged, tested),
         _language(records, tested),
     ]
@@ -182,21 +180,23 @@ def _balanced(truths: Sequence[Truth]) -> Estimate:
 
 
 def accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[Check]:
-    """Over all categories, for each, and where these fail on translations that cannot give themselves away."""
+    """Over all categories, for each, and where it fails on translations that cannot give themselves away."""
+    # Translations with words exchanged may not be grammatical: they measure noise, not ability.
+    written = [each for each in truths if each.by != "exchange"]
     judged = grouped((record["category"], not record.get("skipped")) for record in records)
     support = reference_support(records)
-    whole = _accuracy(truths)
+    whole = _accuracy(written)
     why = whole.why
     if whole.passed == "unknown" and (left := support.counts["not_known"]):
         why += f" ({left} pairs of translations by the system do not count: no reference bears them out)"
     counts = {**whole.counts, **support.counts}
     checks = [replace(whole, why=why, labels={"known_by": support.chosen}, counts=counts)]
     for category, own in sorted(judged.items()):
-        known = _accuracy([each for each in truths if each.category == category], f" of category {category}")
+        known = _accuracy([each for each in written if each.category == category], f" of category {category}")
         # A small category is tested with all others, in the check over all.
         needed = known.passed != "unknown" or sum(own) >= LARGE
         checks.append(replace(known, needed=needed, labels={"category": category}))
-    return [*checks, *_independence(truths), *_references(truths)]
+    return [*checks, *_independence(written), *_failures(truths)]
 
 
 def _accuracy(truths: Sequence[Truth], of: str = "") -> Check:
@@ -236,28 +236,22 @@ def _independence(truths: Sequence[Truth]) -> list[Check]:
     return [found]
 
 
-def _references(truths: Sequence[Truth]) -> list[Check]:
-    """Where it fails: the test on references, which have no translation of a cue that could give them away."""
-    own = [each for each in truths if each.by == "reference"]
-    estimate = _balanced(own)
-    if len(own) < FEW or estimate.value >= LEAST_ACCURACY:
-        return []
-    why = f"it judges only {_percent(estimate.value)} of the references correctly; chance is 50 %"
-    return [Check("references", "no", estimate, why)]
-
-
-def _sense(truths: Sequence[Truth]) -> list[Check]:
-    """Where it fails: right translations as written, and wrong ones in which the sense alone was exchanged."""
-    right = [each for each in truths if each.right and each.by != "exchange"]
-    wrong = [each for each in truths if not each.right and each.by == "exchange"]
+def _failures(truths: Sequence[Truth]) -> Iterator[Check]:
+    """The tests that it fails on what no translation of a cue gives away: references, and the sense exchanged."""
+    references = [each for each in truths if each.by == "reference"]
+    estimate = _balanced(references)
+    if len(references) >= FEW and estimate.value < LEAST_ACCURACY:
+        why = f"it judges only {_percent(estimate.value)} of the references correctly; chance is 50 %"
+        yield Check("references", "no", estimate, why)
+    right = [each for each in truths if each.right and each.by != "exchange" and each.independent]
+    wrong = [each for each in truths if not each.right and each.by == "exchange" and each.independent]
     estimate = _balanced([*right, *wrong])
-    if min(len(right), len(wrong)) < FEW or estimate.value >= LEAST_ACCURACY or estimate.low > 0.5:
-        return []
-    why = (
-        f"where the sense alone was exchanged, it judges {_percent(estimate.value)} of right and wrong translations "
-        "correctly: it goes by the translation of the cue"
-    )
-    return [Check("sense", "no", estimate, why)]
+    if min(len(right), len(wrong)) >= FEW and estimate.value < LEAST_ACCURACY and estimate.low <= 0.5:
+        why = (
+            f"where the sense alone was exchanged, it judges {_percent(estimate.value)} of right and wrong "
+            "translations correctly: it goes by the translation of the cue"
+        )
+        yield Check("sense", "no", estimate, why)
 
 
 # --- Tests on the items themselves ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from babelscope.core.charts import Bar, Chart, Dot, Forest, Key, Scatter, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
 from babelscope.core.tables import Column, Note, Table, Verdict
-from babelscope.language.registry import OWN_TYPES, error_label
+from babelscope.language.registry import OWN_TYPES
 from babelscope.methods.contrast.figures import CAUTION, SAMPLE, SECOND, TypeFigures, figures_by_type
 from babelscope.methods.errors.figures import OTHER_LANGUAGE
 from babelscope.methods.reporting import (
@@ -139,7 +139,7 @@ def _warnings_of(result: SystemResult) -> Iterator[str]:
     yield from _about_distance(rows)
     for own in types:
         if own.is_control and own.forced.estimate.value:
-            yield f"it prefers an error that nobody makes ({error_label(own.name)}): so may other errors be false."
+            yield f"it prefers an error that nobody makes ({own.name}): other errors may be false, too."
     # What detectors could not read.
     notes = dict.fromkeys(str(row.labels.get("note", "")) for row in rows)
     whole = [f"{note}." for note in notes if "in the language" in note]
@@ -238,12 +238,6 @@ def charts(comparison: Comparison) -> list[Chart]:
     """Error rates in forced choice and own translations, and accuracy over discrepancy."""
     types = [(result, own) for result in comparison.results for own in figures_by_type(result.rows)]
     kinds = list(dict.fromkeys(own.reference for _, own in types))
-    return [*_error_rates(comparison, types, kinds), *_against_discrepancy(comparison, kinds)]
-
-
-def _error_rates(
-    comparison: Comparison, types: Sequence[tuple[SystemResult, TypeFigures]], kinds: Sequence[str]
-) -> Iterator[Chart]:
     sides = (("forced choice", True), ("own translations", False))
     bars = grouped(
         (
@@ -254,38 +248,35 @@ def _error_rates(
         for row, (what, hollow) in zip((own.forced, own.free), sides, strict=True)
         if row is not None and row.estimate.n
     )
-    keys = [
-        Key(f"{result.name}, {what}", result.name, hollow=hollow)
-        for result in comparison.results
-        for what, hollow in sides
-    ]
-    if bars:
-        yield Chart(
-            "Errors in forced choice, and in its own translations",
-            Forest(list(bars.items()), "error rate", keys, zero=0.0),
-            "Hollow: how often the error is preferred; 50 % is what chance would give. Filled: how often a detector "
-            "finds it in free translations, corrected for what the detector misses and for its false alarms. Where "
-            "the filled interval reaches 0, the error was not shown to happen at all. Lines are 95 % intervals.",
-            "error-rates",
-        )
-
-
-def _against_discrepancy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
     dots = [dot for result in comparison.results for dot in _dots(result, kinds)]
-    keys = [
-        Key(f"{result.name}, {kind}", result.name, shape=number)
-        for result in comparison.results
-        for number, kind in enumerate(kinds)
-    ]
-    if dots:
-        yield Chart(
-            "Accuracy against discrepancy",
-            Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", keys, y_most=1.0),
-            "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
-            "system would write itself, and the less its accuracy says about free translation. Shapes show whose "
-            f"references the pairs were made from: {', '.join(kinds)}.",
-            "discrepancy",
+    systems = [result.name for result in comparison.results]
+    found = []
+    if bars:
+        keys = [Key(f"{name}, {what}", name, hollow=hollow) for name in systems for what, hollow in sides]
+        found.append(
+            Chart(
+                "Errors in forced choice, and in its own translations",
+                Forest(list(bars.items()), "error rate", keys, zero=0.0),
+                "Hollow: how often the error is preferred; 50 % is what chance would give. Filled: how often a "
+                "detector finds it in free translations, corrected for what the detector misses and for its false "
+                "alarms. Where the filled interval reaches 0, the error was not shown to happen at all. Lines are "
+                "95 % intervals.",
+                "error-rates",
+            )
         )
+    if dots:
+        keys = [Key(f"{name}, {kind}", name, shape=n) for name in systems for n, kind in enumerate(kinds)]
+        found.append(
+            Chart(
+                "Accuracy against discrepancy",
+                Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", keys, y_most=1.0),
+                "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
+                "system would write itself, and the less its accuracy says about free translation. Shapes show "
+                f"whose references the pairs were made from: {', '.join(kinds)}.",
+                "discrepancy",
+            )
+        )
+    return found
 
 
 def _dots(result: SystemResult, kinds: Sequence[str]) -> Iterator[Dot]:
