@@ -18,11 +18,18 @@ from babelscope.core.charts import Histogram
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Fingerprint, Question, Scored, Target
 from babelscope.core.tables import Table
-from babelscope.methods.condition.ask import counted_known, reference_support, sample
+from babelscope.methods.condition.ask import (
+    common_source,
+    counted_known,
+    cue_size,
+    reference_support,
+    sample,
+    side_of,
+    swap_sense,
+)
 from babelscope.methods.condition.figures import ConditionSettings, accuracy_rows, undecided_rows
 from babelscope.methods.condition.method import Condition
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
-from babelscope.methods.condition.swapped_words import common_source, cue_size, side_of, swap_sense
 from babelscope.testsets import AmbiguousSource
 from tests.methods.condition.test_method import GivenScores
 

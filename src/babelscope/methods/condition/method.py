@@ -219,7 +219,7 @@ class Condition(Method):
             summary_table(
                 comparison,
                 _figures,
-                title=f"Another meaning than was meant: {comparison.tests}",
+                title=f"Wrong meaning: {comparison.tests}",
                 more=["evaluator"],
                 notes=[note for result in comparison.results for note in self._notes(result)],
                 threshold=self.settings.error_threshold,
@@ -234,7 +234,9 @@ class Condition(Method):
                 ],
                 name="by-category",
             ),
-            *pivot(comparison, "What became of each class", ("category", "as"), [became], name="by-class"),
+            *pivot(
+                comparison, "What each class was translated as", ("category", "as"), [became], name="by-class"
+            ),
             *pivot(
                 comparison,
                 "Test of the evaluator",

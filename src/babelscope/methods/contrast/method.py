@@ -62,7 +62,7 @@ NO_VARIANT = (
 _JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
 # What a run adds to judged records; it stays last, so that a record that is judged again has the same bytes.
 _LAST_FIELDS = ("spread", "extra")
-DETECTED = "error in its own translation, says the detector"
+DETECTED = "error detected in its own translation"
 _SHARED_TOKENS_SHOWN = 5
 """Tokens of a long shared prefix that are shown before the first that differs."""
 # Warn if accuracy is below this share of chance level, and if chance gives that with less than this probability.

@@ -109,7 +109,7 @@ def more_tables(comparison: Comparison) -> list[Table]:
         "below its own translation",
         lambda row: row.name in ("discrepancy", "spread") and "phenomenon" not in row.labels,
     )
-    title = "Distance of pairs and of its alternatives"
+    title = "Distance from its own translation"
     return [
         *(replace(table, notes=_between_systems(comparison)) for table in by_type),
         *pivot(comparison, title, ("reference", "of"), (distance,), name="distances"),
@@ -131,7 +131,7 @@ def _warnings_of(result: SystemResult) -> Iterator[str]:
     if alike := sum(map(_reads_alike, result.records)):
         pairs = count_of(len(result.records), "pairs")
         yield (
-            f"in {alike} of {pairs} a right and a wrong translation are the same tokens to it: these ties tell "
+            f"in {alike} of {pairs} a right and a wrong translation are the same tokens to it: these ties say "
             "nothing."
         )
     yield from _about_making(rows)

@@ -35,7 +35,7 @@ from babelscope.util.errors import BabelscopeError
 
 
 class MucowSettings(PatternSettings):
-    """Where lemmas come from, and how words are told apart and compared."""
+    """Where lemmas come from, and how words are split and compared."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {"paper": {"word_matching": "conditioning"}}
@@ -87,7 +87,7 @@ class Mucow(PatternMethod):
     Settings = MucowSettings
     settings: MucowSettings
     part_labels = frozenset({"category"})
-    title = "Known words of a wrong sense"
+    title = "Wrong sense"
     accuracy = "precision"
     other_figures: ClassVar = {"recall_b": "correct of all (recall B)", "coverage": "coverage"}
     group = "category"

@@ -56,8 +56,8 @@ class WinomtSettings(PatternSettings):
     anti_stereotypical: Rerun[Path | None] = None
     """Its list of sentences whose genders are not (en_anti.txt)."""
     gender_rules: GenderRules = "published"
-    """How gender is told. published: as WinoMT's code does, where an occupation not found is male. sound: one way of
-    counting words, and an occupation not found is unknown."""
+    """How gender is determined. published: as in WinoMT's code, where an occupation not found is male. sound: one
+    way of counting words, and an occupation not found is unknown."""
     intermediate_rounding: Rounding = "exact"
     """published: round percentages to one decimal before other figures are made of them, as the published ones were.
     exact: do not."""
@@ -105,7 +105,7 @@ class Winomt(PatternMethod):
     Settings = WinomtSettings
     settings: WinomtSettings
     part_labels = frozenset({"category", "stereotype", "gold"})
-    title = "Occupations of another gender than was meant"
+    title = "Wrong gender"
     accuracy = "accuracy"
     other_figures: ClassVar = {"delta_g": "delta G", "delta_s": "delta S"}
     group = "gold"
