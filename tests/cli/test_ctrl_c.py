@@ -25,7 +25,7 @@ GO_ON = "run the same command again to go on"
 # They answer at once, or nearly so.
 SHORT = {"systems", "init", "data list", "data show", "lab models", "make types"}
 # What must be said, and beginnings of the names of files that may be left, to go on with.
-TOLD: dict[str, tuple[str, tuple[str, ...]]] = {
+REPORTED_FLAGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "servers": ("only answers of servers are kept", ()),
     "cache": ("are in the cache", ("cache",)),
     "no cache": ("no answers are kept", ()),
@@ -174,7 +174,7 @@ def test_ctrl_c_says_what_is_kept(
     command: str,
     place: str,
 ) -> None:
-    told, left = TOLD[kept]
+    told, left = REPORTED_FLAGS[kept]
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path / "data"))
     for name, text in FILES.items():

@@ -155,7 +155,7 @@ CONDITION = "condition --evaluator toy:2"
 ALIGNED = "make challenge --source a.en --reference a.de --alignments links --count"
 CUES = "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json"
 # What is contradictory or without effect -> a part of what is said.
-TOLD = {
+REPORTED_FLAGS = {
     f"{CONTRAST} --system toy:1 --layout columns": "--layout has no effect without --scores",
     f"{CONTRAST} --system toy:1 --direction lower": "--direction has no effect without --scores",
     f"{CONTRAST} --scores scores --score total": "--score has no effect beside --scores",
@@ -269,7 +269,7 @@ def refused(ran: Ran, line: list[str]) -> str:
 
 
 def test_there_are_enough_and_every_command_is_in_the_grid() -> None:
-    assert sum(map(len, GENERATED.values())) + len(TOLD) + len(OFFLINE) >= 200
+    assert sum(map(len, GENERATED.values())) + len(REPORTED_FLAGS) + len(OFFLINE) >= 200
     for path, command in LEAVES.items():
         if any(is_option(each) and not each.is_flag and not each.multiple for each in command.params):
             assert list(repeats(path)), path
@@ -299,12 +299,12 @@ def test_options_without_effect_are_refused(babelscope: Babelscope, line: list[s
     refused(babelscope(*line), line)
 
 
-@pytest.mark.parametrize("line", TOLD)
+@pytest.mark.parametrize("line", REPORTED_FLAGS)
 def test_contradictions_are_told(babelscope: Babelscope, line: str) -> None:
     if line.startswith("make pairs --type all"):
         pytest.importorskip("HanTa")
     words = line.split(" ")
-    assert TOLD[line] in refused(babelscope(*words), words)
+    assert REPORTED_FLAGS[line] in refused(babelscope(*words), words)
 
 
 @pytest.mark.parametrize("line", OFFLINE)

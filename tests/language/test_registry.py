@@ -22,7 +22,7 @@ from babelscope.language.registry import (
 from babelscope.making.pairs import make_pairs
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.method import detect_in_pairs
-from babelscope.methods.patterns.base import open_morphology
+from babelscope.methods.patterns.winomt import open_morphology
 from babelscope.util.errors import BabelscopeError
 from benchmarks.pairs import measure_detector
 

@@ -18,11 +18,18 @@ from babelscope.core.charts import Histogram
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Fingerprint, Question, Scored, Target
 from babelscope.core.tables import Table
-from babelscope.methods.condition.ask import counted_known, reference_support, sample
+from babelscope.methods.condition.ask import (
+    common_source,
+    counted_known,
+    cue_size,
+    reference_support,
+    sample,
+    side_of,
+    swap_sense,
+)
 from babelscope.methods.condition.figures import ConditionSettings, accuracy_rows, undecided_rows
 from babelscope.methods.condition.method import Condition
 from babelscope.methods.condition.preflight import Truth, noise_of, preflight_of
-from babelscope.methods.condition.swapped_words import common_source, cue_size, side_of, swap_sense
 from babelscope.testsets import AmbiguousSource
 from tests.methods.condition.test_method import GivenScores
 
@@ -307,18 +314,19 @@ class Scorer(Judge):
     translate = None  # type: ignore[assignment]
 
 
-def test_which_side_a_reference_takes() -> None:
-    assert side_of("die Bank am Fluss", "das Ufer am Fluss", "Sie saß auf der Bank.") == "for"
-    assert side_of("das Ufer am Fluss", "die Bank am Fluss", "Sie saß auf der Bank.") == "against"
-    assert side_of("die alte Bank", "die neue Bank", "Sie saß auf der Bank.") == "neither"
-    assert side_of("die Bank", "das Ufer", "") == ""
-    # Marks and capitals are no words.
-    assert side_of("Die Bank.", "Die Ufer.", "auf der bank, dort") == "for"
-
-
-def test_a_reference_without_spaces_takes_sides_by_characters() -> None:
-    assert side_of("她在银行工作", "她在河岸工作", "他去了银行。") == "for"
-    assert side_of("她在河岸工作", "她在银行工作", "他去了银行。") == "against"
+@pytest.mark.parametrize(
+    ("right", "wrong", "reference", "side"),
+    [
+        ("die Bank am Fluss", "das Ufer am Fluss", "Sie saß auf der Bank.", "for"),
+        ("das Ufer am Fluss", "die Bank am Fluss", "Sie saß auf der Bank.", "against"),
+        ("die alte Bank", "die neue Bank", "Sie saß auf der Bank.", "neither"),
+        ("die Bank", "das Ufer", "", ""),
+        ("Die Bank.", "Die Ufer.", "auf der bank, dort", "for"),  # marks and capitals are no words
+        ("她在银行工作", "她在河岸工作", "他去了银行。", "for"),  # characters, without spaces
+    ],
+)
+def test_which_side_a_reference_takes(right: str, wrong: str, reference: str, side: str) -> None:
+    assert side_of(right, wrong, reference) == side
 
 
 def test_a_sound_evaluator_is_not_blamed_for_a_system_that_ignores_cues() -> None:
@@ -371,15 +379,9 @@ def test_scores_do_not_decide_which_translations_count() -> None:
     assert chosen[0] == chosen[1]
 
 
-def test_without_references_all_count_and_that_is_said() -> None:
-    alone = [dataclasses.replace(each, extra={}) for each in items()]
-    row = of(condition(Translator(), Judge(), alone), "preflight")
-    assert (row.labels["passed"], row.counts["not_known"], row.counts["unchecked"]) == ("yes", 0, 60)
-
-
-def test_where_few_references_take_a_side_all_count() -> None:
-    """References in other words tell nothing."""
-    other = [dataclasses.replace(each, extra={"reference": f"x{each.id}"}) for each in items()]
+@pytest.mark.parametrize("reference", ["", "x"])
+def test_without_references_that_take_a_side_all_count_and_that_is_said(reference: str) -> None:
+    other = [dataclasses.replace(each, extra={"reference": reference}) for each in items()]
     row = of(condition(Translator(), Judge(), other), "preflight")
     assert (row.counts["known_wrong"], row.counts["not_known"], row.counts["unchecked"]) == (60, 0, 60)
 
@@ -498,46 +500,35 @@ def test_a_system_that_only_translates_the_cue_proves_nothing() -> None:
 
 
 RIGHT, WRONG = "Ein männlicher Anwalt half ihr.", "Eine weibliche Anwältin half ihr."
+SWAPPED = [("Eine männlicher Anwältin half ihr.", False), ("Ein weibliche Anwalt half ihr.", True)]
+LAWYERS = "Sie sah den Anwalt.", "Sie sah die Anwältin."
 
 
-def test_the_words_of_the_cue_stay_and_those_of_the_sense_are_exchanged() -> None:
-    assert swap_sense(RIGHT, WRONG, "Ein Anwalt half ihr.", "", 1) == [
-        ("Eine männlicher Anwältin half ihr.", False),
-        ("Ein weibliche Anwalt half ihr.", True),
-    ]
-    # Whichever sense it is that a sentence without a cue is translated with.
-    assert swap_sense(RIGHT, WRONG, "Eine Anwältin half ihr.", "", 1) == swap_sense(
-        RIGHT, WRONG, "Ein Anwalt half ihr.", "", 1
-    )
-
-
-def test_a_reference_gets_the_wrong_sense_and_keeps_its_cue() -> None:
-    found = swap_sense(RIGHT, WRONG, "Ein Anwalt half ihr.", "Gestern half ihr ein männlicher Anwalt.", 1)
-    assert len(found) == 2, "the reference lacks a word that tells the sense, Ein"
-    *_, (text, truth) = swap_sense(
-        "Sie sah den Anwalt.",
-        "Sie sah die Anwältin.",
-        "Sie sah den Anwalt.",
-        "Sie sah den männlichen Anwalt!",
-        1,
-    )
-    assert (text, truth) == ("Sie sah die männlichen Anwältin!", False)
-
-
-def test_marks_around_a_word_are_no_part_of_it() -> None:
-    ((text, truth),) = swap_sense(
-        "Er sah die Bank.", "Er sah die Ufer.", "Die Bank, er sah sie.", "Er sah die Bank und ging.", 1
-    )
-    assert (text, truth) == ("Er sah die Ufer und ging.", False)
-
-
-def test_what_may_be_more_than_sense_and_cue_is_not_exchanged() -> None:
-    assert swap_sense(RIGHT, WRONG, "Wer ist das?", "", 3) == [], "no word tells the sense"
-    assert swap_sense("Ein Anwalt half .", "Die gute Frau half .", "Ein Anwalt half .", "", 1) == [], (
-        "no word for word"
-    )
-    # A synonym in the plain translation leaves the noun among the words that could be the cue's.
-    assert swap_sense("die weibliche Ärztin", "der männliche Arzt", "die Medizinerin", "", 1) == []
+@pytest.mark.parametrize(
+    ("right", "wrong", "plain", "reference", "cue", "found"),
+    [
+        # The words of the cue stay, whichever sense it is that a sentence without a cue is translated with.
+        (RIGHT, WRONG, "Ein Anwalt half ihr.", "", 1, SWAPPED),
+        (RIGHT, WRONG, "Eine Anwältin half ihr.", "", 1, SWAPPED),
+        # A reference gets the wrong sense and keeps its cue, unless it lacks a word that shows the sense (Ein).
+        (*LAWYERS, LAWYERS[0], "Sie sah den männlichen Anwalt!", 1, [("Sie sah die männlichen Anwältin!", False)]),
+        (RIGHT, WRONG, "Ein Anwalt half ihr.", "Gestern half ihr ein männlicher Anwalt.", 1, SWAPPED),
+        # Marks around a word are no part of it.
+        (
+            "Er sah die Bank.", "Er sah die Ufer.", "Die Bank, er sah sie.", "Er sah die Bank und ging.", 1,
+            [("Er sah die Ufer und ging.", False)],
+        ),
+        # What may be more than sense and cue: no word shows the sense, it is not word for word, or a synonym in the
+        # plain translation leaves the noun among the words that could be the cue's.
+        (RIGHT, WRONG, "Wer ist das?", "", 3, []),
+        ("Ein Anwalt half .", "Die gute Frau half .", "Ein Anwalt half .", "", 1, []),
+        ("die weibliche Ärztin", "der männliche Arzt", "die Medizinerin", "", 1, []),
+    ],
+)  # fmt: skip
+def test_the_sense_is_exchanged_and_the_cue_is_not(
+    right: str, wrong: str, plain: str, reference: str, cue: int, found: list[tuple[str, bool]]
+) -> None:
+    assert swap_sense(right, wrong, plain, reference, cue) == found
 
 
 def test_sources_share_the_sentence_without_its_cue() -> None:

@@ -14,8 +14,7 @@ import pytest
 from babelscope.core.results import Record, Result
 from babelscope.language.align import Links
 from babelscope.language.registry import lemmatize
-from babelscope.methods.patterns.base import open_morphology
-from babelscope.methods.patterns.winomt import Winomt, WinomtSettings, stereotypes_of
+from babelscope.methods.patterns.winomt import Winomt, WinomtSettings, open_morphology
 from babelscope.runs.execute import run_method
 from babelscope.systems.registry import open_system
 from babelscope.systems.stored.formats import Given
@@ -189,11 +188,23 @@ def test_missing_translations(tests: TestSet) -> None:
         winomt(tests, given, target="de", links=[(), ()], skip_missing=True)
 
 
-def test_lists_of_stereotypes(tests: TestSet) -> None:
-    own = items(tests)
-    assert stereotypes_of(own, {"pro": own[:1], "anti": own[2:3]}) == {"1": "pro", "3": "anti"}
+def test_lists_of_stereotypes(tests: TestSet, tmp_path: Path) -> None:
+    lines = TABLE.split("\n")
+    given = [Given(f"f:{n}", "Der Koch schlief") for n in range(1, 5)]
+
+    def judge(pro: str, anti: str) -> list[str]:
+        paths: dict[str, Any] = {
+            "stereotypical": tmp_path / "pro.txt",
+            "anti_stereotypical": tmp_path / "anti.txt",
+        }
+        for path, line in zip(paths.values(), (pro, anti), strict=True):
+            path.write_text(f"{line}\n")
+        found = winomt(tests, given, target="de", links=[((1, 1),)] * 4, **paths)
+        return [record["stereotype"] for record in found.records]
+
+    assert judge(lines[0], lines[2]) == ["pro", "none", "anti", "none"]
     with pytest.raises(BabelscopeError, match="item 1 of the list 'pro' is not in the test set"):
-        stereotypes_of(own[1:], {"pro": own[:1]})
+        judge(lines[0].replace("slept", "ate"), lines[2])
 
 
 def test_items_of_another_kind_are_refused() -> None:

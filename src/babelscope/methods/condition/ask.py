@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import hashlib
+import itertools
+import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from babelscope.core.results import Record, finite_or_none, grouped
 from babelscope.core.system import Question, Scored, capabilities, properties, score_tokens
+from babelscope.core.tokenizers import DEFAULT, find_tokenizer, unsplit_script
 from babelscope.methods.condition.figures import Conditioned
-from babelscope.methods.condition.swapped_words import (
-    Side,
-    common_source,
-    cue_size,
-    side_of,
-    swap_sense,
-    words_of,
-)
 from babelscope.systems.contract import (
     ask_answered,
     ask_score,
@@ -40,42 +37,31 @@ def ask_items(
     """One record per item: its translation, and how the evaluator scores it under every source with a cue."""
     system, evaluator = systems["system"], systems["evaluator"]
     if "item_scores" in capabilities(evaluator):
-        return _records_of_stored_scores(system, evaluator, items, settings)
-    translated = translations_or_reasons(system, items, settings)
-    given = [_is_given(system, item, settings) for item in items]
-    # A system that evaluates itself scores the tokens that it generated, not its text tokenized again.
-    itself = system.fingerprint == evaluator.fingerprint
-    pairs: list[tuple[Question, str | Scored]] = []
-    owners: list[AmbiguousSource] = []
-    for item, each in zip(items, translated, strict=True):
-        if isinstance(each, Scored):
-            cued = _cued_sources(item)
-            target = each if itself and each.tokens else each.text
-            pairs += [(replace(item.question, source=source), target) for source in cued]
-            owners += [item] * len(cued)
-    made = {
-        each.text for each, own in zip(translated, given, strict=True) if isinstance(each, Scored) and not own
-    }
-    # One call for the whole chunk, so that the evaluator can fill its batches.
-    score = leave_refused_targets(functools.partial(ask_score, evaluator), made, "the translation")
-    names = {"source": "source with a cue", "target": "translation"}
-    answers = iter(_ask_about_items(score, pairs, owners, names))
+        translated = _stored_translations(systems, items, settings)
+        given = [each is not None for each in translated]
+        scores = _stored_scores(evaluator, items)
+    else:
+        translated = [*translations_or_reasons(system, items, settings)]
+        own = settings.translations == "given"
+        stored = properties(system).stored
+        given = [stored or (own and item.translation is not None) for item in items]
+        scores = _asked_scores(systems, items, translated, given)
     records: list[Record] = []
-    for item, each, own in zip(items, translated, given, strict=True):
-        if isinstance(each, str):
-            records.append({"unanswered": each})
+    for item, each, is_given, found in zip(items, translated, given, scores, strict=True):
+        if isinstance(each, str) or isinstance(found, str):
+            records.append({"unanswered": each if isinstance(each, str) else found})
             continue
-        found: dict[str, Any] = {source: next(answers) for source in _cued_sources(item)}
-        if reasons := [score for score in found.values() if isinstance(score, str)]:
-            records.append({"unanswered": reasons[0]})
-            continue
-        notes = {*each.notes, *(note for score in found.values() for note in score.notes)}
         records.append(
             {
-                **_item_fields(item, each.text, evaluator.name, given=own),
-                "notes": sorted(notes),
-                "under_correct": _scores_as_json(item.correct_sources if found else (), found),
-                "under_incorrect": _scores_as_json(item.incorrect_sources if found else (), found),
+                "source": item.source,
+                "category": item.category,
+                "gold": item.gold,
+                "translation": None if each is None else each.text,
+                "given": is_given,
+                "evaluator": evaluator.name,
+                # `babelscope agreement` joins MuCoW's annotations by these fields.
+                **{name: item.extra[name] for name in ("word", "corpus") if name in item.extra},
+                **found,
             }
         )
     return records
@@ -93,62 +79,84 @@ def check_system(system: Any, items: Sequence[AmbiguousSource], settings: Condit
         )
 
 
-def _records_of_stored_scores(
-    system: Any, evaluator: Any, items: Sequence[AmbiguousSource], settings: Conditioned
-) -> list[Record]:
-    """Records from stored scores: the best of each side, as an evaluator gave them elsewhere."""
+def _stored_translations(
+    systems: Mapping[str, Any], items: Sequence[AmbiguousSource], settings: Conditioned
+) -> list[Scored | str | None]:
+    """What stored scores are about: translations of a file, or of the items, which may have none."""
+    system = systems["system"]
     if not properties(system).stored:
         raise BabelscopeError(
-            f"{evaluator.name} has scores of given translations: condition takes no system beside it that "
+            f"{systems['evaluator'].name} has scores of given translations: condition takes no system beside it that "
             f"translates now, as {system.name} does"
         )
-    scores = evaluator.item_scores([choice_of(item) for item in items], best=False)
-    if system.fingerprint == ItemTranslations.fingerprint:
-        texts: list[str | None] = [item.translation for item in items]
-        reasons = [""] * len(items)
-    else:
-        found = translations_or_reasons(system, items, settings)
-        texts = [None if isinstance(each, str) else each.text for each in found]
-        reasons = [each if isinstance(each, str) else "" for each in found]
-    records: list[Record] = []
-    for item, own, text, reason in zip(items, scores, texts, reasons, strict=True):
-        if reason:
-            records.append({"unanswered": reason})
+    if system.fingerprint != ItemTranslations.fingerprint:
+        return [*translations_or_reasons(system, items, settings)]
+    return [None if item.translation is None else Scored(item.translation) for item in items]
+
+
+def _stored_scores(evaluator: Any, items: Sequence[AmbiguousSource]) -> list[Record | str]:
+    """The best stored score of each side."""
+    scores: list[Record | str] = []
+    for own in evaluator.item_scores([choice_of(item) for item in items], best=False):
+        if (most := max(own.correct, *own.others)) > _ROUNDING:
+            raise BabelscopeError(
+                f"{own.place}: {most:g} is no log-probability, which is at most 0 (natural log, higher is better)"
+            )
+        sides = {"correct_logprob": own.correct, "incorrect_logprob": own.others[0]}
+        scores.append({"notes": [], **{side: finite_or_none(number) for side, number in sides.items()}})
+    return scores
+
+
+def _asked_scores(
+    systems: Mapping[str, Any],
+    items: Sequence[AmbiguousSource],
+    translated: Sequence[Scored | str | None],
+    given: Sequence[bool],
+) -> list[Record | str]:
+    """How the evaluator scores each translation under every source with a cue; or the reason for no answer."""
+    evaluator = systems["evaluator"]
+    # A system that evaluates itself scores the tokens that it generated, not its text tokenized again.
+    itself = systems["system"].fingerprint == evaluator.fingerprint
+    pairs: list[tuple[Question, str | Scored]] = []
+    owners: list[AmbiguousSource] = []
+    made: set[str] = set()
+    for item, each, is_given in zip(items, translated, given, strict=True):
+        if isinstance(each, Scored):
+            target = each if itself and each.tokens else each.text
+            cued = _cued_sources(item)
+            pairs += [(replace(item.question, source=source), target) for source in cued]
+            owners += [item] * len(cued)
+            if not is_given:
+                made.add(each.text)
+    # One call for the whole chunk, so that the evaluator can fill its batches.
+    score = leave_refused_targets(functools.partial(ask_score, evaluator), made, "the translation")
+    places = {"source": "source with a cue", "target": "translation"}
+    answers = iter(_ask_about_items(score, pairs, owners, places))
+    scores: list[Record | str] = []
+    for item, each in zip(items, translated, strict=True):
+        if not isinstance(each, Scored):
+            scores.append({})
             continue
-        for number in (own.correct, *own.others):
-            if number > _ROUNDING:
-                raise BabelscopeError(
-                    f"{own.place}: {number:g} is no log-probability, which is at most 0 (natural log, higher is "
-                    "better)"
-                )
-        records.append(
-            {
-                **_item_fields(item, text, evaluator.name, given=text is not None),
-                "correct_logprob": finite_or_none(own.correct),
-                "incorrect_logprob": finite_or_none(own.others[0]),
-            }
-        )
-    return records
+        found = {source: next(answers) for source in _cued_sources(item)}
+        reasons = [answer for answer in found.values() if isinstance(answer, str)]
+        notes = {*each.notes, *(note for answer in found.values() if not reasons for note in answer.notes)}
+        sides = {} if reasons else _both_sides(item.correct_sources, item.incorrect_sources, found)
+        scores.append(reasons[0] if reasons else {"notes": sorted(notes), **sides})
+    return scores
 
 
-def _is_given(system: Any, item: AmbiguousSource, settings: Conditioned) -> bool:
-    """Whether the translation was made elsewhere: the item has one, or the system reads it from a file."""
-    own = settings.translations == "given" and item.translation is not None
-    return own or properties(system).stored
+def _cued_sources(item: AmbiguousSource) -> list[str]:
+    """Its distinct cued sources; none unless both sides have some, because one side alone decides nothing."""
+    if not (item.correct_sources and item.incorrect_sources):
+        return []
+    return list(dict.fromkeys([*item.correct_sources, *item.incorrect_sources]))
 
 
-def _item_fields(item: AmbiguousSource, translation: str | None, evaluator: str, *, given: bool) -> Record:
-    """The fields of a record that do not depend on the evaluator's scores."""
+def _both_sides(correct: Sequence[str], incorrect: Sequence[str], found: Mapping[str, Scored]) -> Record:
+    """The evaluator's scores under sources with the right and with a wrong cue; empty if nothing was asked."""
     return {
-        "source": item.source,
-        "category": item.category,
-        "gold": item.gold,
-        "translation": translation,
-        "given": given,
-        "evaluator": evaluator,
-        "notes": [],
-        # `babelscope agreement` joins MuCoW's annotations by these fields.
-        **{name: item.extra[name] for name in ("word", "corpus") if name in item.extra},
+        name: [{"source": source, **score_as_json(found[source])} for source in side if found]
+        for name, side in (("under_correct", correct), ("under_incorrect", incorrect))
     }
 
 
@@ -159,10 +167,6 @@ def score_as_json(scored: Scored) -> Record:
         "tokens": len(scored.logprobs),
         "probability": finite_or_none(score_tokens(scored.logprobs, "probability")),
     }
-
-
-def _scores_as_json(cued: Sequence[str], found: Mapping[str, Scored]) -> list[Record]:
-    return [{"source": source, **score_as_json(found[source])} for source in cued]
 
 
 def translations_or_reasons(
@@ -194,24 +198,16 @@ def _ask_about_items(
     return ask_answered(ask_some, asked)
 
 
-def _cued_sources(item: AmbiguousSource) -> list[str]:
-    """Its distinct cued sources; none unless both sides have some, because one side alone decides nothing."""
-    if not (item.correct_sources and item.incorrect_sources):
-        return []
-    return list(dict.fromkeys([*item.correct_sources, *item.incorrect_sources]))
-
-
 # --- Known translations: those whose correctness is known, on which the evaluator is tested ------------------------
 
+Side = Literal["for", "against", "neither", ""]
+"""Which of two translations has more words of the reference: the one with the right cue (for), the one with the wrong
+cue (against), or neither; empty where there is no reference."""
 Role = Literal["system", "evaluator"]
-
 FEW = 10
 """With fewer known translations, right or wrong, or fewer references that take a side, nothing is concluded."""
 LEAST_SUPPORTED = 0.95
-"""Of the references that take a side, how many must take that of the right cue. Where a cue is not followed, the two
-translations differ by chance, and a reference is as often for as against it: one in twenty against is one in ten
-pairs by chance, half of them for. So one pair in twenty that count is false, in one of its two translations: of the
-right and of the wrong ones 2.5 %, as many as the evaluator's noise leaves out of account."""
+"""Of the references that take a side, how many must take that of the right cue (why: docs/conditioning.md)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,21 +236,16 @@ def reference_support(records: Sequence[Record]) -> ReferenceSupport:
     translations itself, all of them count or none.
     """
     tested = [record["preflight"] for record in records if record.get("preflight")]
-    sides: dict[Role, list[Side]] = {"system": [], "evaluator": []}
-    for each in tested:
-        made: dict[Role, Side] = {one["maker"]: one["side"] for one in each["known"] if "maker" in one}
-        for role, side in made.items():
-            sides[role].append(side)
-    better = _is_supported(sides["evaluator"]) and not _is_supported(sides["system"])
-    alone = any(each.get("maker") == "evaluator" for each in tested)
-    chosen: Role = "evaluator" if better or alone else "system"
-    strict = chosen == "system" and _decided(sides["system"]) >= FEW
-    kept = [side for side in sides[chosen] if not strict or side in ("for", "")]
-    counts = {
-        "not_known": len(sides["system"]) - (len(kept) if chosen == "system" else 0),
-        "unchecked": sum(side != "for" for side in kept),
-    }
-    return ReferenceSupport(chosen, strict, counts)
+    made = [{one["maker"]: one["side"] for one in each["known"] if "maker" in one} for each in tested]
+    system, evaluator = ([each[role] for each in made if role in each] for role in ("system", "evaluator"))
+    better = _is_supported(evaluator) and not _is_supported(system)
+    if better or any(each.get("maker") == "evaluator" for each in tested):
+        unchecked = len(evaluator) - evaluator.count("for")
+        return ReferenceSupport("evaluator", False, {"not_known": len(system), "unchecked": unchecked})
+    strict = _decided(system) >= FEW
+    kept = [side for side in system if not strict or side in ("for", "")]
+    counts = {"not_known": len(system) - len(kept), "unchecked": len(kept) - kept.count("for")}
+    return ReferenceSupport("system", strict, counts)
 
 
 def _decided(sides: Sequence[Side]) -> int:
@@ -289,12 +280,10 @@ def sample(items: Sequence[AmbiguousSource], settings: Conditioned, seed: int) -
         for place, item in enumerate(items)
         if item.correct_sources and item.incorrect_sources
     )
-    for own in by_category.values():
-        own.sort()
     # In turns, so that small categories leave their share to large ones.
-    longest = max(map(len, by_category.values()), default=0)
-    turns = (own[turn][1] for turn in range(longest) for own in by_category.values() if turn < len(own))
-    return frozenset(place for place, _ in zip(turns, range(settings.preflight), strict=False))
+    turns = itertools.zip_longest(*map(sorted, by_category.values()))
+    places = (each[1] for turn in turns for each in turn if each)
+    return frozenset(itertools.islice(places, settings.preflight))
 
 
 def _hash(seed: int, name: str) -> bytes:
@@ -349,41 +338,38 @@ def ask_known(
     if "score" not in capabilities(evaluator) or properties(evaluator).asked_as_a_whole:
         return {}  # stored scores: nothing can be asked
     made = known_translations(systems, items, list(records), settings, seed)
-    matched = {place: _of_two_sources(items, place, records[place]) for place in records}
-    wanted: list[tuple[Question, str]] = []
-    for each in made.translations:
-        question = items[each.place].question
-        wanted += [
-            (replace(question, source=source), each.text) for source in (*each.correct, *each.incorrect)
+    asked = [
+        [
+            (replace(items[known.place].question, source=source), known.text)
+            for source in (*known.correct, *known.incorrect)
         ]
-    for match in matched.values():
-        wanted += match
-    asked = list(dict.fromkeys(wanted))
-    scores = dict(zip(asked, _usable(functools.partial(ask_score, evaluator), asked), strict=True))
+        for known in made.translations
+    ]
+    matched = {place: _of_two_sources(items, place, record) for place, record in records.items()}
+    once = list(dict.fromkeys(itertools.chain(*asked, *matched.values())))
+    scores = dict(zip(once, _usable(functools.partial(ask_score, evaluator), once), strict=True))
+    known: dict[int, list[Record]] = {place: [] for place in records}
+    for each, pairs in zip(made.translations, asked, strict=True):
+        found = {question.source: scores[question, text] for question, text in pairs}
+        if None not in found.values():
+            known[each.place].append({**each.described, **_both_sides(each.correct, each.incorrect, found)})
     own: dict[int, str] = {}
     if _translates(evaluator):  # its own translations show its language
         questions = [items[place].question for place in records]
         answers = _usable(functools.partial(ask_translate, evaluator, beam=settings.beam), questions)
         own = {place: each[0].text for place, each in zip(records, answers, strict=True) if each}
     itself = systems["system"].fingerprint == evaluator.fingerprint
-    found: dict[int, Record] = {}
-    for place in records:
-        known = [
-            stored
-            for each in made.translations
-            if each.place == place and (stored := _scored_known(each, items[place].question, scores))
-        ]
-        two = [scores[pair] for pair in matched[place]]
-        found[place] = {
-            "preflight": {
-                "known": known,
-                **made.stored(place),
-                "match": [score_as_json(each) for each in two if each] if two and all(two) else None,
-                "own": own.get(place),
-                "itself": itself,
-            }
+    preflights: dict[int, Record] = {}
+    for place, pairs in matched.items():
+        match = [score_as_json(scores[pair]) for pair in pairs if scores[pair]]
+        preflights[place] = {
+            "known": known[place],
+            **made.stored(place),
+            "match": match if len(match) == 2 else None,
+            "own": own.get(place),
+            "itself": itself,
         }
-    return found
+    return {place: {"preflight": found} for place, found in preflights.items()}
 
 
 def known_translations(
@@ -398,13 +384,13 @@ def known_translations(
     The evaluator is asked too where no reference supports the system's translations: `reference_support` decides
     whose count.
     """
-    known: list[Known] = []
-    for place in places:
-        item = items[place]
-        if reference := _reference(item):
-            known.append(
-                Known(place, reference, True, "reference", item.correct_sources, item.incorrect_sources)
-            )
+    known = [
+        Known(
+            place, reference, True, "reference", items[place].correct_sources, items[place].incorrect_sources
+        )
+        for place in places
+        if (reference := _reference(items[place]))
+    ]
     roles: list[Role] = [role for role in ("system", "evaluator") if _translates(systems[role])]
     if not roles:
         return KnownTranslations(known, frozenset(), None)
@@ -426,19 +412,17 @@ def _translated_pairs(
     seed: int,
 ) -> tuple[list[Known], set[int]]:
     """A system's translations of sources with a right and a wrong cue; and where the cue changed nothing."""
-    known: list[Known] = []
-    same = set()
     cues = {place: _cues(items[place], seed) for place in places}
     questions = []
-    for place in places:
+    for place, (right, wrong) in cues.items():
         question = items[place].question
-        plain = common_source(*cues[place]) or question.source
-        questions += [replace(question, source=source) for source in (*cues[place], plain)]
+        plain = common_source(right, wrong) or question.source
+        questions += [replace(question, source=source) for source in (right, wrong, plain)]
     translate = functools.partial(ask_translate, system, beam=settings.beam)
     made = iter(each[0].text if each else "" for each in _usable(translate, questions))
-    for place in places:
-        item, (right, wrong) = items[place], cues[place]
-        ours, theirs, plain = next(made), next(made), next(made)
+    known: list[Known] = []
+    same = set()
+    for (place, (right, wrong)), ours, theirs, plain in zip(cues.items(), made, made, made, strict=True):
         if not (ours.strip() and theirs.strip()):
             continue
         right_words, wrong_words, without = words_of(ours, theirs, plain)
@@ -446,18 +430,16 @@ def _translated_pairs(
         if ours == theirs or (without and without <= right_words and without <= wrong_words):
             same.add(place)
             continue
+        item, reference = items[place], _reference(items[place])
         # The cue may have been translated too, and would give its side away: other cues are asked, where there are.
         correct, incorrect = (
             [source for source in side if source != used] or [used]
             for side, used in ((item.correct_sources, right), (item.incorrect_sources, wrong))
         )
-        side = side_of(ours, theirs, _reference(item))
-        swapped = swap_sense(ours, theirs, plain, _reference(item), cue_size(right, wrong))
-        for text, truth, by in (
-            (ours, True, role),
-            (theirs, False, role),
-            *((text, truth, "exchange") for text, truth in swapped),
-        ):
+        side = side_of(ours, theirs, reference)
+        swapped = swap_sense(ours, theirs, plain, reference, cue_size(right, wrong))
+        texts = [(ours, True, role), (theirs, False, role)]
+        for text, truth, by in (*texts, *((*each, "exchange") for each in swapped)):
             known.append(Known(place, text, truth, by, correct, incorrect, role, side))
     return known, same
 
@@ -496,34 +478,104 @@ def _of_two_sources(
     return []
 
 
-def _scored_known(
-    known: Known, question: Question, scores: Mapping[tuple[Question, str], Scored | None]
-) -> Record:
-    """A known translation as stored; nothing if the evaluator did not answer."""
-    found = {
-        source: scores[replace(question, source=source), known.text]
-        for source in (*known.correct, *known.incorrect)
-    }
-    answered = {source: each for source, each in found.items() if each is not None}
-    if len(answered) < len(found):
-        return {}
-    return {
-        **known.described,
-        "under_correct": _scores_as_json(known.correct, answered),
-        "under_incorrect": _scores_as_json(known.incorrect, answered),
-    }
-
-
 def _usable(ask: Callable[[Sequence[Any]], list[Any]], asked: Sequence[Any]) -> list[Any]:
     """Answers, None where there is none: a test that cannot be asked must not end the run."""
     left = list(range(len(asked)))
-    while left:
+    found: dict[int, Any] = {}
+    while left and not found:
         try:
             answers = ask_answered(ask, [asked[number] for number in left])
+            found = dict(zip(left, answers, strict=True))
         except RefusedText as error:
             del left[error.number - 1]
-        else:
-            found = dict(zip(left, answers, strict=True))
-            answered = (found.get(number) for number in range(len(asked)))
-            return [None if isinstance(each, str) else each for each in answered]
-    return [None] * len(asked)
+    answered = (found.get(number) for number in range(len(asked)))
+    return [None if isinstance(each, str) else each for each in answered]
+
+
+# --- Translations of sources with a right and a wrong cue, compared word by word -----------------------------------
+
+_MARKS = re.compile(r"^\W+|\W+$")
+
+
+def side_of(right: str, wrong: str, reference: str) -> Side:
+    """Which of two translations shares more words with the reference."""
+    if not reference:
+        return ""
+    ours, theirs, meant = words_of(right, wrong, reference)
+    ahead = (ours & meant).total() - (theirs & meant).total()
+    return "for" if ahead > 0 else "against" if ahead < 0 else "neither"
+
+
+def words_of(*texts: str) -> list[Counter[str]]:
+    """The words of texts without punctuation, in lower case; characters in scripts without spaces."""
+    lower = [text.casefold() for text in texts]
+    usual = find_tokenizer(DEFAULT)
+    tokenizer = find_tokenizer("char") if unsplit_script(usual, lower) else usual
+    return [Counter(word for word in tokenizer.split(text) if any(map(str.isalnum, word))) for text in lower]
+
+
+def common_source(right: str, wrong: str) -> str:
+    """What a source with a right cue and one with a wrong cue share: the sentence without its cue."""
+    ours = right.split()
+    matched = difflib.SequenceMatcher(None, ours, wrong.split(), autojunk=False).get_matching_blocks()
+    return " ".join(word for block in matched for word in ours[block.a : block.a + block.size])
+
+
+def cue_size(right: str, wrong: str) -> int:
+    """In how many words a source with a cue differs from the other one, at most."""
+    shared = len(common_source(right, wrong).split())
+    return max(len(right.split()), len(wrong.split())) - shared
+
+
+def swap_sense(right: str, wrong: str, plain: str, reference: str, cue: int) -> list[tuple[str, bool]]:
+    """Texts with the sense of one translation and the cue's words of the other, and whether each is correct.
+
+    Of the words in which a right and a wrong translation differ, those that the translation of the sentence without a
+    cue (`plain`) has, on either side, show the sense. The others translate the cue, if they are at most as many as
+    the `cue` words of the source. An evaluator that looks at the cue's translation, and not at the sense, misjudges
+    the right translation with the wrong sense, the wrong one with the right sense, or the reference with the wrong
+    sense, which may have the cue's translation too.
+    """
+    ours, theirs = right.split(), wrong.split()
+    blocks = difflib.SequenceMatcher(None, ours, theirs, autojunk=False).get_opcodes()
+    if any(kind != "equal" and b - a != d - c for kind, a, b, c, d in blocks):
+        return []
+    known = set(_bare(plain.split()))
+    apart = [place for place in range(len(ours)) if ours[place] != theirs[place]]
+    pairs = list(zip(_bare(ours), _bare(theirs), strict=True))
+    sense = [place for place in apart if not known.isdisjoint(pairs[place])]
+    if not sense or len(apart) - len(sense) > cue:
+        return []
+    found = []
+    if len(apart) > len(sense):
+        both = list(enumerate(zip(ours, theirs, strict=True)))
+        found += [
+            (" ".join(b if place in sense else a for place, (a, b) in both), False),
+            (" ".join(a if place in sense else b for place, (a, b) in both), True),
+        ]
+    if changed := _with_sense(reference.split(), ours, theirs, sense):
+        found.append((changed, False))
+    return found
+
+
+def _with_sense(
+    reference: list[str], ours: Sequence[str], theirs: Sequence[str], sense: Sequence[int]
+) -> str:
+    """The reference with the sense of the wrong translation; empty if it lacks a word that shows the sense."""
+    matcher = difflib.SequenceMatcher(None, _bare(ours), _bare(reference), autojunk=False)
+    places = {
+        block.a + more: block.b + more
+        for block in matcher.get_matching_blocks()
+        for more in range(block.size)
+    }
+    if not all(place in places for place in sense):
+        return ""
+    for place in sense:
+        old, new = _bare([ours[place], theirs[place]])
+        reference[places[place]] = reference[places[place]].replace(old, new)
+    return " ".join(reference)
+
+
+def _bare(words: Sequence[str]) -> list[str]:
+    """Words without the punctuation around them."""
+    return [_MARKS.sub("", word) for word in words]

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 from scipy.special import expit
@@ -15,7 +15,7 @@ from babelscope.core.results import Estimate, Record, Row, Ties, credit, grouped
 from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.system import Scoring
 from babelscope.methods.measuring import sources
-from babelscope.stats.intervals import clustered_proportion, odds
+from babelscope.stats.intervals import clustered_proportion, members_of, odds
 from babelscope.stats.weighted import OUTSIDE, weighted_share
 from babelscope.testsets.mucow import NO_CATEGORY
 from babelscope.testsets.winomt import CUED
@@ -123,7 +123,7 @@ def weights_of(
     from scipy.stats import rankdata
 
     weights = [0.0] * len(margins)
-    for members in grouped((category, i) for i, category in enumerate(categories)).values():
+    for members in members_of(categories).values():
         doubts = [-abs(margins[i]) for i in members]
         ranks = rankdata(doubts, method="average" if equal == "shared" else "ordinal")
         for i, rank in zip(members, ranks, strict=True):
@@ -131,53 +131,34 @@ def weights_of(
     return weights
 
 
-class Judged(NamedTuple):
-    """An item with a verdict."""
-
-    margin: float
-    worth: float
-    category: str
-    weight: float
-    source: str
-    """Items of one source are not independent."""
-    unsure: bool
-    """Whether the margin is within the evaluator's noise."""
-
-
-def judged_items(records: Sequence[Record], equal: TiedWeights = "shared") -> list[Judged]:
-    """The decided items with their weights; skipped and undecided items are left out."""
+def with_weights(records: Sequence[Record], equal: TiedWeights = "shared") -> list[Record]:
+    """The records with the field `weight`, None if skipped or undecided."""
     kept = [record for record in records if is_decided(record)]
-    margins = [margin_of_record(record) for record in kept]
-    weights = weights_of(margins, [record["category"] for record in kept], equal)
-    return [
-        Judged(
-            margin,
-            # Verdicts already follow the tie policy: "tie" is stored only where a tie counts half.
-            credit("half")[record["verdict"]],
-            record["category"],
-            weight,
-            record["source"],
-            record.get("noise") is not None and abs(margin) <= record["noise"],
-        )
-        for record, margin, weight in zip(kept, margins, weights, strict=True)
-    ]
+    margins, categories = map(margin_of_record, kept), [record["category"] for record in kept]
+    weights = iter(weights_of(list(margins), categories, equal))
+    return [{**record, "weight": next(weights) if is_decided(record) else None} for record in records]
 
 
 Weighting = Literal["category", "none"]
 
 
+def credits_of(decided: Sequence[Record]) -> list[float]:
+    """What each verdict counts; they already follow the tie policy: "tie" is stored only where a tie counts half."""
+    return [credit("half")[record["verdict"]] for record in decided]
+
+
 def accuracy_of(
-    judged: Sequence[Judged], weighting: Weighting = "none", outside: float = OUTSIDE
+    decided: Sequence[Record], weighting: Weighting = "none", outside: float = OUTSIDE
 ) -> Estimate:
     """The share of correct translations, weighted within categories or not at all."""
-    worth, sources = [each.worth for each in judged], [each.source for each in judged]
+    worth, owners = credits_of(decided), sources(decided)
     if weighting == "none":
-        return weighted_share(worth, sources, [1.0] * len(worth), outside=outside)
-    weights, categories = [each.weight for each in judged], [each.category for each in judged]
-    return weighted_share(worth, sources, weights, categories, outside=outside)
+        return weighted_share(worth, owners, [1.0] * len(worth), outside=outside)
+    weights, categories = ([record[name] for record in decided] for name in ("weight", "category"))
+    return weighted_share(worth, owners, weights, categories, outside=outside)
 
 
-def lowest_accuracy(groups: Sequence[Sequence[Judged]], weighting: Weighting = "none") -> Estimate:
+def lowest_accuracy(groups: Sequence[Sequence[Record]], weighting: Weighting = "none") -> Estimate:
     """The lowest accuracy among non-empty groups (section 4.2).
 
     The minimum of several estimates is biased downwards, so the upper ends are widened for the number of groups
@@ -196,28 +177,30 @@ def lowest_accuracy(groups: Sequence[Sequence[Judged]], weighting: Weighting = "
 
 def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> list[Row]:
     """Accuracy of decided items, weighted and then unweighted: the lowest, over all, by category; confidence."""
-    judged = judged_items(records, equal)
-    skipped = Counter(record["category"] for record in records if record["skipped"])
-    undecided = Counter(record["category"] for record in records if record["verdict"] == "undecided")
-    evaluator = {"evaluator": records[0]["evaluator"]} if records else {}
+    weighed = with_weights(records, equal)
+    judged = [record for record in weighed if is_decided(record)]
+    left_out = Counter(
+        (each["category"], "skipped" if each["skipped"] else each["verdict"]) for each in weighed
+    )
+    groups = grouped((record["category"], record) for record in judged)
+    # Sorted, so that the order of items does not matter; categories without a decided item stay in.
+    names = sorted({record["category"] for record in records})
+    ranked = [name for name in names if name in groups and name != NO_CATEGORY]
     rows = []
 
     def row(
-        name: str, estimate: Estimate, members: Sequence[Judged], of: Sequence[str], **labels: str
+        name: str, estimate: Estimate, members: Sequence[Record], of: Sequence[str], **labels: str
     ) -> None:
+        margins = [(abs(margin_of_record(each)), each.get("noise")) for each in members]
         counts = {
-            "correct": sum(each.worth == 1 for each in members),
-            "ties": sum(each.margin == 0 for each in members),
-            "within_noise": sum(each.unsure for each in members),
-            "undecided": sum(undecided[category] for category in of),
-            "skipped": sum(skipped[category] for category in of),
+            "correct": sum(each["verdict"] == "correct" for each in members),
+            "ties": sum(margin == 0 for margin, _ in margins),
+            "within_noise": sum(noise is not None and margin <= noise for margin, noise in margins),
+            "undecided": sum(left_out[category, "undecided"] for category in of),
+            "skipped": sum(left_out[category, "skipped"] for category in of),
         }
-        rows.append(Row(name, estimate, {**evaluator, **labels}, counts))
+        rows.append(Row(name, estimate, labels, counts))
 
-    groups = grouped((each.category, each) for each in judged)
-    # Sorted, so that the order of items does not matter; categories without a decided item stay in.
-    names = sorted({*groups, *skipped, *undecided})
-    ranked = [name for name in names if name in groups and name != NO_CATEGORY]
     # The paper's measure leads: the worst category, weighted; then weighted accuracy, then unweighted (section 4.2).
     ways: list[tuple[Weighting, str, str]] = [("category", "", "weighted"), ("none", " unweighted", "all")]
     for weighting, suffix, whole in ways:
@@ -230,26 +213,25 @@ def accuracy_rows(records: Sequence[Record], equal: TiedWeights = "shared") -> l
         for name in names:
             own = groups.get(name, ())
             row(name + suffix, found[name], own, [name], category=name, weighting=weighting)
-    return [*rows, *_confidence_rows(records, evaluator)]
+    return [*rows, *_confidence_rows(records)]
 
 
 def undecided_rows(records: Sequence[Record]) -> list[Row]:
     """The share of decided items; accuracy over all items if all undecided ones are wrong, and if all are right."""
     judged = [record for record in records if not record["skipped"]]
-    labels = {"evaluator": judged[0]["evaluator"]} if judged else {}
     owners, decided = sources(judged), [is_decided(record) for record in judged]
     counts = {"undecided": decided.count(False)}
-    rows = [Row("decided", clustered_proportion([float(each) for each in decided], owners), labels, counts)]
+    rows = [Row("decided", clustered_proportion([float(each) for each in decided], owners), {}, counts)]
     for name, if_open in (("worst case", 0.0), ("best case", 1.0)):
         worth = {**credit("half"), "undecided": if_open}
         estimate = clustered_proportion([worth[record["verdict"]] for record in judged], owners)
         if not any(decided):
             estimate = Estimate.without_interval(math.nan, 0, "no item is decided")
-        rows.append(Row(name, estimate, labels, counts))
+        rows.append(Row(name, estimate, {}, counts))
     return rows
 
 
-def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> Iterator[Row]:
+def _confidence_rows(records: Sequence[Record]) -> Iterator[Row]:
     """A histogram of |score - 0.5|: the share of items in each bin, and what verdicts these have."""
     judged = [record for record in records if not record["skipped"]]
     confidences = [abs(record["score"] - 0.5) for record in judged]
@@ -263,7 +245,7 @@ def _confidence_rows(records: Sequence[Record], labels: dict[str, str]) -> Itera
             "undecided": verdicts["undecided"],
         }
         share = clustered_proportion([float(here) for here in inside], sources(judged))
-        yield Row("confidence", share, {**labels, "bin": f"{low:g}-{high:g}"}, counts)
+        yield Row("confidence", share, {"bin": f"{low:g}-{high:g}"}, counts)
 
 
 _OTHER = {"male": "female", "female": "male"}
@@ -284,30 +266,27 @@ def class_of_translation(record: Record) -> str | None:
 
 def class_rows(records: Sequence[Record]) -> list[Row]:
     """M:F, male for each female translation (Saunders and Byrne 2020); of three classes, what became of each."""
-    known = [(record, name) for record in records if (name := class_of_translation(record)) is not None]
-    if not any(record["gold"] in _OTHER for record, _ in known):
+    known = [
+        (record["gold"], name, record["source"])
+        for record in records
+        if (name := class_of_translation(record))
+    ]
+    golds, found = Counter(gold for gold, _, _ in known), Counter(name for _, name, _ in known)
+    if golds.keys().isdisjoint(_OTHER):
         return []
-    labels = {"evaluator": known[0][0]["evaluator"]}
-    golds, found = Counter(record["gold"] for record, _ in known), Counter(name for _, name in known)
-    gendered = [(record, name) for record, name in known if name in _OTHER]
-    male = clustered_proportion(
-        [float(name == "male") for _, name in gendered], sources(record for record, _ in gendered)
-    )
+    gendered = [(float(name == "male"), source) for _, name, source in known if name in _OTHER]
+    male = clustered_proportion([each for each, _ in gendered], [source for _, source in gendered])
     counts = {name: found[name] for name in ("male", "female", "neutral") if name in _OTHER or found[name]}
     meant = {f"meant_{name}": golds[name] for name in ("male", "female", "neutral") if golds[name]}
-    rows = [Row("male_to_female", odds(male), labels, {**counts, **meant})]
-    if len(found.keys() | golds.keys()) > 2:
-        rows += _confusion(known, labels)
-    return rows
-
-
-def _confusion(known: Sequence[tuple[Record, str]], labels: Mapping[str, str]) -> Iterator[Row]:
-    """Of the items of each class, the share translated as each."""
-    names = sorted({record["gold"] for record, _ in known} | {name for _, name in known})
-    for gold in sorted({record["gold"] for record, _ in known}):
-        own = [(record["source"], name) for record, name in known if record["gold"] == gold]
+    rows = [Row("male_to_female", odds(male), {}, {**counts, **meant})]
+    names = sorted(found.keys() | golds.keys())
+    # Of the items of each class, the share translated as each.
+    for gold in sorted(golds) if len(names) > 2 else ():
+        own = [(name, source) for meant_, name, source in known if meant_ == gold]
         for name in names:
-            held = [float(each == name) for _, each in own]
-            share = clustered_proportion(held, [source for source, _ in own])
-            told = {**labels, "category": gold, "as": name}
-            yield Row("translated as", share, told, {"count": int(sum(held))})
+            held = [float(each == name) for each, _ in own]
+            share = clustered_proportion(held, [source for _, source in own])
+            rows.append(
+                Row("translated as", share, {"category": gold, "as": name}, {"count": int(sum(held))})
+            )
+    return rows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,12 +31,11 @@ from babelscope.methods.condition.figures import (
     accuracy_rows,
     best_of_side,
     class_rows,
-    is_decided,
-    judged_items,
     margin_of_record,
     score_of,
     undecided_rows,
     verdict_of,
+    with_weights,
 )
 from babelscope.methods.condition.preflight import (
     corrected_row,
@@ -77,8 +77,8 @@ _VERDICTS: Mapping[str, tuple[str, Tone]] = {
     "undecided": ("undecided", "note"),
 }
 _STATES = {"yes": "passed", "no": "failed", "unknown": "unknown"}
-_MANY_UNSURE = 0.2
-"""Above this share of unsure verdicts, a note is shown."""
+_HARDLY, _MANY_UNSURE = 0.01, 0.2
+"""Scores so near to 0.5 are hardly surer than a coin; above this share of them, a note is shown."""
 _COUNTED = {
     "no_cue": "have no cue and were skipped",
     "impossible": "are impossible to the evaluator and were skipped",
@@ -135,19 +135,15 @@ class Condition(Method):
         """The records with the best log-probability of each side, score and verdict, or the reason for none."""
         judged = []
         for record in records:
-            if "under_correct" in record:
-                (correct, right), (incorrect, wrong) = (
-                    best_of_side(record[side], self.settings.likelihood)
-                    for side in ("under_correct", "under_incorrect")
-                )
-                sources = {"correct_source": right, "incorrect_source": wrong}
-            else:  # stored scores have the best of each side only
-                correct, incorrect = (
-                    minus_inf_if_none(record[f"{side}_logprob"]) for side in ("correct", "incorrect")
-                )
-                sources = {}
             stored = {name: value for name, value in record.items() if name not in _OF_ALL_RECORDS}
-            judged.append({**stored, **sources, **self._verdict(correct, incorrect)})
+            found: dict[str, float | None] = {}
+            for side in ("correct", "incorrect"):
+                if f"under_{side}" in record:
+                    found[side], best = best_of_side(record[f"under_{side}"], self.settings.likelihood)
+                    stored[f"{side}_source"] = best
+                else:  # stored scores have the best of each side only
+                    found[side] = minus_inf_if_none(record[f"{side}_logprob"])
+            judged.append({**stored, **self._verdict(found["correct"], found["incorrect"])})
         return judged
 
     def _verdict(self, correct: float | None, incorrect: float | None) -> Record:
@@ -174,8 +170,7 @@ class Condition(Method):
             for record in found:  # a margin within the noise (nats) is undecided
                 if not record["skipped"] and abs(margin_of_record(record)) <= noise:
                     record |= {"verdict": "undecided", "correct": None}
-        weights = (each.weight for each in judged_items(found, self.settings.tied_weights))
-        return [{**record, "weight": next(weights) if is_decided(record) else None} for record in found]
+        return with_weights(found, self.settings.tied_weights)
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
         """Accuracy by category, weighted and unweighted; corrected, or what is undecided; the evaluator's test."""
@@ -188,7 +183,7 @@ class Condition(Method):
         if self.settings.protocol == "checked" and tested.passed == "yes":
             rows.append(corrected_row(records, tested.truths))
         rows += class_rows(records)
-        rows += preflight_rows(tested, str(records[0]["evaluator"]) if records else "")
+        rows += preflight_rows(tested)
         notes = Counter(note for record in records for note in record["notes"])
         counts = {
             "no_cue": sum(record["skipped"] == NO_CUE for record in records),
@@ -198,10 +193,14 @@ class Condition(Method):
             **{note: notes[note] for note in ("truncated", "changed", "unfinished")},
             **count_flags(notes),
         }
+        evaluator = {"evaluator": str(records[0]["evaluator"])} if records else {}
         return [
-            dataclasses.replace(row, counts={**row.counts, **counts})
-            if row.name in ("minimum", "all")
-            else row
+            Row(
+                row.name,
+                row.estimate,
+                {**evaluator, **row.labels},
+                {**row.counts, **counts} if row.name in ("minimum", "all") else row.counts,
+            )
             for row in rows
         ]
 
@@ -227,7 +226,7 @@ class Condition(Method):
             summary_table(
                 comparison,
                 _figures,
-                title=f"Another meaning than was meant: {comparison.tests}",
+                title=f"Wrong meaning: {comparison.tests}",
                 more=["evaluator"],
                 notes=[note for result in comparison.results for note in self._notes(result)],
                 threshold=self.settings.error_threshold,
@@ -242,7 +241,9 @@ class Condition(Method):
                 ],
                 name="by-category",
             ),
-            *pivot(comparison, "What became of each class", ("category", "as"), [became], name="by-class"),
+            *pivot(
+                comparison, "What each class was translated as", ("category", "as"), [became], name="by-class"
+            ),
             *pivot(
                 comparison,
                 "Test of the evaluator",
@@ -255,31 +256,11 @@ class Condition(Method):
 
     def _notes(self, result: SystemResult) -> Iterator[Note]:
         """What must be known about the evaluator and the items."""
-        name, rows = result.name, result.rows
-        if passed_of(rows) != "yes":
+        if passed_of(result.rows) != "yes":
             reasons = preflight_of(result.records, self.settings.likelihood).reasons
             yield from evaluator_notes(result, reasons)
-        elif (whole := find_row(rows, "all")) and (unsure := whole.counts["within_noise"]):
-            yield Note(f"{unsure} of {whole.estimate.n} verdicts are within the evaluator’s noise.", name)
-        yield from _unchecked_notes(result)
-        if result.roles.get("evaluator") == result.fingerprint:
-            yield Note(
-                "it is its own evaluator: what it misunderstands, it may misjudge in the same way.", name
-            )
-        bins = [
-            (float(str(row.labels["bin"]).partition("-")[2]), row.counts["items"])
-            for row in rows
-            if row.name == "confidence"
-        ]
-        total = sum(count for _, count in bins)
-        unsure = sum(count for end, count in bins if end <= 0.01)
-        if total and unsure / total > _MANY_UNSURE:
-            yield Note(
-                f"in {unsure} of {total} sentences the evaluator was hardly surer than a coin (score within "
-                "0.01 of 0.5).",
-                name,
-            )
-        yield from count_notes_of(name, rows, _COUNTED)
+        yield from (Note(text, result.name) for text in _warnings(result))
+        yield from count_notes_of(result.name, result.rows, _COUNTED)
 
     def charts(self, comparison: Comparison) -> list[Chart]:
         """Accuracy by category, and how sure the evaluator is of each system."""
@@ -292,11 +273,10 @@ class Condition(Method):
             for category, row in _categories(result.rows).items()
         )
         systems = [Key(result.name, result.name) for result in comparison.results]
-        forest = Forest(list(bars.items()), "weighted accuracy", systems, domain=(0.0, 1.0), bars=True)
         found = [
             Chart(
                 f"Accuracy by category: {comparison.tests}",
-                forest,
+                Forest(list(bars.items()), "weighted accuracy", systems, domain=(0.0, 1.0), bars=True),
                 "The share of sentences whose translation has the meaning that was meant, the evaluator’s surest "
                 "verdicts counting most. Lines are 95 % intervals.",
             )
@@ -391,46 +371,45 @@ def _figures(result: SystemResult) -> Iterator[Figure]:
         yield Figure("male for each female", ratio.estimate, "plain", more=[_STATES[passed]])
 
 
-def _unchecked_notes(result: SystemResult) -> Iterator[Note]:
-    """How many known translations no reference supports, and what undecided items may hide."""
+def _warnings(result: SystemResult) -> Iterator[str]:
+    """Verdicts that say little, known translations that no reference supports, and what undecided items may hide."""
     rows = result.rows
-    test = find_row(rows, "preflight")
+    whole, test = find_row(rows, "all"), find_row(rows, "preflight")
+    if passed_of(rows) == "yes" and whole and (unsure := whole.counts["within_noise"]):
+        yield f"{unsure} of {whole.estimate.n} verdicts are within the evaluator’s noise."
     unchecked = test.counts.get("unchecked", 0) if test else 0
     if test and unchecked and unchecked > test.counts["known_wrong"] / 2:
-        yield Note(
+        yield (
             f"no reference bears out {unchecked} of {test.counts['known_wrong']} pairs of translations by the "
-            f"{test.labels['known_by']} that the evaluator was tested with.",
-            result.name,
+            f"{test.labels['known_by']} that the evaluator was tested with."
         )
     decided, worst, best = (find_row(rows, name) for name in ("decided", "worst case", "best case"))
-    if decided and decided.counts["undecided"]:
-        text = (
-            f"{decided.counts['undecided']} of {decided.estimate.n} sentences are undecided, within the evaluator’s "
-            "noise"
-        )
-        if worst and best and worst.estimate.n:
+    if decided and worst and best and (undecided := decided.counts["undecided"]):
+        text = f"{undecided} of {decided.estimate.n} sentences are undecided, within the evaluator’s noise"
+        if worst.estimate.n:
             low, high = (f"{100 * (1 - end):.1f} %" for end in (best.estimate.high, worst.estimate.low))
             text += f": {low} to {high} of all are wrong"
-        yield Note(f"{text}.", result.name)
+        yield f"{text}."
+    if result.roles.get("evaluator") == result.fingerprint:
+        yield "it is its own evaluator: what it misunderstands, it may misjudge in the same way."
+    scores = [record["score"] for record in result.records if not record["skipped"]]
+    unsure = sum(abs(score - 0.5) < _HARDLY for score in scores)
+    if scores and unsure / len(scores) > _MANY_UNSURE:
+        yield (
+            f"in {unsure} of {len(scores)} sentences the evaluator was hardly surer than a coin (score within "
+            f"{_HARDLY} of 0.5)."
+        )
 
 
 def _least_certain(comparison: Comparison, n: int) -> Table:
     """The n items of each system whose score is closest to 0.5, closest first."""
+    fields = ("id", "category", "verdict", "source", "translation", "score")
     lines = []
     for result in comparison.results:
         judged = [record for record in result.records if not record["skipped"]]
         for record in sorted(judged, key=lambda record: abs(margin_of_record(record)))[:n]:
-            fields = ("id", "category", "verdict", "source", "translation", "score")
             lines.append(Line([result.name, *(record[name] for name in fields)], result.name))
-    headings: list[str | Column] = [
-        "system",
-        "item",
-        "category",
-        "verdict",
-        "source",
-        "translation",
-        Column("score", digits=5),
-    ]
+    headings: list[str | Column] = ["system", "item", *fields[1:-1], Column("score", digits=5)]
     return Table(f"Least certain: {comparison.tests}", headings, lines, 6, "least-certain")
 
 
@@ -452,17 +431,18 @@ def _answer_lines(record: Record) -> list[TextLine]:
     return lines
 
 
+def _shared_words(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in pairs)
+
+
 def mark_difference(text: str, other: str) -> list[Token]:
     """The words of a text; marked from the first to the last word in which it differs from `other`."""
     mine, theirs = text.split(" "), other.split(" ")
-    start = 0
-    while start < min(len(mine), len(theirs)) and mine[start] == theirs[start]:
-        start += 1
-    end = 0
-    while end < min(len(mine), len(theirs)) - start and mine[-1 - end] == theirs[-1 - end]:
-        end += 1
+    start = _shared_words(mine, theirs)
+    end = len(mine) - _shared_words(mine[start:][::-1], theirs[start:][::-1])
     return [
-        (word if not place else f" {word}", None, int(start <= place < len(mine) - end))
+        (word if not place else f" {word}", None, int(start <= place < end))
         for place, word in enumerate(mine)
     ]
 
@@ -472,32 +452,29 @@ def _questions(record: Record) -> list[Entry]:
     if record["translation"] is None or record["verdict"] is None:
         return []
     extra = record.get("extra", {})
-    shown: Record = {}
-    word = {"word": extra["word"]} if _is_text(extra.get("word")) else {}
-    right, wrong = extra.get("lemmas"), extra.get("wrong_lemmas")
+    word = {"word": extra["word"]} if _are_texts([extra.get("word")]) else {}
+    lemmas = [extra.get(name) for name in ("lemmas", "wrong_lemmas")]
     # Stored scores come without sources.
     sides = [
-        [each["source"] for each in record.get(f"under_{side}", ())] for side in ("correct", "incorrect")
+        [each["source"] for each in record.get(f"under_{side}", ())][:_MOST_SOURCES]
+        for side in ("correct", "incorrect")
     ]
-    if _is_text(extra.get("occupation")) and record["gold"] in ("male", "female"):
+    if _are_texts([extra.get("occupation")]) and record["gold"] in ("male", "female"):
         shown = {"task": "winomt", "occupation": extra["occupation"], "gold": record["gold"]}
-    elif word and _are_texts(right) and _are_texts(wrong):
-        shown = {"task": "mucow", **word, "correct_sense": right, "wrong_sense": wrong}
+    elif word and all(map(_are_texts, lemmas)):
+        shown = {"task": "mucow", **word, "correct_sense": lemmas[0], "wrong_sense": lemmas[1]}
     elif all(sides):
-        ours, theirs = ("\n".join(own[:_MOST_SOURCES]) for own in sides)
+        ours, theirs = map("\n".join, sides)
         senses = {"correct_sense": ours, "wrong_sense": theirs}
         shown = {"task": "mucow", "question": _BY_SOURCES, **word, **senses}
-    if not shown:
+    else:
         return []
     return [entry(record, group=(record["category"],), translation=record["translation"], **shown)]
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
 def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(map(_is_text, value))
+    """Whether a field of a stranger's item is a list of texts, none blank."""
+    return isinstance(value, list) and bool(value) and all(isinstance(e, str) and e.strip() for e in value)
 
 
 # --- `babelscope condition`: which sense translations have ---------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -13,7 +13,14 @@ from babelscope.core.results import Estimate, Record, Row, grouped, minus_inf_if
 from babelscope.core.system import Scoring
 from babelscope.core.tables import Note
 from babelscope.methods.condition.ask import FEW, counted_known, is_independent, reference_support
-from babelscope.methods.condition.figures import accuracy_of, best_of_side, judged_items, margin_of_record
+from babelscope.methods.condition.figures import (
+    accuracy_of,
+    best_of_side,
+    credits_of,
+    is_decided,
+    margin_of_record,
+)
+from babelscope.methods.measuring import sources
 from babelscope.methods.reporting import find_row
 from babelscope.stats.detection import Counted, corrected_bounds
 from babelscope.stats.intervals import clustered_proportion
@@ -21,18 +28,17 @@ from babelscope.stats.weighted import effective_size
 
 Passed = Literal["yes", "no", "unknown"]
 
+# Why these: docs/conditioning.md, "Can the evaluator judge?".
 LEAST_ACCURACY = 0.75
-"""Of known translations, right and wrong ones weighing the same: nearer to perfection than to a coin."""
+"""Of known translations, right and wrong ones weighing the same."""
 LEAST_MATCHED = 0.9
-"""Share of translations that must be likelier under their own source than under another sentence. A judge of single
-words must first see, nearly always, which sentence it reads the translation of."""
+"""Share of translations that must be likelier under their own source than under another sentence."""
 LEAST_MOVED = 0.9
-"""Share of items whose score the cue must move at all: a network that has read a cue never gives the same score."""
+"""Share of items whose score the cue must move at all."""
 MOVED = 1e-4
 """Nats: what batching and rounding move a score by in single precision is smaller."""
 LEAST_SURVIVING = 0.5
-"""Share of targets that must survive tokenization. Sound evaluators change a quotation mark or a rare letter here and
-there; one that changes most targets judges other texts than it was given."""
+"""Share of targets that must survive tokenization."""
 LARGE = 20
 """A category of so many items must have been tested itself; smaller ones are tested with all others."""
 NOISE_LEVEL = 0.975
@@ -52,6 +58,23 @@ class Check:
     """Whether the evaluator must pass it; some tests can only fail it."""
     labels: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """How the evaluator judged one known translation: a margin above 0 is right, below 0 wrong."""
+
+    item: int
+    category: str
+    right: bool
+    margin: float
+    by: str
+    independent: bool = True
+    """Whether it does not rest on the evaluator alone."""
+
+    @property
+    def credit(self) -> float:
+        return 0.5 if self.margin == 0 else float(self.margin > 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,47 +98,27 @@ class Preflight:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """How the evaluator judged one known translation: a margin above 0 is right, below 0 wrong."""
-
-    item: int
-    category: str
-    right: bool
-    margin: float
-    by: str
-    independent: bool = True
-    """Whether it does not rest on the evaluator alone."""
-
-    @property
-    def credit(self) -> float:
-        return 0.5 if self.margin == 0 else float(self.margin > 0)
-
-
 def preflight_of(records: Sequence[Record], likelihood: Scoring = "mean") -> Preflight:
     """All tests of the evaluator of a job, from its records."""
     tested = [record["preflight"] for record in records if record.get("preflight")]
     if not tested:
         why = "it was not tested: its scores are stored, or preflight is 0"
-        return Preflight("unknown", None, [Check("accuracy", "unknown", Estimate.empty(), why)])
+        return concluded([Check("accuracy", "unknown", Estimate.empty(), why)])
     truths = known_truths(records, likelihood)
+    judged = [record for record in records if not record["skipped"]]
     checks = [
-        # Translations with words exchanged may not be grammatical: they measure noise, not ability.
-        *accuracy_checks(records, [each for each in truths if each.by != "exchange"]),
-        *_sense([each for each in truths if each.independent]),
-        _matching(tested),
-        _sensitivity(records),
-        _survival(records),
+        *accuracy_checks(records, truths),
+        *_share_checks(judged, tested),
         _language(records, tested),
     ]
-    return replace(concluded(checks, noise_of(truths)), truths=truths)
+    return replace(concluded(checks), noise=noise_of(truths), truths=truths)
 
 
-def concluded(checks: Sequence[Check], noise: float | None = None) -> Preflight:
+def concluded(checks: Sequence[Check]) -> Preflight:
     """What checks come to: one that fails is enough, and all that are needed must pass."""
     failed = any(check.passed == "no" for check in checks)
     open_ = any(check.passed == "unknown" and check.needed for check in checks)
-    return Preflight("no" if failed else "unknown" if open_ else "yes", noise, checks)
+    return Preflight("no" if failed else "unknown" if open_ else "yes", None, checks)
 
 
 def noise_of(truths: Sequence[Truth]) -> float | None:
@@ -135,9 +138,9 @@ def _noise(margins: Sequence[float]) -> float:
     Of twenty known translations the worst mistake says little of how bad mistakes are; where there is none, the noise
     is 0.
     """
-    wrong = sorted(max(0.0, -margin) for margin in margins)
-    seen = wrong[min(len(wrong) - 1, math.ceil(NOISE_LEVEL * len(wrong)) - 1)]
     n = len(margins)
+    wrong = sorted(max(0.0, -margin) for margin in margins)
+    seen = wrong[min(n - 1, math.ceil(NOISE_LEVEL * n) - 1)]
     if n < FEW or min(margins) > 0 or not all(map(math.isfinite, margins)):
         return seen
     from scipy.stats import nct, norm
@@ -153,16 +156,17 @@ def known_truths(records: Sequence[Record], likelihood: Scoring = "mean") -> lis
         right, wrong = (
             best_of_side(known[side], likelihood)[0] for side in ("under_correct", "under_incorrect")
         )
-        if right is None or wrong is None:
-            continue
-        margin = right - wrong
-        if math.isnan(margin):
-            margin = 0.0  # impossible either way: it cannot decide
-        truth = bool(known["truth"])
-        signed = margin if truth else -margin
-        independent = is_independent(known, records[number])
-        found.append(Truth(number, records[number]["category"], truth, signed, str(known["by"]), independent))
+        if right is not None and wrong is not None:
+            record, truth = records[number], bool(known["truth"])
+            margin = right - wrong if truth else wrong - right
+            if math.isnan(margin):
+                margin = 0.0  # impossible either way: it cannot decide
+            independent = is_independent(known, record)
+            found.append(Truth(number, record["category"], truth, margin, str(known["by"]), independent))
     return found
+
+
+# --- Tests on known translations -----------------------------------------------------------------------------------
 
 
 def _balanced(truths: Sequence[Truth]) -> Estimate:
@@ -176,94 +180,115 @@ def _balanced(truths: Sequence[Truth]) -> Estimate:
 
 
 def accuracy_checks(records: Sequence[Record], truths: Sequence[Truth]) -> list[Check]:
-    """Over all categories, and for each that has enough known translations."""
+    """Over all categories, for each, and where it fails on translations that cannot give themselves away."""
+    # Translations with words exchanged may not be grammatical: they measure noise, not ability.
+    written = [each for each in truths if each.by != "exchange"]
     judged = grouped((record["category"], not record.get("skipped")) for record in records)
-    checks = [_with_support(_accuracy(truths, "", must=True), records)]
+    support = reference_support(records)
+    whole = _accuracy(written)
+    why = whole.why
+    if whole.passed == "unknown" and (left := support.counts["not_known"]):
+        why += f" ({left} pairs of translations by the system do not count: no reference bears them out)"
+    counts = {**whole.counts, **support.counts}
+    checks = [replace(whole, why=why, labels={"known_by": support.chosen}, counts=counts)]
     for category, own in sorted(judged.items()):
-        known = [each for each in truths if each.category == category]
-        checks.append(_accuracy(known, category, must=sum(own) >= LARGE))
-    return [*checks, *_independence(truths), *_references(truths)]
+        known = _accuracy([each for each in written if each.category == category], f" of category {category}")
+        # A small category is tested with all others, in the check over all.
+        needed = known.passed != "unknown" or sum(own) >= LARGE
+        checks.append(replace(known, needed=needed, labels={"category": category}))
+    return [*checks, *_independence(written), *_failures(truths)]
+
+
+def _accuracy(truths: Sequence[Truth], of: str = "") -> Check:
+    """Are known translations, right and wrong ones, judged correctly?"""
+    right = sum(each.right for each in truths)
+    wrong = len(truths) - right
+    misjudged = sum(each.margin <= 0 for each in truths)
+    counts = {"known_right": right, "known_wrong": wrong, "misjudged": misjudged}
+    estimate = _balanced(truths)
+    passed: Passed = "yes"
+    why = ""
+    if min(right, wrong) < FEW:
+        passed = "unknown"
+        why = (
+            f"too few translations{of} are known to be right ({right}) or wrong ({wrong}) to test it; {FEW} of each "
+            "are needed"
+        )
+    elif estimate.value < LEAST_ACCURACY or estimate.low <= 0.5:
+        passed = "no" if estimate.value < LEAST_ACCURACY else "unknown"
+        why = f"it judges {_percent(estimate.value)} of known translations{of} correctly; chance is 50 %"
+        if passed == "unknown":
+            why += ", which is within the interval of so few"
+    return Check("accuracy", passed, estimate, why, counts=counts)
 
 
 def _independence(truths: Sequence[Truth]) -> list[Check]:
     """Where it has not passed: the test on translations that do not rest on the evaluator alone."""
     others = [each for each in truths if each.independent]
     own = len(truths) - len(others)
-    found = replace(
-        _accuracy(others, "", must=True, of=" that it did not make itself" if own else ""),
-        name="independence",
-    )
+    found = replace(_accuracy(others, " that it did not make itself" if own else ""), name="independence")
     if found.passed == "yes" or (found.passed == "no" and not own):
         return []
     if found.passed == "unknown":
         told = f"{own} of {len(truths)} known translations are its own, which any model finds likely; {found.why} "
         told += "(from references, or from a system that can be asked)"
-        return [replace(found, why=told if own else "")]  # else the test over all categories has the reason
+        found = replace(found, why=told if own else "")  # else the test over all categories has the reason
     return [found]
 
 
-def _references(truths: Sequence[Truth]) -> list[Check]:
-    """Where it fails: the test on references, which have no translation of a cue that could give them away."""
-    estimate = _balanced(own := [each for each in truths if each.by == "reference"])
-    if len(own) < FEW or estimate.value >= LEAST_ACCURACY:
-        return []
-    why = f"it takes only {_percent(estimate.value)} of the references for right; a coin would 50 %"
-    return [Check("references", "no", estimate, why)]
-
-
-def _sense(truths: Sequence[Truth]) -> list[Check]:
-    """Where it fails: right translations as written, and wrong ones in which the sense alone was exchanged."""
-    right = [each for each in truths if each.right and each.by != "exchange"]
-    wrong = [each for each in truths if not each.right and each.by == "exchange"]
+def _failures(truths: Sequence[Truth]) -> Iterator[Check]:
+    """The tests that it fails on what no translation of a cue gives away: references, and the sense exchanged."""
+    references = [each for each in truths if each.by == "reference"]
+    estimate = _balanced(references)
+    if len(references) >= FEW and estimate.value < LEAST_ACCURACY:
+        why = f"it judges only {_percent(estimate.value)} of the references correctly; chance is 50 %"
+        yield Check("references", "no", estimate, why)
+    right = [each for each in truths if each.right and each.by != "exchange" and each.independent]
+    wrong = [each for each in truths if not each.right and each.by == "exchange" and each.independent]
     estimate = _balanced([*right, *wrong])
-    if min(len(right), len(wrong)) < FEW or estimate.value >= LEAST_ACCURACY or estimate.low > 0.5:
-        return []
-    why = (
-        f"where the sense alone was exchanged, it judges {_percent(estimate.value)} of right and wrong translations "
-        "as they are: it goes by the translation of the cue"
-    )
-    return [Check("sense", "no", estimate, why)]
-
-
-def _with_support(check: Check, records: Sequence[Record]) -> Check:
-    """The test over all categories, with whose translations it was made on, and how many do not count."""
-    support = reference_support(records)
-    left = support.counts["not_known"]
-    why = check.why
-    if check.passed == "unknown" and left:
-        why += f" ({left} pairs of translations by the system do not count: no reference bears them out)"
-    counts = {**check.counts, **support.counts}
-    return replace(check, why=why, labels={"known_by": support.chosen}, counts=counts)
-
-
-def _accuracy(truths: Sequence[Truth], category: str, *, must: bool, of: str = "") -> Check:
-    right = sum(each.right for each in truths)
-    counts = {
-        "known_right": right,
-        "known_wrong": len(truths) - right,
-        "misjudged": sum(each.margin <= 0 for each in truths),
-    }
-    estimate = _balanced(truths)
-    of = f" of category {category}" if category else of
-    labels = {"category": category} if category else {}
-    if min(right, len(truths) - right) < FEW:
+    if min(len(right), len(wrong)) >= FEW and estimate.value < LEAST_ACCURACY and estimate.low <= 0.5:
         why = (
-            f"too few translations{of} are known to be right ({right}) or wrong ({len(truths) - right}) to "
-            f"test it; {FEW} of each are needed"
+            f"where the sense alone was exchanged, it judges {_percent(estimate.value)} of right and wrong "
+            "translations correctly: it goes by the translation of the cue"
         )
-        # A small category is tested with all others, in the check over all.
-        return Check("accuracy", "unknown", estimate, why, must, labels, counts)
-    told = f"it judges {_percent(estimate.value)} of known translations{of} as they are; a coin would 50 %"
-    if estimate.value < LEAST_ACCURACY:
-        return Check("accuracy", "no", estimate, told, labels=labels, counts=counts)
-    if estimate.low <= 0.5:
-        why = f"{told}, which the number of known ones cannot tell apart"
-        return Check("accuracy", "unknown", estimate, why, must, labels, counts)
-    return Check("accuracy", "yes", estimate, labels=labels, counts=counts)
+        yield Check("sense", "no", estimate, why)
+
+
+# --- Tests on the items themselves ---------------------------------------------------------------------------------
+
+
+def _share_checks(judged: Sequence[Record], tested: Sequence[Mapping[str, Any]]) -> list[Check]:
+    """Are translations likelier under their own source than under another sentence, does the cue move the score, and
+    do targets survive tokenization?"""
+    matches = [
+        [minus_inf_if_none(side["total"]) for side in each["match"]] for each in tested if each["match"]
+    ]
+    likelier = [0.5 if own == other else float(own > other) for own, other in matches]
+    moved = [float(abs(margin_of_record(record)) > MOVED) for record in judged]
+    kept = [float("changed" not in record["notes"]) for record in judged]
+    changed = kept.count(0.0)
+    survival = f"{changed} of {len(kept)} translations do not survive its tokenization"
+    return [
+        _share_check("matching", likelier, LEAST_MATCHED, _UNMATCHED, FEW, _FEW_MATCHES),
+        _share_check("sensitivity", moved, LEAST_MOVED, _UNMOVED, 1, "nothing could be judged"),
+        replace(
+            _share_check("survival", kept, LEAST_SURVIVING, survival, 1),
+            needed=False,
+            counts={"changed": changed},
+        ),
+    ]
+
+
+_UNMATCHED = (
+    "it finds only {} of translations likelier under their own source than under another sentence: it does not "
+    "know these languages, or the translations are of something else"
+)
+_FEW_MATCHES = "too few translations to see if it reads sources at all"
+_UNMOVED = "the cue moves its score in {} of items only: in the others it is not read"
 
 
 def _share_check(
-    name: str, values: Sequence[float], least: float, why: str, *, fewest: int = 1, too_few: str = ""
+    name: str, values: Sequence[float], least: float, why: str, fewest: int, too_few: str = ""
 ) -> Check:
     """A test that a share of items, each with a value from 0 to 1, is at least `least`; `why` has its place as {}."""
     estimate = clustered_proportion(values, [str(number) for number in range(len(values))])
@@ -274,78 +299,45 @@ def _share_check(
     return Check(name, "yes", estimate)
 
 
-def _matching(tested: Sequence[Mapping[str, Any]]) -> Check:
-    """Is a translation likelier under its own source than under another sentence?"""
-    worth = []
-    for each in tested:
-        if each["match"]:
-            own, other = (minus_inf_if_none(side["total"]) for side in each["match"])
-            worth.append(0.5 if own == other else float(own > other))
-    why = (
-        "it finds only {} of translations likelier under their own source than under another sentence: it does not "
-        "know these languages, or the translations are of something else"
-    )
-    too_few = "too few translations to see if it reads sources at all"
-    return _share_check("matching", worth, LEAST_MATCHED, why, fewest=FEW, too_few=too_few)
-
-
-def _sensitivity(records: Sequence[Record]) -> Check:
-    """Does the cue move the score at all?"""
-    margins = [margin_of_record(record) for record in records if not record["skipped"]]
-    moved = [float(abs(margin) > MOVED) for margin in margins]
-    why = "the cue moves its score in {} of items only: in the others it is not read"
-    return _share_check("sensitivity", moved, LEAST_MOVED, why, too_few="nothing could be judged")
-
-
-def _survival(records: Sequence[Record]) -> Check:
-    """Do targets survive its tokenization?"""
-    kept = [float("changed" not in record["notes"]) for record in records if not record["skipped"]]
-    changed = kept.count(0.0)
-    why = f"{changed} of {len(kept)} translations do not survive its tokenization"
-    found = _share_check("survival", kept, LEAST_SURVIVING, why)
-    return replace(found, needed=False, counts={"changed": changed})
-
-
 def _language(records: Sequence[Record], tested: Sequence[Mapping[str, Any]]) -> Check:
-    """Are the translations in the language that the evaluator writes?"""
+    """Are the translations in the language that the evaluator writes, else in that which the items state?"""
     from babelscope.language.fitness import identify_all
 
     targets = [record["translation"] for record in records if record["translation"]]
     own = [each["own"] for each in tested if each["own"]]
-    nothing = Estimate.empty()
     stated = {record.get("extra", {}).get("target_language") for record in records}
     only = stated.pop() if len(stated) == 1 else None
     expected = identify_all(own, "").language if own else only if isinstance(only, str) else None
+    unknown = Check("language", "unknown", Estimate.empty(), needed=False)
     if not expected or not targets:
-        return Check("language", "unknown", nothing, needed=False)
+        return unknown
     found = identify_all(targets, expected)
-    if found.verdict == "no":
-        writes = "it writes" if own else "the test set says"
-        why = f"the translations are in {found.language}, by py3langid, where {writes} {expected}"
-        return Check("language", "no", nothing, why, labels={"found": f"{found.language} for {expected}"})
-    return Check("language", found.verdict, nothing, needed=False)
+    if found.verdict != "no":
+        return replace(unknown, passed=found.verdict)
+    writes = "it writes" if own else "the test set says"
+    why = f"the translations are in {found.language}, by py3langid, where {writes} {expected}"
+    labels = {"found": f"{found.language} for {expected}"}
+    return replace(unknown, passed="no", why=why, needed=True, labels=labels)
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
 
 
-def preflight_rows(found: Preflight, evaluator: str) -> list[Row]:
-    """The row `preflight` with what came out, and a row for each test."""
-    first, *others = found.checks
+# --- Rows and notes ------------------------------------------------------------------------------------------------
+
+
+def preflight_rows(found: Preflight, evaluator: str = "") -> list[Row]:
+    """The row `preflight` with what came out, and a row for each further test."""
     labels = {"evaluator": evaluator} if evaluator else {}
     noise = {} if found.noise is None else {"noise": f"{found.noise:.4g}"}
-    labels_of_all = {**labels, "passed": found.passed, **noise, **first.labels}
-    rest = [
-        Row(
-            f"preflight {check.name}",
-            check.estimate,
-            {**labels, "passed": check.passed, **check.labels},
-            check.counts,
-        )
-        for check in others
-    ]
-    return [Row("preflight", first.estimate, labels_of_all, first.counts), *rest]
+    first, *others = found.checks
+    whole = {**labels, "passed": found.passed, **noise, **first.labels}
+    rows = [Row("preflight", first.estimate, whole, first.counts)]
+    for check in others:
+        own = {**labels, "passed": check.passed, **check.labels}
+        rows.append(Row(f"preflight {check.name}", check.estimate, own, check.counts))
+    return rows
 
 
 def passed_of(rows: Sequence[Row]) -> str:
@@ -382,23 +374,20 @@ def corrected_row(records: Sequence[Record], truths: Sequence[Truth]) -> Row:
     """
     right = [each for each in truths if each.right and each.by != "exchange"]
     wrong = [each for each in truths if not each.right]
-    labels = {"evaluator": records[0]["evaluator"]} if records else {}
     counts = {"known_right": len(right), "known_wrong": len(wrong)}
-    return Row("corrected", _corrected_share(records, right, wrong), labels, counts)
+    return Row("corrected", _corrected_share(records, right, wrong), {}, counts)
 
 
 def _corrected_share(records: Sequence[Record], right: Sequence[Truth], wrong: Sequence[Truth]) -> Estimate:
-    judged = judged_items(records)
+    decided = [record for record in records if is_decided(record)]
     (taken, tested), found = _judged_right(right), _judged_right(wrong)
     false = (tested - taken, tested)
-    if not judged or not found[1] or not tested:
+    if not decided or not found[1] or not tested:
         return Estimate.empty()
-    plain = accuracy_of(judged)
+    plain = accuracy_of(decided)
     if found[0] / found[1] <= false[0] / tested:
-        return Estimate(plain.value, 0.0, 1.0, len(judged))
-    size = effective_size(
-        [each.worth for each in judged], [each.source for each in judged], [1.0] * len(judged)
-    )
+        return Estimate(plain.value, 0.0, 1.0, len(decided))
+    size = effective_size(credits_of(decided), sources(decided), [1.0] * len(decided))
     alarms = ((1 - plain.value) * size, size)
     kinds = grouped((each.by == "exchange", each) for each in wrong).values()
     rates = [_judged_right(kind) for kind in kinds if len(kind) >= FEW] or [found]
@@ -407,7 +396,7 @@ def _corrected_share(records: Sequence[Record], right: Sequence[Truth], wrong: S
     value = min(max(1 - float(corrected_bounds(alarms, found, false)[0]), 0.0), 1.0)
     if value in (0.0, 1.0):
         low, high = min(low, plain.low), max(high, plain.high)
-    return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value), len(judged))
+    return Estimate(value, min(max(low, 0.0), value), max(min(high, 1.0), value), len(decided))
 
 
 def _judged_right(truths: Sequence[Truth]) -> Counted:

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -23,8 +23,12 @@ SECOND, SAMPLE = "second", "sample"
 """What `spread` is the distance of: the second-best translation, and a sample."""
 _MATTERS = 0.05
 """Controls rule an error out if its excess is surely below this."""
+_NOTES = ("truncated", "changed", "unfinished")
+_SOURCES_PER_BIN = 25
+_MOST_BINS = 10
 
-# --- What a run says about each error type: forced choice, own translations ----------------------------------------
+
+# --- What the figures of an error type say together ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,11 @@ class TypeFigures:
         """What the figures say together, as the docstring of `Contrast` explains it."""
         if self.is_control:
             return "control"
-        errors, free, excess = self.forced.estimate, _known(self.free), _known(self.excess)
+        errors = self.forced.estimate
+        free, excess = (
+            row.estimate if row and row.estimate.n and not row.estimate.no_interval else None
+            for row in (self.free, self.excess)
+        )
         if errors.n < FEWEST:
             return "too few"
         if free and free.low > 0:
@@ -55,11 +63,9 @@ class TypeFigures:
             return "none"
         if free and free.high < errors.low:
             return "false"
-        if excess:
-            return (
-                "beyond" if excess.low > 0 else "few controls" if excess.high >= _MATTERS else "as controls"
-            )
-        return "not seen" if free else "forced only"
+        if not excess:
+            return "not seen" if free else "forced only"
+        return "beyond" if excess.low > 0 else "few controls" if excess.high >= _MATTERS else "as controls"
 
     @property
     def own(self) -> int:
@@ -72,25 +78,22 @@ class TypeFigures:
         return 2 * self.own > self.forced.estimate.n
 
 
-def _known(row: Row | None) -> Estimate | None:
-    """The estimate of a row, if it has an interval."""
-    return row.estimate if row is not None and row.estimate.n and not row.estimate.no_interval else None
-
-
 def figures_by_type(rows: Sequence[Row]) -> list[TypeFigures]:
     """All error types of a system, each kind of reference by itself."""
     found = []
     for row in rows:
-        if row.name != row.labels.get("phenomenon") or not row.estimate.n:
-            continue
-        name, kind = str(row.labels["phenomenon"]), str(row.labels["reference"])
-        free, excess = (
-            find_row(rows, figure, phenomenon=name, reference=kind)
-            for figure in ("generated_errors", "excess_errors")
-        )
-        forced = replace(row, estimate=complement(row.estimate))
-        found.append(TypeFigures(name, kind, "control" in row.labels, forced, free, excess))
+        if row.name == row.labels.get("phenomenon") and row.estimate.n:
+            kind = str(row.labels["reference"])
+            free, excess = (
+                find_row(rows, figure, phenomenon=row.name, reference=kind)
+                for figure in ("generated_errors", "excess_errors")
+            )
+            forced = replace(row, estimate=complement(row.estimate))
+            found.append(TypeFigures(row.name, kind, "control" in row.labels, forced, free, excess))
     return found
+
+
+# --- Single items --------------------------------------------------------------------------------------------------
 
 
 def is_own(record: Record) -> bool:
@@ -100,10 +103,8 @@ def is_own(record: Record) -> bool:
     author = record.get("extra", {}).get("system")
     if isinstance(author, str) and author == record.get("system"):
         return True
-    best, correct = record.get("best"), record.get("correct")
-    if not isinstance(best, Mapping) or not isinstance(correct, Mapping):  # of stored scores
-        return False
-    return bool(best["text"].strip() == correct["text"].strip())
+    best, correct = record.get("best"), record.get("correct")  # stored scores have neither
+    return bool(best and correct and best["text"].strip() == correct["text"].strip())
 
 
 def margin(record: Record) -> float | None:
@@ -130,13 +131,6 @@ def false_alarms(
     ]
     ranked = sorted(found, key=lambda each: (each[2], margin(each[1]) or 0.0))
     return [(system, record) for system, record, _ in ranked]
-
-
-# --- Rows of contrastive evaluation: verdicts, accuracy, discrepancy, expected false positives ---------------------
-
-_NOTES = ("truncated", "changed", "unfinished")
-_SOURCES_A_BIN = 25
-_MOST_BINS = 10
 
 
 def scores_as_json(scores: ItemScores) -> Record:
@@ -170,6 +164,9 @@ def discrepancy(scores: ItemScores, *, clipped: bool = False) -> float:
     return max(0.0, distance) if clipped else distance
 
 
+# --- Accuracy and discrepancy --------------------------------------------------------------------------------------
+
+
 def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> list[Row]:
     """Rows of one system on one test set: `all`, each phenomenon and reference kind, and MuCoW's groups.
 
@@ -177,24 +174,49 @@ def figures(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -
     A row named after its group is an accuracy; a row `discrepancy` follows where 1-bests are known.
     """
     rows: list[Row] = []
-    for name, labels, members in _accuracy_groups(records, controls):
+    groups = group_records((key, record) for record in records for key in _groups_of(record, controls))
+    for (_, name, labeled), members in groups.items():
+        labels = dict(labeled)
         accuracy = clustered_proportion(tie_credits(members, ties), sources(members))
         rows.append(Row(name, accuracy, labels, _counts(members, ties)))
-        if _with_discrepancy(members) and (name == "all" or "phenomenon" in labels):
-            rows.append(_discrepancy_row(members, labels))
+        if name == "all" or "phenomenon" in labels:
+            rows += _discrepancy_rows(members, labels)
     kinds = group_records((each["reference"], each) for each in records)
-    if len(kinds) > 1:
-        known = {kind: own for kind, own in kinds.items() if _with_discrepancy(own)}
-        rows += [_discrepancy_row(own, {"reference": kind}) for kind, own in known.items()]
+    for kind, members in kinds.items() if len(kinds) > 1 else ():
+        rows += _discrepancy_rows(members, {"reference": kind})
     return [*rows, *false_positive_rows(records, ties=ties, controls=controls)]
 
 
-def _discrepancy_row(members: Sequence[Record], labels: Mapping[str, str | int]) -> Row:
-    """Mean discrepancy of the items that have one."""
+def _groups_of(
+    record: Record, controls: Sequence[str]
+) -> Iterator[tuple[int, str, tuple[tuple[str, str], ...]]]:
+    """(rank, name, labels) of every accuracy that a record counts in."""
+    phenomenon, reference = record["phenomenon"], ("reference", record["reference"])
+    control = (("control", "yes"),) if phenomenon in controls else ()
+    yield 0, "all", ()
+    yield 1, "controls" if control else "plausible", (reference, *control)
+    yield 2, phenomenon, (("phenomenon", phenomenon), reference, *control)
+    # As in MuCoW's accuracy files: by the corpus that a sentence comes from, then by word and sense.
+    extra = record.get("extra", {})
+    origin, word, sense = (extra.get(name) for name in ("origin", "ambig word", "sense"))
+    if origin is not None:
+        yield 3, str(origin), (("origin", str(origin)),)
+    if word is not None and sense is not None:
+        yield 4, f"{word}:{sense}", (("word", str(word)), ("sense", str(sense)))
+
+
+def _with_discrepancy(records: Iterable[Record]) -> list[Record]:
+    return [record for record in records if record.get("discrepancy") is not None]
+
+
+def _discrepancy_rows(members: Sequence[Record], labels: Mapping[str, str]) -> list[Row]:
+    """Mean discrepancy of the items that have one; no row if there are none."""
     known = _with_discrepancy(members)
+    if not known:
+        return []
     mean = clustered_mean([record["discrepancy"] for record in known], sources(known))
     infinite = sum(bool(record["scores"]["contrastive"]) for record in members) - len(known)
-    return Row("discrepancy", mean, labels, {"infinite": infinite})
+    return [Row("discrepancy", mean, labels, {"infinite": infinite})]
 
 
 def measure_of(row: Row) -> str:
@@ -210,54 +232,36 @@ def tie_credits(records: Iterable[Record], ties: Ties) -> list[float]:
     return [worth[record["verdict"]] for record in records]
 
 
-def _accuracy_groups(
-    records: Sequence[Record], controls: Sequence[str]
-) -> Iterator[tuple[str, dict[str, str | int], list[Record]]]:
-    """(name, labels, members) of every accuracy; sorted, so that the order of items does not matter."""
-    yield "all", {}, list(records)
-    for name, some, label in (
-        ("plausible", [each for each in records if each["phenomenon"] not in controls], {}),
-        ("controls", [each for each in records if each["phenomenon"] in controls], {"control": "yes"}),
-    ):
-        for reference, members in group_records((each["reference"], each) for each in some).items():
-            yield name, {"reference": reference, **label}, members
-    for (phenomenon, reference), members in by_phenomenon(records).items():
-        control: dict[str, str | int] = {"control": "yes"} if phenomenon in controls else {}
-        yield phenomenon, {"phenomenon": phenomenon, "reference": reference, **control}, members
-    extras = [(record.get("extra", {}), record) for record in records]
-    # As in MuCoW's accuracy files: by the corpus that a sentence comes from, then by word and sense.
-    for origin, members in group_records((extra.get("origin"), record) for extra, record in extras).items():
-        yield str(origin), {"origin": str(origin)}, members
-    senses = (((extra.get("ambig word"), extra.get("sense")), record) for extra, record in extras)
-    for (word, sense), members in group_records(each for each in senses if None not in each[0]).items():
-        yield f"{word}:{sense}", {"word": str(word), "sense": str(sense)}, members
-
-
-def _with_discrepancy(records: Iterable[Record]) -> list[Record]:
-    return [record for record in records if record.get("discrepancy") is not None]
+def errors_of(records: Iterable[Record], ties: Ties) -> list[float]:
+    """How much each item counts as an error."""
+    return [1.0 - worth for worth in tie_credits(records, ties)]
 
 
 def _counts(records: Sequence[Record], ties: Ties) -> dict[str, int]:
     """Counts of items; `correct` includes ties if the policy counts them as correct."""
     verdicts = Counter(record["verdict"] for record in records)
-    answers = [[each.get("correct"), *each.get("contrastive", ()), each.get("best")] for each in records]
-    counted = Counter(note for own in answers for note in {n for each in own if each for n in each["notes"]})
-    bare = sum(not record["scores"]["contrastive"] for record in records)
+    notes: Counter[str] = Counter()
+    infinite = bare = 0
+    for record in records:
+        answers = [record.get("correct"), *record.get("contrastive", ()), record.get("best")]
+        notes.update({note for each in answers if each for note in each["notes"]})
+        scores = record["scores"]
+        known = (scores["correct"], *scores["contrastive"], scores.get("best", 0.0))
+        bare += not scores["contrastive"]
+        infinite += bool(scores["contrastive"]) and None in known
     machine = any(each["reference"] == "machine" for each in records)
     return {
         "correct": verdicts["correct"] + (verdicts["tie"] if ties == "correct" else 0),
         "ties": verdicts["tie"],
-        **{note: counted[note] for note in _NOTES},
-        **count_flags(counted),
-        "infinite": sum(_is_infinite(record["scores"]) for record in records),
+        **{note: notes[note] for note in _NOTES},
+        **count_flags(notes),
+        "infinite": infinite,
         **({"own": sum(map(is_own, records))} if machine else {}),
         **({"without_variants": bare} if bare else {}),
     }
 
 
-def _is_infinite(scores: Mapping[str, Any]) -> bool:
-    known = (scores["correct"], *scores["contrastive"], scores.get("best", 0.0))
-    return bool(scores["contrastive"]) and None in known
+# --- False positives -----------------------------------------------------------------------------------------------
 
 
 def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequence[str]) -> Iterator[Row]:
@@ -270,39 +274,29 @@ def false_positive_rows(records: Sequence[Record], *, ties: Ties, controls: Sequ
     the same reference kind. Values are shares of pairs; the excess is what is left of the error rate, and its
     interval takes controls and plausible pairs for independent.
     """
-    groups = by_phenomenon(records)
-    plausible = {key: some for key, some in groups.items() if key[0] not in controls}
-    control = [record for key, some in groups.items() if key[0] in controls for record in some]
-    if any("discrepancy" in record for record in records):
-        known = {key: with_it for key, some in plausible.items() if (with_it := _with_discrepancy(some))}
-        families = [(_with_discrepancy(control), known, True)]
-    else:
-        families = []
-        for kind in sorted({reference for _, reference in plausible}):
-            own = [record for record in control if record["reference"] == kind]
-            families.append((own, {key: some for key, some in plausible.items() if key[1] == kind}, False))
-    for controlled, groups, binned in families:
+    binned = any("discrepancy" in record for record in records)
+    groups = by_phenomenon(_with_discrepancy(records) if binned else records)
+    control = [each for (phenomenon, _), some in groups.items() if phenomenon in controls for each in some]
+    for (phenomenon, reference), some in groups.items():
+        own = [each for each in control if binned or each["reference"] == reference]
         # One sentence says nothing about others.
-        exposed = {key: some for key, some in groups.items() if len(set(sources(some))) > 1}
-        if not exposed or len(set(sources(controlled))) < 2:
+        if phenomenon in controls or min(len(set(sources(each))) for each in (own, some)) < 2:
             continue
-        edges = _bin_edges(controlled) if binned else np.array([])
-        for (phenomenon, reference), some in exposed.items():
-            expected, errors = _expected_rate(controlled, some, edges, ties), _errors(some, ties)
-            excess = difference(clustered_proportion(errors, sources(some)), expected, len(some))
-            labels = {"phenomenon": phenomenon, "reference": reference}
-            counts = {
-                "errors": sum(record["verdict"] == "wrong" for record in some),
-                "expected": round(expected.value * len(some)),
-                "controls": len(controlled),
-            }
-            yield Row("expected_false_positives", expected, labels, counts)
-            yield Row("excess_errors", excess, labels, counts)
+        expected = _expected_rate(own, some, _bin_edges(own) if binned else np.array([]), ties)
+        found = clustered_proportion(errors_of(some, ties), sources(some))
+        labels = {"phenomenon": phenomenon, "reference": reference}
+        counts = {
+            "errors": sum(record["verdict"] == "wrong" for record in some),
+            "expected": round(expected.value * len(some)),
+            "controls": len(own),
+        }
+        yield Row("expected_false_positives", expected, labels, counts)
+        yield Row("excess_errors", difference(found, expected, len(some)), labels, counts)
 
 
 def _bin_edges(controls: Sequence[Record]) -> Array:
     """Discrepancies between bins of equally many controls; each bin has enough sources for an error rate."""
-    bins = min(_MOST_BINS, max(1, len(set(sources(controls))) // _SOURCES_A_BIN))
+    bins = min(_MOST_BINS, max(1, len(set(sources(controls))) // _SOURCES_PER_BIN))
     values = [record["discrepancy"] for record in controls]
     # Unlike interpolated quantiles, these do not change if all pairs are repeated.
     return np.unique(np.quantile(values, np.arange(1, bins) / bins, method="inverted_cdf"))
@@ -312,19 +306,12 @@ def _expected_rate(
     controls: Sequence[Record], plausible: Sequence[Record], edges: Array, ties: Ties
 ) -> Estimate:
     """The error rate of controls, weighted so that their bins have the plausible pairs' shares."""
-    ours, theirs = (_bins(some, edges) for some in (controls, plausible))
+    ours, theirs = (
+        np.searchsorted(edges, [record.get("discrepancy", 0.0) for record in some])
+        for some in (controls, plausible)
+    )
     here, there = (np.bincount(some, minlength=len(edges) + 1) for some in (ours, theirs))
     # In a bin without controls the rate over all bins stands in.
     weights = there[ours] / here[ours] + there[here == 0].sum() / len(controls)
-    found = clustered_proportion(_errors(controls, ties), sources(controls), weights.tolist())
+    found = clustered_proportion(errors_of(controls, ties), sources(controls), weights.tolist())
     return replace(found, n=len(plausible))
-
-
-def _errors(records: Sequence[Record], ties: Ties) -> list[float]:
-    return [1.0 - worth for worth in tie_credits(records, ties)]
-
-
-def _bins(records: Sequence[Record], edges: Array) -> Array:
-    values = [record["discrepancy"] for record in records] if len(edges) else [0.0] * len(records)
-    found: Array = np.searchsorted(edges, values)
-    return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from string import ascii_uppercase
 from typing import Any, ClassVar
 
@@ -39,6 +40,7 @@ from babelscope.methods.contrast.figures import (
     CAUTION,
     SAMPLE,
     SECOND,
+    errors_of,
     figures,
     margin,
     measure_of,
@@ -68,7 +70,7 @@ NO_VARIANT = (
 _JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
 # What a run adds to judged records; it stays last, so that a record that is judged again has the same bytes.
 _LAST_FIELDS = ("spread", "extra")
-DETECTED = "error in its own translation, says the detector"
+DETECTED = "error detected in its own translation"
 _SHARED_TOKENS_SHOWN = 5
 """Tokens of a long shared prefix that are shown before the first that differs."""
 # Warn if accuracy is below this share of chance level, and if chance gives that with less than this probability.
@@ -143,7 +145,10 @@ class Contrast(Method):
         if "item_scores" in capabilities(system):
             return self._records_of_stored_scores(system, items)
         asked = iter(self._ask_pairs(system, [item for item in items if item.can_be_asked]))
-        records = [next(asked) if item.can_be_asked else self._unasked_record(item) for item in items]
+        empty = "it has an empty text, which no system can be asked about"
+        records = [
+            next(asked) if item.can_be_asked else self._stored_record(item, None, empty) for item in items
+        ]
         return add_to_sampled(
             records,
             items,
@@ -162,12 +167,6 @@ class Contrast(Method):
             best = _one_best_by_question(system, items, self.settings.beam)
         return [_record(item, found, best.get(item.question)) for item in items]
 
-    def _unasked_record(self, item: MinimalPair) -> Record:
-        """The record of an item that no system can be asked about."""
-        if item.contrastive:
-            return {"unanswered": "it has an empty text, which no system can be asked about"}
-        return self._stored_record(item, None, "")
-
     def _records_of_stored_scores(self, system: Any, items: Sequence[MinimalPair]) -> list[Record]:
         """Records from stored scores: they have the texts, but no tokens."""
         if self.settings.detect_in_output == "yes":
@@ -182,29 +181,25 @@ class Contrast(Method):
             raise BabelscopeError(f"{system.name} has no column for the 1-best, which the discrepancy needs")
         direction = system.fingerprint.settings.get("direction", "higher")
         warn_if_direction_looks_wrong(known, system.name, direction)
-        pairs = zip(items, found, strict=True)
-        return [self._stored_record(item, scores, system.name) for item, scores in pairs]
+        missing = f"{system.name} has no score of a variant of it"
+        return [self._stored_record(item, scores, missing) for item, scores in zip(items, found, strict=True)]
 
-    def _stored_record(self, item: MinimalPair, scores: ItemScores | None, name: str) -> Record:
+    def _stored_record(self, item: MinimalPair, scores: ItemScores | None, missing: str) -> Record:
         """The record of an item with stored scores, or of one without variants, which needs none."""
+        if item.contrastive and (scores is None or not scores.others):
+            return {"unanswered": missing}
         if not item.contrastive and self.settings.without_variants == "skip":
             return {"unanswered": NO_VARIANT}
-        if not item.contrastive:
-            scores = scores or ItemScores(-math.inf, ())  # a file may leave it out: nothing is compared
-        elif scores is None or not scores.others:
-            return {"unanswered": f"{name} has no score of a variant of it"}
+        scores = scores or ItemScores(-math.inf, ())  # a file may leave it out: nothing is compared
         texts = {"correct": item.correct, "contrastive": list(item.contrastive)}
         return {**_about(item), "texts": texts, "scores": scores_as_json(scores)}
 
     def _sample(self, items: Sequence[MinimalPair], seed: int) -> frozenset[int]:
         """Places of the items whose alternatives are asked for: at most `spread`, each source once."""
-        if self.settings.discrepancy == "none" or not self.settings.spread:
+        if self.settings.discrepancy == "none":
             return frozenset()
-        first: dict[str, int] = {}
-        for place, item in enumerate(items):
-            if item.can_be_asked:
-                first.setdefault(item.source, place)
-        places = list(first.values())
+        known = grouped((item.source, place) for place, item in enumerate(items) if item.can_be_asked)
+        places = [own[0] for own in known.values()]
         order = stream(seed, "contrast/spread").permutation(len(places))
         return frozenset(places[number] for number in order[: self.settings.spread])
 
@@ -280,26 +275,25 @@ class Contrast(Method):
     def _spread_rows(self, records: Sequence[Record]) -> Iterator[Row]:
         """`spread`: mean of score(1-best) - score(alternative), for the second-best translation and for a sample."""
         for kind in (SECOND, SAMPLE):
-            known = [record for record in records if "best" in record and kind in record.get("spread", {})]
-            distances = [
-                _stored_score(record["best"], self.settings.score)
-                - _stored_score(record["spread"][kind], self.settings.score)
-                for record in known
-            ]
-            finite = [place for place, each in enumerate(distances) if math.isfinite(each)]
+            known = []
+            for record in records:
+                if "best" in record and kind in record.get("spread", {}):
+                    best, other = (
+                        _stored_score(each, self.settings.score)
+                        for each in (record["best"], record["spread"][kind])
+                    )
+                    known.append((best - other, record["source"]))
+            finite = [each for each in known if math.isfinite(each[0])]
             if finite:
-                owners = sources(known[place] for place in finite)
-                yield Row(
-                    "spread", clustered_mean([distances[place] for place in finite], owners), {"of": kind}
-                )
+                distances, owners = zip(*finite, strict=True)
+                yield Row("spread", clustered_mean(distances, owners), {"of": kind})
 
     def _output_error_rows(self, records: Sequence[Record]) -> Iterator[Row]:
         """`forced_errors` and `generated_errors` for each phenomenon and reference kind."""
         known = [record for record in records if "detected" in record]
         generated = generated_error_rows(known, controls=self.settings.controls)
         for members, row in zip(by_phenomenon(known).values(), generated, strict=True):
-            wrong = [1.0 - worth for worth in tie_credits(members, self.settings.ties)]
-            forced = clustered_proportion(wrong, sources(members))
+            forced = clustered_proportion(errors_of(members, self.settings.ties), sources(members))
             labels = {name: value for name, value in row.labels.items() if name != "note"}
             yield from [Row("forced_errors", forced, labels), row]
 
@@ -346,31 +340,26 @@ class Contrast(Method):
         """The pair, what the system prefers token by token, and which translation an annotator finds right."""
         group = tables.group_name(record["phenomenon"], record["reference"])
         correct, variants = pair_texts(record)
-        tones: Mapping[str, Tone] = {"half": "some", "correct": "none", "wrong": "errors"}
-        verdicts: Mapping[str, tuple[str, Tone]] = {
-            "correct": ("right", "none"),
-            "wrong": ("wrong", "errors"),
-            "tie": ("tie", tones[self.settings.ties]),
-        }
-        told, tone = verdicts[record["verdict"]]
+        tones: Mapping[float, Tone] = {1.0: "none", 0.5: "some", 0.0: "errors"}
         distance = record.get("discrepancy")
         facts = [] if distance is None else [f"discrepancy {distance:.2f}"]
         detected = [DETECTED] if record.get("detected", {}).get("best") else []
         return ItemView(
             record["source"] or "(empty)",
-            (record["phenomenon"], group),
-            group,
-            [("right", correct), *(("with the error", each) for each in variants)],
-            told,
-            tone,
-            detected,
-            margin(record),
-            ", ".join([*facts, *detected]),
-            lambda: _lines(record),
-            _questions(record, correct, variants),
-            "margin: log-probability of the right translation minus that of the wrong one; below 0 the error wins",
-            "error type",
-            "difference",
+            groups=(record["phenomenon"], group),
+            heading=group,
+            lines=[("right", correct), *(("with the error", each) for each in variants)],
+            verdict="right" if record["verdict"] == "correct" else record["verdict"],
+            tone=tones[credit(self.settings.ties)[record["verdict"]]],
+            also=detected,
+            value=margin(record),
+            facts=", ".join([*facts, *detected]),
+            answer=lambda: _lines(record),
+            questions=_questions(record, correct, variants),
+            value_name="margin: log-probability of the right translation minus that of the wrong one; below 0 the "
+            "error wins",
+            group_name="error type",
+            colors="difference",
         )
 
 
@@ -396,75 +385,49 @@ def _questions(record: Record, correct: str, variants: Sequence[str]) -> list[En
 # --- Correct and contrastive translation token by token ------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A token of one translation or of both, and what it adds to total(correct) - total(contrastive)."""
-
-    correct: str | None
-    contrastive: str | None
-    difference: float
-
-
-def token_view(record: Record, variant: int = 0) -> list[Step]:
-    """The tokens of a stored pair side by side: shared prefix, what differs, shared suffix.
-
-    In the suffix a difference shows how the error changes the probability of what follows.
-    """
-    correct, contrastive = record["correct"], record["contrastive"][variant]
-    at = contrastive["at"]
-    ours, theirs = correct["tokens"][at:], contrastive["tokens"]
-    here = [minus_inf_if_none(each) for each in correct["logprobs"][at:]]
-    there = [minus_inf_if_none(each) for each in contrastive["logprobs"]]
-    end = _shared_prefix_length(ours[::-1], theirs[::-1])
-    before = [Step(token, token, 0.0) for token in correct["tokens"][:at]]
-    left = [Step(token, None, log) for token, log in zip(ours[: len(ours) - end], here, strict=False)]
-    right = [Step(None, token, -log) for token, log in zip(theirs[: len(theirs) - end], there, strict=False)]
-    shared = zip(ours[len(ours) - end :], here[len(here) - end :], there[len(there) - end :], strict=True)
-    # Two impossible tokens do not differ.
-    after = [Step(token, token, 0.0 if one == other else one - other) for token, one, other in shared]
-    return [*before, *left, *right, *after]
-
-
-def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
-    """The length of the longest common prefix."""
-    apart = (number for number, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(apart, min(len(one), len(other)))
-
-
 def _lines(record: Record) -> list[TextLine]:
     """The right translation and the strongest wrong one, token by token, and what it would write itself."""
     lines: list[TextLine] = []
     if record.get("correct", {}).get("tokens"):
         scores = [minus_inf_if_none(each) for each in record["scores"]["contrastive"]]
-        ours, theirs = _color_tokens(token_view(record, scores.index(max(scores))))
-        lines += [("right", ours), ("with the error", theirs)]
+        lines += _token_lines(record["correct"], record["contrastive"][scores.index(max(scores))])
     if "best" in record:
         lines.append(("its own translation", record["best"]["text"]))
     return lines
 
 
-def _color_tokens(steps: Sequence[Step]) -> tuple[list[Token], list[Token]]:
-    """The tokens of both translations with what they add to the difference of log-probabilities, in nats.
+def _token_lines(correct: Record, variant: Record) -> list[TextLine]:
+    """The tokens of both translations with what they add to total(correct) - total(contrastive), in nats.
 
-    The tokens that differ have no partner, so each gets the sum over all of them. Of a long shared prefix only
-    the end is kept.
+    The tokens that differ have no partner, so each gets the sum over all of them. In the suffix that both share, a
+    difference shows how the error changes the probability of what follows. Of a long shared prefix only the end is
+    shown.
     """
-    parted = [step for step in steps if None in (step.correct, step.contrastive)]
-    net = _finite(sum(step.difference for step in parted)) if parted else 0.0
-    shared = next((place for place, step in enumerate(steps) if step.contrastive != step.correct), 0)
-    left_out = shared - _SHARED_TOKENS_SHOWN if shared > 2 * _SHARED_TOKENS_SHOWN else 0
-    ours: list[Token] = [("…", None)] if left_out else []
-    theirs: list[Token] = list(ours)
-    for step in steps[left_out:]:
-        if step.correct is not None and step.contrastive is not None:
-            token: Token = (step.correct, _finite(step.difference) if step.difference else None)
-            ours.append(token)
-            theirs.append(token)
-        elif step.correct is not None:
-            ours.append((step.correct, net, 1))
-        elif step.contrastive is not None:
-            theirs.append((step.contrastive, net, 1))
-    return ours, theirs
+    at = variant["at"]
+    ours, theirs = correct["tokens"][at:], variant["tokens"]
+    here, there = (
+        [minus_inf_if_none(each) for each in logprobs]
+        for logprobs in (correct["logprobs"][at:], variant["logprobs"])
+    )
+    shared = _shared_prefix_length(ours[::-1], theirs[::-1])
+    left, right = len(ours) - shared, len(theirs) - shared
+    net = _finite(sum(here[:left]) - sum(there[:right]))
+    start = at - _SHARED_TOKENS_SHOWN if at > 2 * _SHARED_TOKENS_SHOWN else 0
+    before: list[Token] = [("…", None)] if start else []
+    before += [(token, None) for token in correct["tokens"][start:at]]
+    after: list[Token] = [
+        (token, None if one == other else _finite(one - other))
+        for token, one, other in zip(ours[left:], here[left:], there[right:], strict=True)
+    ]
+    return [
+        ("right", [*before, *((token, net, 1) for token in ours[:left]), *after]),
+        ("with the error", [*before, *((token, net, 1) for token in theirs[:right]), *after]),
+    ]
+
+
+def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in pairs)
 
 
 def _finite(number: float) -> float:
@@ -515,14 +478,14 @@ def _variant_score(record: Record, variant: Mapping[str, Any], how: Scoring) -> 
 def _one_best_by_question(system: Any, items: Sequence[MinimalPair], beam: int) -> dict[Question, Scored]:
     """The 1-best of each question, with the log-probabilities of the tokens that were generated."""
     asked = list(dict.fromkeys(item.question for item in items))
-    found = [answer[0] for answer in ask_translate(system, asked, beam=beam)]
+    answers = ask_translate(system, asked, beam=beam)
+    found = {question: answer[0] for question, answer in zip(asked, answers, strict=True)}
     # Some systems return text without log-probabilities; ask them to score it.
-    bare = [number for number, scored in enumerate(found) if not scored.has_scores]
-    rescored = ask_score(system, [(asked[number], found[number].text) for number in bare]) if bare else []
-    for number, scored in zip(bare, rescored, strict=True):
-        notes = tuple(dict.fromkeys((*found[number].notes, *scored.notes)))
-        found[number] = Scored(scored.text, scored.tokens, scored.logprobs, notes)
-    return dict(zip(asked, found, strict=True))
+    bare = [(question, best.text) for question, best in found.items() if not best.has_scores]
+    for (question, _), scored in zip(bare, ask_score(system, bare) if bare else (), strict=True):
+        notes = tuple(dict.fromkeys((*found[question].notes, *scored.notes)))
+        found[question] = replace(scored, notes=notes)
+    return found
 
 
 def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direction: str) -> None:
@@ -533,15 +496,12 @@ def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direct
         return
     # With k contrastive variants, guessing picks the correct one with probability 1 / (k + 1).
     chance = math.fsum(1 / (1 + len(scores.others)) for scores in found) / len(found)
-    worth = credit("half")
-    good = math.fsum(worth[verdict(scores)] for scores in found)
-    accuracy = good / len(found)
-    if accuracy >= _FAR_BELOW * chance:
-        return
-    if binomtest(math.ceil(good), len(found), chance, alternative="less").pvalue < _UNLIKELY:
+    good = math.fsum(credit("half")[verdict(scores)] for scores in found)
+    p = binomtest(math.ceil(good), len(found), chance, alternative="less").pvalue
+    if good / len(found) < _FAR_BELOW * chance and p < _UNLIKELY:
         other = "lower" if direction == "higher" else "higher"
         warnings.warn(
-            f"{name}: accuracy {accuracy:.3f} is far below chance ({chance:.3f}); the direction looks wrong: "
-            f"are {other} scores better in this file (--direction {other})?",
+            f"{name}: accuracy {good / len(found):.3f} is far below chance ({chance:.3f}); the direction looks "
+            f"wrong: are {other} scores better in this file (--direction {other})?",
             stacklevel=3,
         )

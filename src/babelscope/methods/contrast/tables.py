@@ -9,14 +9,8 @@ from babelscope.core.charts import Bar, Chart, Dot, Forest, Key, Scatter, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
 from babelscope.core.tables import Column, Note, Table, Verdict
-from babelscope.language.registry import OWN_TYPES, error_label
-from babelscope.methods.contrast.figures import (
-    CAUTION,
-    SAMPLE,
-    SECOND,
-    TypeFigures,
-    figures_by_type,
-)
+from babelscope.language.registry import OWN_TYPES
+from babelscope.methods.contrast.figures import CAUTION, SAMPLE, SECOND, TypeFigures, figures_by_type
 from babelscope.methods.errors.figures import OTHER_LANGUAGE
 from babelscope.methods.reporting import (
     FEWEST,
@@ -50,13 +44,15 @@ _COUNTS = {
 
 def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
     """One line per system, error type and kind of reference."""
-    types = [(each, own) for each in comparison.results for own in figures_by_type(each.rows)]
+    types = [(each.name, own) for each in comparison.results for own in figures_by_type(each.rows)]
     rates = [own.forced.estimate for _, own in types if not own.is_control]
     verdicts = iter(error_verdicts(rates, threshold=threshold, fewest=FEWEST))
-    figures = grouped(
-        (result.name, _figure(own, "" if own.is_control else next(verdicts))) for result, own in types
-    )
-    notes = warnings(comparison)
+    figures = grouped((name, _figure(own, "" if own.is_control else next(verdicts))) for name, own in types)
+    notes = [
+        *(Note(text, result.name) for result in comparison.results for text in _warnings_of(result)),
+        *count_notes(comparison, _COUNTS),
+        *_between_systems(comparison),
+    ]
     if any(own.is_own for _, own in types):
         notes.append(Note(f"{OWN} on references that are its own output, on which it can hardly fail"))
     half = sum(own.forced.counts.get("ties", 0) for _, own in types) if ties == "half" else 0
@@ -65,11 +61,10 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
     return summary_table(
         comparison,
         lambda result: figures.get(result.name, ()),
-        title="Prefers the error (1 - accuracy), writes it (generated_errors), excess over controls (excess_errors): "
-        f"{comparison.tests}",
+        title=f"Prefers the error (1 - accuracy): {comparison.tests}",
         labels=("error type", "references"),
         value="prefers the error",
-        more=(Column("writes it", "percent"), Column("excess", "percent"), "reading"),
+        more=(Column("generated errors", "percent"), Column("excess errors", "percent"), "reading"),
         notes=notes,
         threshold=threshold,
     )
@@ -98,51 +93,30 @@ def group_name(phenomenon: str, reference: str) -> str:
 
 def more_tables(comparison: Comparison) -> list[Table]:
     """The paper's table 1, and how far pairs and the system's own alternatives are from its translations."""
-    figures = (
-        Shown("discrepancy", lambda row: row.name == "discrepancy" and "phenomenon" in row.labels),
-        Shown("accuracy", lambda row: row.name == row.labels.get("phenomenon"), "percent"),
-        Shown("generated errors", lambda row: row.name == "generated_errors", "percent"),
+    by_type = pivot(
+        comparison,
+        "By error type (table 1 of the paper)",
+        ("phenomenon", "reference", "control"),
+        (
+            Shown("discrepancy", lambda row: row.name == "discrepancy" and "phenomenon" in row.labels),
+            Shown("accuracy", lambda row: row.name == row.labels.get("phenomenon"), "percent"),
+            Shown("generated errors", lambda row: row.name == "generated_errors", "percent"),
+        ),
+        name="paper",
+        side_by_side=len(comparison.results),
     )
-    apart = Shown(
+    distance = Shown(
         "below its own translation",
         lambda row: row.name in ("discrepancy", "spread") and "phenomenon" not in row.labels,
     )
-    labels = ("phenomenon", "reference")
-    side_by_side = len(comparison.results)
-    title = "By error type (table 1 of the paper)"
-    found = pivot(comparison, title, labels, figures, name="paper", side_by_side=side_by_side)
-    title = "Distance of pairs and of its alternatives"
+    title = "Distance from its own translation"
     return [
-        *(_with_controls_marked(table, comparison) for table in found),
-        *pivot(comparison, title, ("reference", "of"), (apart,), name="distances"),
+        *(replace(table, notes=_between_systems(comparison)) for table in by_type),
+        *pivot(comparison, title, ("reference", "of"), (distance,), name="distances"),
     ]
 
 
-def _with_controls_marked(table: Table, comparison: Comparison) -> Table:
-    """The table with a mark at each control, sorted by error type."""
-    controls = {
-        own.name for result in comparison.results for own in figures_by_type(result.rows) if own.is_control
-    }
-    lines = [
-        replace(line, cells=[f"*{line.cells[0]}", *line.cells[1:]], is_control=True)
-        if line.cells[0] in controls
-        else line
-        for line in sorted(table.lines, key=lambda line: [str(cell) for cell in line.cells[:2]])
-    ]
-    notes = [Note("* a control: nobody makes this error in free translation")] if controls else []
-    return replace(table, rows=lines, notes=[*notes, *_between_systems(comparison)])
-
-
-# --- Warnings ------------------------------------------------------------------------------------------------------
-
-
-def warnings(comparison: Comparison) -> list[Note]:
-    """Why the figures may mislead."""
-    return [
-        *(Note(text, result.name) for result in comparison.results for text in _warnings_of(result)),
-        *count_notes(comparison, _COUNTS),
-        *_between_systems(comparison),
-    ]
+# --- Warnings: why the figures may mislead -------------------------------------------------------------------------
 
 
 def _between_systems(comparison: Comparison) -> list[Note]:
@@ -157,7 +131,7 @@ def _warnings_of(result: SystemResult) -> Iterator[str]:
     if alike := sum(map(_reads_alike, result.records)):
         pairs = count_of(len(result.records), "pairs")
         yield (
-            f"in {alike} of {pairs} a right and a wrong translation are the same tokens to it: these ties tell "
+            f"in {alike} of {pairs} a right and a wrong translation are the same tokens to it: these ties say "
             "nothing."
         )
     yield from _about_making(rows)
@@ -165,8 +139,13 @@ def _warnings_of(result: SystemResult) -> Iterator[str]:
     yield from _about_distance(rows)
     for own in types:
         if own.is_control and own.forced.estimate.value:
-            yield f"it prefers an error that nobody makes ({error_label(own.name)}): so may other errors be false."
-    yield from _about_language(rows)
+            yield f"it prefers an error that nobody makes ({own.name}): other errors may be false, too."
+    # What detectors could not read.
+    notes = dict.fromkeys(str(row.labels.get("note", "")) for row in rows)
+    whole = [f"{note}." for note in notes if "in the language" in note]
+    yield from whole
+    if not whole and (some := max((row.counts.get(OTHER_LANGUAGE, 0) for row in rows), default=0)):
+        yield f"{count_of(some, 'translations')} in another language, which no detector was given."
 
 
 def _reads_alike(record: Record) -> bool:
@@ -229,39 +208,27 @@ def _about_distance(rows: Sequence[Row]) -> Iterator[str]:
     known = [row for row in rows if row.name == "discrepancy"]
     if not known:
         yield "how far the pairs are from its own translations is not known: it may never make such errors."
-    whole = [row for row in known if "phenomenon" not in row.labels]
+    kinds = dict.fromkeys(str(row.labels["reference"]) for row in known if "reference" in row.labels)
     # Of one kind of reference there is one figure, without that label.
-    distances = [row for row in whole if "reference" in row.labels] or whole
-    kinds = ", ".join(
-        dict.fromkeys(str(row.labels["reference"]) for row in known if "reference" in row.labels)
-    )
-    machine = next((row for row in distances if row.labels.get("reference") == "machine"), None)
-    for row in distances:
-        kind = str(row.labels.get("reference") or kinds)
+    distances = {
+        str(row.labels.get("reference") or next(iter(kinds), "")): row
+        for row in known
+        if "phenomenon" not in row.labels and (len(kinds) < 2 or "reference" in row.labels)
+    }
+    for kind, row in distances.items():
         alternatives = {
             "its second-best one": find_row(rows, "spread", of=SECOND),
-            "machine references": machine if kind == "human" else None,
+            "machine references": distances.get("machine") if kind == "human" else None,
             "a sample of its own": find_row(rows, "spread", of=SAMPLE),
         }
         nearer = [
-            words
-            for words, each in alternatives.items()
-            if each is not None and each.estimate.high < row.estimate.low
+            words for words, each in alternatives.items() if each and each.estimate.high < row.estimate.low
         ]
         if nearer:
             yield (
                 f"pairs with {kind} references are farther from its translation than {', '.join(nearer)}: errors "
                 "there say little."
             )
-
-
-def _about_language(rows: Sequence[Row]) -> Iterator[str]:
-    """What detectors could not read, because it is in another language."""
-    notes = dict.fromkeys(str(row.labels.get("note", "")) for row in rows)
-    whole = [note for note in notes if "in the language" in note]
-    yield from (f"{note}." for note in whole)
-    if not whole and (some := max((row.counts.get(OTHER_LANGUAGE, 0) for row in rows), default=0)):
-        yield f"{count_of(some, 'translations')} in another language, which no detector was given."
 
 
 # --- Charts --------------------------------------------------------------------------------------------------------
@@ -271,12 +238,6 @@ def charts(comparison: Comparison) -> list[Chart]:
     """Error rates in forced choice and own translations, and accuracy over discrepancy."""
     types = [(result, own) for result in comparison.results for own in figures_by_type(result.rows)]
     kinds = list(dict.fromkeys(own.reference for _, own in types))
-    return [*_error_rates(comparison, types, kinds), *_against_discrepancy(comparison, kinds)]
-
-
-def _error_rates(
-    comparison: Comparison, types: Sequence[tuple[SystemResult, TypeFigures]], kinds: Sequence[str]
-) -> Iterator[Chart]:
     sides = (("forced choice", True), ("own translations", False))
     bars = grouped(
         (
@@ -287,56 +248,52 @@ def _error_rates(
         for row, (what, hollow) in zip((own.forced, own.free), sides, strict=True)
         if row is not None and row.estimate.n
     )
-    keys = [
-        Key(f"{result.name}, {what}", result.name, hollow=hollow)
-        for result in comparison.results
-        for what, hollow in sides
-    ]
-    if bars:
-        yield Chart(
-            "Errors in forced choice, and in its own translations",
-            Forest(list(bars.items()), "error rate", keys, zero=0.0),
-            "Hollow: how often the error is preferred; 50 % is what chance would give. Filled: how often a detector "
-            "finds it in free translations, corrected for what the detector misses and for its false alarms. Where "
-            "the filled interval reaches 0, the error was not shown to happen at all. Lines are 95 % intervals.",
-            "error-rates",
-        )
-
-
-def _against_discrepancy(comparison: Comparison, kinds: Sequence[str]) -> Iterator[Chart]:
     dots = [dot for result in comparison.results for dot in _dots(result, kinds)]
-    keys = [
-        Key(f"{result.name}, {kind}", result.name, shape=number)
-        for result in comparison.results
-        for number, kind in enumerate(kinds)
-    ]
-    if dots:
-        yield Chart(
-            "Accuracy against discrepancy",
-            Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", keys, y_most=1.0),
-            "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
-            "system would write itself, and the less its accuracy says about free translation. Shapes show whose "
-            f"references the pairs were made from: {', '.join(kinds)}.",
-            "discrepancy",
+    systems = [result.name for result in comparison.results]
+    found = []
+    if bars:
+        keys = [Key(f"{name}, {what}", name, hollow=hollow) for name in systems for what, hollow in sides]
+        found.append(
+            Chart(
+                "Errors in forced choice, and in its own translations",
+                Forest(list(bars.items()), "error rate", keys, zero=0.0),
+                "Hollow: how often the error is preferred; 50 % is what chance would give. Filled: how often a "
+                "detector finds it in free translations, corrected for what the detector misses and for its false "
+                "alarms. Where the filled interval reaches 0, the error was not shown to happen at all. Lines are "
+                "95 % intervals.",
+                "error-rates",
+            )
         )
+    if dots:
+        keys = [Key(f"{name}, {kind}", name, shape=n) for name in systems for n, kind in enumerate(kinds)]
+        found.append(
+            Chart(
+                "Accuracy against discrepancy",
+                Scatter(dots, "discrepancy, nats per token", "accuracy in forced choice", keys, y_most=1.0),
+                "Each mark is an error type. The farther right, the less likely the pair is compared with what the "
+                "system would write itself, and the less its accuracy says about free translation. Shapes show "
+                f"whose references the pairs were made from: {', '.join(kinds)}.",
+                "discrepancy",
+            )
+        )
+    return found
 
 
 def _dots(result: SystemResult, kinds: Sequence[str]) -> Iterator[Dot]:
     """One dot per error type; the two with the lowest accuracy are labeled."""
     known = [
-        (own, complement(own.forced.estimate), row.estimate)
+        (complement(own.forced.estimate), row.estimate, own)
         for own in figures_by_type(result.rows)
         if (row := find_row(result.rows, "discrepancy", phenomenon=own.name, reference=own.reference))
     ]
-    lowest = sorted(known, key=lambda each: each[1].value)[:2]
-    for own, accuracy, far in known:
-        is_named = accuracy.value < 1 and (own, accuracy, far) in lowest
+    lowest = sorted(accuracy.value for accuracy, _, _ in known if accuracy.value < 1)[:2]
+    for accuracy, far, own in known:
         told = tooltip(f"{result.name}, {group_name(own.name, own.reference)}", accuracy)
         yield Dot(
             result.name,
             point(far),
             point(accuracy),
             kinds.index(own.reference),
-            own.name if is_named else "",
+            own.name if accuracy.value in lowest else "",
             f"{told}; discrepancy {far.text(plain)}",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,15 +13,13 @@ from pydantic import Field, field_validator
 
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.options import Option, writes
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Rerun
-from babelscope.core.system import REPORTED_FLAGS, Scored, count_flags
+from babelscope.core.system import REPORTED_FLAGS, count_flags
 from babelscope.core.tables import Table
-from babelscope.language.base import GenderRules, Morphology
 from babelscope.language.fitness import check_language, other_language
-from babelscope.language.registry import LANGUAGES
 from babelscope.methods import command
-from babelscope.methods.base import ANSWER_FILES, Method
+from babelscope.methods.base import ANSWER_FILES, Items, Method
 from babelscope.methods.queue import entry
 from babelscope.methods.reporting import (
     Figure,
@@ -42,6 +40,12 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import open_to_read
 
 WITHOUT_NEUTRAL = "male and female"
+_SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
+_VERDICTS: Mapping[Any, tuple[str, Tone]] = {
+    True: ("right", "none"),
+    False: ("wrong", "errors"),
+    None: ("unknown", "note"),
+}
 
 
 class PatternSettings(ErrorSettings):
@@ -68,7 +72,7 @@ class PatternSettings(ErrorSettings):
         return value
 
     def identity(self) -> Mapping[str, Any]:
-        """Digests in the place of paths; those of files about one system's answers apart.
+        """Digests in place of paths; those of files about one system's answers separately.
 
         A run can be judged again where its files no longer exist; their digests are then in its manifest.
         """
@@ -82,40 +86,6 @@ class PatternSettings(ErrorSettings):
 def _digest(path: Path) -> str:
     with open_to_read(path) as file:
         return hashlib.sha256(file.read()).hexdigest()
-
-
-def open_morphology(target: str, rules: GenderRules = "published") -> Morphology:
-    """The gender analysis of a target language, as in WinoMT (Stanovsky et al. 2019, section 3)."""
-    known = {code: each.morphology for code, each in LANGUAGES.all().items() if each.morphology}
-    if target not in known:
-        raise BabelscopeError(f"there is no WinoMT morphology for {target!r}; known: {', '.join(known)}")
-    return known[target](rules)
-
-
-def check_translations(records: Sequence[Record], target: str, tool: str) -> None:
-    """Refuse translations that are, all together, in another language than the tool is for."""
-    texts = [record["translation"] for record in records]
-    check_language(texts, target, what="the translations", needed_by=tool)
-
-
-def note_language(record: Record, target: str) -> Record:
-    """The record, with the field `other_language` if its translation is clearly in another one than the target."""
-    other = other_language(record["translation"], target) if target else None
-    kept = {name: value for name, value in record.items() if name != "other_language"}
-    return {**kept, "other_language": other} if other else kept
-
-
-def label_rows(rows: Sequence[Row], labels: Mapping[str, str], records: Sequence[Record]) -> list[Row]:
-    """The rows with labels, and the number of translations in other languages and with chatter, if there are any."""
-    others = sum("other_language" in record for record in records)
-    counts = {"other_language": others} if others else {}
-    counts |= count_flags(Counter(note for record in records for note in record.get("notes", ())))
-    return [replace(row, labels={**labels, **row.labels}, counts={**row.counts, **counts}) for row in rows]
-
-
-TranslationOrReason = Scored | str
-"""A translation, or the reason for none."""
-_SHOWN = ("translation", "translated_as", "predicted", "right_words", "wrong_words", "lemmas")
 
 
 class PatternMethod(Method):
@@ -132,28 +102,36 @@ class PatternMethod(Method):
     group: ClassVar[str]
     """The field of a record by which its items are grouped."""
 
-    def translations(
-        self, systems: Mapping[str, Any], items: Sequence[AmbiguousSource]
-    ) -> list[TranslationOrReason]:
-        """The system's translation of each item, or the reason for none.
-
-        An item without an answer keeps its place: files are parallel to all items, not to those answered.
-        """
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
+        """One record per item: its translation, and what `fields` adds; or the reason for none."""
         with relocate_errors(lambda what, number: f"item {items[number - 1].id}: the {what}"):
             answers = ask_answered(
                 lambda asked: ask_translate(systems["system"], asked, beam=self.settings.beam),
                 [item.question for item in items],
             )
-        return [answer if isinstance(answer, str) else answer[0] for answer in answers]
+        # An item without an answer keeps its place: files are parallel to all items, not to those answered.
+        texts = [None if isinstance(answer, str) else answer[0].text for answer in answers]
+        records: list[Record] = []
+        for item, answer, fields in zip(items, answers, self.fields(items, texts), strict=True):
+            if isinstance(answer, str):
+                records.append({"unanswered": answer})
+                continue
+            record = {"source": item.source, "translation": answer[0].text, **fields}
+            notes = [note for note in answer[0].notes if note in REPORTED_FLAGS]
+            records.append({**record, "notes": notes} if notes else record)
+        return records
+
+    def fields(self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]) -> Sequence[Record]:
+        """What judging needs of each item and of the files parallel to its translation (None: no answer)."""
+        raise NotImplementedError
 
     def parallel_lines(
-        self, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
+        self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]
     ) -> tuple[list[Given], list[int]]:
         """The lines of the file of translations, and for each item the number of its line.
 
         Other files (alignments, lemmas) are parallel to this file, or to the test set if there is none.
         """
-        texts = [None if isinstance(answer, str) else answer.text for answer in answers]
         path = self.settings.translations
         if path is None:
             return [Given("", text or "") for text in texts], list(range(len(items)))
@@ -192,8 +170,7 @@ class PatternMethod(Method):
 
     def show(self, record: Record) -> ItemView:
         """An item with what decided about its translation."""
-        verdicts: Mapping[Any, tuple[str, Tone]] = {True: ("right", "none"), False: ("wrong", "errors")}
-        verdict, tone = verdicts.get(record["correct"], ("unknown", "note"))
+        verdict, tone = _VERDICTS[record["correct"]]
         group = str(record[self.group])
         question = self.question(record)
         shown = {"translation": record["translation"], **question}
@@ -213,29 +190,49 @@ class PatternMethod(Method):
         raise NotImplementedError
 
 
-def answered_records(
-    answers: Sequence[TranslationOrReason], record: Callable[[int, str], Record]
-) -> list[Record]:
-    """`record(number, translation)` of each item; `unanswered` with the reason where there is no translation."""
-    records = []
-    for number, answer in enumerate(answers):
-        if isinstance(answer, str):
-            records.append({"unanswered": answer})
-            continue
-        made = dict(record(number, answer.text))
-        if notes := [note for note in answer.notes if note in REPORTED_FLAGS]:
-            made["notes"] = notes
-        records.append(made)
-    return records
-
-
 def _answer_lines(record: Record) -> list[TextLine]:
-    values = [(name, record.get(name)) for name in _SHOWN]
     return [
-        (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
-        for name, value in values
-        if value
+        (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else value)
+        for name in _SHOWN
+        if (value := record.get(name))
     ]
+
+
+def require_target(records: Sequence[Record], target: str, tool: str) -> None:
+    """Refuse translations that are, all together, in another language than the tool is for."""
+    texts = [record["translation"] for record in records]
+    check_language(texts, target, what="the translations", needed_by=tool)
+
+
+def note_language(record: Record, target: str) -> Record:
+    """The record, with the field `other_language` if its translation is clearly in another one than the target."""
+    other = other_language(record["translation"], target) if target else None
+    kept = {name: value for name, value in record.items() if name != "other_language"}
+    return {**kept, "other_language": other} if other else kept
+
+
+def label_rows(rows: Sequence[Row], labels: Mapping[str, str], records: Sequence[Record]) -> list[Row]:
+    """The rows with labels, and the number of translations in other languages and with chatter, if there are any."""
+    others = sum("other_language" in record for record in records)
+    counts = {"other_language": others} if others else {}
+    counts |= count_flags(Counter(note for record in records for note in record.get("notes", ())))
+    return [replace(row, labels={**labels, **row.labels}, counts={**row.counts, **counts}) for row in rows]
+
+
+def match_in_order(
+    items: Sequence[tuple[Hashable, str]], listed: Sequence[tuple[Hashable, Any, str]]
+) -> dict[str, Any]:
+    """Item id -> what a list says of it; of items with the same key, the first is the first in the list.
+
+    `items` are (key, id); `listed` are (key, value, error if no item has this key).
+    """
+    waiting = grouped(items)
+    found: dict[str, Any] = {}
+    for key, value, error in listed:
+        if not waiting.get(key):
+            raise BabelscopeError(error)
+        found[waiting[key].pop(0)] = value
+    return found
 
 
 # --- The commands --------------------------------------------------------------------------------------------------

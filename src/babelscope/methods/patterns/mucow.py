@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from babelscope.core.results import PairedField, Record, Row, grouped
+from babelscope.core.results import PairedField, Record, Row
 from babelscope.core.settings import Rerun
 from babelscope.core.tokenizers import is_unspaced, require_spaces
 from babelscope.language.registry import lemmatize
-from babelscope.methods.base import Items
 from babelscope.methods.command import Given, JudgingCommand, Tables
+from babelscope.methods.measuring import group_records
 from babelscope.methods.patterns.base import (
     OPTIONS,
     PatternMethod,
     PatternSettings,
-    answered_records,
     check_options,
-    check_translations,
     label_rows,
+    match_in_order,
     note_language,
+    require_target,
     study_tables,
 )
 from babelscope.stats.intervals import f1, proportion
@@ -36,7 +35,7 @@ from babelscope.util.errors import BabelscopeError
 
 
 class MucowSettings(PatternSettings):
-    """Where lemmas come from, and how words are told apart and compared."""
+    """Where lemmas come from, and how words are split and compared."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {"paper": {"word_matching": "conditioning"}}
@@ -74,9 +73,6 @@ class MucowSettings(PatternSettings):
         return self
 
 
-_VERDICTS: tuple[bool | None, ...] = (True, False, None)
-
-
 class Mucow(PatternMethod):
     """Senses of words, by known words and lemmas
 
@@ -91,59 +87,71 @@ class Mucow(PatternMethod):
     Settings = MucowSettings
     settings: MucowSettings
     part_labels = frozenset({"category"})
-    title = "Known words of a wrong sense"
+    title = "Wrong sense"
     accuracy = "precision"
     other_figures: ClassVar = {"recall_b": "correct of all (recall B)", "coverage": "coverage"}
     group = "category"
 
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
-        """One record per item: its translation, its lemmas and its earlier verdict where files have them."""
-        settings = self.settings
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
         for item in items:
             if not all(isinstance(item.extra.get(name), list) for name in ("lemmas", "wrong_lemmas")):
                 raise BabelscopeError(
                     f"item {item.id} is none of MuCoW: it needs lists of words `lemmas` and `wrong_lemmas`"
                 )
-        stored = {} if settings.verdicts is None else match_verdicts(items, read_verdicts(settings.verdicts))
-        answers = self.translations(systems, items)
-        given, numbers = self.parallel_lines(items, answers)
+
+    def fields(self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]) -> list[Record]:
+        """Known words, and lemmas and an earlier verdict where files have them."""
+        settings = self.settings
+        stored = self._stored_verdicts(items)
+        given, numbers = self.parallel_lines(items, texts)
         if settings.lemmas is not None:
             parallel_to = str(settings.translations or "the test set")
             given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
-
-        def record(number: int, text: str) -> Record:
-            item, line = items[number], given[numbers[number]]
+        found: list[Record] = []
+        for item, number in zip(items, numbers, strict=True):
             if settings.word_matching == "stored" and item.id not in stored:
-                return {"unanswered": f"{settings.verdicts} has no verdict"}
-            return {
-                "source": item.source,
-                **{name: item.extra.get(name) for name in ("word", "corpus", "domain")},
-                "category": item.category,
-                "right_words": item.extra["lemmas"],
-                "wrong_words": item.extra["wrong_lemmas"],
-                "translation": text,
-                "given_lemmas": line.lemmas,
-                "folded": line.folded,
-                **({"stored": stored[item.id]} if item.id in stored else {}),
-            }
+                found.append({"unanswered": f"{settings.verdicts} has no verdict"})
+                continue
+            found.append(
+                {
+                    **{name: item.extra.get(name) for name in ("word", "corpus", "domain")},
+                    "category": item.category,
+                    "right_words": item.extra["lemmas"],
+                    "wrong_words": item.extra["wrong_lemmas"],
+                    "given_lemmas": given[number].lemmas,
+                    "folded": given[number].folded,
+                    **({"stored": stored[item.id]} if item.id in stored else {}),
+                }
+            )
+        return found
 
-        return answered_records(answers, record)
+    def _stored_verdicts(self, items: Sequence[AmbiguousSource]) -> dict[str, bool | None]:
+        """Earlier verdicts by item id, matched by source and word."""
+        listed = []
+        for place, verdict in () if self.settings.verdicts is None else read_verdicts(self.settings.verdicts):
+            correct = verdict.get("correct")
+            if correct is not None and not isinstance(correct, bool):
+                raise BabelscopeError(f"{place}: field 'correct' must be true, false or null")
+            error = f"{place}: no item of the test set has this source and word"
+            listed.append(((verdict.get("source"), verdict.get("word")), correct, error))
+        return match_in_order([((item.source, item.extra.get("word")), item.id) for item in items], listed)
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
         """The records with lemmas and a verdict: correct, wrong, or unknown (null)."""
         settings = self.settings
-        rules = RULES.get(self._rules(records))
+        rules = self._rules(records)
         lemmas: list[str | None] = [record["given_lemmas"] for record in records]
         if settings.lemmatize and all(own is None for own in lemmas):
-            check_translations(records, settings.lemmatize, "the lemmatizer")
+            require_target(records, settings.lemmatize, "the lemmatizer")
             texts = [record["translation"] for record in records]
             lemmas = [" ".join(own) for own in lemmatize(texts, settings.lemmatize)]
-        if rules is not None:
+        if rules != "stored":
             _require_words(records, lemmas)
         judged = []
         for record, own in zip(records, lemmas, strict=True):
             correct, where = record.get("stored"), None
-            if rules is not None:
+            if rules != "stored":
                 correct, where = _verdict(record, (own or "").replace(settings.compound_mark, ""), rules)
             fields = {"lemmas": own, "correct": correct, "found_in": where}
             judged.append({**note_language(record, settings.lemmatize), **fields})
@@ -161,21 +169,12 @@ class Mucow(PatternMethod):
         Recall A is correct / (correct + unknown), which the suite's tables show; recall B is correct / all,
         which its papers define (comment in its evaluation script; Scherrer et al. 2020).
         """
-        rows: list[Row] = []
-        for labels, group in _groups(records):
-            verdicts = [_VERDICTS.index(record["correct"]) for record in group]
-            correct, wrong, unknown = (verdicts.count(kind) for kind in range(3))
-            counts = {"correct": correct, "wrong": wrong, "unknown": unknown}
-            found = {
-                "coverage": proportion(correct + wrong, len(group)),
-                "precision": proportion(correct, correct + wrong),
-                "recall_a": proportion(correct, correct + unknown),
-                "recall_b": proportion(correct, len(group)),
-                # A wrong verdict is a false positive; with recall B it is a false negative too.
-                "f1_a": f1(correct, wrong + unknown),
-                "f1_b": f1(correct, unknown, both=wrong),
-            }
-            rows += [Row(name, estimate, labels, counts) for name, estimate in found.items()]
+        rows = _rows(records, {"category": "all"})
+        # Frequent and infrequent senses; senses in and out of the training data's domain.
+        for grouping in ("category", "domain"):
+            known = [each for each in records if each.get(grouping) not in (None, NO_CATEGORY)]
+            for name, group in group_records((each[grouping], each) for each in known).items():
+                rows += _rows(group, {grouping: name})
         rules = self._rules(records)
         if rules != "stored" and (compared := [record for record in records if "stored" in record]):
             same = sum(record["correct"] is record["stored"] for record in compared)
@@ -198,47 +197,35 @@ class Mucow(PatternMethod):
         return {"task": "mucow", **word, **senses}
 
 
-def match_verdicts(
-    items: Sequence[AmbiguousSource], verdicts: Sequence[tuple[str, Mapping[str, Any]]]
-) -> dict[str, bool | None]:
-    """Earlier verdicts by item id, matched by source and word; duplicates are matched in order."""
-    waiting: dict[tuple[Any, Any], list[str]] = grouped(
-        ((item.source, item.extra.get("word")), item.id) for item in items
-    )
-    found: dict[str, bool | None] = {}
-    for place, verdict in verdicts:
-        same = waiting.get((verdict.get("source"), verdict.get("word")))
-        if not same:
-            raise BabelscopeError(f"{place}: no item of the test set has this source and word")
-        correct = verdict.get("correct")
-        if correct is not None and not isinstance(correct, bool):
-            raise BabelscopeError(f"{place}: field 'correct' must be true, false or null")
-        found[same.pop(0)] = correct
-    return found
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """How a translation is split into tokens, and how words are normalized before they are compared."""
-
-    tokens: re.Pattern[str]
-    normalize: Callable[[str], str]
+def _rows(records: Sequence[Record], labels: Mapping[str, str]) -> list[Row]:
+    verdicts = [record["correct"] for record in records]
+    correct, wrong, unknown = (verdicts.count(each) for each in (True, False, None))
+    found = {
+        "coverage": proportion(correct + wrong, len(records)),
+        "precision": proportion(correct, correct + wrong),
+        "recall_a": proportion(correct, correct + unknown),
+        "recall_b": proportion(correct, len(records)),
+        # A wrong verdict is a false positive; with recall B it is a false negative too.
+        "f1_a": f1(correct, wrong + unknown),
+        "f1_b": f1(correct, unknown, both=wrong),
+    }
+    counts = {"correct": correct, "wrong": wrong, "unknown": unknown}
+    return [Row(name, estimate, labels, counts) for name, estimate in found.items()]
 
 
 def fold(word: str) -> str:
     """A word in lower case without accents, as the lemmas in the released logs are."""
-    plain = word.lower().replace("ß", "ss")
-    return "".join(
-        letter for letter in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(letter)
-    )
+    plain = unicodedata.normalize("NFKD", word.lower().replace("ß", "ss"))
+    return "".join(letter for letter in plain if not unicodedata.combining(letter))
 
 
-RULES = {
+_RULES = {
     # The suite's own evaluation; Moses leaves hyphenated words together.
-    "mucow": Rules(re.compile(r"\w+(?:-\w+)*|[^\w\s]"), str.lower),
+    "mucow": (re.compile(r"\w+(?:-\w+)*|[^\w\s]"), str.lower),
     # That of the conditioning paper (appendix E): hyphenated words are split.
-    "conditioning": Rules(re.compile(r"\w+|[^\w\s]"), fold),
+    "conditioning": (re.compile(r"\w+|[^\w\s]"), fold),
 }
+"""How a translation is split into tokens, and how words are normalized before they are compared."""
 
 
 def _require_words(records: Sequence[Record], lemmas: Sequence[str | None]) -> None:
@@ -251,30 +238,18 @@ def _require_words(records: Sequence[Record], lemmas: Sequence[str | None]) -> N
     require_spaces(texts, what="the translations", todo="give them as --lemmas FILE, words apart by spaces")
 
 
-def _verdict(record: Record, lemmas: str, rules: Rules) -> tuple[bool | None, str | None]:
+def _verdict(record: Record, lemmas: str, rules: str) -> tuple[bool | None, str | None]:
     """The verdict (None if no word is known), and whether tokens or lemmas decided it."""
-    right = {rules.normalize(word) for word in record["right_words"]}
-    wrong = {rules.normalize(word) for word in record["wrong_words"]}
-    places = {"tokens": rules.tokens.findall(record["translation"]), "lemmas": lemmas.split(" ")}
+    tokens, normalize = _RULES[rules]
+    right, wrong = (set(map(normalize, record[f"{side}_words"])) for side in ("right", "wrong"))
+    places = {"tokens": tokens.findall(record["translation"]), "lemmas": lemmas.split(" ")}
     for where, words in places.items():
-        found = {rules.normalize(word) for word in words}
+        found = set(map(normalize, words))
         if found & wrong:
             return False, where
         if found & right:
             return True, where
     return None, None
-
-
-GROUPINGS = ("category", "domain")
-"""Frequent and infrequent senses, and senses in and out of the training data's domain."""
-
-
-def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[Record]]]:
-    groups: list[tuple[dict[str, str | int], list[Record]]] = [({"category": "all"}, list(records))]
-    for grouping in GROUPINGS:
-        for name in sorted({str(r[grouping]) for r in records if r.get(grouping) not in (None, NO_CATEGORY)}):
-            groups.append(({grouping: name}, [r for r in records if r.get(grouping) == name]))
-    return groups
 
 
 # --- `babelscope patterns mucow` ------------------------------------------------------------------------------------

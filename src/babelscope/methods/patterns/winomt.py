@@ -14,25 +14,23 @@ from babelscope.core.results import Estimate, PairedField, Record, Row, grouped
 from babelscope.core.settings import Rerun
 from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
-from babelscope.language.base import GENDERS, GenderRules
+from babelscope.language.base import GENDERS, GenderRules, Morphology
 from babelscope.language.fitness import require_links
-from babelscope.methods.base import Items
+from babelscope.language.registry import LANGUAGES
 from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.patterns.base import (
     OPTIONS,
     WITHOUT_NEUTRAL,
     PatternMethod,
     PatternSettings,
-    TranslationOrReason,
-    answered_records,
     check_options,
-    check_translations,
     label_rows,
+    match_in_order,
     note_language,
-    open_morphology,
+    require_target,
     study_tables,
 )
-from babelscope.stats.intervals import Array, difference, f1, odds, proportion
+from babelscope.stats.intervals import difference, f1, odds, proportion
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.loading import load
 from babelscope.util.errors import BabelscopeError
@@ -58,8 +56,8 @@ class WinomtSettings(PatternSettings):
     anti_stereotypical: Rerun[Path | None] = None
     """Its list of sentences whose genders are not (en_anti.txt)."""
     gender_rules: GenderRules = "published"
-    """How gender is told. published: as WinoMT's code does, where an occupation not found is male. sound: one way of
-    counting words, and an occupation not found is unknown."""
+    """How gender is determined. published: as in WinoMT's code, where an occupation not found is male. sound: one
+    way of counting words, and an occupation not found is unknown."""
     intermediate_rounding: Rounding = "exact"
     """published: round percentages to one decimal before other figures are made of them, as the published ones were.
     exact: do not."""
@@ -79,17 +77,18 @@ class WinomtSettings(PatternSettings):
             raise ValueError("stereotypical and anti_stereotypical go together")
         return self
 
-    @property
-    def alignment(self) -> str:
-        """How words were aligned."""
-        return "forward" if self.alignments is None else "given"
-
 
 _ARTICLES = ("the", "a", "an")
-_STEREOTYPES = ("pro", "anti")
-_KINDS = (*_STEREOTYPES, "none")
 _DECIMALS = 3
 """One decimal of a percentage, as published."""
+
+
+def open_morphology(target: str, rules: GenderRules = "published") -> Morphology:
+    """The gender analysis of a target language, as in WinoMT (Stanovsky et al. 2019, section 3)."""
+    known = {code: each.morphology for code, each in LANGUAGES.all().items() if each.morphology}
+    if target not in known:
+        raise BabelscopeError(f"there is no WinoMT morphology for {target!r}; known: {', '.join(known)}")
+    return known[target](rules)
 
 
 class Winomt(PatternMethod):
@@ -106,61 +105,62 @@ class Winomt(PatternMethod):
     Settings = WinomtSettings
     settings: WinomtSettings
     part_labels = frozenset({"category", "stereotype", "gold"})
-    title = "Occupations of another gender than was meant"
+    title = "Wrong gender"
     accuracy = "accuracy"
     other_figures: ClassVar = {"delta_g": "delta G", "delta_s": "delta S"}
     group = "gold"
 
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
-        """One record per item: its translation, the alignment links to source words, and its stereotype."""
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        super().check(items, systems)
         for item in items:
             index, occupation = item.extra.get("index"), item.extra.get("occupation")
             if not isinstance(index, int) or not isinstance(occupation, str) or item.gold not in GENDERS[:3]:
                 raise BabelscopeError(
                     f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
                 )
-        listed = self._listed(items)
-        answers = self.translations(systems, items)
-        links = self._links(items, answers)
 
-        def record(number: int, text: str) -> Record:
-            item = items[number]
-            own = item.extra.get("stereotype", "none")
-            return {
-                "source": item.source,
+    def fields(self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]) -> list[Record]:
+        """Occupation, gender and stereotype, and the alignment links from source words."""
+        stereotypes = self._stereotypes(items)
+        return [
+            {
                 "occupation": item.extra["occupation"],
                 "index": item.extra["index"],
                 "gold": item.gold,
-                "stereotype": own if listed is None else listed.get(item.id, "none"),
-                "translation": " ".join(text.split()),
-                "links": [list(link) for link in links[number]],
+                "stereotype": stereotypes.get(item.id, "none"),
+                "translation": " ".join((text or "").split()),
+                "links": [list(link) for link in links],
             }
+            for item, text, links in zip(items, texts, self._links(items, texts), strict=True)
+        ]
 
-        return answered_records(answers, record)
+    def _stereotypes(self, items: Sequence[AmbiguousSource]) -> dict[str, str]:
+        """Item id -> `pro` or `anti`, by WinoMT's two lists if these are given.
 
-    def _listed(self, items: Sequence[AmbiguousSource]) -> dict[str, str] | None:
-        """The stereotypes by WinoMT's two lists, if these are given."""
+        The lists differ from the test set's column in two sentences; the published delta S uses the lists.
+        """
         paths = {"pro": self.settings.stereotypical, "anti": self.settings.anti_stereotypical}
         if None in paths.values():
-            return None
-        lists = {name: load(f"winomt:{path}?neutral=yes") for name, path in paths.items()}
-        what_for = "a list of stereotypes"
-        return stereotypes_of(
-            items, {name: each.items_of(AmbiguousSource, what_for=what_for) for name, each in lists.items()}
+            return {item.id: item.extra.get("stereotype", "none") for item in items}
+        listed = []
+        for stereotype, path in paths.items():
+            tests = load(f"winomt:{path}?neutral=yes")
+            for item in tests.items_of(AmbiguousSource, what_for="a list of stereotypes"):
+                error = f"item {item.id} of the list {stereotype!r} is not in the test set"
+                listed.append(((item.source, item.gold, item.extra["index"]), stereotype, error))
+        return match_in_order(
+            [((item.source, item.gold, item.extra["index"]), item.id) for item in items], listed
         )
 
-    def _links(
-        self, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
-    ) -> Sequence[Links]:
+    def _links(self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]) -> Sequence[Links]:
         """Alignment links between whitespace-separated words, from a file or aligned here."""
         path = self.settings.alignments
-        texts = ["" if isinstance(answer, str) else answer.text for answer in answers]
-        require_spaces(texts, what="the translations")
+        require_spaces([text or "" for text in texts], what="the translations")
         if path is None:
             return align(
-                [(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)]
+                [(item.source.split(), (text or "").split()) for item, text in zip(items, texts, strict=True)]
             )
-        given, numbers = self.parallel_lines(items, answers)
+        given, numbers = self.parallel_lines(items, texts)
         # Lines without a source are parallel to the items.
         sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
         lengths = [
@@ -173,7 +173,7 @@ class Winomt(PatternMethod):
     def judge(self, records: Sequence[Record]) -> list[Record]:
         """The records with the words aligned to the occupation, and the gender that these show."""
         target, rules = self.settings.target, self.settings.gender_rules
-        check_translations(records, target, "the morphology")
+        require_target(records, target, "the morphology")
         morphology = open_morphology(target, rules)
         judged = []
         for record in records:
@@ -194,21 +194,24 @@ class Winomt(PatternMethod):
         return judged
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
-        """Accuracy, precision and F1 by gender, delta G, delta S, and the confusion matrix of genders.
-
-        All are made of counts [gold gender, predicted gender, stereotype].
-        """
+        """Accuracy, precision and F1 by gender, delta G, delta S, M:F, and the confusion matrix of genders."""
         rounding = self.settings.intermediate_rounding
-        table = np.zeros((3, len(GENDERS), len(_KINDS)), dtype=int)
-        for record in records:
-            kind = record["stereotype"] if record["stereotype"] in _KINDS else "none"
-            table[GENDERS.index(record["gold"]), GENDERS.index(record["predicted"]), _KINDS.index(kind)] += 1
-        both = {record["stereotype"] for record in records} >= set(_STEREOTYPES)
-        rows = [*_accuracies(table, rounding), *_precision_f1_and_deltas(table, rounding, deltas=both)]
-        rows += [*_ratios(table), *_confusion(table)]
+        rows = [*_accuracies(records, rounding), *_precision_f1_and_deltas(records, rounding)]
+        gendered = [record for record in records if record["gold"] != "neutral"]
+        for name, own in (("all", records), (WITHOUT_NEUTRAL, gendered)):
+            # M:F, male for each female translation (Saunders and Byrne 2020).
+            counts = {gender: _count(own, predicted=gender) for gender in ("male", "female")}
+            ratio = odds(proportion(counts["male"], sum(counts.values())))
+            rows.append(Row("male_to_female", ratio, {"category": name}, counts))
+        for gold in GENDERS[:3]:
+            for predicted in GENDERS:
+                count = _count(records, gold=gold, predicted=predicted)
+                share = proportion(count, _count(records, gold=gold))
+                cell = {"gold": gold, "predicted": predicted}
+                rows.append(Row("confusion", share, cell, {"count": count}))
         labels = {
             "target": self.settings.target,
-            "alignment": self.settings.alignment,
+            "alignment": "forward" if self.settings.alignments is None else "given",
             "rules": self.settings.gender_rules,
             "rounding": rounding,
         }
@@ -227,24 +230,6 @@ class Winomt(PatternMethod):
         return {"task": "winomt", "occupation": record["occupation"], "gold": record["gold"]}
 
 
-def stereotypes_of(
-    items: Sequence[AmbiguousSource], lists: Mapping[str, Sequence[AmbiguousSource]]
-) -> dict[str, str]:
-    """Item id -> `pro` or `anti`, from WinoMT's two lists; duplicate items are matched in order.
-
-    The lists differ from the test set's column in two sentences; the published delta S uses the lists.
-    """
-    waiting = grouped(((item.source, item.gold, item.extra["index"]), item.id) for item in items)
-    found: dict[str, str] = {}
-    for stereotype, listed in lists.items():
-        for item in listed:
-            same = waiting.get((item.source, item.gold, item.extra["index"]))
-            if not same:
-                raise BabelscopeError(f"item {item.id} of the list {stereotype!r} is not in the test set")
-            found[same.pop(0)] = stereotype
-    return found
-
-
 def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> list[int]:
     """Indices of the occupation and the article before it among the source's words, from 0."""
     tokens = source.split(" ")
@@ -257,59 +242,65 @@ def _positions(source: str, index: int, occupation: str, rules: GenderRules) -> 
     return [*article, *range(first, first + len(occupation.split()))]
 
 
-def _accuracies(table: Array, rounding: Rounding) -> list[Row]:
+def _count(records: Sequence[Record], **fields: object) -> int:
+    return sum(fields.items() <= record.items() for record in records)
+
+
+def _accuracies(records: Sequence[Record], rounding: Rounding) -> list[Row]:
+    """Over all, by gender (with the lower one of two), and by stereotype."""
+    groups: dict[str, Sequence[Record]] = {
+        "all": records,
+        WITHOUT_NEUTRAL: [record for record in records if record["gold"] != "neutral"],
+    }
+    groups |= {gender: [record for record in records if record["gold"] == gender] for gender in GENDERS[:3]}
     rows = []
-    confusion = table.sum(axis=2)
-    groups = {"all": slice(None), WITHOUT_NEUTRAL: slice(2)}
-    groups |= {gender: slice(number, number + 1) for number, gender in enumerate(GENDERS[:3])}
-    for name, golds in groups.items():
-        correct = int(confusion.diagonal()[golds].sum())
-        estimate = _proportion(correct, int(confusion[golds].sum()), rounding)
-        counts = {"correct": correct, "unknown": int(confusion[golds, 3].sum())}
-        rows.append(Row("accuracy", estimate, {"category": name}, counts))
+    for name, own in groups.items():
+        counts = {"correct": _count(own, correct=True), "unknown": _count(own, predicted="unknown")}
+        accuracy = _proportion(counts["correct"], len(own), rounding)
+        rows.append(Row("accuracy", accuracy, {"category": name}, counts))
     # The lower accuracy of the two genders (section 4.2 of the conditioning paper).
-    genders = [row for row in rows if row.labels["category"] in ("male", "female")]
-    worst = min(genders, key=lambda row: row.estimate.value)
+    worst = min(rows[2:4], key=lambda row: row.estimate.value)
     rows.append(replace(worst, name="minimum_accuracy"))
-    for number, stereotype in enumerate(_STEREOTYPES):
-        part = table[:, :, number]
-        if part.sum():
-            correct = int(part.trace())
-            estimate = _proportion(correct, int(part.sum()), rounding)
-            rows.append(Row("accuracy", estimate, {"stereotype": stereotype}, {"correct": correct}))
+    for stereotype in ("pro", "anti"):
+        if n := _count(records, stereotype=stereotype):
+            correct = _count(records, stereotype=stereotype, correct=True)
+            accuracy = _proportion(correct, n, rounding)
+            rows.append(Row("accuracy", accuracy, {"stereotype": stereotype}, {"correct": correct}))
     return rows
 
 
-def _precision_f1_and_deltas(table: Array, rounding: Rounding, *, deltas: bool) -> Iterator[Row]:
-    """Precision and F1 by gender, and the differences between genders and, if `deltas`, between stereotypes."""
-    confusion, n = table.sum(axis=2), int(table.sum())
+def _precision_f1_and_deltas(records: Sequence[Record], rounding: Rounding) -> Iterator[Row]:
+    """Precision and F1 by gender, and the differences between genders and, if both occur, between stereotypes."""
+    n = len(records)
     scores = []
-    for number in (0, 1):
-        right, gold = int(confusion[number, number]), int(confusion[number].sum())
-        predicted = int(confusion[:, number].sum())
-        own = {"category": GENDERS[number]}
-        yield Row("precision", _proportion(right, predicted, rounding), own, {"correct": right})
+    for gender in GENDERS[:2]:
+        gold, predicted = _count(records, gold=gender), _count(records, predicted=gender)
+        right = _count(records, gold=gender, predicted=gender)
+        yield Row(
+            "precision", _proportion(right, predicted, rounding), {"category": gender}, {"correct": right}
+        )
         recall, precision = (_share(right, whole, rounding) for whole in (gold, predicted))
         value = _share(2 * precision * recall, precision + recall, rounding)
         scores.append((f1(right, gold + predicted - 2 * right, n=n), value))
-    for number, score in enumerate(scores):
-        yield Row("f1", _rounded(*score), {"category": GENDERS[number]})
+    for gender, score in zip(GENDERS, scores, strict=False):
+        yield Row("f1", _with_value(*score), {"category": gender})
     (male, male_value), (female, female_value) = scores
-    yield Row("delta_g", _rounded(difference(male, female, n), male_value - female_value))
-    if deltas:
-        pro, anti = ((int(table[..., kind].trace()), int(table[..., kind].sum())) for kind in (0, 1))
+    yield Row("delta_g", _with_value(difference(male, female, n), male_value - female_value))
+    pro, anti = (
+        (_count(records, stereotype=each, correct=True), _count(records, stereotype=each))
+        for each in ("pro", "anti")
+    )
+    if pro[1] and anti[1]:
         apart = _share(*pro, rounding) - _share(*anti, rounding)
-        yield Row("delta_s", _rounded(difference(proportion(*pro), proportion(*anti), n), apart))
+        yield Row("delta_s", _with_value(difference(proportion(*pro), proportion(*anti), n), apart))
 
 
 def _proportion(part: int, whole: int, rounding: Rounding) -> Estimate:
     exact = proportion(part, whole)
-    if rounding == "exact" or not whole:
-        return exact
-    return _rounded(exact, round(exact.value, _DECIMALS))
+    return exact if rounding == "exact" else _with_value(exact, round(exact.value, _DECIMALS))
 
 
-def _rounded(exact: Estimate, value: float) -> Estimate:
+def _with_value(exact: Estimate, value: float) -> Estimate:
     """The estimate with the value as published; its interval may not deny it."""
     if not exact.n:
         return exact
@@ -320,28 +311,6 @@ def _share(part: float, whole: float, rounding: Rounding) -> float:
     """part / whole, 0 where whole is 0; rounded if the published way of rounding is chosen."""
     quotient = part / whole if whole > 0 else 0.0
     return quotient if rounding == "exact" else float(np.round(quotient, _DECIMALS))
-
-
-def _ratios(table: Array) -> Iterator[Row]:
-    """M:F, male for each female translation (Saunders and Byrne 2020)."""
-    for name, golds in (("all", slice(None)), (WITHOUT_NEUTRAL, slice(2))):
-        male, female = (int(table[golds, number].sum()) for number in (0, 1))
-        counts = {"male": male, "female": female}
-        yield Row("male_to_female", odds(proportion(male, male + female)), {"category": name}, counts)
-
-
-def _confusion(table: Array) -> list[Row]:
-    confusion = table.sum(axis=2)
-    return [
-        Row(
-            "confusion",
-            proportion(int(confusion[gold, predicted]), int(confusion[gold].sum())),
-            {"gold": GENDERS[gold], "predicted": GENDERS[predicted]},
-            {"count": int(confusion[gold, predicted])},
-        )
-        for gold in range(3)
-        for predicted in range(len(GENDERS))
-    ]
 
 
 # --- `babelscope patterns winomt` -----------------------------------------------------------------------------------
