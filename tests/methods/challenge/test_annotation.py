@@ -198,7 +198,7 @@ def test_agreement_is_of_what_both_decided() -> None:
         ("kept", NOT_REAL),
     ]
     records = [judged_record(number, verdict) for number, (verdict, _) in enumerate(said)]
-    keys = [case.key for _, case in cases_of(records)]
+    keys = [case.entry["id"] for case in cases_of(records)]
     own = {key: Judgment(key, label) for key, (_, label) in zip(keys, said, strict=True)}
     whole, particle = agreement_rows(records, {"anna": own})
     assert (whole.labels["phenomenon"], particle.labels["phenomenon"]) == ("all", "particle")
@@ -209,5 +209,5 @@ def test_agreement_is_of_what_both_decided() -> None:
 
 def test_runs_without_verdicts_have_nothing_to_hold_against() -> None:
     bare = {name: value for name, value in judged_record(0, "kept").items() if name != "verdicts"}
-    (case,) = [case for _, case in cases_of([bare])]
-    assert agreement_rows([bare], {"anna": {case.key: Judgment(case.key, RIGHT)}}) == []
+    (key,) = [case.entry["id"] for case in cases_of([bare])]
+    assert agreement_rows([bare], {"anna": {key: Judgment(key, RIGHT)}}) == []

@@ -17,8 +17,13 @@ from hypothesis import strategies as st
 from babelscope import challenge, load, open_system
 from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
-from babelscope.methods.challenge.figures import Controls, _coefficients
-from babelscope.methods.challenge.sets import Subset
+from babelscope.methods.challenge.figures import (
+    candidates,
+    coefficients,
+    draw_controls,
+    expected_controls,
+)
+from babelscope.methods.challenge.sets import ChallengeSettings, SetName, Subset
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.tokenizers import MTEVAL_13A
 from babelscope.testsets import ParallelSentence
@@ -165,11 +170,13 @@ def test_controls_have_the_length_distribution_of_the_set(
 ) -> None:
     own = np.array(data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=5, unique=True)))
     known = np.array(lengths, dtype=float)
-    subset = Subset("particle", own, own)
-    drawn, unmatched = Controls(20, apart, "all").corpora(known, subset, np.random.default_rng(0))
+    subset = Subset(SetName("particle"), own, own)
+    settings = ChallengeSettings(matched_corpora=20, length_tolerance=apart, controls="all")
+    drawn, unmatched = draw_controls(known, subset, settings, np.random.default_rng(0))
     assert (drawn.shape, unmatched) == ((20, len(own)), 0)
     assert (abs(known[drawn] - known[own]) <= apart).all()
-    others, unmatched = Controls(20, apart, "others").corpora(known, subset, np.random.default_rng(0))
+    settings = ChallengeSettings(matched_corpora=20, length_tolerance=apart)
+    others, unmatched = draw_controls(known, subset, settings, np.random.default_rng(0))
     rest = np.setdiff1d(np.arange(len(known)), own)
     matched = [each for each in own if (abs(known[rest] - known[each]) <= apart).any()]
     assert (others.shape, unmatched) == ((20, len(matched)), len(own) - len(matched))
@@ -179,8 +186,9 @@ def test_controls_have_the_length_distribution_of_the_set(
 
 def test_all_candidates_of_a_control_are_equally_likely() -> None:
     lengths = np.array([5, 9, 6, 4, 5, 7, 20], dtype=float)
-    subset = Subset("particle", np.array([0]), np.array([0]))
-    drawn, _ = Controls(8000, 1, "all").corpora(lengths, subset, np.random.default_rng(0))
+    subset = Subset(SetName("particle"), np.array([0]), np.array([0]))
+    settings = ChallengeSettings(matched_corpora=8000, controls="all")
+    drawn, _ = draw_controls(lengths, subset, settings, np.random.default_rng(0))
     counts = np.bincount(drawn[:, 0], minlength=7) / 8000
     assert counts == pytest.approx([0.25, 0, 0.25, 0.25, 0.25, 0, 0], abs=0.02)
 
@@ -193,13 +201,13 @@ def test_expected_controls_without_each_group_are_those_of_the_other_sentences(
     for count in (4, 9, 25):
         lengths, columns = rng.integers(1, 8, count).astype(float), rng.random((count, 2))
         groups, own = rng.integers(0, count // 2, count), np.arange(0, count, 3)
-        controls, subset = Controls(2, 1, pool), Subset("particle", own, own)
-        total, without, _ = controls.expected(columns, lengths, subset, groups)
+        settings, subset = ChallengeSettings(controls=pool), Subset(SetName("particle"), own, own)
+        total, without, _ = expected_controls(columns, lengths, subset, groups, settings)
         for group, sums in [(-1, total), *enumerate(without)]:
             right = np.zeros(2)
             for member in own[groups[own] != group]:
                 near = [
-                    n for n in controls.candidates(count, subset) if abs(lengths[n] - lengths[member]) <= 1
+                    n for n in candidates(count, subset, settings) if abs(lengths[n] - lengths[member]) <= 1
                 ]
                 if near := [n for n in near if groups[n] != group]:
                     right += columns[near].mean(axis=0)
@@ -223,7 +231,7 @@ TABLE_5 = [
 @pytest.mark.parametrize(("values", "printed"), TABLE_5)
 def test_table_5_of_the_paper_is_pearson(values: tuple[float, ...], printed: float) -> None:
     points = np.arange(len(values), dtype=float)
-    assert _coefficients(points, np.array(values)[:, None], "pearson")[0] == pytest.approx(printed, abs=0.006)
+    assert coefficients(points, np.array(values)[:, None], "pearson")[0] == pytest.approx(printed, abs=0.006)
 
 
 def test_spearman_is_spearman() -> None:
@@ -231,10 +239,10 @@ def test_spearman_is_spearman() -> None:
     columns = np.array(
         [[7.56, 7.52, 7.5, 7.49], [5.41, 5.07, 5.25, 5.04], [1, 1, 1, 1], [1, math.nan, 2, 3]]
     ).T
-    found = _coefficients(points, columns, "spearman")
+    found = coefficients(points, columns, "spearman")
     assert found[:2] == pytest.approx([-1.0, -0.8])
     assert np.isnan(found[2:]).all(), "no correlation with what does not vary, or is not known"
-    assert _coefficients(points, columns[:, 1:2], "pearson")[0] == pytest.approx(-0.70, abs=0.005)
+    assert coefficients(points, columns[:, 1:2], "pearson")[0] == pytest.approx(-0.70, abs=0.005)
 
 
 def test_distance_correlations_are_of_sets_and_of_sentences(result: Result) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -59,19 +58,23 @@ from babelscope.util.seeds import stream
 # --- What detectors say about a system's translations, and about texts whose errors are known ----------------------
 
 
-@dataclass(frozen=True, slots=True)
 class _Reader:
-    """Analyses every text once."""
+    """Analyzes every text once."""
 
-    analyzed: dict[tuple[str, str], Analyzed[Any]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._analyzed: dict[tuple[str, str], Analyzed[Any]] = {}
 
     def read(self, code: str, text: str) -> Analyzed[Any]:
-        if (code, text) not in self.analyzed:
-            self.analyzed[code, text] = language(code).analyzer().analyze(text)
-        return self.analyzed[code, text]
+        if (code, text) not in self._analyzed:
+            self._analyzed[code, text] = language(code).analyzer().analyze(text)
+        return self._analyzed[code, text]
 
-    def detects(self, name: str, source: str, text: str) -> bool:
-        return detectors()[name](source, self.read(error_type(name).language, text))
+    def alarms(self, names: Iterable[str], source: str, texts: Sequence[str]) -> dict[str, list[bool]]:
+        """What each detector says of each text."""
+        return {
+            name: [detectors()[name](source, self.read(error_type(name).language, text)) for text in texts]
+            for name in names
+        }
 
 
 def installed_languages() -> set[str]:
@@ -98,14 +101,16 @@ def detect_in_pairs(records: Sequence[Record]) -> list[Record]:
             found.append({})
             continue
         applicable = [each for each in detectors(code) if can_detect(each, source)]
+        own = [name] if name in applicable else []
         others = _other_languages(code, best, [correct])
         detected: Record = {"reference": {}}
         if "reference" not in others:
-            detected["reference"] = {each: reader.detects(each, source, correct) for each in applicable}
-        if name in applicable and "best" not in others:
-            detected["best"] = reader.detects(name, source, best)
-        if name in applicable and "reference" not in others:
-            detected["contrastive"] = [reader.detects(name, source, text) for text in contrastive]
+            false = reader.alarms(applicable, source, [correct])
+            detected["reference"] = {each: alarm for each, (alarm,) in false.items()}
+        if own and "best" not in others:
+            ((detected["best"],),) = reader.alarms(own, source, [best]).values()
+        if own and "reference" not in others:
+            (detected["contrastive"],) = reader.alarms(own, source, contrastive).values()
         found.append({"detected": detected | ({"other_language": others} if others else {})})
     return found
 
@@ -126,20 +131,16 @@ def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: st
         others = _other_languages(code, text, references)
         known = [] if "reference" in others else references
         variants = {name: _variants(reader, name, source, known) for name in applicable}
+        best = [] if "best" in others else applicable
         detected: Record = {
-            "best": {}
-            if "best" in others
-            else {name: reader.detects(name, source, text) for name in applicable},
-            "reference": {
-                name: [reader.detects(name, source, each) for each in known] for name in applicable
-            },
+            "best": {name: alarm for name, (alarm,) in reader.alarms(best, source, [text]).items()},
+            "reference": reader.alarms(applicable, source, known),
             "contrastive": {
-                name: [reader.detects(name, source, each) for _, each in some]
+                name: reader.alarms([name], source, [wrong for _, wrong in some])[name]
                 for name, some in variants.items()
             },
+            **({"other_language": others} if others else {}),
         }
-        if others:
-            detected["other_language"] = others
         yield {"detected": detected, "variants": {name: some for name, some in variants.items() if some}}
 
 
@@ -300,20 +301,22 @@ class Errors(Method):
                 raise missing_analysis_error()
             return list(records)  # judged where the analyzer is installed, which it is not here
         chosen = self.settings.chosen()
-        pairs = iter(detect_in_pairs([record for record in records if "phenomenon" in record]))
-        if parallel := [record for record in records if "phenomenon" not in record]:
+        is_pair = ["phenomenon" in record for record in records]
+        pairs = iter(detect_in_pairs(list(itertools.compress(records, is_pair))))
+        sentences: Iterator[Record] = iter(())
+        if parallel := [record for record, pair in zip(records, is_pair, strict=True) if not pair]:
             code = self.settings.parallel_language()
             sentences = detect_in_parallel(parallel, self.settings.chosen(code), code)
         judged = []
-        for record in records:
-            kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
-            if "phenomenon" in record:
-                found = next(pairs)
-                found = found if record["phenomenon"] in chosen else {}
-            else:
-                found = next(sentences)
-            alarms = _alarms(record, found.get("detected", {}))
+        for record, pair in zip(records, is_pair, strict=True):
+            found = next(pairs if pair else sentences)
+            if pair and record["phenomenon"] not in chosen:
+                found = {}
+            alarms = found.get("detected", {}).get("best", {})
+            if isinstance(alarms, bool):
+                alarms = {record["phenomenon"]: alarms}
             verdict = "error" if any(alarms.values()) else "none" if alarms else "untold"
+            kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
             judged.append({**kept, **found, "alarms": alarms, "verdict": verdict})
         return judged
 
@@ -430,13 +433,6 @@ def _record(item: MinimalPair | ParallelSentence, best: Scored) -> Record:
         }
     stated = {"target_language": item.target_language} if item.target_language else {}
     return {"source": item.source, "references": list(item.references), **stated, "best": answer}
-
-
-def _alarms(record: Record, detected: Mapping[str, object]) -> dict[str, bool]:
-    best = detected.get("best")
-    if isinstance(best, Mapping):
-        return {str(name): bool(alarm) for name, alarm in best.items()}
-    return {} if best is None else {record["phenomenon"]: bool(best)}
 
 
 def _questions(record: Record) -> Iterator[Entry]:
