@@ -133,7 +133,9 @@ def _unfit_notes(records: Sequence[Record], codes: Iterable[str]) -> dict[str, s
     sides = {
         "its translations": [str(record.get("best", {}).get("text", "")) for record in records],
         "the references": [
-            text for record in records for text in record.get("references") or [pair_texts(record)[0]]
+            text
+            for record in records
+            for text in (record["references"] if "references" in record else [pair_texts(record)[0]])
         ],
     }
     notes: dict[str, str] = {}

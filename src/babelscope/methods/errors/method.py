@@ -21,7 +21,6 @@ from babelscope.language.registry import (
     can_detect,
     controls,
     detectors,
-    error_label,
     error_type,
     language,
     languages_with_detectors,
@@ -341,12 +340,16 @@ class Errors(Method):
     def tables(self, comparison: Comparison) -> list[Table]:
         """The corrected error rates by error type, and the same by kind of reference, side by side."""
 
+        has_kinds = any(
+            "reference" in row.labels for result in comparison.results for row in _error_rows(result)
+        )
+        labels = ("error type", "references") if has_kinds else ("error type",)
+
         def figures(result: SystemResult) -> Iterator[Figure]:
-            several = len({row.labels.get("reference") for row in _error_rows(result)}) > 1
             for row in _error_rows(result):
-                name, kind = str(row.labels["phenomenon"]), row.labels.get("reference")
+                name = str(row.labels["phenomenon"])
                 yield Figure(
-                    error_label(name) + (f" ({kind} references)" if kind and several else ""),
+                    (name, str(row.labels.get("reference", "")))[: len(labels)],
                     row.estimate,
                     is_error=True,
                     is_control="control" in row.labels,
@@ -358,15 +361,15 @@ class Errors(Method):
             comparison,
             figures,
             title=f"Errors in its own translations: {comparison.tests}",
-            labels=("error type",),
+            labels=labels,
             value="error rate",
             more=("alarms",),
             notes=[note for result in comparison.results for note in _notes(result)],
             threshold=self.settings.error_threshold,
         )
         shown = Shown("error rate", lambda row: row.name == "generated_errors", "percent")
-        labels = ("phenomenon", "reference")
-        return [first, *pivot(comparison, "By error type", labels, [shown], name="by-type")]
+        by_type = pivot(comparison, "By error type", ("phenomenon", "reference"), [shown], name="by-type")
+        return [first, *by_type]
 
     def charts(self, comparison: Comparison) -> list[Chart]:
         """A forest plot of the error types."""
@@ -379,32 +382,29 @@ class Errors(Method):
             for row in _error_rows(result)
             if row.estimate.n
         )
-        if not bars:
-            return []
         keys = [Key(result.name, result.name) for result in comparison.results]
-        return [
-            Chart(
-                "Errors in its own translations, by error type",
-                Forest(list(bars.items()), "share of sentences", keys, zero=0.0),
-                "How often a detector finds the error, corrected for what the detector misses and for its false "
-                "alarms. Where the interval reaches 0, the error was not shown to happen at all.",
-            )
-        ]
+        chart = Chart(
+            "Errors in its own translations, by error type",
+            Forest(list(bars.items()), "share of sentences", keys, zero=0.0),
+            "How often a detector finds the error, corrected for what the detector misses and for its false "
+            "alarms. Where the interval reaches 0, the error was not shown to happen at all.",
+        )
+        return [chart] if bars else []
 
     def show(self, record: Record) -> ItemView:
         """The texts of the item, what the system wrote, and the alarms on it."""
-        is_pair = "phenomenon" in record
-        if is_pair:
+        detected = record.get("detected", {})
+        if "phenomenon" in record:
             heading = f"{record['phenomenon']}, {record['reference']} reference"
             groups = (record["phenomenon"], heading)
             correct, contrastive = pair_texts(record)
             lines = [("right", correct), *(("with the error", each) for each in contrastive)]
         else:
-            heading, groups = "", tuple(record.get("detected", {}).get("reference", {}))
+            heading, groups = "", tuple(detected.get("reference", {}))
             lines = [("reference", text) for text in record["references"]]
         verdict, tone = _VERDICTS[record["verdict"]]
         facts = [_alarm(name) for name, alarm in record["alarms"].items() if alarm]
-        if other := record.get("detected", {}).get(OTHER_LANGUAGE, {}).get("best"):
+        if other := detected.get(OTHER_LANGUAGE, {}).get("best"):
             verdict, facts = "in another language", [f"language {other}"]
         return ItemView(
             record["source"],
@@ -481,17 +481,15 @@ def _notes(result: SystemResult) -> Iterator[Note]:
     for row in _error_rows(result):
         note = str(row.labels.get("note", ""))
         reason = note.removeprefix(NOT_MEASURABLE).lstrip("; ")
-        label = error_label(str(row.labels["phenomenon"]))
+        name = row.labels["phenomenon"]
         if "in the language" in reason:  # all texts together are, so single ones need no count
-            counted = {name: what for name, what in _COUNTED.items() if name != OTHER_LANGUAGE}
+            counted = {each: what for each, what in _COUNTED.items() if each != OTHER_LANGUAGE}
             yield Note(f"{reason}.", result.name)
         elif reason:
-            yield Note(f"{label}: {reason}.", result.name)
+            yield Note(f"{name}: {reason}.", result.name)
         if "control" in row.labels and row.estimate.n and NOT_MEASURABLE not in note:
-            yield Note(
-                f"detectors find an error that no system is known to make ({label}): so may other errors be false.",
-                result.name,
-            )
+            found = f"detectors find an error that no system is known to make ({name})"
+            yield Note(f"{found}: so may other errors be false.", result.name)
     yield from count_notes_of(result.name, result.rows, counted)
 
 
