@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -14,22 +12,13 @@ import numpy as np
 from babelscope.core.results import Estimate, Record, Row
 from babelscope.methods.challenge.sets import (
     ChallengeSettings,
-    Instance,
     Labels,
     Subset,
     distances_by_phenomenon,
     sets_of_records,
 )
-from babelscope.methods.measuring import scale_of, sources
-from babelscope.metrics.base import find_metric
-from babelscope.metrics.corpus import (
-    FEWEST,
-    bounds_of,
-    grouped_difference,
-    grouped_estimate,
-    source_groups,
-    sums_without,
-)
+from babelscope.methods.quality import CorpusScores, corpus_score, direction, mean_of_sums
+from babelscope.metrics.corpus import FEWEST, grouped_estimate
 from babelscope.stats.correlation import correlation
 from babelscope.stats.intervals import (
     Array,
@@ -39,7 +28,7 @@ from babelscope.stats.intervals import (
     mean_and_sd,
     proportion,
 )
-from babelscope.stats.paired import Tested, count_wins, tested_rows
+from babelscope.stats.paired import Tested, tested_rows
 from babelscope.util.seeds import stream
 
 Coefficient = Literal["pearson", "spearman"]
@@ -48,86 +37,36 @@ _MOST_UNMATCHED = 0.05
 """Of a set's sentences; with more of them unmatched, its controls would have other lengths than it has."""
 
 
-@dataclass(frozen=True)
-class SystemScores:
-    """One system's scores as arrays, whose statistics can be summed over any set of sentences."""
+class SetScores(CorpusScores):
+    """One system's scores on the sets of a test set."""
 
-    settings: ChallengeSettings
-    seed: int
-    subsets: Sequence[Subset]
-    """The first is all sentences."""
-    instances: Sequence[Sequence[Instance]]
-    """Of each sentence."""
-    lengths: Array
-    """Source tokens of each sentence."""
-    statistics: Mapping[str, Array]
-    """By metric, [sentences, columns]: what corpus scores are computed from."""
-    sentence_scores: Mapping[str, Array]
-    """By metric, [sentences]."""
-    sources: Sequence[str]
-    groups: Array
-    """Of each sentence, the group that it is left out with: equal for equal sources."""
-
-    @classmethod
-    def of_records(cls, records: Sequence[Record], settings: ChallengeSettings, seed: int) -> SystemScores:
-        """The judged records of one system on one test set, as arrays."""
-        names = list(records[0]["scores"]) if records else []
-        scores = {name: np.array([record["scores"][name] for record in records]) for name in names}
-        statistics = {
-            name: (
-                np.array([record["statistics"][name] for record in records], dtype=float)
-                if name in records[0]["statistics"]
-                else np.stack([own, np.ones(len(records))], axis=1)
-            )
-            for name, own in scores.items()
-        }
-        lengths = np.array([record["lengths"]["source"] for record in records], dtype=float)
-        texts = sources(records)
-        sets = sets_of_records(records, settings, seed)
-        return cls(settings, seed, *sets, lengths, statistics, scores, texts, source_groups(texts))
-
-    def score(self, metric: str, members: Array) -> float:
-        """The corpus score of the sentences with these numbers."""
-        return corpus_score(metric, self.statistics[metric][members].sum(axis=0))
-
-    @cached_property
-    def left_out(self) -> list[dict[str, Array]]:
-        """For each set its score without each group of sentences, by metric, and as `length` its mean length."""
-        columns = [*self.statistics.values(), self.lengths[:, None], np.ones_like(self.lengths)[:, None]]
-        edges = np.cumsum([each.shape[1] for each in columns])[:-1]
-        # Below the least distance that occurs, all minimum distances give the same sentences.
-        once = {subset.members.tobytes(): subset.members for subset in self.subsets}
-        rest = sums_without(np.hstack(columns), list(once.values()), self.groups)
-        found = {}
-        for (key, members), sums in zip(once.items(), rest, strict=True):
-            *own, lengths, counts = np.split(sums, edges, axis=1)
-            scores = {}
-            for metric, some in zip(self.statistics, own, strict=True):
-                # Without sentences of other sets only, the score is the same.
-                scores[str(metric)] = np.full(len(sums), self.score(metric, members))
-                for group in np.unique(self.groups[members]):
-                    scores[str(metric)][group] = corpus_score(metric, some[group])
-            with np.errstate(invalid="ignore"):  # of one group nothing is left
-                found[key] = {**scores, "length": (lengths / counts)[:, 0]}
-        return [found[subset.members.tobytes()] for subset in self.subsets]
+    def __init__(self, records: Sequence[Record], settings: ChallengeSettings, seed: int) -> None:
+        super().__init__(records)
+        self.settings, self.seed = settings, seed
+        self.subsets, self.instances = sets_of_records(records, settings, seed)
+        """Sets, of which the first is all sentences; and the instances of each sentence."""
+        self.lengths = np.array([record["lengths"]["source"] for record in records], dtype=float)
+        """Source tokens of each sentence."""
 
     def quality_rows(self, counts: Mapping[str, int]) -> Iterator[Row]:
         """For every set: its scores, their difference from all sentences (`minus_all`), and the mean length."""
-        for subset, rest in zip(self.subsets, self.left_out, strict=True):
-            whole, groups, labels = subset is self.subsets[0], self.groups[subset.members], subset.name.labels
-            shown = {"instances": subset.instances, **(counts if whole else {})}
-            if len(subset.members) < len(subset.having):
+        everything = self.subsets[0].members
+        sizes = np.stack([self.lengths, np.ones_like(self.lengths)], axis=1)
+        for number, subset in enumerate(self.subsets):
+            members, labels = subset.members, subset.name.labels
+            shown = {"instances": subset.instances, **({} if number else counts)}
+            if len(members) < len(subset.having):
                 shown["drawn_from"] = len(subset.having)
             for metric in self.statistics:
-                value = self.score(metric, subset.members)
-                within = bounds_of(scale_of(metric))
-                yield Row(metric, grouped_estimate(value, rest[metric], groups, within=within), labels, shown)
-                if not whole:
-                    apart = value - self.score(metric, self.subsets[0].members)
-                    difference = grouped_estimate(apart, rest[metric] - self.left_out[0][metric], groups)
+                yield Row(metric, self.estimate(metric, members), labels, shown)
+                if number:
+                    value = self.score(metric, members) - self.score(metric, everything)
+                    apart = self.left_out(metric, members) - self.left_out(metric, everything)
+                    difference = grouped_estimate(value, apart, self.groups[members])
                     yield Row("minus_all", difference, {**labels, "metric": metric})
-            mean = float(self.lengths[subset.members].mean())
-            yield Row("length", grouped_estimate(mean, rest["length"], groups), labels)
+            left_out = self.without_groups(sizes, members, mean_of_sums)
+            mean = float(self.lengths[members].mean())
+            yield Row("length", grouped_estimate(mean, left_out, self.groups[members]), labels)
 
     def distance_rows(self) -> Iterator[Row]:
         """How quality goes with distance, over minimum distances (table 5's last column) and over sentences.
@@ -144,13 +83,13 @@ class SystemScores:
             first: dict[str, str] = {}  # source -> place of its first sentence, which names its cluster
             clusters = [first.setdefault(self.sources[n], str(place)) for place, n in enumerate(greatest)]
             chosen = [
-                number
-                for number, subset in enumerate(self.subsets)
+                subset
+                for subset in self.subsets
                 if subset.name[:2] == (phenomenon, side) and subset.name.min_distance is not None
             ]
-            sizes = [len(self.subsets[number].members) for number in chosen]
+            sizes = [len(subset.members) for subset in chosen]
             chosen = chosen[max(0, sizes.count(max(sizes, default=0)) - 1) :]
-            distances = ",".join(f"{self.subsets[number].name.min_distance:g}" for number in chosen)
+            distances = ",".join(f"{subset.name.min_distance:g}" for subset in chosen)
             for metric, coefficient in itertools.product(self.statistics, COEFFICIENTS):
                 here: Labels = {"phenomenon": phenomenon, "side": side, "metric": metric}
                 name = f"distance_{coefficient}"
@@ -160,11 +99,10 @@ class SystemScores:
                 over = correlation([*greatest.values()], scores, coefficient, clusters, independent=True)
                 yield Row(name, over, {**here, "over": "sentences"})
 
-    def _over_sets(self, chosen: Sequence[int], metric: str, coefficient: Coefficient) -> Estimate:
-        """Correlation of minimum distance and score over sets with these numbers; by Fisher's z."""
-        if len(chosen) < 3:  # two points always lie on a line
+    def _over_sets(self, subsets: Sequence[Subset], metric: str, coefficient: Coefficient) -> Estimate:
+        """Correlation of minimum distance and score over sets; by Fisher's z."""
+        if len(subsets) < 3:  # two points always lie on a line
             return Estimate.of_nothing()
-        subsets = [self.subsets[number] for number in chosen]
         points = np.array([subset.name.min_distance for subset in subsets], dtype=float)
         values = np.array([self.score(metric, subset.members) for subset in subsets])
         value = float(coefficients(points, values[:, None], coefficient)[0])
@@ -173,14 +111,14 @@ class SystemScores:
         fewest = min((self.groups[subset.members] for subset in subsets), key=len)
         clusters = len(np.unique(fewest))
         if clusters < FEWEST:
-            return Estimate.without_interval(value, len(chosen), f"a set of {len(fewest)}")
-        rest = np.array([self.left_out[number][metric] for number in chosen])
+            return Estimate.without_interval(value, len(subsets), f"a set of {len(fewest)}")
+        rest = np.array([self.left_out(metric, subset.members) for subset in subsets])
         left_out = coefficients(points, rest, coefficient)
         if abs(value) >= 1 - 1e-12 or not (np.abs(left_out) < 1 - 1e-12).all() or not np.ptp(left_out):
-            return Estimate.without_interval(value, len(chosen), f"{len(chosen)} sets")
+            return Estimate.without_interval(value, len(subsets), f"{len(subsets)} sets")
         bounds = jackknife_bounds(math.atanh(value), np.arctanh(left_out), clusters)
         low, high = (math.tanh(end) for end in bounds)
-        return Estimate(value, min(value, low), max(value, high), len(chosen))
+        return Estimate(value, min(value, low), max(value, high), len(subsets))
 
     def length_rows(self) -> Iterator[Row]:
         """Correlation of mean length with score over random corpora (section 4.3); sizes too large are left out."""
@@ -205,25 +143,19 @@ class SystemScores:
         with too many, there is no figure.
         """
         # Several minimum distances may give the same sentences.
-        keys = [(each.members.tobytes(), each.having.tobytes()) for each in self.subsets]
-        once = dict(zip(keys[1:], range(1, len(keys)), strict=True))
-        # The same corpora for every metric, and for every system on this test set.
-        drawn = {
-            key: draw_controls(
-                self.lengths, self.subsets[n], self.settings, stream(self.seed, "challenge/controls")
-            )
-            for key, n in once.items()
-        }
-        matched = {
-            key: number
-            for key, number in once.items()
-            if drawn[key][1] <= _MOST_UNMATCHED * len(self.subsets[number].members)
-        }
-        groups = (self.groups[self.subsets[number].members] for number in matched.values())
-        sets = sum(len(np.unique(own)) >= FEWEST for own in groups)
-        figures = {key: self._compare(number, drawn[key][0], sets) for key, number in matched.items()}
+        keys = [(each.members.tobytes(), each.having.tobytes()) for each in self.subsets[1:]]
+        once = dict(zip(keys, self.subsets[1:], strict=True))
+        drawn, matched = {}, {}
+        for key, subset in once.items():
+            # The same corpora for every metric, and for every system on this test set.
+            rng = stream(self.seed, "challenge/controls")
+            drawn[key] = draw_controls(self.lengths, subset, self.settings, rng)
+            if drawn[key][1] <= _MOST_UNMATCHED * len(subset.members):
+                matched[key] = subset
+        sets = sum(len(np.unique(self.groups[each.members])) >= FEWEST for each in matched.values())
+        figures = {key: self._compare(subset, drawn[key][0], sets) for key, subset in matched.items()}
         nothing = {"control_mean": Estimate.of_nothing()}
-        for key, subset in zip(keys[1:], self.subsets[1:], strict=True):
+        for key, subset in zip(keys, self.subsets[1:], strict=True):
             unmatched = drawn[key][1]
             counts = {"unmatched": unmatched} if unmatched else {}
             for metric in self.statistics:
@@ -234,9 +166,8 @@ class SystemScores:
                         more = {"at_or_below": round(estimate.value * estimate.n)}
                     yield Row(name, estimate, labels, {**more, **counts})
 
-    def _compare(self, number: int, corpora: Array, sets: int) -> dict[str, dict[str, Estimate]]:
+    def _compare(self, subset: Subset, corpora: Array, sets: int) -> dict[str, dict[str, Estimate]]:
         """A set and its controls: metric -> figures; intervals hold for so many sets at once (Bonferroni)."""
-        subset, rest = self.subsets[number], self.left_out[number]
         columns = np.hstack(list(self.statistics.values()))
         edges = np.cumsum([each.shape[1] for each in self.statistics.values()])[:-1]
         total, without, worth = expected_controls(columns, self.lengths, subset, self.groups, self.settings)
@@ -249,7 +180,7 @@ class SystemScores:
             scores = [self.score(metric, corpus) for corpus in corpora]
             expected = np.full(len(some), corpus_score(metric, whole))
             expected[changed] = [corpus_score(metric, sums) for sums in some[changed]]
-            apart = rest[metric] - expected
+            apart = self.left_out(metric, subset.members) - expected
             mean, sd = mean_and_sd(scores, "corpora")
             away = jackknife_estimate(
                 value - mean.value,
@@ -265,15 +196,8 @@ class SystemScores:
             if sd.value > 0:
                 own["control_z"] = away.converted(lambda each: each / sd.value)  # noqa: B023 (called at once)
             own["control_rank"] = proportion(sum(each <= value for each in scores), len(scores))
-            found[str(metric)] = own
+            found[metric] = own
         return found
-
-
-def corpus_score(metric: str, sums: Array) -> float:
-    """A corpus score from summed sentence statistics; for an external metric (`:` in its name) the mean."""
-    if ":" in metric:
-        return float(sums[0] / sums[1]) if sums[1] else math.nan
-    return find_metric(metric).corpus(sums)
 
 
 def coefficients(points: Array, values: Array, coefficient: Coefficient) -> Array:
@@ -290,24 +214,21 @@ def coefficients(points: Array, values: Array, coefficient: Coefficient) -> Arra
     return np.where(unknown, math.nan, found)
 
 
-def difference_rows(systems: Mapping[str, SystemScores]) -> list[Row]:
+def difference_rows(systems: Mapping[str, SetScores]) -> list[Row]:
     """score(system) - score(against) of every two systems on every set, paired by sentence.
 
     Holm's correction is over the tests on the whole test set, and over those on its parts by themselves.
     """
-    found: dict[bool, list[Tested]] = {True: [], False: []}
+    whole: list[Tested] = []
+    parts: list[Tested] = []
     for (first, own), (second, other) in itertools.combinations(systems.items(), 2):
         for (number, subset), metric in itertools.product(enumerate(own.subsets), own.statistics):
-            value = own.score(metric, subset.members) - other.score(metric, subset.members)
-            apart = own.left_out[number][metric] - other.left_out[number][metric]
-            tested = grouped_difference(value, apart, own.groups[subset.members])
-            lower: Labels = {"better": "lower"} if scale_of(metric).better == "lower" else {}
-            named = dict.fromkeys(("metric", "measure", "of"), metric)
-            labels: Labels = {"system": first, "against": second, **subset.name.labels, **named, **lower}
-            scores = (each.sentence_scores[metric][subset.members] for each in (own, other))
-            better = np.subtract(*scores) * (-1 if lower else 1)
-            found[number == 0].append((labels, *tested, count_wins(better.tolist())))
-    return [*tested_rows("difference", found[True]), *tested_rows("difference", found[False])]
+            named: Labels = dict.fromkeys(("metric", "measure", "of"), metric)
+            pair = {"system": first, "against": second}
+            labels = {**pair, **subset.name.labels, **named, **direction(metric)}
+            tested = labels, *own.difference(other, metric, subset.members)
+            (parts if number else whole).append(tested)
+    return [*tested_rows("difference", whole), *tested_rows("difference", parts)]
 
 
 # --- Length-matched controls ---------------------------------------------------------------------------------------

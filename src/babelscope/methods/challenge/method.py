@@ -21,7 +21,7 @@ from babelscope.methods.challenge.annotation import (
     entries,
     queue,
 )
-from babelscope.methods.challenge.figures import SystemScores, difference_rows
+from babelscope.methods.challenge.figures import SetScores, difference_rows
 from babelscope.methods.challenge.sets import ChallengeSettings, SetName, read_instances
 from babelscope.methods.challenge.tables import NAMES, further_tables, make_charts, summary
 from babelscope.methods.challenge.verdicts import CHECKS, judge_dependencies, verdict_rows
@@ -31,9 +31,9 @@ from babelscope.methods.measuring import (
     check_reference_words,
     check_source_words,
     scale_of,
-    score_sentences,
     translated_records,
 )
+from babelscope.methods.quality import measure
 from babelscope.methods.reporting import ItemView, TextLine
 from babelscope.metrics.base import is_allowed
 from babelscope.metrics.corpus import tokenizers_of
@@ -112,30 +112,21 @@ class Challenge(Method):
 
     def _measure(self, records: Sequence[Record]) -> list[Record]:
         """The records with scores, statistics, and words of source, first reference and translation."""
-        measured = {
-            name: score_sentences(name, records, self.settings.tokenize) for name in self.settings.metrics
-        }
         sources = tokenizers_of(records, self.settings.source_tokenize, "source")
         targets = tokenizers_of(records, self.settings.tokenize)
         usual = find_tokenizer(DEFAULT)
-        return [
-            {
-                **record,
-                "lengths": {
-                    "source": len((source or usual).split(record["source"])),
-                    "reference": len((target or usual).split(record["references"][0])),
-                    "translation": len((target or usual).split(record["translation"])),
-                },
-                "scores": {name: scores[number] for name, (scores, _) in measured.items()},
-                # A metric whose corpus score is the mean of sentence scores stores no statistics.
-                "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
+        measured = measure(records, self.settings.metrics, self.settings.tokenize)
+        for record, source, target in zip(measured, sources, targets, strict=True):
+            record["lengths"] = {
+                "source": len((source or usual).split(record["source"])),
+                "reference": len((target or usual).split(record["references"][0])),
+                "translation": len((target or usual).split(record["translation"])),
             }
-            for number, (record, source, target) in enumerate(zip(records, sources, targets, strict=True))
-        ]
+        return measured
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
         """Rows for all sentences and every phenomenon and distance: quality, controls, correlations."""
-        own = SystemScores.of_records(records, self.settings, seed)
+        own = SetScores(records, self.settings, seed)
         return [
             *own.quality_rows(answer_counts(records)),
             *own.control_rows(),
@@ -163,7 +154,7 @@ class Challenge(Method):
         found = {}
         for result in comparison.results:
             both = [record for record in result.records if record["item"] in common]
-            found[result.name] = SystemScores.of_records(both, self.settings, seed)
+            found[result.name] = SetScores(both, self.settings, seed)
         return difference_rows(found)
 
     def tables(self, comparison: Comparison) -> list[Table]:
