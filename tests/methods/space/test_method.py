@@ -20,10 +20,8 @@ from babelscope.methods.base import Items
 from babelscope.methods.space.figures import figures, is_wordless
 from babelscope.methods.space.method import Space, _hypothesis, _misses, _samples
 from babelscope.methods.space.regions import (
-    Hypothesis,
     Region,
     SpaceSettings,
-    by_text,
     is_empty,
     ranking_gains,
     region_hypotheses,
@@ -222,18 +220,6 @@ def test_the_order_of_items_changes_no_figure(toy: Enumerated, result: Result) -
             assert after.estimate.low == pytest.approx(before.estimate.low, nan_ok=True)
 
 
-def test_twins_are_two_by_tokens_and_one_by_text() -> None:
-    twins = [
-        Hypothesis(0, "ab", math.log(0.3), 0.5),
-        Hypothesis(1, "b", math.log(0.25), 1.0),
-        Hypothesis(2, "ab", math.log(0.2), 0.5),
-        Hypothesis(0, "ab", math.log(0.3), 0.5),  # drawn twice
-    ]
-    one = by_text(twins)
-    assert list(one) == ["ab", "b"]
-    assert one["ab"].logprob == pytest.approx(math.log(0.5))
-
-
 def test_both_views_are_reported() -> None:
     toy = Enumerated(symbols=("a", "b", "ab"), limit=4, salt="twins")
     rows = space(toy, ITEMS, k=8, samples=20).rows
@@ -293,7 +279,7 @@ def test_regions_are_cut_where_they_are_known() -> None:
 
     def texts(name: Region, size: int, record: Record, chosen: SpaceSettings = chosen) -> list[str] | None:
         found = region_hypotheses(record, name, size, chosen)
-        return None if found is None else [each.text for each in found]
+        return None if found is None else [each["text"] for each in found]
 
     assert texts("beam", 2, {"beam": answers}) == ["-1.0", "-2.0"]
     drawn = {"samples": {"hypotheses": answers, "drawn": [2, 0, 2, 1]}}

@@ -11,7 +11,6 @@ from babelscope.core.results import Estimate, Record, Row, grouped
 from babelscope.core.system import Scored
 from babelscope.methods.space.regions import (
     SystemRecords,
-    drawn_samples,
     is_unfinished,
     mean_of,
     ratio_of,
@@ -52,7 +51,8 @@ def _entropy_rows(cell: SystemRecords) -> Iterator[Row]:
     """Entropy per translation and per token, if samples are drawn from the model's own distribution."""
     if not cell.settings.samples or not cell.settings.draws_from_model:
         return
-    every = [(record, drawn_samples(record, cell.settings.samples)) for record in cell.records]
+    lists = cell.hypotheses("samples", cell.settings.samples)
+    every = list(zip(cell.records, lists, strict=True))
     known = [
         (record, drawn)
         for record, drawn in every

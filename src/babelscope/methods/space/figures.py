@@ -35,13 +35,11 @@ from babelscope.methods.space.regions import (
     best_quality,
     by_text,
     counted_gap,
-    drawn_samples,
     has_region,
     is_empty,
     is_proven,
     is_unfinished,
     mean_of,
-    nan_if_none,
     proven,
     quality_of,
     ranking_gains,
@@ -86,10 +84,9 @@ def _made(cell: SystemRecords, *makers: _Maker) -> list[Row]:
 def _translations_by_decoding(cell: SystemRecords) -> dict[str, list[Record | None]]:
     """Decoding -> its translation of each sentence; None where no mode counts."""
     records, settings = cell.records, cell.settings
-    known = zip(records, cell.hypotheses("top", 1), strict=True)
     found = {
         "beam": [record["best"] for record in records],
-        "mode": [record["top"]["found"][0] if mode else None for record, mode in known],
+        "mode": [mode[0] if mode else None for mode in cell.hypotheses("top", 1)],
         "mbr": [record["mbr"] for record in records] if settings.samples else [None],
     }
     # Lists made elsewhere may be of one region only, and a system may be sampled alone.
@@ -147,7 +144,8 @@ def _quality_rows(cell: SystemRecords) -> Iterator[Row]:
         counts = _decoding_counts(cell, decoding, answers)
         yield cell.mean("quality", qualities, {"decoding": decoding}, counts)
     if samples := cell.settings.samples:
-        drawn = [(record, drawn_samples(record, samples)) for record in cell.records]
+        lists = cell.hypotheses("samples", samples)
+        drawn = [(record, own or []) for record, own in zip(cell.records, lists, strict=True)]
         means = [mean_of([quality_of(record, each) for each in own]) for record, own in drawn]
         every = [each for _, own in drawn for each in own]
         counts = {"unfinished": sum(map(is_unfinished, every))}
@@ -172,9 +170,9 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
             own, missing = cell.with_region(region)
             lists = own.hypotheses(region, size)
             modes = [next(iter(by_text(found).values())) if found else None for found in lists]
-            empty = [mode.empty if mode else None for mode in modes]
+            empty = [is_empty(mode) if mode else None for mode in modes]
             wordless = sum(
-                is_wordless(mode.text, record.get("references") or ())
+                is_wordless(mode["text"], record.get("references") or ())
                 for record, mode in zip(own.records, modes, strict=True)
                 if mode
             )
@@ -220,9 +218,10 @@ def _gain_rows(cell: SystemRecords, name: Region, size: int, view: View) -> Iter
     for flag in ("short", "tied", "twins"):
         counts[flag] = sum(bool(each[flag]) for each in found if each is not None)
     # Exact search returns complete hypotheses only.
-    searched = [record["beam"] for record in cell.records] if name == "beam" else []
-    drawn = [drawn_samples(record, size) for record in cell.records] if name == "samples" else []
-    counts["unfinished"] = sum(is_unfinished(each) for own in (*searched, *drawn) for each in own)
+    lists = [record["beam"] for record in cell.records] if name == "beam" else []
+    if name == "samples":
+        lists = [own or [] for own in cell.hypotheses(name, size)]
+    counts["unfinished"] = sum(is_unfinished(each) for own in lists for each in own)
     samples = [record["samples"]["hypotheses"] for record in cell.records] if name == "samples" else []
     if incomplete := sum(any(each["logprob"] is None for each in own) for own in samples):
         counts["without_logprob"] = incomplete
@@ -370,7 +369,8 @@ def _empty_range(record: Record) -> _Range:
         return (float(is_empty(first[0])),) * 2
     top = record["top"]
     known = [each["logprob"] for each in top["found"] if is_empty(each)]
-    empty = max(known) if known else nan_if_none(top.get("empty"))
+    stored = top.get("empty")
+    empty = max(known, default=math.nan if stored is None else stored)
     others = [each["logprob"] for each in top["found"] if not is_empty(each)]
     # Not the mode if anything else is more probable; its own log-probability is needed to say so.
     return (0.0, 0.0) if others and empty < max(others) else (0.0, 1.0)
@@ -480,7 +480,7 @@ def _texts(record: Record, settings: SpaceSettings, name: str) -> list[str]:
         return [one["text"]] if one else []
     region = _LISTS[name]
     size = 1 if name == "mode" else settings.sizes[region]
-    return [each.text for each in region_hypotheses(record, region, size, settings) or ()]
+    return [each["text"] for each in region_hypotheses(record, region, size, settings) or ()]
 
 
 def _by_rank(cell: SystemRecords, name: str) -> Iterator[Row]:

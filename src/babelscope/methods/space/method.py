@@ -42,6 +42,7 @@ from babelscope.methods.space.regions import (
     SpaceSettings,
     beam_gap,
     hypotheses_of,
+    is_empty,
     quality_by,
     ranking_gains,
     region_hypotheses,
@@ -247,7 +248,7 @@ class Space(Method):
             if others := settings.metric[1:]:
                 record["gains"] = {name: self._gains(with_single_metric(record, name)) for name in others}
             mode = region_hypotheses(record, "top", 1, settings)
-            record["empty_mode"] = mode[0].empty if mode else None
+            record["empty_mode"] = is_empty(mode[0]) if mode else None
             gap = beam_gap(record, "beam", settings.unresolved)
             record["search_error"] = None if gap is None else gap > 0
             record |= last
@@ -379,7 +380,7 @@ class Space(Method):
         top = region_hypotheses(record, "top", k, self.settings) if k <= LONGEST else None
         if top is None or len(top) < 2 or record["top_kqrg"] is None:
             return []
-        return [entry(record, "ranking", translations=[each.text for each in top])]
+        return [entry(record, "ranking", translations=[each["text"] for each in top])]
 
 
 def _nats(hypothesis: Record) -> str:

@@ -138,18 +138,6 @@ class SpaceSettings(ErrorSettings):
 # --- The regions of a stored hypothesis space, and the hypotheses in them that count -------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A translation in a region: its number there, text, log-probability in nats (NaN if unknown), and quality."""
-
-    number: int
-    text: str
-    logprob: float
-    quality: float
-    empty: bool = False
-    """It has no text, and not only because unknown words are not written out."""
-
-
 def is_empty(hypothesis: Mapping[str, Any]) -> bool:
     """Whether a stored hypothesis is the empty one; one of unknown words alone is not, though it has no text."""
     return not hypothesis["text"].strip() and not hypothesis.get("unknown")
@@ -165,12 +153,6 @@ def hypotheses_of(record: Record) -> list[Record]:
     best = [record["best"]] if record["best"] else []
     sweep = record.get("beams", [])
     return [*best, *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"], *sweep]
-
-
-def drawn_samples(record: Record, size: int) -> list[Record]:
-    """The first samples of a sentence as stored, in the order drawn."""
-    hypotheses, drawn = record["samples"]["hypotheses"], record["samples"]["drawn"]
-    return [hypotheses[number] for number in drawn[:size]]
 
 
 def quality_by(hypothesis: Mapping[str, Any], metric: str) -> float:
@@ -195,8 +177,8 @@ def best_quality(record: Record) -> float:
 
 def region_hypotheses(
     record: Record, name: Region, size: int, settings: SpaceSettings
-) -> list[Hypothesis] | None:
-    """The first `size` hypotheses of a region; None where they are not known.
+) -> list[Record] | None:
+    """The first `size` stored hypotheses of a region, samples as often as drawn; None where they are not known.
 
     If an exact search ran out of budget, only hypotheses that it proved to be the best count (nothing unseen is
     more probable), unless `unresolved` is `keep`. A list is shorter than `size` if the whole space, or the beam,
@@ -206,14 +188,12 @@ def region_hypotheses(
         return None
     if name == "top" and settings.unresolved == "leave-out" and not is_proven(record, size):
         return None
-    stored = record["beam"] if name == "beam" else record[name]["found" if name == "top" else "hypotheses"]
-    found = [
-        Hypothesis(n, each["text"], nan_if_none(each["logprob"]), quality_of(record, each), is_empty(each))
-        for n, each in enumerate(stored)
-    ]
-    if name == "samples":
-        return [found[number] for number in record["samples"]["drawn"][:size]]
-    return sorted(found, key=lambda each: -each.logprob)[:size] if name == "beam" else found[:size]
+    if name == "beam":
+        return sorted(record["beam"], key=nats, reverse=True)[:size]
+    if name == "top":
+        found: list[Record] = record["top"]["found"]
+        return found[:size]
+    return [record["samples"]["hypotheses"][number] for number in record["samples"]["drawn"][:size]]
 
 
 def proven(record: Record) -> list[Record]:
@@ -252,21 +232,22 @@ def beam_gap(record: Record, decoding: str, unresolved: str) -> float | None:
     return counted_gap(record["missed_by"][decoding], below, unresolved)
 
 
-def nan_if_none(stored: float | None) -> float:
-    """A stored log-probability; null where a system gave none."""
-    return math.nan if stored is None else stored
+def nats(hypothesis: Mapping[str, Any]) -> float:
+    """The log-probability of a stored hypothesis; NaN where a system gave none."""
+    logprob: float | None = hypothesis["logprob"]
+    return math.nan if logprob is None else logprob
 
 
-def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
+def by_text(hypotheses: Sequence[Record]) -> dict[str, Record]:
     """One hypothesis per text, with the sum of its segmentations' probabilities, most probable first."""
-    # By number: the same sample drawn twice is not a second segmentation.
-    distinct = {each.number: each for each in hypotheses}
+    # By identity: the same sample drawn twice is not a second segmentation.
+    distinct = {id(each): each for each in hypotheses}
     found = []
-    for own in grouped((each.text, each) for each in distinct.values()).values():
-        first = max(own, key=lambda each: each.logprob)
-        ratios = math.fsum(math.exp(each.logprob - first.logprob) for each in own)
-        found.append(replace(first, logprob=first.logprob + math.log(ratios)))
-    return {each.text: each for each in sorted(found, key=lambda each: -each.logprob)}
+    for own in grouped((each["text"], each) for each in distinct.values()).values():
+        first = max(own, key=nats)
+        ratios = math.fsum(math.exp(nats(each) - nats(first)) for each in own)
+        found.append({**first, "logprob": nats(first) + math.log(ratios)})
+    return {each["text"]: each for each in sorted(found, key=nats, reverse=True)}
 
 
 RANKING_MEASURES = ("krg", "krg_random", "krg_above_random", "kqrg")
@@ -284,26 +265,27 @@ def ranking_gains(
     found = region_hypotheses(record, name, size, settings)
     if found is None:
         return None
-    full = [each for each in found if not each.empty]
+    full = [each for each in found if not is_empty(each)]
     if view.startswith("lists-") and (len(full) < len(found)) != (view == "lists-with-empty"):
         return None
     if view == "without-empty":
         found, size = full, size - (len(found) - len(full))
     ranked = chance = quality = math.nan
     twins = False
-    if not any(math.isnan(each.logprob) for each in found):  # else their order is unknown
+    if all(each["logprob"] is not None for each in found):  # else their order is unknown
         texts = by_text(found)
-        twins = len(texts) < len({each.number for each in found})
+        twins = len(texts) < len(set(map(id, found)))
         if view == "text":  # the number of samples stays as drawn
-            found = [texts[each.text] for each in found] if name == "samples" else list(texts.values())
-        qualities, logprobs = [each.quality for each in found], [each.logprob for each in found]
+            found = [texts[each["text"]] for each in found] if name == "samples" else list(texts.values())
+        qualities = [quality_of(record, each) for each in found]
+        logprobs = [nats(each) for each in found]
         ranked = krg(qualities, logprobs, gains=settings.gains, ties=settings.ties)
         chance = random_krg(qualities, gains=settings.gains, ties=settings.ties)
         quality = kqrg(qualities, logprobs, normalize=settings.normalize, bound=best_quality(record))
     return {
         **dict(zip(RANKING_MEASURES, (ranked, chance, ranked - chance, quality), strict=True)),
         "short": len(found) < size,
-        "tied": len({each.quality for each in found}) < len(found),
+        "tied": len({quality_of(record, each) for each in found}) < len(found),
         "twins": twins,
     }
 
@@ -379,7 +361,7 @@ class SystemRecords:
         """The probability of the most probable translations together, as many as the label k says."""
         k = int(labels["k"])
         mass = [
-            None if found is None else math.fsum(math.exp(each.logprob) for each in found)
+            None if found is None else math.fsum(math.exp(nats(each)) for each in found)
             for found in self.hypotheses("top", k)
         ]
         return self.mean(name, mass, labels, {"unresolved": self.unresolved(k), **missing})
@@ -406,7 +388,7 @@ class SystemRecords:
         """In how many sentences the first `size` of the top region are not proven, whether they count or not."""
         return sum(not is_proven(record, size) for record in self.records if has_region(record, "top"))
 
-    def hypotheses(self, name: Region, size: int) -> list[list[Hypothesis] | None]:
+    def hypotheses(self, name: Region, size: int) -> list[list[Record] | None]:
         """The first `size` hypotheses of a region of each record; None where they are not known."""
         return [region_hypotheses(record, name, size, self.settings) for record in self.records]
 
