@@ -17,10 +17,9 @@ from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Drawing, Scored, sources_of
 from babelscope.core.tables import Table
 from babelscope.methods.base import set_up
-from babelscope.methods.space.confidence import calibration_error, kept_tokens
-from babelscope.methods.space.figures import length_rows
+from babelscope.methods.space.confidence import kept_tokens
 from babelscope.methods.space.method import Space
-from babelscope.methods.space.regions import SpaceSettings, SystemRecords
+from babelscope.methods.space.regions import SpaceSettings
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
@@ -165,16 +164,6 @@ def test_lengths_are_those_of_the_texts() -> None:
     assert {"lengths", "lengths-by-rank", "kqrg-samples"} <= charts_of(result)
 
 
-def test_sentences_without_a_reference_have_a_length_and_no_ratio() -> None:
-    settings = SpaceSettings(k=3, samples=5)
-    judged = space(Enumerated(), ITEMS, k=3, samples=5).records
-    rows = list(length_rows(SystemRecords([{**record, "references": []} for record in judged], settings)))
-    assert {row.labels["of"] for row in rows if row.name == "length"} >= {"mode", "beam", "samples"}
-    assert "reference" not in {row.labels["of"] for row in rows}
-    ratios = [row for row in rows if row.name == "length_ratio"]
-    assert {(row.estimate.n, row.counts["undefined"]) for row in ratios} == {(0, len(ITEMS))}
-
-
 def test_lengths_are_of_the_same_sentences() -> None:
     toy = Enumerated()
     result = space(toy, ITEMS, k=3, samples=5, budget_expansions=2, unresolved="leave-out")
@@ -315,15 +304,6 @@ def test_calibration_by_hand() -> None:
     assert found.estimate.value == pytest.approx(error / len(sure))
     assert found.estimate.n == len(sure)
     assert found.estimate.no_interval
-
-
-def test_a_calibrated_model_errs_as_chance_does() -> None:
-    """Where tokens are right with the probability that the model gives them, the error is that of chance."""
-    rng = np.random.default_rng(0)
-    sure = rng.random(4000)
-    errors = [calibration_error(sure, rng.random(4000) < sure) for _ in range(50)]
-    assert 0.005 < np.mean(errors) < 0.03
-    assert calibration_error(sure, np.ones(4000)) == pytest.approx(0.5, abs=0.02)
 
 
 @given(st.text("ab", max_size=4), st.text("ab", max_size=4))

@@ -56,27 +56,10 @@ class Case:
 
     system: str
     instance: Instance
-    entry: Record
-    """What is judged, that of every system with the same translation; `id` is its digest."""
     unit: tuple[str, int]
-    """Item, and number of the instance there."""
-
-
-def cases_of(records: Iterable[Record]) -> Iterator[Case]:
-    """Every instance of every system."""
-    for record in records:
-        extra = record.get("extra", {})
-        for number, instance in enumerate(read_instances(extra, f"item {record['id']}")):
-            asked = {
-                "source": record["source"],
-                "reference": record["references"][0],
-                "translation": record["translation"],
-                "phenomenon": instance.phenomenon,
-                **shown_words(extra["dependencies"][number]),
-            }
-            key = digest_json([record["id"], number, asked])[:16]
-            told = {"task": "challenge", "question": QUESTION, "choices": list(CHOICES), "answer": None}
-            yield Case(record["system"], instance, {"id": key, **asked, **told}, (record["id"], number))
+    """Item, and number of the instance there. What is judged is the same for systems with the same translation; its
+    `id` is its digest."""
+    entry: Mapping[str, Any]
 
 
 def queue(
@@ -117,7 +100,7 @@ def entries(records: Iterable[Record], *, distances: Sequence[int] = ()) -> list
         if instance.phenomenon not in RESERVED and (not distances or instance.distance in distances):
             of_distance = (f"{instance.distance:g}",) if distances else ()
             group = (instance.phenomenon, instance.side, *of_distance)
-            found.append(Entry(case.entry, case.unit, group))
+            found.append(Entry(dict(case.entry), case.unit, group))
     return found
 
 
@@ -184,6 +167,23 @@ def _shares(some: Sequence[tuple[Judgment, str]], labels: Labels) -> Iterator[Ro
         told = [(label != no, source) for label, source in reduced if label is not None]
         counts = {"yes": sum(yes for yes, _ in told), "answered": len(some), "cannot_tell": unsure}
         yield share_row(name, labels, told, counts)
+
+
+def cases_of(records: Iterable[Record]) -> Iterator[Case]:
+    """Every instance of every system."""
+    for record in records:
+        extra = record.get("extra", {})
+        for number, instance in enumerate(read_instances(extra, f"item {record['id']}")):
+            asked = {
+                "source": record["source"],
+                "reference": record["references"][0],
+                "translation": record["translation"],
+                "phenomenon": instance.phenomenon,
+                **shown_words(extra["dependencies"][number]),
+            }
+            key = digest_json([record["id"], number, asked])[:16]
+            told = {"task": "challenge", "question": QUESTION, "choices": list(CHOICES), "answer": None}
+            yield Case(record["system"], instance, (record["id"], number), {"id": key, **asked, **told})
 
 
 _MEANT = {TRANSLATED_RIGHT: "kept", TRANSLATED_WRONG: "lost"}

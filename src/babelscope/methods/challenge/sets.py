@@ -220,7 +220,7 @@ def share_row(
 
 # --- What can be chosen about challenge sets -----------------------------------------------------------------------
 
-Distances = Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)]
+ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 
 class ChallengeSettings(ErrorSettings):
@@ -245,9 +245,9 @@ class ChallengeSettings(ErrorSettings):
     spm:FILE; if not given, as the item's target language needs it."""
     source_tokenize: str = ""
     """How words of sources are split, for their lengths; if not given, as the item's source language needs it."""
-    distances: Distances = tuple(range(7))
+    distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
     """The minimum numbers of words between the two words of a dependency that make a set each."""
-    order_distances: Distances = (0, 5, 10, 15, 20)
+    order_distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = ORDER_DISTANCES
     """The same for reordering, in the unit of each measure: positions apart, words off the diagonal, links crossed;
     0 for all that was found."""
     exact: bool = False
@@ -293,19 +293,19 @@ class ChallengeSettings(ErrorSettings):
 
     def identity(self) -> Mapping[str, Any]:
         """What metrics, the parser and tokenizers are."""
-        parser = self.target_parser
-        return {
-            **metric_identity("metrics", self.metrics),
-            **({} if parser is None else {"target_parser": parser_identity(parser)}),
-            **named_identity(tokenize=self.tokenize, source_tokenize=self.source_tokenize),
-        }
+        named = metric_identity("metrics", self.metrics)
+        if self.target_parser is not None:
+            named["target_parser"] = parser_identity(self.target_parser)
+        splits = named_identity(tokenize=self.tokenize, source_tokenize=self.source_tokenize)
+        return {**named, **splits}
 
     def identity_on(self, languages: Languages) -> Mapping[str, Any]:
         """The tokenizers that languages choose; lengths are in words, whatever the metric."""
-        sources, targets = ([pair[place] for pair in languages] for place in (0, 1))
         chosen = {
-            "tokenize": language_identity(self.tokenize, ["bleu"], targets),
-            "source_tokenize": language_identity(self.source_tokenize, ["bleu"], sources),
+            "tokenize": language_identity(self.tokenize, ["bleu"], [target for _, target in languages]),
+            "source_tokenize": language_identity(
+                self.source_tokenize, ["bleu"], [source for source, _ in languages]
+            ),
         }
         return {name: value for name, value in chosen.items() if value}
 

@@ -172,7 +172,7 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
             modes = [next(iter(by_text(found).values())) if found else None for found in lists]
             empty = [is_empty(mode) if mode else None for mode in modes]
             wordless = sum(
-                is_wordless(mode["text"], record.get("references") or ())
+                _is_wordless(mode["text"], record.get("references") or ())
                 for record, mode in zip(own.records, modes, strict=True)
                 if mode
             )
@@ -183,7 +183,7 @@ def _empty_mode_rows(cell: SystemRecords) -> Iterator[Row]:
             yield own.share("empty_mode", empty, labels, "empty", **counts, **missing)
 
 
-def is_wordless(text: str, references: Sequence[str]) -> bool:
+def _is_wordless(text: str, references: Sequence[str]) -> bool:
     """Whether a text has marks only, such as a full stop, where a reference has words."""
     if not text.strip() or any(character.isalnum() for character in text):
         return False
