@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from statistics import fmean
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from babelscope.core.system import Scored
 from babelscope.methods.space.regions import (
     SystemRecords,
     is_unfinished,
-    mean_of,
     ratio_of,
 )
 from babelscope.stats.intervals import Array, clustered_proportion
@@ -58,11 +58,11 @@ def _entropy_rows(cell: SystemRecords) -> Iterator[Row]:
         for record, drawn in every
         if drawn and all(each["logprob"] is not None for each in drawn)
     ]
-    nats = [-mean_of([each["logprob"] for each in drawn]) for _, drawn in known]
+    nats = [-fmean(each["logprob"] for each in drawn) for _, drawn in known]
     lengths = []
     for record, _ in known:
         tokens = record[_FIELD]["sample_tokens"]
-        lengths.append(mean_of([tokens[number] for number in record["samples"]["drawn"]]))
+        lengths.append(fmean(tokens[number] for number in record["samples"]["drawn"]))
     counts = {
         "unfinished": sum(is_unfinished(each) for _, drawn in known for each in drawn),
         "undefined": len(every) - len(known),

@@ -10,10 +10,12 @@ hypothesis is taken out of every list; the lists that have an empty one, and tho
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
@@ -39,7 +41,6 @@ from babelscope.methods.space.regions import (
     is_empty,
     is_proven,
     is_unfinished,
-    mean_of,
     proven,
     quality_of,
     ranking_gains,
@@ -146,7 +147,7 @@ def _quality_rows(cell: SystemRecords) -> Iterator[Row]:
     if samples := cell.settings.samples:
         lists = cell.hypotheses("samples", samples)
         drawn = [(record, own or []) for record, own in zip(cell.records, lists, strict=True)]
-        means = [mean_of([quality_of(record, each) for each in own]) for record, own in drawn]
+        means = [fmean(quality_of(record, each) for each in own) for record, own in drawn]
         every = [each for _, own in drawn for each in own]
         counts = {"unfinished": sum(map(is_unfinished, every))}
         if noisy := sum(not CHATTER.keys().isdisjoint(each.get("notes", ())) for each in every):
@@ -435,63 +436,52 @@ def budget_warnings(rows: Sequence[Row]) -> list[str]:
 
 # --- Lengths -------------------------------------------------------------------------------------------------------
 
-_LISTS: Mapping[str, Region] = {"mode": "top", "top": "top", "beam-list": "beam", "samples": "samples"}
-_SINGLE = {"beam": "best", "mbr": "mbr"}
-
 
 def length_rows(cell: SystemRecords) -> Iterator[Row]:
     """Mean length, and length as a ratio to the references', of each decoding and region, over the same sentences."""
-    names = _present(cell)
-    lists = {name: [_texts(record, cell.settings, name) for record in cell.records] for name in names}
-    known = [all(some) for some in zip(*lists.values(), strict=True)] or [True] * len(cell.records)
+    every = [_texts(record, cell.settings) for record in cell.records]
+    searched = any(has_region(record, "top") for record in cell.records)
+    always = (["mode", "top"] if cell.settings.k > 1 else ["mode"]) if searched else []
+    names = [
+        name for name in (every[0] if every else ()) if name in always or any(own[name] for own in every)
+    ]
+    known = [all(own[name] for name in names) for own in every]
     open_ones = [has_region(each, "top") and not is_proven(each, cell.settings.k) for each in cell.records]
     missing = sum(not there and not is_open for there, is_open in zip(known, open_ones, strict=True))
     counts = {"unresolved": sum(open_ones), **({"missing": missing} if missing else {})}
-    own = cell.only(known)
-    if all(record["references"] for record in own.records):
-        lengths = [_reference_length(record) for record in own.records]
-        yield own.mean("length", lengths, {"of": "reference"}, counts)
-    for name, texts in lists.items():
-        lengths = [mean_of(list(map(_length, some))) for some, fits in zip(texts, known, strict=True) if fits]
-        yield own.mean("length", lengths, {"of": name}, counts)
-        yield _ratio_row(own, "length_ratio", lengths, {"of": name}, counts)
-    if cell.settings.curves:
+    cell, texts = cell.only(known), list(itertools.compress(every, known))
+    if all(record["references"] for record in cell.records):
+        lengths = [_reference_length(record) for record in cell.records]
+        yield cell.mean("length", lengths, {"of": "reference"}, counts)
+    for name in names:
+        lengths = [fmean(map(_length, own[name])) for own in texts]
+        yield cell.mean("length", lengths, {"of": name}, counts)
+        yield _ratio_row(cell, "length_ratio", lengths, {"of": name}, counts)
+    if cell.settings.curves and cell.settings.k > 1:
         for name in ("top", "beam-list"):
-            yield from _by_rank(own, name) if cell.settings.k > 1 else ()
+            yield from _by_rank(cell, name, [own[name] for own in texts])
 
 
-def _present(cell: SystemRecords) -> list[str]:
-    """Decodings and regions that any record has."""
-    found = []
-    for name in ("mode", "top", "beam", "beam-list", "samples", "mbr"):
-        if name in _SINGLE:
-            there = any(record[_SINGLE[name]] for record in cell.records)
-        else:
-            there = any(has_region(record, _LISTS[name]) for record in cell.records)
-        if there and (name != "top" or cell.settings.k > 1):
-            found.append(name)
-    return found
+def _texts(record: Record, settings: SpaceSettings) -> dict[str, list[str]]:
+    """The translations of each decoding and region of a sentence; none where they are not known."""
+    found = {
+        "mode": region_hypotheses(record, "top", 1, settings) or [],
+        "top": (region_hypotheses(record, "top", settings.k, settings) or []) if settings.k > 1 else [],
+        "beam": [record["best"]],
+        "beam-list": region_hypotheses(record, "beam", settings.k, settings) or [],
+        "samples": region_hypotheses(record, "samples", settings.samples, settings) or [],
+        "mbr": [record["mbr"]],
+    }
+    return {name: [each["text"] for each in own if each] for name, own in found.items()}
 
 
-def _texts(record: Record, settings: SpaceSettings, name: str) -> list[str]:
-    """The translations of a decoding or region of a sentence; none if it is not known."""
-    if name in _SINGLE:
-        one = record[_SINGLE[name]]
-        return [one["text"]] if one else []
-    region = _LISTS[name]
-    size = 1 if name == "mode" else settings.sizes[region]
-    return [each["text"] for each in region_hypotheses(record, region, size, settings) or ()]
-
-
-def _by_rank(cell: SystemRecords, name: str) -> Iterator[Row]:
+def _by_rank(cell: SystemRecords, name: str, lists: Sequence[Sequence[str]]) -> Iterator[Row]:
     """The length ratio at each rank of a list, over the sentences whose list is whole."""
-    lists = [_texts(record, cell.settings, name) for record in cell.records]
     whole = [len(own) == cell.settings.k for own in lists]
-    own, kept = cell.only(whole), [texts for texts, fits in zip(lists, whole, strict=True) if fits]
-    for rank, texts in enumerate(zip(*kept, strict=True), 1):
+    for rank, texts in enumerate(zip(*itertools.compress(lists, whole), strict=True), 1):
         labels: Labels = {"of": name, "rank": rank}
-        counts = {"short": whole.count(False)}
-        yield _ratio_row(own, "length_ratio_by_rank", list(map(_length, texts)), labels, counts)
+        lengths, counts = list(map(_length, texts)), {"short": whole.count(False)}
+        yield _ratio_row(cell.only(whole), "length_ratio_by_rank", lengths, labels, counts)
 
 
 def _length(text: str) -> float:
@@ -501,7 +491,7 @@ def _length(text: str) -> float:
 
 def _reference_length(record: Record) -> float:
     """The mean length of a sentence's references; 0 if it has none."""
-    return mean_of(list(map(_length, record["references"]))) if record["references"] else 0.0
+    return fmean(map(_length, record["references"])) if record["references"] else 0.0
 
 
 def _ratio_row(

@@ -303,11 +303,6 @@ _SCALES = {
 _JUDGED = ("kqrg", "quality", "beam_quality")
 
 
-def mean_of(values: Sequence[float]) -> float:
-    """The mean of some values."""
-    return math.fsum(values) / len(values)
-
-
 def ratio_of(
     values: Sequence[float],
     sizes: Sequence[float],
