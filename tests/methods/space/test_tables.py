@@ -345,9 +345,6 @@ def test_who_is_left_out_is_warned_of_where_it_matters() -> None:
     (group,) = result.groups
     found = tables(group)
     assert any("who is left out matters" in note.text for note in found["summary"].notes)
-    assert [note.text for note in found["unresolved"].notes] == [
-        "who is left out changes figures by more than a point."
-    ]
     lines = {line.cells[1]: line.cells for line in found["unresolved"].lines}
     assert list(lines["kQRG top"])[3:5] == [left_out, kept]
     (group,) = judged(Hasty(limit=5)).groups

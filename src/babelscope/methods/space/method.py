@@ -48,7 +48,7 @@ from babelscope.methods.space.regions import (
     region_hypotheses,
     with_single_metric,
 )
-from babelscope.methods.space.tables import MISSED, case_id, charts, ranked_hypotheses, tables, unknown_case
+from babelscope.methods.space.tables import MISSED, charts, check_cases, ranked_hypotheses, tables
 from babelscope.metrics.base import (
     Metric,
     Segment,
@@ -103,9 +103,7 @@ class Space(Method):
         if systems is not None:
             self._check_system(systems["system"])
             return
-        name = case_id(self.settings.cases)
-        if name and (wrong := unknown_case(name, [item.id for item in items])):
-            raise BabelscopeError(wrong)
+        check_cases(self.settings.cases, [item.id for item in items])
         require_references(items, self.settings.metric)
         # Corpus BLEU is computed whatever the metric.
         check_reference_words(items, dict.fromkeys(("bleu", *self.settings.metric)), self.settings.tokenize)

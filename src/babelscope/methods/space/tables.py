@@ -32,6 +32,7 @@ from babelscope.methods.space.figures import (
 )
 from babelscope.methods.space.regions import Labels, SpaceSettings
 from babelscope.metrics.base import find_metric
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 from babelscope.util.text import quoted
 
@@ -105,6 +106,10 @@ _RANKING: _Columns = {
     "kRG above random": ("percent", "krg_above_random", {}),
     "kQRG": ("percent", "kqrg", {}),
 }
+# Searches that ended with their budget left out and kept, and what holds whatever they would have found.
+_BOUNDS: _Columns = {
+    name: ("percent", "by_treatment", {"treatment": name}) for name in (*TREATMENTS, "at-least", "at-most")
+}
 _Rows = Mapping[str, Sequence[Row]]
 """System -> its figures by the first metric."""
 
@@ -125,6 +130,11 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
     by_decoding = _by_label(rows, "decoding", ("beam", "mode", "mbr", "samples"))
     by_region = _by_label(rows, "region", ("top", "beam", "samples"), view="tokens")
     by_size = _by_label(rows, "beam", settings.beams)
+    by_measure = [
+        ([system, BOUNDED[measure][0]], list(found.values()))
+        for system, own in rows.items()
+        for measure, found in budget_bounds(own).items()
+    ]
     judged = f" (kQRG by {settings.metric[0]}; {_PAPERS_METRIC})"
     one = ["system"]
     return [
@@ -140,7 +150,7 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
         *_table("paper-1", f"Errors of models: {tests}{judged}", one, by_system, _MODELS),
         *_table("paper-2", f"Beam against exact search: {tests}{judged}", one, by_system, _BIASES),
         *_correlation_table(comparison),
-        *_budget_table(tests, rows),
+        *_table("unresolved", f"Unresolved searches: {tests}", [*one, "figure"], by_measure, _BOUNDS),
         *_table("beam-sizes", f"Sizes of the beam: {tests}", [*one, "beam"], by_size, _SWEEP),
         *_table("confidence", f"How sure the model is: {tests}", one, by_system, _SURENESS),
         _scale_table(settings),
@@ -193,23 +203,6 @@ def _correlation_table(comparison: Comparison) -> list[Table]:
     return [Table(title, ["measure", *columns], lines, 1, "paper-3")] if lines else []
 
 
-def _budget_table(tests: str, rows: _Rows) -> list[Table]:
-    """Figures with unresolved searches left out and kept, and what holds whatever these would have found."""
-    names = (*TREATMENTS, "at-least", "at-most")
-    lines = []
-    for system, own in rows.items():
-        for measure, found in budget_bounds(own).items():
-            unresolved = max(row.counts.get("unresolved", 0) for row in found.values())
-            cells = [found[name].estimate if name in found else None for name in names]
-            lines.append(Line([system, BOUNDED[measure][0], unresolved, *cells], system))
-    warned = any(budget_warnings(own) for own in rows.values())
-    notes = [Note("who is left out changes figures by more than a point.")] if warned else []
-    columns = [Column(name, "percent", 2) for name in names]
-    title = f"Unresolved searches left out, kept, and bounds: {tests}"
-    labels = ("system", "figure", "unresolved")
-    return [Table(title, [*labels, *columns], lines, 2, "unresolved", notes)] if lines else []
-
-
 def _scale_table(settings: SpaceSettings) -> Table:
     """The scale of each metric, so that its numbers are not taken for those of another."""
     # A program that a run names is not opened, only to be described.
@@ -242,14 +235,14 @@ def case_id(which: str) -> str | None:
     return None if which.isascii() and which.isdigit() else which.removeprefix("id=")
 
 
-def unknown_case(name: str, ids: Sequence[str]) -> str:
-    """What is wrong with an id that no item has; nothing if one has it."""
-    if name in ids:
-        return ""
-    return (
-        f"cases: no item is called {quoted(name)}; say a number of cases, or the id of an item (id=7 for one that is "
-        f"a number), such as {quoted(ids[0]) if ids else 'none here'}"
-    )
+def check_cases(which: str, ids: Sequence[str]) -> None:
+    """Refuse an id in the setting `cases` that no item has."""
+    name = case_id(which)
+    if name and name not in ids:
+        raise BabelscopeError(
+            f"cases: no item is called {quoted(name)}; say a number of cases, or the id of an item (id=7 for one "
+            f"that is a number), such as {quoted(ids[0]) if ids else 'none here'}"
+        )
 
 
 def _case_tables(comparison: Comparison, which: str) -> Iterator[Table]:
