@@ -41,8 +41,6 @@ from babelscope.testsets.items import ParallelSentence, TestSet
 from babelscope.util.terminal import terminal_width
 from babelscope.util.text import read_json_lines
 
-_SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar
-
 
 class Challenge(Method):
     """Challenge sets: phenomena and distance
@@ -96,9 +94,7 @@ class Challenge(Method):
 
         And with a verdict on each dependency, if a parser of the targets is given.
         """
-        judged: list[Record] = []
-        for start in range(0, len(records), _SENTENCES_AT_ONCE):
-            judged += self._measure(records[start : start + _SENTENCES_AT_ONCE])
+        judged = self._measure(records)
         parser = self.settings.target_parser
         gone = {"dependencies"} if parser else {"dependencies", "verdicts"}
         bare = [{name: value for name, value in each.items() if name not in gone} for each in judged]
