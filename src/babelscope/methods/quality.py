@@ -226,8 +226,8 @@ class CorpusScores:
             for name, own in self.sentence_scores.items()
         }
         self.sources = sources(records)
+        # Of each sentence, the group that it is left out with: equal for equal sources.
         self.groups = source_groups(self.sources)
-        """Of each sentence, the group that it is left out with: equal for equal sources."""
         self.everything = np.arange(len(records))
         self._left_out: dict[tuple[str, bytes], Array] = {}
 

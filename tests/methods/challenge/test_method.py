@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from babelscope import challenge, load, open_system
 from babelscope.core.results import Result, Row
-from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
+from babelscope.core.system import Fingerprint, Scored
 from babelscope.methods.challenge.figures import (
     candidates,
     coefficients,
@@ -28,25 +28,15 @@ from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.tokenizers import MTEVAL_13A
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
+from tests.support.toys import Canned
 
 WORDS = ["the", "old", "man", "gave", "his", "book", "up", "to", "a", "child", "that", "sat", "there"]
 
 
-class Canned:
-    """A system whose translations are the references with some words changed."""
-
-    def __init__(self, name: str, every: int, known: dict[str, str]) -> None:
-        self.name = name
-        self.fingerprint = Fingerprint("canned", name)
-        self._every = every
-        self._known = known
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self._one(source))] for source in sources_of(questions)]
-
-    def _one(self, source: str) -> str:
-        kept = self._known[source].split()
-        return " ".join("wrong" if at % self._every == 0 else word for at, word in enumerate(kept))
+def spoiled(item: ParallelSentence, every: int) -> str:
+    """The reference with some words changed."""
+    kept = item.references[0].split()
+    return " ".join("wrong" if at % every == 0 else word for at, word in enumerate(kept))
 
 
 def dependency(phenomenon: str, distance: float, **more: Any) -> dict[str, Any]:
@@ -75,7 +65,7 @@ def items(count: int = 60) -> list[ParallelSentence]:
 
 
 def canned(name: str, every: int) -> Canned:
-    return Canned(name, every, {item.source: item.references[0] for item in items()})
+    return Canned({item.source: spoiled(item, every) for item in items()}, name)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +93,7 @@ def members(least: float, most: float = math.inf) -> list[ParallelSentence]:
 
 
 def scores(some: Sequence[ParallelSentence], every: int) -> dict[str, float]:
-    translations = [Canned("", every, {i.source: i.references[0]})._one(i.source) for i in some]
+    translations = [spoiled(item, every) for item in some]
     references = [[item.references[0] for item in some]]
     return {
         "bleu": sacrebleu.corpus_bleu(translations, references).score,
@@ -270,16 +260,7 @@ def test_the_length_check_is_over_random_corpora() -> None:
     assert -1 < row.estimate.low < row.estimate.high < 1
 
 
-def test_one_sentence_has_no_interval() -> None:
-    one = [
-        ParallelSentence(i.id, i.source, i.references, extra={"dependencies": deps})
-        for i, deps in zip(items(3), ([dependency("rare", 2)], [], []), strict=True)
-    ]
-    found = challenge(canned("good", 5), one, matched_corpora=5)
-    assert the(found, "bleu", phenomenon="rare", min_distance=0).as_json()["low"] is None
-
-
-def test_target_side_dependencies_are_sets_of_their_own() -> None:
+def test_target_side_dependencies_are_sets_of_their_own_and_one_sentence_has_no_interval() -> None:
     made = [
         ParallelSentence(
             i.id, i.source, i.references, extra={"dependencies": [dependency("particle", 1, side=side)]}
@@ -287,8 +268,9 @@ def test_target_side_dependencies_are_sets_of_their_own() -> None:
         for i, side in zip(items(4), ("source", "target", "target", "target"), strict=True)
     ]
     found = challenge(canned("good", 5), made, matched_corpora=2, metrics=("ribes",))
-    sizes = {r.labels["side"]: r.estimate.n for r in found.rows if r.name == "ribes" and "side" in r.labels}
-    assert sizes == {"source": 1, "target": 3}
+    rows = {r.labels["side"]: r for r in found.rows if r.name == "ribes" and "side" in r.labels}
+    assert {side: row.estimate.n for side, row in rows.items()} == {"source": 1, "target": 3}
+    assert rows["source"].as_json()["low"] is None
 
 
 @pytest.mark.parametrize(

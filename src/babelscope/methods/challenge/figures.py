@@ -43,10 +43,9 @@ class SetScores(CorpusScores):
     def __init__(self, records: Sequence[Record], settings: ChallengeSettings, seed: int) -> None:
         super().__init__(records)
         self.settings, self.seed = settings, seed
+        # The first set is all sentences.
         self.subsets, self.instances = sets_of_records(records, settings, seed)
-        """Sets, of which the first is all sentences; and the instances of each sentence."""
         self.lengths = np.array([record["lengths"]["source"] for record in records], dtype=float)
-        """Source tokens of each sentence."""
 
     def quality_rows(self, counts: Mapping[str, int]) -> Iterator[Row]:
         """For every set: its scores, their difference from all sentences (`minus_all`), and the mean length."""

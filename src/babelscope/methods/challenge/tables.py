@@ -308,7 +308,7 @@ def _verdicts(comparison: Comparison) -> Table:
     ]
     share = Column("dependency_kept", "percent")
     headings: list[str | Column] = ["system", "phenomenon", "distance", share, *counts]
-    title = f"Dependencies by themselves: shares kept, of those decided on: {comparison.tests}"
+    title = f"Dependencies kept, of those decided on: {comparison.tests}"
     return Table(title, headings, lines, 3, "verdicts")
 
 
