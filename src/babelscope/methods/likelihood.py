@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, grouped
 from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import count_flags
 from babelscope.core.tables import Table
@@ -19,7 +19,6 @@ from babelscope.methods.command import JudgingCommand
 from babelscope.methods.reporting import (
     Figure,
     ItemView,
-    TextLine,
     count_notes,
     find_row,
     summary_table,
@@ -54,17 +53,13 @@ class Likelihood(Method):
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
         """One record per item: its source, and each reference with its tokens and their log-probabilities."""
-        first = self.settings.references == "first"
-        chosen = [item.references[: 1 if first else None] for item in items]
-        pairs = [
-            (item.question, text)
-            for item, references in zip(items, chosen, strict=True)
-            for text in references
-        ]
+        most = 1 if self.settings.references == "first" else None
+        chosen = [(item, item.references[:most]) for item in items]
+        pairs = [(item.question, text) for item, references in chosen for text in references]
         answers = iter(ask_score(systems["system"], pairs))
         return [
             {"source": item.source, "references": [scored_as_json(next(answers)) for _ in references]}
-            for item, references in zip(items, chosen, strict=True)
+            for item, references in chosen
         ]
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
@@ -81,48 +76,40 @@ class Likelihood(Method):
         A reference with an impossible token (probability 0) has no finite score: it is left out and counted
         as `infinite`, since with it every mean would be minus infinity.
         """
-        totals: dict[str, list[float]] = {}  # by source: references of one source are not independent
-        lengths: dict[str, int] = {}
-        items = 0
-        counts: Counter[str] = Counter()
-        asked: Counter[str] = Counter()  # by item, however many references it has
-        for record in records:
-            finite = [each for each in record["references"] if None not in each["logprobs"]]
-            counts["infinite"] += len(record["references"]) - len(finite)
-            counts.update(note for each in record["references"] for note in each["notes"])
-            asked.update({note for each in record["references"] for note in each["notes"]})
-            if finite:
-                items += 1
-                logs = [x for each in finite for x in each["logprobs"]]
-                totals.setdefault(record["source"], []).extend(logs)
-                lengths[record["source"]] = lengths.get(record["source"], 0) + len(logs)
+        every = [each for record in records for each in record["references"]]
+        possible = [(record["source"], *_possible(record["references"])) for record in records]
+        items = [(source, logs) for source, logs in possible if logs]
+        # References of one source are not independent.
+        by_source = grouped((source, log) for source, logs in items for log in logs)
         mean = ratio_of_sums(
-            [math.fsum(own) for own in totals.values()],
-            list(lengths.values()),
-            what="sentences" if len(totals) == items else "source sentences",
-            n=items,
+            [math.fsum(own) for own in by_source.values()],
+            [len(own) for own in by_source.values()],
+            what="sentences" if len(by_source) == len(items) else "source sentences",
+            n=len(items),
             within=(-math.inf, 0.0),  # no probability is above 1
         )
-        shown = {
-            "tokens": sum(lengths.values()),
-            "infinite": counts["infinite"],
-            "truncated": counts["truncated"],
-            "changed": counts["changed"],
+        notes = Counter(note for each in every for note in each["notes"])
+        asked = Counter(  # by item, however many references it has
+            note for record in records for note in {n for each in record["references"] for n in each["notes"]}
+        )
+        counts = {
+            "tokens": sum(map(len, by_source.values())),
+            "infinite": sum(None in each["logprobs"] for each in every),
+            "truncated": notes["truncated"],
+            "changed": notes["changed"],
             **count_flags(asked),
         }
-        return [Row("logprob", mean, counts=shown), Row("perplexity", perplexity(mean), counts=shown)]
+        return [Row("logprob", mean, counts=counts), Row("perplexity", perplexity(mean), counts=counts)]
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
         """Differences of `logprob` between every two systems, over the references that are possible under both."""
         found: list[Tested] = []
         for first, other in itertools.combinations(comparison.results, 2):
-            theirs = {record["id"]: record for record in other.records}
-            sums, sources = [], []
-            for record in first.records:
-                both = _sums_of_both(record, theirs[record["id"]]) if record["id"] in theirs else None
-                if both:
-                    sums.append(both)
-                    sources.append(record["source"])
+            theirs = {record["id"]: record["references"] for record in other.records}
+            known = [record for record in first.records if record["id"] in theirs]
+            both = [_possible(record["references"], theirs[record["id"]]) for record in known]
+            sources = [record["source"] for record, (logs, _) in zip(known, both, strict=True) if logs]
+            sums = [(math.fsum(a), len(a), math.fsum(b), len(b)) for a, b in both if a]
             if not sums:
                 continue
             total, tokens, their_total, their_tokens = cluster_sums(list(zip(*sums, strict=True)), sources).T
@@ -159,11 +146,10 @@ class Likelihood(Method):
             for each in comparison.results
             if (row := find_row(each.rows, "perplexity")) and row.estimate.n
         ]
-        if not bars:
-            return []
         forest = Forest(bars, "perplexity (1: no surprise)", unit="plain", zero=1.0)
         caption = "The lower, the less surprised. Lines are 95 % intervals."
-        return [Chart(f"Perplexity of the references: {comparison.tests}", forest, caption)]
+        chart = Chart(f"Perplexity of the references: {comparison.tests}", forest, caption)
+        return [chart] if bars else []
 
     def show(self, record: Record) -> ItemView:
         mean = record["logprob"]
@@ -171,36 +157,20 @@ class Likelihood(Method):
             record["source"],
             value=mean,
             facts="" if mean is not None else "impossible",
-            answer=lambda: _lines(record),
+            answer=lambda: [
+                ("reference", [(token, -100.0 if log is None else log) for token, log in tokens])
+                for each in record["references"]
+                for tokens in [zip(each["tokens"], each["logprobs"], strict=True)]
+            ],
             value_name="log-probability per token of the references",
             colors="surprise",
         )
 
 
-def _lines(record: Record) -> list[TextLine]:
-    return [
-        (
-            "reference",
-            [
-                (token, -100.0 if log is None else log)
-                for token, log in zip(reference["tokens"], reference["logprobs"], strict=True)
-            ],
-        )
-        for reference in record["references"]
-    ]
-
-
-def _sums_of_both(ours: Record, theirs: Record) -> tuple[float, float, float, float] | None:
-    """Log-probability and tokens of an item's references under both systems; None if none is possible under both."""
-    both = [
-        (mine["logprobs"], its["logprobs"])
-        for mine, its in zip(ours["references"], theirs["references"], strict=True)
-        if None not in (*mine["logprobs"], *its["logprobs"])
-    ]
-    if not both:
-        return None
-    own, other = ([each for logs in side for each in logs] for side in zip(*both, strict=True))
-    return math.fsum(own), float(len(own)), math.fsum(other), float(len(other))
+def _possible(*systems: Sequence[Record]) -> list[list[float]]:
+    """Log-probabilities of the tokens of an item's references under each system, of those possible under all."""
+    kept = [each for each in zip(*systems, strict=True) if not any(None in one["logprobs"] for one in each)]
+    return [[log for each in kept for log in each[place]["logprobs"]] for place in range(len(systems))]
 
 
 COMMAND = JudgingCommand(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -102,49 +103,29 @@ class Quality(Method):
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
         """The records with the score of each sentence, and the statistics for corpus scores."""
-        measured = (
-            {name: score_sentences(name, records, self.settings.tokenize) for name in self.settings.metric}
-            if records
-            else {}
-        )
-        return [
-            {
-                **record,
-                "scores": {name: scores[number] for name, (scores, _) in measured.items()},
-                "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
-            }
-            for number, record in enumerate(records)
-        ]
+        return measure(records, self.settings.metric, self.settings.tokenize)
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
         """One row per metric: the corpus score on the metric's own scale."""
-        counts = {
-            **answer_counts(records),
-            "references": sum(len(record["references"]) for record in records),
-        }
+        references = sum(len(record["references"]) for record in records)
+        counts = {**answer_counts(records), "references": references}
+        own = CorpusScores(records)
         return [
-            Row(name, _corpus_score(name, records), _direction(name), counts) for name in self.settings.metric
+            Row(name, own.estimate(name, own.everything), direction(name), counts)
+            for name in self.settings.metric
         ]
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
         """Differences of corpus scores between every two systems, over the sentences that both answered."""
-        by_system: Mapping[str, Mapping[int, Record]] = {
-            column.name: {record["item"]: record for record in column.records}
-            for column in comparison.results
-        }
         found: list[Tested] = []
-        for (first, own), (second, other) in itertools.combinations(by_system.items(), 2):
-            common = sorted(own.keys() & other.keys())
-            groups = source_groups(sources(own[n] for n in common))
+        for first, second in itertools.combinations(comparison.results, 2):
+            answered = [{record["item"]: record for record in each.records} for each in (first, second)]
+            common = sorted(answered[0].keys() & answered[1].keys())
+            own, other = (CorpusScores([each[number] for number in common]) for each in answered)
             for name in self.settings.metric if common else ():
-                (one, rest), (two, others) = (
-                    _scores(name, [each[n] for n in common], groups) for each in (own, other)
-                )
-                tested = grouped_difference(one - two, rest - others, groups)
-                labels = {"system": first, "against": second, "measure": name, "of": name, **_direction(name)}
-                apart = [own[n]["scores"][name] - other[n]["scores"][name] for n in common]
-                better = [-each for each in apart] if _direction(name) else apart
-                found.append((labels, *tested, count_wins(better)))
+                labels = {"system": first.name, "against": second.name, "measure": name, "of": name}
+                tested = own.difference(other, name, own.everything)
+                found.append(({**labels, **direction(name)}, *tested))
         return tested_rows("difference", found)
 
     def tables(self, comparison: Comparison) -> list[Table]:
@@ -205,31 +186,91 @@ class Quality(Method):
         )
 
 
-def _corpus_score(name: str, records: Sequence[Record]) -> Estimate:
-    if not records:
-        return Estimate.empty()
-    groups = source_groups(sources(records))
-    value, left_out = _scores(name, records, groups)
-    return grouped_estimate(value, left_out, groups, within=bounds_of(scale_of(name)))
+def measure(records: Sequence[Record], metrics: Sequence[str], tokenize: str) -> list[Record]:
+    """The records with the score of each sentence, and the statistics for corpus scores, by each metric."""
+    measured = {name: score_sentences(name, records, tokenize) for name in metrics} if records else {}
+    return [
+        {
+            **record,
+            "scores": {name: scores[number] for name, (scores, _) in measured.items()},
+            # A metric whose corpus score is the mean of sentence scores stores no statistics.
+            "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
+        }
+        for number, record in enumerate(records)
+    ]
 
 
-def _scores(name: str, records: Sequence[Record], groups: Array) -> tuple[float, Array]:
-    """The corpus score, and the scores without each group of sentences in turn."""
-    if all(name in record["statistics"] for record in records):
-        columns = np.array([record["statistics"][name] for record in records], dtype=float)
-        corpus = find_metric(name).corpus
-    else:  # the mean of the sentence scores
-        columns = np.array([[record["scores"][name], 1.0] for record in records])
-        corpus = _mean
-    rest = sums_without(columns, [np.arange(len(columns))], groups)[0]
-    return corpus(columns.sum(axis=0)), np.array([corpus(sums) for sums in rest])
+def corpus_score(metric: str, sums: Array) -> float:
+    """A corpus score from summed sentence statistics; for an external metric (`:` in its name) the mean."""
+    return mean_of_sums(sums) if ":" in metric else find_metric(metric).corpus(sums)
 
 
-def _mean(sums: Array) -> float:
+def mean_of_sums(sums: Array) -> float:
+    """The mean from the sum of values and their number; NaN if there are none."""
     return float(sums[0] / sums[1]) if sums[1] else float("nan")
 
 
-def _direction(name: str) -> dict[str, str]:
+class CorpusScores:
+    """One system's judged sentences as arrays, whose statistics can be summed over any set of sentences."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        names = list(records[0]["scores"]) if records else []
+        self.sentence_scores = {
+            name: np.array([record["scores"][name] for record in records]) for name in names
+        }
+        self.statistics: dict[str, Array] = {
+            name: np.array([record["statistics"][name] for record in records], dtype=float)
+            if name in records[0]["statistics"]
+            else np.stack([own, np.ones(len(own))], axis=1)
+            for name, own in self.sentence_scores.items()
+        }
+        self.sources = sources(records)
+        # Of each sentence, the group that it is left out with: equal for equal sources.
+        self.groups = source_groups(self.sources)
+        self.everything = np.arange(len(records))
+        self._left_out: dict[tuple[str, bytes], Array] = {}
+
+    def score(self, metric: str, members: Array) -> float:
+        """The corpus score of the sentences with these numbers."""
+        return corpus_score(metric, self.statistics[metric][members].sum(axis=0))
+
+    def left_out(self, metric: str, members: Array) -> Array:
+        """The same without each group of sentences in turn."""
+        key = metric, members.tobytes()
+        if key not in self._left_out:
+            corpus = partial(corpus_score, metric)
+            self._left_out[key] = self.without_groups(self.statistics[metric], members, corpus)
+        return self._left_out[key]
+
+    def without_groups(self, columns: Array, members: Array, corpus: Callable[[Array], float]) -> Array:
+        """A figure of summed columns without each group; without groups of other sentences it is the same."""
+        (rest,) = sums_without(columns, [members], self.groups)
+        found = np.full(len(rest), corpus(columns[members].sum(axis=0)))
+        for group in np.unique(self.groups[members]):
+            found[group] = corpus(rest[group])
+        return found
+
+    def estimate(self, metric: str, members: Array) -> Estimate:
+        """The corpus score of some sentences with its interval."""
+        if not len(members):
+            return Estimate.empty()
+        score, left_out = self.score(metric, members), self.left_out(metric, members)
+        return grouped_estimate(score, left_out, self.groups[members], within=bounds_of(scale_of(metric)))
+
+    def difference(
+        self, other: CorpusScores, metric: str, members: Array
+    ) -> tuple[Estimate, float, dict[str, int]]:
+        """The corpus score minus that of another system on the same sentences, its p, and wins by sentence."""
+        value = self.score(metric, members) - other.score(metric, members)
+        apart = self.left_out(metric, members) - other.left_out(metric, members)
+        scores = (each.sentence_scores[metric][members] for each in (self, other))
+        better = np.subtract(*scores) * (-1 if direction(metric) else 1)
+        wins = count_wins(better.tolist())
+        return *grouped_difference(value, apart, self.groups[members]), wins
+
+
+def direction(name: str) -> dict[str, str]:
+    """The label of figures by a metric of which lower values are better."""
     return {"better": "lower"} if scale_of(name).better == "lower" else {}
 
 

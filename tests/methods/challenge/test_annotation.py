@@ -173,32 +173,15 @@ def test_without_any_dependency_there_is_nothing_to_ask() -> None:
 
 
 def judged_record(number: int, verdict: str) -> dict[str, Any]:
-    return {
-        "system": "one",
-        "id": str(number),
-        "source": f"er lädt {number} ein",
-        "references": ["he invites"],
-        "translation": "he loads",
-        "extra": {"dependencies": [{"phenomenon": "particle", "side": "source", "distance": 1}]},
-        "verdicts": [{"verdict": verdict, "why": "", "reference": "", "output": ""}],
-    }
+    verdicts = [{"verdict": verdict, "why": "", "reference": "", "output": ""}]
+    return {**record(number, "one", "he loads", ("particle", 1)), "verdicts": verdicts}
 
 
 def test_agreement_is_of_what_both_decided() -> None:
-    said = [
-        ("kept", RIGHT),
-        ("kept", RIGHT),
-        ("kept", WRONG),
-        ("lost", WRONG),
-        ("lost", RIGHT),
-    ]
-    said += [
-        ("undecided", RIGHT),
-        ("undecided", WRONG),
-        ("kept", NOT_REAL),
-    ]
+    said = [("kept", RIGHT), ("kept", RIGHT), ("kept", WRONG), ("lost", WRONG), ("lost", RIGHT)]
+    said += [("undecided", RIGHT), ("undecided", WRONG), ("kept", NOT_REAL)]
     records = [judged_record(number, verdict) for number, (verdict, _) in enumerate(said)]
-    keys = [case.key for _, case in cases_of(records)]
+    keys = [case.entry["id"] for case in cases_of(records)]
     own = {key: Judgment(key, label) for key, (_, label) in zip(keys, said, strict=True)}
     whole, particle = agreement_rows(records, {"anna": own})
     assert (whole.labels["phenomenon"], particle.labels["phenomenon"]) == ("all", "particle")
@@ -209,5 +192,5 @@ def test_agreement_is_of_what_both_decided() -> None:
 
 def test_runs_without_verdicts_have_nothing_to_hold_against() -> None:
     bare = {name: value for name, value in judged_record(0, "kept").items() if name != "verdicts"}
-    (case,) = [case for _, case in cases_of([bare])]
-    assert agreement_rows([bare], {"anna": {case.key: Judgment(case.key, RIGHT)}}) == []
+    (key,) = [case.entry["id"] for case in cases_of([bare])]
+    assert agreement_rows([bare], {"anna": {key: Judgment(key, RIGHT)}}) == []

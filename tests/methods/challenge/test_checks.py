@@ -97,7 +97,7 @@ def case(reference: str, output: str, **more: object) -> Case:
 )
 def test_what_a_check_says(phenomenon: str, reference: str, output: str, outcome: str) -> None:
     found = check(phenomenon, case(reference, output))
-    assert (found.outcome, phenomenon) == (outcome, phenomenon), found.why
+    assert (found["verdict"], phenomenon) == (outcome, phenomenon), found["why"]
 
 
 @pytest.mark.parametrize(
@@ -117,21 +117,21 @@ def test_what_a_check_says(phenomenon: str, reference: str, output: str, outcome
 )
 def test_agreement_needs_the_word_of_the_reference(output: str, outcome: str) -> None:
     asked = case(KEYS, output, head_in_reference=[3], dependent_in_reference=[2], dependent_in_output=[2])
-    assert check("subject_verb_agreement", asked).outcome == outcome
+    assert check("subject_verb_agreement", asked)["verdict"] == outcome
 
 
 def test_verbs_of_other_references_are_right_too() -> None:
     aligned = {"head_in_output": [2]}
-    assert check("particle", case(LIFTED, OTHER_PARTICLE, attested={"abheben"})).outcome == "kept"
-    assert check("particle", case(LIFTED, OTHER_VERB, attested={"aufnehmen"}, **aligned)).outcome == "kept"
-    assert check("particle", case(LIFTED, BARE, bare={"heben"})).outcome == "undecided"
+    assert check("particle", case(LIFTED, OTHER_PARTICLE, attested={"abheben"}))["verdict"] == "kept"
+    assert check("particle", case(LIFTED, OTHER_VERB, attested={"aufnehmen"}, **aligned))["verdict"] == "kept"
+    assert check("particle", case(LIFTED, BARE, bare={"heben"}))["verdict"] == "undecided"
     assert attested_verbs({"aufheben": 90, "abheben": 12, "sein": 1}) == {"aufheben", "abheben"}
 
 
 def test_without_a_link_into_the_reference_nothing_is_decided() -> None:
     for phenomenon in CHECKS:
         nothing = case(LIFTED, BARE, head_in_reference=(), dependent_in_reference=())
-        assert check(phenomenon, nothing).outcome == "undecided"
+        assert check(phenomenon, nothing)["verdict"] == "undecided"
 
 
 def test_particles_are_told_from_the_beginnings_of_other_verbs() -> None:

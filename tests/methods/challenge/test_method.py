@@ -16,32 +16,27 @@ from hypothesis import strategies as st
 
 from babelscope import challenge, load, open_system
 from babelscope.core.results import Result, Row
-from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
-from babelscope.methods.challenge.figures import Controls, _coefficients
-from babelscope.methods.challenge.sets import Subset
+from babelscope.core.system import Fingerprint, Scored
+from babelscope.methods.challenge.figures import (
+    candidates,
+    coefficients,
+    draw_controls,
+    expected_controls,
+)
+from babelscope.methods.challenge.sets import ChallengeSettings, SetName, Subset
 from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.tokenizers import MTEVAL_13A
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
+from tests.support.toys import Canned
 
 WORDS = ["the", "old", "man", "gave", "his", "book", "up", "to", "a", "child", "that", "sat", "there"]
 
 
-class Canned:
-    """A system whose translations are the references with some words changed."""
-
-    def __init__(self, name: str, every: int, known: dict[str, str]) -> None:
-        self.name = name
-        self.fingerprint = Fingerprint("canned", name)
-        self._every = every
-        self._known = known
-
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(self._one(source))] for source in sources_of(questions)]
-
-    def _one(self, source: str) -> str:
-        kept = self._known[source].split()
-        return " ".join("wrong" if at % self._every == 0 else word for at, word in enumerate(kept))
+def spoiled(item: ParallelSentence, every: int) -> str:
+    """The reference with some words changed."""
+    kept = item.references[0].split()
+    return " ".join("wrong" if at % every == 0 else word for at, word in enumerate(kept))
 
 
 def dependency(phenomenon: str, distance: float, **more: Any) -> dict[str, Any]:
@@ -70,7 +65,7 @@ def items(count: int = 60) -> list[ParallelSentence]:
 
 
 def canned(name: str, every: int) -> Canned:
-    return Canned(name, every, {item.source: item.references[0] for item in items()})
+    return Canned({item.source: spoiled(item, every) for item in items()}, name)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +93,7 @@ def members(least: float, most: float = math.inf) -> list[ParallelSentence]:
 
 
 def scores(some: Sequence[ParallelSentence], every: int) -> dict[str, float]:
-    translations = [Canned("", every, {i.source: i.references[0]})._one(i.source) for i in some]
+    translations = [spoiled(item, every) for item in some]
     references = [[item.references[0] for item in some]]
     return {
         "bleu": sacrebleu.corpus_bleu(translations, references).score,
@@ -165,11 +160,13 @@ def test_controls_have_the_length_distribution_of_the_set(
 ) -> None:
     own = np.array(data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1, max_size=5, unique=True)))
     known = np.array(lengths, dtype=float)
-    subset = Subset("particle", own, own)
-    drawn, unmatched = Controls(20, apart, "all").corpora(known, subset, np.random.default_rng(0))
+    subset = Subset(SetName("particle"), own, own)
+    settings = ChallengeSettings(matched_corpora=20, length_tolerance=apart, controls="all")
+    drawn, unmatched = draw_controls(known, subset, settings, np.random.default_rng(0))
     assert (drawn.shape, unmatched) == ((20, len(own)), 0)
     assert (abs(known[drawn] - known[own]) <= apart).all()
-    others, unmatched = Controls(20, apart, "others").corpora(known, subset, np.random.default_rng(0))
+    settings = ChallengeSettings(matched_corpora=20, length_tolerance=apart)
+    others, unmatched = draw_controls(known, subset, settings, np.random.default_rng(0))
     rest = np.setdiff1d(np.arange(len(known)), own)
     matched = [each for each in own if (abs(known[rest] - known[each]) <= apart).any()]
     assert (others.shape, unmatched) == ((20, len(matched)), len(own) - len(matched))
@@ -179,8 +176,9 @@ def test_controls_have_the_length_distribution_of_the_set(
 
 def test_all_candidates_of_a_control_are_equally_likely() -> None:
     lengths = np.array([5, 9, 6, 4, 5, 7, 20], dtype=float)
-    subset = Subset("particle", np.array([0]), np.array([0]))
-    drawn, _ = Controls(8000, 1, "all").corpora(lengths, subset, np.random.default_rng(0))
+    subset = Subset(SetName("particle"), np.array([0]), np.array([0]))
+    settings = ChallengeSettings(matched_corpora=8000, controls="all")
+    drawn, _ = draw_controls(lengths, subset, settings, np.random.default_rng(0))
     counts = np.bincount(drawn[:, 0], minlength=7) / 8000
     assert counts == pytest.approx([0.25, 0, 0.25, 0.25, 0.25, 0, 0], abs=0.02)
 
@@ -193,13 +191,13 @@ def test_expected_controls_without_each_group_are_those_of_the_other_sentences(
     for count in (4, 9, 25):
         lengths, columns = rng.integers(1, 8, count).astype(float), rng.random((count, 2))
         groups, own = rng.integers(0, count // 2, count), np.arange(0, count, 3)
-        controls, subset = Controls(2, 1, pool), Subset("particle", own, own)
-        total, without, _ = controls.expected(columns, lengths, subset, groups)
+        settings, subset = ChallengeSettings(controls=pool), Subset(SetName("particle"), own, own)
+        total, without, _ = expected_controls(columns, lengths, subset, groups, settings)
         for group, sums in [(-1, total), *enumerate(without)]:
             right = np.zeros(2)
             for member in own[groups[own] != group]:
                 near = [
-                    n for n in controls.candidates(count, subset) if abs(lengths[n] - lengths[member]) <= 1
+                    n for n in candidates(count, subset, settings) if abs(lengths[n] - lengths[member]) <= 1
                 ]
                 if near := [n for n in near if groups[n] != group]:
                     right += columns[near].mean(axis=0)
@@ -223,7 +221,7 @@ TABLE_5 = [
 @pytest.mark.parametrize(("values", "printed"), TABLE_5)
 def test_table_5_of_the_paper_is_pearson(values: tuple[float, ...], printed: float) -> None:
     points = np.arange(len(values), dtype=float)
-    assert _coefficients(points, np.array(values)[:, None], "pearson")[0] == pytest.approx(printed, abs=0.006)
+    assert coefficients(points, np.array(values)[:, None], "pearson")[0] == pytest.approx(printed, abs=0.006)
 
 
 def test_spearman_is_spearman() -> None:
@@ -231,10 +229,10 @@ def test_spearman_is_spearman() -> None:
     columns = np.array(
         [[7.56, 7.52, 7.5, 7.49], [5.41, 5.07, 5.25, 5.04], [1, 1, 1, 1], [1, math.nan, 2, 3]]
     ).T
-    found = _coefficients(points, columns, "spearman")
+    found = coefficients(points, columns, "spearman")
     assert found[:2] == pytest.approx([-1.0, -0.8])
     assert np.isnan(found[2:]).all(), "no correlation with what does not vary, or is not known"
-    assert _coefficients(points, columns[:, 1:2], "pearson")[0] == pytest.approx(-0.70, abs=0.005)
+    assert coefficients(points, columns[:, 1:2], "pearson")[0] == pytest.approx(-0.70, abs=0.005)
 
 
 def test_distance_correlations_are_of_sets_and_of_sentences(result: Result) -> None:
@@ -262,16 +260,7 @@ def test_the_length_check_is_over_random_corpora() -> None:
     assert -1 < row.estimate.low < row.estimate.high < 1
 
 
-def test_one_sentence_has_no_interval() -> None:
-    one = [
-        ParallelSentence(i.id, i.source, i.references, extra={"dependencies": deps})
-        for i, deps in zip(items(3), ([dependency("rare", 2)], [], []), strict=True)
-    ]
-    found = challenge(canned("good", 5), one, matched_corpora=5)
-    assert the(found, "bleu", phenomenon="rare", min_distance=0).as_json()["low"] is None
-
-
-def test_target_side_dependencies_are_sets_of_their_own() -> None:
+def test_target_side_dependencies_are_sets_of_their_own_and_one_sentence_has_no_interval() -> None:
     made = [
         ParallelSentence(
             i.id, i.source, i.references, extra={"dependencies": [dependency("particle", 1, side=side)]}
@@ -279,8 +268,9 @@ def test_target_side_dependencies_are_sets_of_their_own() -> None:
         for i, side in zip(items(4), ("source", "target", "target", "target"), strict=True)
     ]
     found = challenge(canned("good", 5), made, matched_corpora=2, metrics=("ribes",))
-    sizes = {r.labels["side"]: r.estimate.n for r in found.rows if r.name == "ribes" and "side" in r.labels}
-    assert sizes == {"source": 1, "target": 3}
+    rows = {r.labels["side"]: r for r in found.rows if r.name == "ribes" and "side" in r.labels}
+    assert {side: row.estimate.n for side, row in rows.items()} == {"source": 1, "target": 3}
+    assert rows["source"].as_json()["low"] is None
 
 
 @pytest.mark.parametrize(

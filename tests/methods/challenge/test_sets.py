@@ -17,7 +17,12 @@ from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, sources_of
 from babelscope.core.tables import Line, Table
 from babelscope.methods.challenge.method import Challenge
-from babelscope.methods.challenge.sets import Instance, Partition
+from babelscope.methods.challenge.sets import (
+    ChallengeSettings,
+    Instance,
+    make_sets,
+    sets_of_records,
+)
 from babelscope.testsets import ParallelSentence
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import Canned
@@ -116,10 +121,15 @@ def test_order_distances_are_chosen_apart_from_words_between() -> None:
 
 def test_all_reordering_that_was_found_is_no_set_beside_the_same_sentences_at_a_distance() -> None:
     far = [[Instance("reordering", "source", number)] for number in (6, 6, 12)]
-    assert [each.min_distance for each in Partition((0,), (0, 5, 10)).subsets(far)[1:]] == [5, 10]
+
+    def minimums(found: list[list[Instance]], *order_distances: int) -> list[int | None]:
+        settings = ChallengeSettings(order_distances=order_distances)
+        return [each.name.min_distance for each in make_sets(found, settings)[1:]]
+
+    assert minimums(far, 0, 5, 10) == [5, 10]
     near = [*far, [Instance("reordering", "source", 3)]]
-    assert [each.min_distance for each in Partition((0,), (0, 5, 10)).subsets(near)[1:]] == [0, 5, 10]
-    assert [each.min_distance for each in Partition((0,), (0,)).subsets(far)[1:]] == [0]
+    assert minimums(near, 0, 5, 10) == [0, 5, 10]
+    assert minimums(far, 0) == [0]
 
 
 def _renamed(item: ParallelSentence) -> ParallelSentence:
@@ -143,14 +153,14 @@ def test_a_cap_draws_that_many_sentences_of_every_set_the_same_for_all_systems()
 
 def test_capped_sets_are_of_their_phenomenon_and_nested_ones_share_sentences() -> None:
     records = [{"id": each.id, "extra": each.extra} for each in items(500, 400)]
-    partition = Partition((0, 3), (0,), cap=50, seed=7)
-    _, wide, narrow = partition.of_records(records)[0]
+    settings = ChallengeSettings(distances=(0, 3), max_sentences=50)
+    _, wide, narrow = sets_of_records(records, settings, 7)[0]
     assert len(wide.members) == len(narrow.members) == 50
     assert wide.members.max() < 400
     assert all(number % 30 >= 3 for number in narrow.members)
     assert set(wide.members.tolist()) & set(narrow.having.tolist()) <= set(narrow.members.tolist())
     # Whoever is missing, the others are drawn as before.
-    fewer = partition.of_records([each for each in records if each["id"] != "499"])[0][1]
+    fewer = sets_of_records([each for each in records if each["id"] != "499"], settings, 7)[0][1]
     assert fewer.members.tolist() == wide.members.tolist()
 
 

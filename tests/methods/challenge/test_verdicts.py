@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from babelscope.core.results import Estimate
-from babelscope.language.constructions import make_sentence
 from babelscope.methods.base import check_settings
 from babelscope.methods.challenge import verdicts
 from babelscope.methods.challenge.method import Challenge
 from babelscope.methods.challenge.sets import ChallengeSettings, parser_identity
-from babelscope.methods.challenge.verdicts import CHECKS, judge_dependencies, verdict_rows
+from babelscope.methods.challenge.verdicts import CHECKS, judge_dependencies, span_of, verdict_rows
 from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import run_method
 from babelscope.testsets.items import ParallelSentence
@@ -105,11 +104,8 @@ def test_a_parser_of_another_language_is_refused(made: Any) -> None:
 def test_a_word_without_its_place_is_found_by_its_position(
     text: str, position: int, span: tuple[int, int] | None
 ) -> None:
-    empty = make_sentence(verdicts._NO_TREE)
-    record = {"source": text, "references": [""], "translation": "", "dependencies": []}
-    pair = verdicts._Pair(record, empty, empty, (), (), {})
-    assert pair._span({"dependent_form": "ein", "dependent": position}, "dependent", text) == span
-    assert pair._span({"dependent_at": [0, 2]}, "dependent", text) == (0, 2)
+    assert span_of({"dependent_form": "ein", "dependent": position}, "dependent", text) == span
+    assert span_of({"dependent_at": [0, 2]}, "dependent", text) == (0, 2)
 
 
 def test_the_method_judges_dependencies_if_asked(made: Any, monkeypatch: Any) -> None:

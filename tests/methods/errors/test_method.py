@@ -120,6 +120,11 @@ def test_translations_in_another_language_get_no_figure_and_the_reason() -> None
         assert found.estimate.n == 0
         assert "its translations are in the language es" in str(found.labels["note"])
         assert (found.counts["alarms"], found.counts["other_language"]) == (0, 2)
+    (comparison,) = result.groups
+    first = Errors().tables(comparison)[0]
+    assert any("its translations are in the language es" in note.text for note in first.notes)
+    assert {line.cells[0] for line in first.lines} == {NICHT, DING}
+    assert "references human" in first.title
     # The same by contrast, which has its other figures.
     result = bs.contrast(translator(PAIRS, [SPANISH] * 4, Both), PAIRS)
     assert row(result, NICHT).estimate.n == 0
@@ -197,10 +202,3 @@ def test_the_first_table_has_the_error_rate_alarms_and_verdict_of_each_type() ->
     assert "error rate" in render([first, by_type], "text")
     (chart,) = Errors().charts(comparison)
     assert chart.title == "Errors in its own translations, by error type"
-
-
-def test_what_cannot_be_judged_is_noted_below_the_table() -> None:
-    result = bs.errors(translator(PAIRS, [SPANISH] * 4), PAIRS)
-    (comparison,) = result.groups
-    notes = [note.text for note in Errors().tables(comparison)[0].notes]
-    assert any("its translations are in the language es" in text for text in notes)

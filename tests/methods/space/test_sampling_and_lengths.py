@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,9 @@ from babelscope.core.results import Result, Row
 from babelscope.core.system import Asked, Drawing, Scored, sources_of
 from babelscope.core.tables import Table
 from babelscope.methods.base import set_up
-from babelscope.methods.space.measures import kept_tokens, length_rows
+from babelscope.methods.space.confidence import kept_tokens
 from babelscope.methods.space.method import Space
-from babelscope.methods.space.regions import SpaceSettings, SystemRecords
+from babelscope.methods.space.regions import SpaceSettings
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
@@ -165,16 +164,6 @@ def test_lengths_are_those_of_the_texts() -> None:
     assert {"lengths", "lengths-by-rank", "kqrg-samples"} <= charts_of(result)
 
 
-def test_sentences_without_a_reference_have_a_length_and_no_ratio() -> None:
-    settings = SpaceSettings(k=3, samples=5)
-    judged = space(Enumerated(), ITEMS, k=3, samples=5).records
-    rows = list(length_rows(SystemRecords([{**record, "references": []} for record in judged], settings)))
-    assert {row.labels["of"] for row in rows if row.name == "length"} >= {"mode", "beam", "samples"}
-    assert "reference" not in {row.labels["of"] for row in rows}
-    ratios = [row for row in rows if row.name == "length_ratio"]
-    assert {(row.estimate.n, row.counts["undefined"]) for row in ratios} == {(0, len(ITEMS))}
-
-
 def test_lengths_are_of_the_same_sentences() -> None:
     toy = Enumerated()
     result = space(toy, ITEMS, k=3, samples=5, budget_expansions=2, unresolved="leave-out")
@@ -317,32 +306,6 @@ def test_calibration_by_hand() -> None:
     assert found.estimate.no_interval
 
 
-def test_a_calibrated_model_errs_as_chance_does() -> None:
-    """Where tokens are right with the probability that the model gives them, the error is that of chance."""
-    rng = np.random.default_rng(0)
-    from babelscope.methods.space.measures import _bin_numbers, _calibration_error
-
-    sure = rng.random(4000)
-    errors = [_calibration_error(_bin_numbers(sure), sure, rng.random(4000) < sure) for _ in range(50)]
-    assert 0.005 < np.mean(errors) < 0.03
-    assert _calibration_error(_bin_numbers(sure), sure, np.ones(4000)) == pytest.approx(0.5, abs=0.02)
-
-
-TEXTS = st.text("abc", max_size=6)
-
-
-@given(TEXTS, TEXTS)
-def test_kept_tokens_are_those_of_a_shortest_edit(hypothesis: str, reference: str) -> None:
-    kept = kept_tokens(hypothesis, reference)
-    chosen = [token for token, own in zip(hypothesis, kept, strict=True) if own]
-    letters = iter(reference)
-    assert all(token in letters for token in chosen)  # in their order
-    edits = _distance(hypothesis, reference)
-    assert edits >= max(len(hypothesis), len(reference)) - sum(kept)
-    if hypothesis == reference:
-        assert all(kept)
-
-
 @given(st.text("ab", max_size=4), st.text("ab", max_size=4))
 def test_kept_tokens_against_all_alignments(hypothesis: str, reference: str) -> None:
     alignments = list(_alignments(hypothesis, reference))
@@ -363,17 +326,6 @@ def _alignments(a: str, b: str) -> Iterator[tuple[int, tuple[bool, ...]]]:
             yield cost + (a[-1] != b[-1]), (*kept, a[-1] == b[-1])
         for cost, kept in _alignments(a, b[:-1]):
             yield cost + 1, kept
-
-
-def _distance(a: str, b: str) -> int:
-    """Levenshtein distance by trying all pairs of equally long subsequences of places."""
-    best = len(a) + len(b)
-    for size in range(min(len(a), len(b)) + 1):
-        for mine in combinations(range(len(a)), size):
-            for theirs in combinations(range(len(b)), size):
-                aligned = sum(a[i] != b[j] for i, j in zip(mine, theirs, strict=True))
-                best = min(best, len(a) + len(b) - 2 * size + aligned)
-    return best
 
 
 def test_it_is_drawn_and_asked_for_only_if_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from babelscope.core.results import Record, Row
+from babelscope.core.results import Record, Row, grouped
 from babelscope.language.ud_rules import RESERVED
-from babelscope.methods.challenge.sets import ALL, Instance, read_instances
+from babelscope.methods.challenge.sets import ALL, Instance, Labels, read_instances, share_row
 from babelscope.methods.queue import Entry, draw
 from babelscope.stats.agreement import (
     CANNOT_TELL,
@@ -21,7 +21,6 @@ from babelscope.stats.agreement import (
     Judgment,
     compare,
 )
-from babelscope.stats.intervals import clustered_proportion
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
@@ -57,8 +56,9 @@ class Case:
 
     system: str
     instance: Instance
-    key: str
-    """The entry it is judged by: that of every system with the same translation."""
+    unit: tuple[str, int]
+    """Item, and number of the instance there. What is judged is the same for systems with the same translation; its
+    `id` is its digest."""
     entry: Mapping[str, Any]
 
 
@@ -94,14 +94,13 @@ def _require_some(found: Sequence[Entry], distances: Sequence[int], where: str =
 def entries(records: Iterable[Record], *, distances: Sequence[int] = ()) -> list[Entry]:
     """Every instance as every system translated it; neither system nor distance is shown."""
     found = []
-    for unit, case in cases_of(records):
+    for case in cases_of(records):
         instance = case.instance
-        if instance.phenomenon in RESERVED:  # of a reordering, no two words are to be judged
-            continue
-        if not distances or instance.distance in distances:
+        # Of a reordering, no two words are to be judged.
+        if instance.phenomenon not in RESERVED and (not distances or instance.distance in distances):
             of_distance = (f"{instance.distance:g}",) if distances else ()
             group = (instance.phenomenon, instance.side, *of_distance)
-            found.append(Entry(dict(case.entry), unit, group))
+            found.append(Entry(dict(case.entry), case.unit, group))
     return found
 
 
@@ -125,9 +124,10 @@ def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgment
 
 
 def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) -> list[Row]:
-    """Shares of instances that are `real`, and of these `right`ly translated, with intervals over sources."""
-    cases = [case for _, case in cases_of(records)]
-    known = {case.key for case in cases}
+    """Shares of instances that are `real`, and of these `right`ly translated, with intervals over sources: of each
+    system as a whole, by phenomenon, and by phenomenon and exact distance."""
+    cases = list(cases_of(records))
+    known = {case.entry["id"] for case in cases}
     rows: list[Row] = []
     for name, own in annotators.items():
         strange = sorted(own.keys() - known)
@@ -136,66 +136,57 @@ def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) 
                 f"{name} answers {len(strange)} entries, {shorten(strange[0])} among them, that are no "
                 "translations of these systems and tests: say the same --system and --tests as for --annotate"
             )
-        said = [(case, own[case.key]) for case in cases if case.key in own]
-        for labels, some in _groups(said):
-            rows += _shares(some, {"annotator": name, **labels})
+        groups = grouped(
+            ((case.system, *part), (own[case.entry["id"]], case.entry["source"]))
+            for case in cases
+            if case.entry["id"] in own
+            for part in _parts(case.instance)
+        )
+        for (system, phenomenon, side, distance), some in sorted(groups.items()):
+            labels: Labels = {"annotator": name, "system": system, "phenomenon": phenomenon}
+            labels |= {"side": side} if side else {}
+            if distance >= 0:
+                labels["distance"] = int(distance) if distance == int(distance) else str(distance)
+            rows += _shares(some, labels)
     return [*rows, *compare(annotators, "challenge")]
 
 
-def _groups(
-    said: Sequence[tuple[Case, Judgment]],
-) -> Iterable[tuple[dict[str, str | int], list[tuple[Case, Judgment]]]]:
-    """(labels, members): each system as a whole, by phenomenon, and by phenomenon and exact distance."""
-    groups: dict[tuple[str, str, str, float], list[tuple[Case, Judgment]]] = {}
-    for case, judgment in said:
-        found = case.instance
-        for phenomenon, side, distance in (
-            (ALL, "", -1.0),
-            (found.phenomenon, found.side, -1.0),
-            (found.phenomenon, found.side, found.distance),
-        ):
-            groups.setdefault((case.system, phenomenon, side, distance), []).append((case, judgment))
-    for (system, phenomenon, side, distance), some in sorted(groups.items()):
-        labels: dict[str, str | int] = {"system": system, "phenomenon": phenomenon}
-        if side:
-            labels["side"] = side
-        if distance >= 0:
-            labels["distance"] = int(distance) if distance == int(distance) else str(distance)
-        yield labels, some
+def _parts(found: Instance) -> list[tuple[str, str, float]]:
+    """Phenomenon, side and distance of the groups that an instance is in; -1: any distance."""
+    return [
+        (ALL, "", -1.0),
+        (found.phenomenon, found.side, -1.0),
+        (found.phenomenon, found.side, found.distance),
+    ]
 
 
-def _shares(some: Sequence[tuple[Case, Judgment]], labels: dict[str, str | int]) -> Iterator[Row]:
-    reductions = REDUCTIONS["challenge"]
-    unsure = sum(judgment.label == CANNOT_TELL for _, judgment in some)
+def _shares(some: Sequence[tuple[Judgment, str]], labels: Labels) -> Iterator[Row]:
+    unsure = sum(judgment.label == CANNOT_TELL for judgment, _ in some)
     for name, how, no in (("real", "real", NOT_REAL), ("right", "binary", TRANSLATED_WRONG)):
-        told = [(case, label) for case, judgment in some if (label := reductions[how](judgment)) is not None]
-        yes = [float(label != no) for _, label in told]
-        counts = {"yes": int(sum(yes)), "answered": len(some), "cannot_tell": unsure}
-        share = clustered_proportion(yes, [case.entry["source"] for case, _ in told])
-        yield Row(name, share, labels, counts)
+        reduced = [(REDUCTIONS["challenge"][how](judgment), source) for judgment, source in some]
+        told = [(label != no, source) for label, source in reduced if label is not None]
+        counts = {"yes": sum(yes for yes, _ in told), "answered": len(some), "cannot_tell": unsure}
+        yield share_row(name, labels, told, counts)
 
 
-def cases_of(records: Iterable[Record]) -> Iterable[tuple[tuple[str, int], Case]]:
-    """Every instance (item, number) of every system."""
+def cases_of(records: Iterable[Record]) -> Iterator[Case]:
+    """Every instance of every system."""
     for record in records:
         extra = record.get("extra", {})
-        for number, found in enumerate(read_instances(extra, f"item {record['id']}")):
-            shown = extra["dependencies"][number]
+        for number, instance in enumerate(read_instances(extra, f"item {record['id']}")):
             asked = {
                 "source": record["source"],
                 "reference": record["references"][0],
                 "translation": record["translation"],
-                "phenomenon": found.phenomenon,
-                **shown_words(shown),
+                "phenomenon": instance.phenomenon,
+                **shown_words(extra["dependencies"][number]),
             }
             key = digest_json([record["id"], number, asked])[:16]
             told = {"task": "challenge", "question": QUESTION, "choices": list(CHOICES), "answer": None}
-            entry = {"id": key, **asked, **told}
-            yield (record["id"], number), Case(record["system"], found, key, entry)
+            yield Case(record["system"], instance, (record["id"], number), {"id": key, **asked, **told})
 
 
 _MEANT = {TRANSLATED_RIGHT: "kept", TRANSLATED_WRONG: "lost"}
-_AGREE = ("kept, kept", "lost, lost")
 
 
 def agreement_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) -> list[Row]:
@@ -203,29 +194,28 @@ def agreement_rows(records: Iterable[Record], annotators: Mapping[str, Annotator
 
     By annotator and phenomenon, over all systems; `undecided` counts those without a verdict, which are not in n.
     """
-    judged: dict[str, tuple[str, str, str]] = {}
-    for record in records:
-        if "verdicts" in record:
-            for (_, case), verdict in zip(cases_of([record]), record["verdicts"], strict=True):
-                judged[case.key] = case.instance.phenomenon, verdict["verdict"], record["source"]
+    judged = {
+        case.entry["id"]: (case.instance.phenomenon, verdict["verdict"], record["source"])
+        for record in records
+        for case, verdict in zip(cases_of([record]), record.get("verdicts", ()), strict=False)
+    }
     rows = []
     for name, own in annotators.items():
-        compared: dict[str, list[tuple[str, str]]] = {}
-        for key, answer in own.items():
-            if key in judged and answer.label in _MEANT:
-                phenomenon, verdict, source = judged[key]
-                said = "undecided" if verdict == "undecided" else f"{verdict}, {_MEANT[answer.label]}"
-                for group in ("all", phenomenon):
-                    compared.setdefault(group, []).append((said, source))
-        for phenomenon, pairs in sorted(compared.items()):
-            found = Counter(said for said, _ in pairs)
-            decided = [(said in _AGREE, source) for said, source in pairs if said != "undecided"]
-            agree = clustered_proportion([float(same) for same, _ in decided], [each for _, each in decided])
-            numbers = {
-                "kept_but_wrong": found["kept, lost"],
-                "lost_but_right": found["lost, kept"],
-                "undecided": found["undecided"],
+        compared = grouped(
+            (group, (verdict, _MEANT[answer.label], source))
+            for key, answer in own.items()
+            if key in judged and answer.label in _MEANT
+            for phenomenon, verdict, source in [judged[key]]
+            for group in (ALL, phenomenon)
+        )
+        for phenomenon, some in sorted(compared.items()):
+            decided = [(verdict == said, source) for verdict, said, source in some if verdict != "undecided"]
+            found = Counter((verdict, said) for verdict, said, _ in some)
+            counts = {
+                "kept_but_wrong": found["kept", "lost"],
+                "lost_but_right": found["lost", "kept"],
+                "undecided": len(some) - len(decided),
             }
-            labels = {"annotator": name, "phenomenon": phenomenon}
-            rows.append(Row("verdict_agreement", agree, labels, numbers))
+            labels: Labels = {"annotator": name, "phenomenon": phenomenon}
+            rows.append(share_row("verdict_agreement", labels, decided, counts))
     return rows

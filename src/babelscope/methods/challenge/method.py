@@ -21,9 +21,9 @@ from babelscope.methods.challenge.annotation import (
     entries,
     queue,
 )
-from babelscope.methods.challenge.figures import Controls, SystemScores, difference_rows
-from babelscope.methods.challenge.sets import ChallengeSettings, read_instances
-from babelscope.methods.challenge.tables import NAMES, SetName, further_tables, make_charts, summary
+from babelscope.methods.challenge.figures import SetScores, difference_rows
+from babelscope.methods.challenge.sets import ChallengeSettings, SetName, read_instances
+from babelscope.methods.challenge.tables import NAMES, further_tables, make_charts, summary
 from babelscope.methods.challenge.verdicts import CHECKS, judge_dependencies, verdict_rows
 from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.measuring import (
@@ -31,17 +31,15 @@ from babelscope.methods.measuring import (
     check_reference_words,
     check_source_words,
     scale_of,
-    score_sentences,
     translated_records,
 )
+from babelscope.methods.quality import measure
 from babelscope.methods.reporting import ItemView, TextLine
 from babelscope.metrics.base import is_allowed
 from babelscope.metrics.corpus import tokenizers_of
 from babelscope.testsets.items import ParallelSentence, TestSet
 from babelscope.util.terminal import terminal_width
 from babelscope.util.text import read_json_lines
-
-_SENTENCES_AT_ONCE = 100  # sentences scored between two steps of the progress bar
 
 
 class Challenge(Method):
@@ -96,9 +94,7 @@ class Challenge(Method):
 
         And with a verdict on each dependency, if a parser of the targets is given.
         """
-        judged: list[Record] = []
-        for start in range(0, len(records), _SENTENCES_AT_ONCE):
-            judged += self._measure(records[start : start + _SENTENCES_AT_ONCE])
+        judged = self._measure(records)
         parser = self.settings.target_parser
         gone = {"dependencies"} if parser else {"dependencies", "verdicts"}
         bare = [{name: value for name, value in each.items() if name not in gone} for each in judged]
@@ -112,52 +108,38 @@ class Challenge(Method):
 
     def _measure(self, records: Sequence[Record]) -> list[Record]:
         """The records with scores, statistics, and words of source, first reference and translation."""
-        measured = {
-            name: score_sentences(name, records, self.settings.tokenize) for name in self.settings.metrics
-        }
         sources = tokenizers_of(records, self.settings.source_tokenize, "source")
         targets = tokenizers_of(records, self.settings.tokenize)
         usual = find_tokenizer(DEFAULT)
-        return [
-            {
-                **record,
-                "lengths": {
-                    "source": len((source or usual).split(record["source"])),
-                    "reference": len((target or usual).split(record["references"][0])),
-                    "translation": len((target or usual).split(record["translation"])),
-                },
-                "scores": {name: scores[number] for name, (scores, _) in measured.items()},
-                # A metric whose corpus score is the mean of sentence scores stores no statistics.
-                "statistics": {name: rows[number] for name, (_, rows) in measured.items() if rows},
+        measured = measure(records, self.settings.metrics, self.settings.tokenize)
+        for record, source, target in zip(measured, sources, targets, strict=True):
+            record["lengths"] = {
+                "source": len((source or usual).split(record["source"])),
+                "reference": len((target or usual).split(record["references"][0])),
+                "translation": len((target or usual).split(record["translation"])),
             }
-            for number, (record, source, target) in enumerate(zip(records, sources, targets, strict=True))
-        ]
+        return measured
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
         """Rows for all sentences and every phenomenon and distance: quality, controls, correlations."""
-        settings = self.settings
-        own = SystemScores.of_records(records, settings.partition(seed))
-        controls = Controls(settings.matched_corpora, settings.length_tolerance, settings.controls)
+        own = SetScores(records, self.settings, seed)
         return [
             *own.quality_rows(answer_counts(records)),
-            *own.control_rows(controls, seed=seed),
+            *own.control_rows(),
             *own.distance_rows(),
-            *own.length_rows(seed=seed, corpora=settings.length_corpora, sizes=settings.length_sizes),
-            *verdict_rows(records, settings.distances),
+            *own.length_rows(),
+            *verdict_rows(records, self.settings.distances),
         ]
 
     def paired(self) -> list[PairedField]:
         """The sentence score by each metric."""
-        scales = {name: scale_of(name) for name in self.settings.metrics}
-        return [
-            PairedField(
-                ("scores", name),
-                "points" if scale.unit == "percent" else name,
-                name,
-                higher_is_better=scale.better == "higher",
-            )
-            for name, scale in scales.items()
-        ]
+        found = []
+        for name in self.settings.metrics:
+            scale = scale_of(name)
+            unit = "points" if scale.unit == "percent" else name
+            higher = scale.better == "higher"
+            found.append(PairedField(("scores", name), unit, name, higher_is_better=higher))
+        return found
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:
         """Differences of corpus scores between every two systems, over the sentences that all systems answered."""
@@ -168,7 +150,7 @@ class Challenge(Method):
         found = {}
         for result in comparison.results:
             both = [record for record in result.records if record["item"] in common]
-            found[result.name] = SystemScores.of_records(both, self.settings.partition(seed))
+            found[result.name] = SetScores(both, self.settings, seed)
         return difference_rows(found)
 
     def tables(self, comparison: Comparison) -> list[Table]:
@@ -180,11 +162,11 @@ class Challenge(Method):
 
     def show(self, record: Record) -> ItemView:
         """Its sets and dependencies, and the worst verdict on these: lost, undecided or kept."""
-        groups: list[str] = []
+        groups: dict[str, None] = {}
         for each in read_instances(record["extra"], f"item {record['id']}"):
             known = self.settings.order_distances if each.phenomenon in UNITS else self.settings.distances
             sets = (SetName(each.phenomenon, each.side, least) for least in known if least <= each.distance)
-            groups += [one.group for one in sets]
+            groups |= dict.fromkeys(one.group for one in sets)
         dependencies = [
             (
                 str(each["phenomenon"]),
@@ -204,7 +186,7 @@ class Challenge(Method):
         metric = next(name for name in (*NAMES, *scores) if name in scores)
         return ItemView(
             record["source"],
-            tuple(dict.fromkeys(groups)),
+            tuple(groups),
             lines=[*dict.fromkeys(dependencies), *(("reference", text) for text in record["references"])],
             verdict=verdict,
             tone="errors" if verdict == "lost" else "note",

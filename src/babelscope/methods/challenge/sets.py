@@ -1,22 +1,23 @@
-"""Subsets of a challenge set: sentences by phenomenon and by the distance of its dependencies."""
+"""Sets of a challenge set: sentences by phenomenon and by the distance of its dependencies; and the settings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
 
-from babelscope.core.results import Record
+from babelscope.core.results import Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Languages, Rerun
 from babelscope.language.align import longest_sentence
 from babelscope.language.parsers import UDPIPE_MODELS, open_parser
-from babelscope.making.challenge.reordering import UNITS
+from babelscope.language.ud_rules import RULES, shipped_rules
+from babelscope.making.challenge.reordering import LABELS, UNITS
 from babelscope.methods.measuring import (
     given_once,
     known_metrics,
@@ -25,13 +26,13 @@ from babelscope.methods.measuring import (
     metric_identity,
     named_identity,
 )
-from babelscope.stats.intervals import Array
+from babelscope.stats.intervals import Array, clustered_proportion
 from babelscope.util.digests import digest_file, digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.text import json_number, shorten
+from babelscope.util.text import json_number, plain_words, shorten
 
 Side = Literal["source", "target"]
-SIDES: tuple[Side, ...] = ("source", "target")
+Labels = dict[str, str | int]
 ALL = "all"
 WORDS_BETWEEN = "words between"
 
@@ -67,7 +68,7 @@ def _read_instance(each: object, where: str) -> Instance:
     phenomenon, side, distance = each.get("phenomenon"), each.get("side", "source"), each.get("distance")
     if not isinstance(phenomenon, str) or not phenomenon.strip() or phenomenon == ALL:
         raise BabelscopeError(f"{where}: field 'phenomenon' must name one, and {ALL!r} is taken")
-    if side not in SIDES:
+    if side not in ("source", "target"):
         raise BabelscopeError(f"{where}: field 'side' must be source or target, not {shorten(str(side))}")
     number = json_number(distance)
     if number is None or not 0 <= number < math.inf:
@@ -75,117 +76,146 @@ def _read_instance(each: object, where: str) -> Instance:
     return Instance(phenomenon, side, each["distance"])
 
 
-@dataclass(frozen=True, slots=True)
-class Subset:
-    """The sentences that have a phenomenon on one side at some distance; or all sentences."""
+class SetName(NamedTuple):
+    """What tells a set of sentences from others: a phenomenon on one side at some distance, or all sentences."""
 
     phenomenon: str
+    side: str = "source"
+    min_distance: int | None = None
+    """At least this, in the unit of the phenomenon."""
+    distance: int | None = None
+    """Exactly this."""
+
+    @classmethod
+    def of(cls, row: Row) -> SetName:
+        """The set that a row is over."""
+        return cls(*(row.labels.get(name, cls._field_defaults.get(name)) for name in cls._fields))  # type: ignore[arg-type]
+
+    @property
+    def labels(self) -> Labels:
+        """Labels of its rows."""
+        if self.phenomenon == ALL:
+            return {"phenomenon": ALL}
+        known = {name: value for name, value in self._asdict().items() if value is not None}
+        return {**known, "unit": unit_of(self.phenomenon)}
+
+    @property
+    def kind(self) -> SetName:
+        """The phenomenon at any distance."""
+        return SetName(self.phenomenon, self.side)
+
+    @property
+    def words(self) -> str:
+        """The phenomenon, with its side where that is the target."""
+        return self.phenomenon if self.side == "source" else f"{self.phenomenon} ({self.side})"
+
+    @property
+    def label(self) -> str:
+        """The phenomenon in words that a stranger understands."""
+        if self.phenomenon == ALL:
+            return "all sentences"
+        known = {**LABELS, **{rule.name: rule.label for rule in (*reversed(shipped_rules()), *RULES)}}
+        return self._replace(phenomenon=known.get(self.phenomenon) or plain_words(self.phenomenon)).words
+
+    @property
+    def group(self) -> str:
+        """The name of its group of items on the page."""
+        far = f", {self.min_distance} or more {unit_of(self.phenomenon)}" if self.min_distance else ""
+        return self.words + far
+
+    @property
+    def distances(self) -> str:
+        """Its distances."""
+        if self.phenomenon == ALL:
+            return ""
+        number = str(self.distance) if self.min_distance is None else f"≥ {self.min_distance}"
+        return f"{number} {unit_of(self.phenomenon)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Subset:
+    """The sentences of a set."""
+
+    name: SetName
     members: Array
     """Numbers of its sentences, counted from 0; no more than the cap."""
     having: Array
     """The same without a cap: all sentences that have the phenomenon at this distance."""
     instances: int = 0
     """Of its members."""
-    side: Side | None = None
-    min_distance: int | None = None
-    """At least this, in the unit of the phenomenon."""
-    distance: int | None = None
-    """Exactly this."""
-
-    @property
-    def labels(self) -> dict[str, str | int]:
-        labels = {
-            "phenomenon": self.phenomenon,
-            "side": self.side,
-            "min_distance": self.min_distance,
-            "distance": self.distance,
-            "unit": None if self.phenomenon == ALL else unit_of(self.phenomenon),
-        }
-        return {name: value for name, value in labels.items() if value is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """How sentences are put into sets."""
-
-    distances: Sequence[int]
-    """Minimum numbers of words between."""
-    order_distances: Sequence[int]
-    """Minimum distances of reordering, in the unit of each measure; 0 where the next one leaves something out."""
-    exact: bool = False
-    """Sets of exactly these numbers of words between, too; reordering has minimum distances only."""
-    cap: int | None = None
-    """Most sentences of a set, drawn at random."""
-    seed: int = 0
-    """Of that draw."""
-
-    def of_records(self, records: Sequence[Record]) -> tuple[list[Subset], list[list[Instance]]]:
-        """All sets of some records, and the instances of each record."""
-        found = [read_instances(record.get("extra", {}), f"item {record['id']}") for record in records]
-        if self.cap is None or len(records) <= self.cap:
-            return self.subsets(found), found
-        # By their ids, so that all systems have the same sentences whatever else they left unanswered.
-        ranks = np.argsort(np.argsort([digest_json([self.seed, str(record["id"])]) for record in records]))
-        return self.subsets(found, ranks), found
-
-    def subsets(self, found: Sequence[Sequence[Instance]], ranks: Array | None = None) -> list[Subset]:
-        """All sentences, then each phenomenon and side at each minimum and, if wanted, each exact distance.
-
-        Empty sets are left out. Of a set above the cap, the sentences of the lowest ranks are taken, so that nested
-        sets share as many sentences as they can.
-        """
-        everything = [(number, 0.0) for number, own in enumerate(found) for _ in own]
-        whole = np.arange(len(found))
-        subsets = [self._capped(Subset(ALL, whole, whole), everything, ranks)]
-        for phenomenon, side in phenomena_and_sides(found):
-            own = _distances(found, phenomenon, side)
-            ordered = phenomenon in UNITS
-            least = sorted(self.order_distances if ordered else self.distances)
-            ranges = [(d, math.inf, {"min_distance": d}) for d in least]
-            if self.exact and not ordered:
-                ranges += [(d, d, {"distance": d}) for d in least]
-            if ordered and least[0] == 0 and len(least) > 1 and all(d >= least[1] for _, d in own):
-                ranges = ranges[1:]  # the next minimum distance says more of the same sentences
-            for low, high, labels in ranges:
-                kept = [(number, distance) for number, distance in own if low <= distance <= high]
-                having = np.unique(np.array([number for number, _ in kept], dtype=np.int64))
-                if len(having):
-                    subset = Subset(phenomenon, having, having, side=side, **labels)
-                    subsets.append(self._capped(subset, kept, ranks))
-        return subsets
-
-    def _capped(self, subset: Subset, kept: Iterable[tuple[int, float]], ranks: Array | None) -> Subset:
-        """The set with no more sentences than the cap, and its instances (sentence, distance) counted."""
-        members = subset.having
-        if ranks is not None and self.cap is not None and len(members) > self.cap:
-            members = np.sort(members[np.argsort(ranks[members])[: self.cap]])
-        inside = set(members.tolist())
-        return replace(subset, members=members, instances=sum(number in inside for number, _ in kept))
+def sets_of_records(
+    records: Sequence[Record], settings: ChallengeSettings, seed: int
+) -> tuple[list[Subset], list[list[Instance]]]:
+    """All sets of some records, and the instances of each record."""
+    found = [read_instances(record.get("extra", {}), f"item {record['id']}") for record in records]
+    if settings.max_sentences is None or len(records) <= settings.max_sentences:
+        return make_sets(found, settings), found
+    # By their ids, so that all systems have the same sentences whatever else they left unanswered.
+    ranks = np.argsort(np.argsort([digest_json([seed, str(record["id"])]) for record in records]))
+    return make_sets(found, settings, ranks), found
 
 
-def phenomena_and_sides(found: Iterable[Iterable[Instance]]) -> list[tuple[str, Side]]:
-    """The pairs (phenomenon, side) that occur, sorted."""
-    return sorted({(each.phenomenon, each.side) for own in found for each in own})
+def make_sets(
+    found: Sequence[Sequence[Instance]], settings: ChallengeSettings, ranks: Array | None = None
+) -> list[Subset]:
+    """All sentences, then each phenomenon and side at each minimum and, if wanted, each exact distance.
+
+    Empty sets are left out. Of a set above the cap, the sentences of the lowest ranks are taken, so that nested
+    sets share as many sentences as they can.
+    """
+    whole = np.arange(len(found))
+    holders = [number for number, own in enumerate(found) for _ in own]
+    sets = [_capped(SetName(ALL), whole, holders, settings.max_sentences, ranks)]
+    for (phenomenon, side), own in distances_by_phenomenon(found).items():
+        ordered = phenomenon in UNITS
+        least = sorted(settings.order_distances if ordered else settings.distances)
+        if ordered and least[0] == 0 and len(least) > 1 and all(d >= least[1] for _, d in own):
+            least = least[1:]  # the next minimum distance says more of the same sentences
+        names = [SetName(phenomenon, side, min_distance=d) for d in least]
+        if settings.exact and not ordered:
+            names += [SetName(phenomenon, side, distance=d) for d in least]
+        for name in names:
+            if name.distance is None:
+                holders = [number for number, d in own if d >= (name.min_distance or 0)]
+            else:
+                holders = [number for number, d in own if d == name.distance]
+            if holders:
+                having = np.unique(np.array(holders, dtype=np.int64))
+                sets.append(_capped(name, having, holders, settings.max_sentences, ranks))
+    return sets
 
 
-def greatest_distances(
-    found: Sequence[Sequence[Instance]], phenomenon: str, side: Side
-) -> tuple[Array, Array]:
-    """Numbers of the sentences that have a phenomenon, and the greatest distance of it in each."""
-    greatest: dict[int, float] = {}
-    for number, distance in _distances(found, phenomenon, side):
-        greatest[number] = max(distance, greatest.get(number, 0.0))
-    return np.array(list(greatest), dtype=np.int64), np.array(list(greatest.values()), dtype=float)
+def _capped(
+    name: SetName, having: Array, holders: Iterable[int], cap: int | None, ranks: Array | None
+) -> Subset:
+    """A set with no more sentences than the cap; `holders` has the sentence of each instance."""
+    members = having
+    if ranks is not None and cap is not None and len(members) > cap:
+        members = np.sort(members[np.argsort(ranks[members])[:cap]])
+    inside = set(members.tolist())
+    return Subset(name, members, having, sum(number in inside for number in holders))
 
 
-def _distances(found: Sequence[Sequence[Instance]], phenomenon: str, side: Side) -> list[tuple[int, float]]:
-    """(sentence number, distance) of every instance of a phenomenon."""
-    return [
-        (number, each.distance)
+def distances_by_phenomenon(
+    found: Iterable[Iterable[Instance]],
+) -> dict[tuple[str, Side], list[tuple[int, float]]]:
+    """(phenomenon, side), sorted -> sentence number and distance of every instance."""
+    keyed = (
+        ((each.phenomenon, each.side), (number, each.distance))
         for number, own in enumerate(found)
         for each in own
-        if (each.phenomenon, each.side) == (phenomenon, side)
-    ]
+    )
+    return dict(sorted(grouped(keyed).items()))
+
+
+def share_row(
+    name: str, labels: Labels, judged: Sequence[tuple[bool, str]], counts: Mapping[str, int]
+) -> Row:
+    """The share of dependencies of which something is true, from (whether it is, source)."""
+    values, clusters = [float(yes) for yes, _ in judged], [source for _, source in judged]
+    return Row(name, clustered_proportion(values, clusters), labels, counts)
 
 
 # --- What can be chosen about challenge sets -----------------------------------------------------------------------
@@ -255,12 +285,6 @@ class ChallengeSettings(ErrorSettings):
 
     _known_metrics = field_validator("metrics")(known_metrics)
     _once = field_validator("distances", "order_distances", "length_sizes")(given_once)
-
-    def partition(self, seed: int) -> Partition:
-        """How these settings put sentences into sets."""
-        return Partition(
-            self.distances, self.order_distances, exact=self.exact, cap=self.max_sentences, seed=seed
-        )
 
     @property
     def is_whole(self) -> bool:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from babelscope.core.charts import Band, Bar, Chart, Curve, Forest, Key, Lines, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, Row, grouped
 from babelscope.core.tables import Cell, Column, Line, Note, Table, Verdict
-from babelscope.language.ud_rules import RULES, shipped_rules
-from babelscope.making.challenge.reordering import CROSSING, LABELS
-from babelscope.methods.challenge.sets import ALL, WORDS_BETWEEN, unit_of
+from babelscope.making.challenge.reordering import CROSSING
+from babelscope.methods.challenge.sets import ALL, WORDS_BETWEEN, SetName, unit_of
 from babelscope.methods.measuring import mismatch_notes
 from babelscope.methods.reporting import (
     Figure,
@@ -24,7 +22,6 @@ from babelscope.methods.reporting import (
     summary_table,
     tooltip,
 )
-from babelscope.util.text import plain_words
 
 NAMES = {
     "chrf": "chrF2",
@@ -38,58 +35,6 @@ NAMES = {
 _DIGITS = {**dict.fromkeys(NAMES, 2), "ribes": 4}
 _MOST_CURVES = 6
 _LOST = "dependencies lost (1 - dependency_kept)"
-
-
-class SetName(NamedTuple):
-    """What tells a set of sentences from others."""
-
-    phenomenon: str
-    side: str = "source"
-    min_distance: int | None = None
-    distance: int | None = None
-
-    @classmethod
-    def of(cls, row: Row) -> SetName:
-        """The set that a row is over."""
-        return cls(*(row.labels.get(name, cls._field_defaults.get(name)) for name in cls._fields))  # type: ignore[arg-type]
-
-    @property
-    def kind(self) -> SetName:
-        """The phenomenon at any distance."""
-        return SetName(self.phenomenon, self.side)
-
-    @property
-    def words(self) -> str:
-        """The phenomenon, with its side where that is the target."""
-        return self._with_side(self.phenomenon)
-
-    @property
-    def label(self) -> str:
-        """The phenomenon and its distance in words that a stranger understands."""
-        known = {**LABELS, **{rule.name: rule.label for rule in (*reversed(shipped_rules()), *RULES)}}
-        if self.phenomenon == ALL:
-            return "all sentences"
-        return self._with_distance(known.get(self.phenomenon) or plain_words(self.phenomenon))
-
-    @property
-    def group(self) -> str:
-        """The name of its group of items on the page."""
-        return self._with_distance(self.phenomenon)
-
-    @property
-    def distances(self) -> str:
-        """Its distances."""
-        if self.phenomenon == ALL:
-            return ""
-        number = str(self.distance) if self.min_distance is None else f"≥ {self.min_distance}"
-        return f"{number} {unit_of(self.phenomenon)}"
-
-    def _with_side(self, name: str) -> str:
-        return name if self.side == "source" else f"{name} ({self.side})"
-
-    def _with_distance(self, name: str) -> str:
-        far = f", {self.min_distance} or more {unit_of(self.phenomenon)}" if self.min_distance else ""
-        return self._with_side(name) + far
 
 
 Sets = Mapping[SetName, Mapping[str, Row]]
@@ -135,25 +80,29 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
     verdict needs as many sentences as `needed`. Of a phenomenon the widest set is shown, and the weakest one if only
     sets of greater distances are weak.
     """
-    metric = next(iter(metrics_of(comparison)))
+    names = metrics_of(comparison)
+    metric = next(iter(names))
     fields = comparison.results[0].paired
     sign = 1 if next(each.higher_is_better for each in fields if each.measure == metric) else -1
 
     def figures(result: SystemResult) -> Iterator[Figure]:
-        for name, heading in metrics_of(comparison).items():
+        for name, heading in names.items():
             if whole := find_row(result.rows, name, phenomenon=ALL):
                 labels, query = ("all sentences", heading), {"sort": "least"}
                 yield Figure(labels, whole.estimate, "plain", query=query, more=(None, None))
         sets = sets_of(result.rows, metric)
         for kind, own in by_kind(sets).items():
-            for each in _shown(own, sets, needed, sign):
+            verdicts = {each: _verdict(sets[each], needed, sign) for each in own}
+            weak = [each for each in own if verdicts[each] == "error"]
+            weakest = min(weak, key=lambda each: _least_away(sets[each], sign), default=own[0])
+            for each in dict.fromkeys((own[0], own[0] if own[0] in weak else weakest)):
                 rows = sets[each]
                 away = rows.get("minus_control")
                 yield Figure(
-                    (each.group, NAMES.get(metric, metric)),
+                    (each.group, names[metric]),
                     rows["score"].estimate,
                     "plain",
-                    verdict=_verdict(rows, needed, sign),
+                    verdict=verdicts[each],
                     query={"group": each.group, "sort": "least"},
                     more=(away.estimate if away else None, rows["minus_all"].estimate),
                 )
@@ -183,14 +132,6 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
     return dataclasses.replace(table, rows=lines)
 
 
-def _shown(own: Sequence[SetName], sets: Sets, needed: int, sign: int) -> list[SetName]:
-    """The widest set, and the weakest one if it is another."""
-    weak = [each for each in own if _verdict(sets[each], needed, sign) == "error"]
-    if not weak or own[0] in weak:
-        return [own[0]]
-    return [own[0], min(weak, key=lambda each: _least_away(sets[each], sign))]
-
-
 def _least_away(rows: Mapping[str, Row], sign: int) -> float:
     """The end of the interval of "minus equally long" that is nearest to better; below 0 is worse."""
     away = rows["minus_control"].estimate
@@ -215,30 +156,20 @@ def _notes(comparison: Comparison, metric: str, needed: int) -> Iterator[Note]:
     for result in comparison.results:
         sets = sets_of(result.rows, metric)
         sizes = [sets[each]["score"].estimate.n for own in by_kind(sets).values() for each in own]
-        small = [n for n in sizes if n < needed]
-        if small:
+        if small := [n for n in sizes if n < needed]:
             which = f"All {len(sizes)}" if len(small) == len(sizes) else f"{len(small)} of {len(sizes)}"
             yield Note(
                 f"{which} sets {'has' if len(small) == 1 else 'have'} fewer than the {needed} sentences that a "
                 f"verdict needs (--verdict-from), the largest {max(small):,}.",
                 result.name,
             )
-        alone = {
-            each.kind
-            for each, own in sets.items()
-            if "control_mean" in own and not own["control_mean"].estimate.n
-        }
-        if alone:
-            yield Note(
-                "phenomena without length-matched controls, for want of other sentences as long: "
-                f"{len(alone)} (--controls all).",
-                result.name,
-            )
+        controls = ((each.kind, own["control_mean"]) for each, own in sets.items() if "control_mean" in own)
+        if alone := {kind for kind, row in controls if not row.estimate.n}:
+            lacking = "phenomena without length-matched controls, for want of other sentences as long"
+            yield Note(f"{lacking}: {len(alone)} (--controls all).", result.name)
         whole = find_row(result.rows, "dependency_kept", phenomenon=ALL)
-        if whole and whole.counts["undecided"]:
-            yield Note(
-                f"{whole.counts['undecided']:,} dependencies are undecided and not counted.", result.name
-            )
+        if whole and (undecided := whole.counts["undecided"]):
+            yield Note(f"{undecided:,} dependencies are undecided and not counted.", result.name)
         yield from count_notes_of(result.name, result.rows, counted)
 
 
@@ -377,7 +308,7 @@ def _verdicts(comparison: Comparison) -> Table:
     ]
     share = Column("dependency_kept", "percent")
     headings: list[str | Column] = ["system", "phenomenon", "distance", share, *counts]
-    title = f"Dependencies by themselves: shares kept, of those decided on: {comparison.tests}"
+    title = f"Dependencies kept, of those decided on: {comparison.tests}"
     return Table(title, headings, lines, 3, "verdicts")
 
 
@@ -386,60 +317,46 @@ def _verdicts(comparison: Comparison) -> Table:
 
 def make_charts(comparison: Comparison) -> list[Chart]:
     """Scores by phenomenon, and of phenomena by distance; by the metric that leads."""
-    metric = next(iter(metrics_of(comparison)))
-    every = [(result.name, sets_of(result.rows, metric)) for result in comparison.results]
+    metric, name = next(iter(metrics_of(comparison).items()))
+    every = {result.name: sets_of(result.rows, metric) for result in comparison.results}
     bars = grouped(
-        (each.kind.label, (system, own["score"].estimate))
-        for system, sets in every
-        for each, own in sets.items()
-        if each.phenomenon == ALL or each in _widest(sets)
+        (label, Bar(system, point(score), tooltip(f"{system}, {label}", score, "plain")))
+        for system, sets in every.items()
+        for each in (SetName(ALL), *(own[0] for own in by_kind(sets).values()))
+        if each in sets
+        for label, score in [(each.kind.label, sets[each]["score"].estimate)]
     )
     if not bars:
         return []
-    name = NAMES.get(metric, metric)
-    groups = [
-        (
-            label,
-            [
-                Bar(system, point(score), tooltip(f"{system}, {label}", score, "plain"))
-                for system, score in own
-            ],
-        )
-        for label, own in bars.items()
-    ]
-    keys = [Key(system, system) for system, _ in every]
+    keys = [Key(system, system) for system in every]
     by_phenomenon = Chart(
         "Quality by phenomenon",
-        Forest(groups, f"{name} of the sentences that have it", keys, "plain"),
+        Forest(list(bars.items()), f"{name} of the sentences that have it", keys, "plain"),
         "Scores of all sentences, and of those in which a phenomenon occurs. Lines are 95 % intervals.",
     )
-    curved = dict.fromkeys(kind for _, sets in every for kind, own in by_kind(sets).items() if len(own) > 1)
+    curved = dict.fromkeys(
+        kind for sets in every.values() for kind, own in by_kind(sets).items() if len(own) > 1
+    )
     return [by_phenomenon, *(_over_distance(kind, every, name) for kind in list(curved)[:_MOST_CURVES])]
 
 
-def _widest(sets: Sets) -> set[SetName]:
-    return {own[0] for own in by_kind(sets).values()}
-
-
-def _over_distance(kind: SetName, every: Sequence[tuple[str, Sets]], name: str) -> Chart:
+def _over_distance(kind: SetName, every: Mapping[str, Sets], name: str) -> Chart:
     """Curves, each with the band of its own controls."""
     curves, bands, sizes = [], [], ""
-    for system, sets in every:
-        own = {
-            float(each.min_distance): rows
-            for each, rows in sets.items()
-            if each.kind == kind and each.min_distance is not None
-        }
-        points = [(distance, point(rows["score"].estimate)) for distance, rows in own.items()]
-        curves.append(Curve(system, system, points))
-        sizes = ", ".join(f"{distance:g}: {rows['score'].estimate.n}" for distance, rows in own.items())
-        band = []
-        for distance, rows in own.items():
+    for system, sets in every.items():
+        points, band, counts = [], [], []
+        for each, rows in sets.items():
+            if each.kind != kind or each.min_distance is None:
+                continue
+            distance, score = float(each.min_distance), rows["score"].estimate
+            points.append((distance, point(score)))
+            counts.append(f"{distance:g}: {score.n}")
             if "control_sd" in rows and (mean := rows["control_mean"].estimate).n:
                 spread = 1.96 * rows["control_sd"].estimate.value
                 band.append((distance, mean.value - spread, mean.value + spread))
-        if band:
-            bands.append(Band(system, f"{system}, equally long", band))
+        curves.append(Curve(system, system, points))
+        bands += [Band(system, f"{system}, equally long", band)] if band else []
+        sizes = ", ".join(counts)
     unit = unit_of(kind.phenomenon)
     return Chart(
         f"Quality by distance: {kind.words}",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -28,29 +27,23 @@ from babelscope.language.constructions import (
 from babelscope.language.fitness import check_language
 from babelscope.language.parsers import open_parser, parser_language
 from babelscope.language.ud import Tree, Word
-from babelscope.methods.challenge.sets import read_instances
-from babelscope.stats.intervals import clustered_proportion
+from babelscope.methods.challenge.sets import ALL, SetName, read_instances, share_row
 from babelscope.util.errors import BabelscopeError
 
 Outcome = Literal["kept", "lost", "undecided"]
+Judged = tuple[Outcome, str]
+"""What became of a dependency, and why in a few words."""
 _LEAST_OFTEN, _LEAST_SHARE = 2, 0.1
 """How often references must render two source words by a verb before it counts as another right one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of a dependency; `why` says it in a few words, `reference` and `output` show what was compared."""
-
-    outcome: Outcome
-    why: str
-    reference: str = ""
-    output: str = ""
-
-    def as_json(self) -> dict[str, str]:
-        return {"verdict": self.outcome, "why": self.why, "reference": self.reference, "output": self.output}
+class Undecided(Exception):
+    """Why nothing can be said about a dependency; then what was compared in reference and output, if anything."""
 
 
-undecided = functools.partial(Verdict, "undecided")
+def as_verdict(judged: Judged, reference: str = "", output: str = "") -> dict[str, str]:
+    """A verdict as it is stored; `reference` and `output` show what was compared."""
+    return {"verdict": judged[0], "why": judged[1], "reference": reference, "output": output}
 
 
 @dataclass(frozen=True)
@@ -93,16 +86,22 @@ def anchor(
     return next(iter(common)) if len(common) == 1 else None
 
 
-def check(phenomenon: str, case: Case) -> Verdict:
+def check(phenomenon: str, case: Case) -> dict[str, str]:
     """The verdict on a dependency of a phenomenon that CHECKS has."""
-    return CHECKS[phenomenon](case) if case.output.words else Verdict("lost", "the translation is empty")
+    if not case.output.words:
+        return as_verdict(("lost", "the translation is empty"))
+    try:
+        return CHECKS[phenomenon](case)
+    except Undecided as reason:
+        why, *compared = reason.args
+        return as_verdict(("undecided", why), *compared)
 
 
-def _verbs(case: Case, through: Collection[str] = ()) -> tuple[Construction, Construction] | Verdict:
-    """The verb of the reference and that of the output, or why they cannot be compared."""
+def _verbs(case: Case, through: Collection[str]) -> tuple[Construction, Construction]:
+    """The verb of the reference and that of the output; raises Undecided if they cannot be compared."""
     word = anchor(case.reference, case.head_in_reference, case.dependent_in_reference, through)
     if word is None:
-        return undecided("no verb of the reference is aligned to it")
+        raise Undecided("no verb of the reference is aligned to it")
     wanted = construction(case.reference, word, case.particles)
     every = [construction(case.output, verb, case.particles) for verb in case.output.verbs]
     same = [each for each in every if each.stem == wanted.stem]
@@ -110,55 +109,54 @@ def _verbs(case: Case, through: Collection[str] = ()) -> tuple[Construction, Con
     if len(same) > 1:
         same = [each for each in same if each.word == linked]
         if not same:
-            return undecided("the output has the verb twice", wanted.text())
+            raise Undecided("the output has the verb twice", wanted.text())
     if not same and linked is not None:
         other = construction(case.output, linked, case.particles)
         if other.verb in case.attested:
             return wanted, other
-        return undecided("the output has another verb", wanted.text(), other.text())
+        raise Undecided("the output has another verb", wanted.text(), other.text())
     if not same:
-        return undecided("no verb of the output is aligned to it", wanted.text())
+        raise Undecided("no verb of the output is aligned to it", wanted.text())
     if linked is not None and linked != same[0].word:
-        return undecided("the verb of the reference is in the output, for other words", wanted.text())
+        raise Undecided("the verb of the reference is in the output, for other words", wanted.text())
     return wanted, same[0]
 
 
-def _particle(case: Case, wanted: Construction, other: Construction) -> Verdict:
+def _particle(case: Case, wanted: Construction, other: Construction) -> Judged:
     for sentence, verb in ((case.reference, wanted), (case.output, other)):
         if not verb.particle and has_orphan(sentence):
-            return undecided("a particle belongs to no verb in the parse")
+            return "undecided", "a particle belongs to no verb in the parse"
     if other.verb == wanted.verb:
-        return Verdict("kept", "the verb of the reference")
+        return "kept", "the verb of the reference"
     if other.verb in case.attested:
-        return Verdict("kept", "a verb of other references")
-    if wanted.particle and not other.particle:
-        if other.stem in case.bare:
-            return undecided("another reference has the verb without a particle")
-        if any(word.form.lower() == wanted.particle for word in case.output.words):
-            return undecided("the particle stands elsewhere")
-        return Verdict("lost", f"the particle {wanted.particle} is missing")
-    return undecided("another particle")
+        return "kept", "a verb of other references"
+    if not wanted.particle or other.particle:
+        return "undecided", "another particle"
+    if other.stem in case.bare:
+        return "undecided", "another reference has the verb without a particle"
+    if any(word.form.lower() == wanted.particle for word in case.output.words):
+        return "undecided", "the particle stands elsewhere"
+    return "lost", f"the particle {wanted.particle} is missing"
 
 
-def _reflexive(case: Case, wanted: Construction, other: Construction) -> Verdict:
+def _reflexive(case: Case, wanted: Construction, other: Construction) -> Judged:
     if other.verb != wanted.verb:
-        return undecided("another verb")
+        return "undecided", "another verb"
     if wanted.reflexive and other.reflexive:
-        return Verdict("kept", "the reflexive verb of the reference")
+        return "kept", "the reflexive verb of the reference"
     if other.reflexive:
-        return undecided("reflexive, unlike the reference")
-    pronouns = _pronouns(case.output)
+        return "undecided", "reflexive, unlike the reference"
+    theirs, pronouns = (
+        [word for word in sentence.words if has(word, "Reflex=Yes")]
+        for sentence in (case.reference, case.output)
+    )
     if not wanted.reflexive:
-        if len(pronouns) < len(_pronouns(case.reference)):
-            return undecided("fewer reflexive pronouns than in the reference")
-        return Verdict("kept", "the verb of the reference, which needs no pronoun")
+        if len(pronouns) < len(theirs):
+            return "undecided", "fewer reflexive pronouns than in the reference"
+        return "kept", "the verb of the reference, which needs no pronoun"
     if not all(_reflexive_in(case, word) for word in pronouns):
-        return undecided("the pronoun stands elsewhere")
-    return Verdict("lost", "the reflexive pronoun is missing")
-
-
-def _pronouns(sentence: Sentence) -> list[Word]:
-    return [word for word in sentence.words if has(word, "Reflex=Yes")]
+        return "undecided", "the pronoun stands elsewhere"
+    return "lost", "the reflexive pronoun is missing"
 
 
 def _reflexive_in(case: Case, pronoun: Word) -> bool:
@@ -169,9 +167,9 @@ def _reflexive_in(case: Case, pronoun: Word) -> bool:
     return own is not None and any(each.reflexive and each.stem == own.stem for each in others)
 
 
-def _preposition(case: Case, wanted: Construction, other: Construction) -> Verdict:
+def _preposition(case: Case, wanted: Construction, other: Construction) -> Judged:
     if other.verb != wanted.verb:
-        return undecided("another verb")
+        return "undecided", "another verb"
     linked = {
         case.reference.lemma(word)
         for position in case.dependent_in_reference
@@ -179,17 +177,17 @@ def _preposition(case: Case, wanted: Construction, other: Construction) -> Verdi
     }
     needed = wanted.prepositions & linked or wanted.prepositions
     if len(needed) > 1:
-        return undecided("the verb of the reference has several prepositions")
+        return "undecided", "the verb of the reference has several prepositions"
     if not needed:
         if _adpositions(case.reference) - _adpositions(case.output):
-            return undecided("not all prepositions of the reference")
-        return Verdict("kept", "the verb of the reference, which needs no preposition")
+            return "undecided", "not all prepositions of the reference"
+        return "kept", "the verb of the reference, which needs no preposition"
     (preposition,) = needed
     if preposition in other.prepositions:
-        return Verdict("kept", f"with {preposition} as in the reference")
+        return "kept", f"with {preposition} as in the reference"
     if any(case.output.lemma(word) == preposition for word in case.output.words):
-        return undecided(f"{preposition} stands elsewhere")
-    return Verdict("lost", f"the preposition {preposition} is missing")
+        return "undecided", f"{preposition} stands elsewhere"
+    return "lost", f"the preposition {preposition} is missing"
 
 
 def _adpositions(sentence: Sentence) -> Counter[str]:
@@ -200,7 +198,28 @@ def _adpositions(sentence: Sentence) -> Counter[str]:
     )
 
 
-def _agreement(case: Case) -> Verdict:
+def _negation(case: Case, wanted: Construction, other: Construction) -> Judged:
+    if not _negated(case.reference, wanted.word):
+        return "undecided", "the reference does not negate the verb"
+    if other.stem != wanted.stem:
+        return "undecided", "another verb"
+    fewer = len(negations(case.output)) < len(negations(case.reference))
+    if _negated(case.output, other.word):
+        if fewer:
+            return "undecided", "fewer negations than in the reference"
+        return "kept", "the verb is negated"
+    if not fewer:
+        return "undecided", "the negation stands elsewhere"
+    return "lost", "the negation is missing"
+
+
+def _negated(sentence: Sentence, verb: Word) -> bool:
+    """Whether a negation depends on the verb, or on one of its arguments."""
+    near = {verb.id, *(child.id for child in sentence.children[verb.id])}
+    return any(word.head in near or word.id in near for word in negations(sentence))
+
+
+def _agreement(case: Case) -> dict[str, str]:
     """Whether the translation of the subject agrees with its verb in number.
 
     Forms of nouns and tags of parsers are ambiguous, so the reference must bear out what they say.
@@ -208,35 +227,28 @@ def _agreement(case: Case) -> Verdict:
     reference = [word for word in _subjects(case.reference) if word.id in case.dependent_in_reference]
     subjects = _subjects(case.output)
     linked = [word for word in subjects if word.id in case.dependent_in_output]
-    same = [
-        word
-        for word in subjects
-        if any(case.output.lemma(word) == case.reference.lemma(each) for each in reference)
-    ]
+    lemmas = [case.reference.lemma(each) for each in reference]
+    same = [word for word in subjects if case.output.lemma(word) in lemmas]
     chosen = [word for word in same if word in linked] or (same if len(same) == 1 else linked)
     if len(chosen) != 1 or len(reference) != 1:
-        return undecided("no subject is aligned to it, or several are")
-    if not _same_clause(case, reference[0], chosen[0]):
-        return undecided("the subject may be of another verb")
-    first = _numbers(case.reference, reference[0], lenient=True)
-    second = _numbers(case.output, chosen[0])
-    if isinstance(first, Verdict):
-        return first
-    if isinstance(second, Verdict):
-        return second
-    (_, meant, wanted), (noun, verb, shown) = first, second
-    told = (wanted, shown)
-    same_form = chosen[0].form == reference[0].form
-    if noun == verb:
-        inflected = not same_form and case.output.lemma(chosen[0]) == case.reference.lemma(reference[0])
-        if verb != meant and not inflected:
-            return undecided("another number than in the reference, and the noun may be of either", *told)
-        return Verdict("kept", "subject and verb agree", *told)
-    if verb == meant:
-        if same_form:
-            return Verdict("kept", "noun and number of the verb as in the reference", *told)
-        return undecided("the parse may err about the noun", *told)
-    return Verdict("lost", "subject and verb differ in number", *told)
+        raise Undecided("no subject is aligned to it, or several are")
+    (theirs,), (ours,) = reference, chosen
+    if not _same_clause(case, theirs, ours):
+        raise Undecided("the subject may be of another verb")
+    _, meant, wanted = _numbers(case.reference, theirs, lenient=True)
+    noun, verb, shown = _numbers(case.output, ours)
+    same_form = ours.form == theirs.form
+    inflected = not same_form and case.output.lemma(ours) in lemmas
+    judged: Judged = "lost", "subject and verb differ in number"
+    if noun == verb and (verb == meant or inflected):
+        judged = "kept", "subject and verb agree"
+    elif noun == verb:
+        judged = "undecided", "another number than in the reference, and the noun may be of either"
+    elif verb == meant and same_form:
+        judged = "kept", "noun and number of the verb as in the reference"
+    elif verb == meant:
+        judged = "undecided", "the parse may err about the noun"
+    return as_verdict(judged, wanted, shown)
 
 
 def _same_clause(case: Case, reference: Word, output: Word) -> bool:
@@ -255,61 +267,37 @@ def _subjects(sentence: Sentence) -> list[Word]:
     return [word for word in sentence.words if relation(word) == "nsubj" and word.head]
 
 
-def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tuple[str, str, str] | Verdict:
-    """Numbers of a subject and of its verb, and both as one reads them; or why they cannot be told.
+def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tuple[str, str, str]:
+    """Numbers of a subject and of its verb, and both as one reads them; raises Undecided if they are unknown.
 
     If lenient, a verb of which the parse does not say the number has that of its subject: a reference is right.
     """
     finite = finite_of(sentence, sentence.words[subject.head - 1])
     shown = f"{subject.form} … {finite.form}" if finite else subject.form
     if any(relation(child) == "conj" for child in sentence.children[subject.id]):
-        return undecided("the subject is coordinated", output=shown)
+        raise Undecided("the subject is coordinated", "", shown)
     if subject.upos not in ("NOUN", "PROPN"):
-        return undecided("the subject is no noun", output=shown)
+        raise Undecided("the subject is no noun", "", shown)
     noun = value(subject, "Number")
     verb = (value(finite, "Number") if finite else "") or (noun if lenient else "")
     if not noun or not verb:
-        return undecided("the parse does not say the number", output=shown)
+        raise Undecided("the parse does not say the number", "", shown)
     return noun, verb, shown
 
 
-def _negation(case: Case, wanted: Construction, other: Construction) -> Verdict:
-    if not _negated(case.reference, wanted.word):
-        return undecided("the reference does not negate the verb")
-    if other.stem != wanted.stem:
-        return undecided("another verb")
-    fewer = len(negations(case.output)) < len(negations(case.reference))
-    if _negated(case.output, other.word):
-        if fewer:
-            return undecided("fewer negations than in the reference")
-        return Verdict("kept", "the verb is negated")
-    if not fewer:
-        return undecided("the negation stands elsewhere")
-    return Verdict("lost", "the negation is missing")
-
-
-def _negated(sentence: Sentence, verb: Word) -> bool:
-    """Whether a negation depends on the verb, or on one of its arguments."""
-    near = {verb.id, *(child.id for child in sentence.children[verb.id])}
-    return any(word.head in near or word.id in near for word in negations(sentence))
-
-
 def _of_verbs(
-    check: Callable[[Case, Construction, Construction], Verdict], through: Collection[str] = ()
-) -> Callable[[Case], Verdict]:
+    judge: Callable[[Case, Construction, Construction], Judged], through: Collection[str] = ()
+) -> Callable[[Case], dict[str, str]]:
     """A check that compares the verbs of reference and output, which its verdict shows."""
 
-    def compare(case: Case) -> Verdict:
-        found = _verbs(case, through)
-        if isinstance(found, Verdict):
-            return found
-        wanted, other = found
-        return replace(check(case, wanted, other), reference=wanted.text(), output=other.text())
+    def compare(case: Case) -> dict[str, str]:
+        wanted, other = _verbs(case, through)
+        return as_verdict(judge(case, wanted, other), wanted.text(), other.text())
 
     return compare
 
 
-CHECKS: Mapping[str, Callable[[Case], Verdict]] = {
+CHECKS: Mapping[str, Callable[[Case], dict[str, str]]] = {
     "particle": _of_verbs(_particle),
     "reflexive": _of_verbs(_reflexive),
     "preposition_stranding": _of_verbs(_preposition),
@@ -335,7 +323,6 @@ _WITHOUT_VERB = 0.5
 """Share of references without a finite verb above which the parser does not fit them."""
 
 Span = tuple[int, int]
-Labels = dict[str, str | int]
 
 
 def judge_dependencies(
@@ -404,45 +391,27 @@ class _Pair:
     seen: Mapping[str, int]
     """Words of sources -> number of sentences that have them."""
 
-    def case(self, dependency: Mapping[str, Any], particles: frozenset[str]) -> Case | Verdict:
-        """Where a dependency is in reference and output, or why nobody knows."""
+    def case(self, dependency: Mapping[str, Any], particles: frozenset[str]) -> Case:
+        """Where a dependency is in reference and output; raises Undecided if that is unknown."""
         if dependency["phenomenon"] not in CHECKS:
-            return undecided("there is no check for this phenomenon")
+            raise Undecided("there is no check for this phenomenon")
         if self.to_reference is None or (self.to_output is None and self.output.words):
-            return undecided("not aligned: too few sentences, or a sentence too long")
+            raise Undecided("not aligned: too few sentences, or a sentence too long")
         to_output = self.to_output or ()
         target = dependency.get("side") == "target"
         followed = "dependent" if dependency["phenomenon"] in BY_DEPENDENT else "head"
         places = []
         for end in ("head", "dependent"):
-            span = self._span(
-                dependency, end, self.record["references"][0] if target else self.record["source"]
-            )
+            span = span_of(dependency, end, self.record["references"][0] if target else self.record["source"])
             if span is None:
-                return undecided(f"nobody knows where the {end} is")
+                raise Undecided(f"nobody knows where the {end} is")
             words = _TOKEN.findall(self.record["source"][slice(*span)].lower())
             seen = min((self.seen.get(word, 0) for word in words), default=0)
             if not target and end == followed and seen < FEWEST_SEEN:
-                return undecided(f"the aligner has seen the {end} in too few sentences")
+                raise Undecided(f"the aligner has seen the {end} in too few sentences")
             places.append(self._follow(span, to_output, target=target))
         (head, head_out), (dependent, dependent_out) = places
         return Case(self.reference, self.output, head, dependent, head_out, dependent_out, particles)
-
-    def _span(self, dependency: Mapping[str, Any], end: str, text: str) -> Span | None:
-        """The characters of head or dependent: as given, else its form where it is nearest to its position."""
-        given = dependency.get(f"{end}_at")
-        if isinstance(given, list) and len(given) == 2 and all(isinstance(each, int) for each in given):
-            return given[0], given[1]
-        form, position = dependency.get(f"{end}_form"), dependency.get(end)
-        if not isinstance(form, str) or not form:
-            return None
-        tokens = enumerate(_TOKEN.finditer(text), 1)
-        found = [(number, each.span()) for number, each in tokens if each.group() == form]
-        if len(found) > 1 and isinstance(position, int):
-            # A parse counts otherwise than we do where it splits words, so a few words off is the same word.
-            away = sorted((abs(number - position), number, span) for number, span in found)
-            found = [away[0][1:]] if away[0][0] <= _NEAR and away[0][0] < away[1][0] else []
-        return found[0][1] if len(found) == 1 else None
 
     def _follow(self, span: Span, to_output: Links, *, target: bool) -> tuple[list[int], list[int]]:
         """Positions, from 1, in reference and output of what stands at these characters."""
@@ -459,6 +428,23 @@ class _Pair:
         return here, sorted({place + 1 for source, place in to_output if source in own})
 
 
+def span_of(dependency: Mapping[str, Any], end: str, text: str) -> Span | None:
+    """The characters of head or dependent: as given, else its form where it is nearest to its position."""
+    given = dependency.get(f"{end}_at")
+    if isinstance(given, list) and len(given) == 2 and all(isinstance(each, int) for each in given):
+        return given[0], given[1]
+    form, position = dependency.get(f"{end}_form"), dependency.get(end)
+    if not isinstance(form, str) or not form:
+        return None
+    tokens = enumerate(_TOKEN.finditer(text), 1)
+    found = [(number, each.span()) for number, each in tokens if each.group() == form]
+    if len(found) > 1 and isinstance(position, int):
+        # A parse counts otherwise than we do where it splits words, so a few words off is the same word.
+        away = sorted((abs(number - position), number, span) for number, span in found)
+        found = [away[0][1:]] if away[0][0] <= _NEAR and away[0][0] < away[1][0] else []
+    return found[0][1] if len(found) == 1 else None
+
+
 def _overlap(one: Span, other: Span) -> bool:
     return one[0] < other[1] and other[0] < one[1]
 
@@ -466,66 +452,59 @@ def _overlap(one: Span, other: Span) -> bool:
 def _verdicts(pairs: Sequence[_Pair]) -> list[list[dict[str, str]]]:
     """The verdicts on each pair's dependencies, knowing how references render the same words elsewhere."""
     particles = particles_in(pair.reference for pair in pairs)
-    cases = []
-    for pair in pairs:
-        holder = pair.record if "dependencies" in pair.record else pair.record["extra"]
-        cases.append([(each, pair.case(each, particles)) for each in holder["dependencies"]])
     # Phenomenon and words of a dependency -> the verbs that references render it by; phenomenon and dependent ->
     # those of them without a particle, whatever the head.
     attested: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     bare: dict[tuple[str, ...], set[str]] = defaultdict(set)
-    for dependency, case in (each for own in cases for each in own):
-        if isinstance(case, Verdict):
-            continue
-        verb = anchor(case.reference, case.head_in_reference, case.dependent_in_reference)
-        if verb is None:
-            continue
-        found = construction(case.reference, verb, particles)
-        if found.particle or not has_orphan(case.reference):
-            attested[_key(dependency)][found.verb] += 1
-            if not found.particle:
-                bare[_dependent(dependency)].add(found.stem)
+    cases: list[list[tuple[Mapping[str, Any], Case | str]]] = []
+    for pair in pairs:
+        holder = pair.record if "dependencies" in pair.record else pair.record["extra"]
+        cases.append([])
+        for dependency in holder["dependencies"]:
+            try:
+                case = pair.case(dependency, particles)
+            except Undecided as reason:
+                cases[-1].append((dependency, str(reason)))
+                continue
+            cases[-1].append((dependency, case))
+            verb = anchor(case.reference, case.head_in_reference, case.dependent_in_reference)
+            found = construction(case.reference, verb, particles) if verb else None
+            if found and (found.particle or not has_orphan(case.reference)):
+                attested[_key(dependency)][found.verb] += 1
+                if not found.particle:
+                    bare[_key(dependency)[:-1]].add(found.stem)
 
-    def verdict(dependency: Mapping[str, Any], case: Case | Verdict) -> Verdict:
-        if isinstance(case, Verdict):
-            return case
-        known = attested_verbs(attested[_key(dependency)])
-        return check(
-            dependency["phenomenon"], replace(case, attested=known, bare=bare[_dependent(dependency)])
-        )
+    def verdict(dependency: Mapping[str, Any], case: Case | str) -> dict[str, str]:
+        if isinstance(case, str):
+            return as_verdict(("undecided", case))
+        key = _key(dependency)
+        known = replace(case, attested=attested_verbs(attested[key]), bare=bare[key[:-1]])
+        return check(dependency["phenomenon"], known)
 
-    return [[verdict(*each).as_json() for each in own] for own in cases]
+    return [[verdict(*each) for each in own] for own in cases]
 
 
 def _key(dependency: Mapping[str, Any]) -> tuple[str, ...]:
-    return (*_dependent(dependency), str(dependency.get("head_form", "")).lower())
-
-
-def _dependent(dependency: Mapping[str, Any]) -> tuple[str, ...]:
-    names = ("phenomenon", "side", "dependent_form")
+    names = ("phenomenon", "side", "dependent_form", "head_form")
     return tuple(str(dependency.get(name, "")).lower() for name in names)
 
 
 def verdict_rows(records: Sequence[Record], distances: Sequence[int]) -> list[Row]:
     """Of the dependencies that were decided on, how many were kept: of all, by phenomenon, and by distance."""
-    groups: dict[tuple[tuple[str, str | int], ...], list[tuple[str, str]]] = {}
+    groups: dict[SetName, list[tuple[str, str]]] = {}
     for record in records:
         found = read_instances(record.get("extra", {}), f"item {record['id']}")
         for instance, verdict in zip(found, record.get("verdicts", ()), strict=False):
-            if instance.phenomenon not in CHECKS:
-                continue
-            own: Labels = {"phenomenon": instance.phenomenon, "side": instance.side}
-            here: list[Labels] = [{"phenomenon": "all"}]
-            here += [{**own, "min_distance": least} for least in distances if instance.distance >= least]
-            for labels in here:
-                groups.setdefault(tuple(labels.items()), []).append((verdict["verdict"], record["source"]))
+            if instance.phenomenon in CHECKS:
+                least = [each for each in distances if instance.distance >= each]
+                sets = (SetName(instance.phenomenon, instance.side, each) for each in least)
+                for name in (SetName(ALL), *sets):
+                    groups.setdefault(name, []).append((verdict["verdict"], record["source"]))
     rows = []
-    for key, verdicts in groups.items():
+    for name, verdicts in groups.items():
         counts = Counter(verdict for verdict, _ in verdicts)
-        numbers = {name: counts[name] for name in ("kept", "lost", "undecided")}
-        decided = [
-            (float(verdict == "kept"), source) for verdict, source in verdicts if verdict != "undecided"
-        ]
-        kept = clustered_proportion([value for value, _ in decided], [source for _, source in decided])
-        rows.append(Row("dependency_kept", kept, dict(key), numbers))
+        numbers = {each: counts[each] for each in ("kept", "lost", "undecided")}
+        decided = [(verdict == "kept", source) for verdict, source in verdicts if verdict != "undecided"]
+        labels = {each: value for each, value in name.labels.items() if each != "unit"}
+        rows.append(share_row("dependency_kept", labels, decided, numbers))
     return sorted(rows, key=lambda row: [str(each) for each in row.labels.values()])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from babelscope.core.comparison import SystemResult
 from babelscope.core.results import Estimate, Record, Row, grouped
@@ -52,28 +54,54 @@ def generated_error_rows(records: Iterable[Record], *, controls: Sequence[str]) 
     groups = _groups(known)
     unfit = _unfit_notes(known, {error_type(phenomenon).language for phenomenon, _ in groups})
     rows = []
-    for (phenomenon, kind), (members, right) in groups.items():
+    for (phenomenon, kind), group in groups.items():
         labels: dict[str, str | int] = {"phenomenon": phenomenon}
         if kind:
             labels["reference"] = kind
         if phenomenon in controls:
             labels["control"] = "yes"
-        note = unfit.get(error_type(phenomenon).language, "")
-        rows.append(_row(phenomenon, members, right, labels, note))
+        rows.append(_row(group, labels, unfit.get(error_type(phenomenon).language, "")))
     return rows
 
 
-def _groups(known: Iterable[Record]) -> dict[tuple[str, str], tuple[list[_Judged], list[_Judged]]]:
-    """Error type and kind of reference -> its items, and those on whose references false alarms are counted."""
+_BySource = Mapping[str, Sequence[bool]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The items of an error type and kind of reference, and what is known of its detector."""
+
+    members: Sequence[_Judged]
+    found: _BySource
+    """Its alarms on texts with the error."""
+    false: _BySource
+    """Its alarms on references."""
+
+    @property
+    def detector(self) -> dict[str, Any]:
+        """How often it finds the error, and how often it raises a false alarm."""
+        return {
+            "found": _alarm_share_sum(self.found),
+            "wrong": len(self.found),
+            "false_alarms": _alarm_share_sum(self.false),
+            "right": len(self.false),
+        }
+
+
+def _groups(known: Iterable[Record]) -> dict[tuple[str, str], _Group]:
+    """Error type and kind of reference -> its group."""
     judged = [each for record in known for each in _judged(record)]
-    groups = grouped(((each.phenomenon, each.kind), each) for each in judged)
-    found = {}
-    for (phenomenon, kind), members in sorted(groups.items()):
+    groups = {}
+    for (name, kind), members in sorted(
+        grouped(((each.phenomenon, each.kind), each) for each in judged).items()
+    ):
         right = members
-        if members[0].chosen and looks_at_source(phenomenon):
-            right = [each for each in judged if each.phenomenon != phenomenon]
-        found[phenomenon, kind] = members, right
-    return found
+        if members[0].chosen and looks_at_source(name):
+            right = [each for each in judged if each.phenomenon != name]
+        found = _by_source((each.source, each.found) for each in members)
+        false = _by_source((each.source, each.false.get(name, ())) for each in right)
+        groups[name, kind] = _Group(members, found, false)
+    return groups
 
 
 def _judged(record: Record) -> Iterator[_Judged]:
@@ -102,69 +130,41 @@ def _judged(record: Record) -> Iterator[_Judged]:
 
 def _unfit_notes(records: Sequence[Record], codes: Iterable[str]) -> dict[str, str]:
     """Language of detectors -> why they cannot judge: most texts together are in another language."""
-    notes = {}
-    for code in codes:
-        for what, texts in (
-            ("its translations", [_best(record) for record in records]),
-            ("the references", [text for record in records for text in _references(record)]),
-        ):
-            if found := other_language_of_set(texts, code):
-                notes[code] = f"{what} are in the language {found}, which detectors of {code} cannot judge"
-                break
+    sides = {
+        "its translations": [str(record.get("best", {}).get("text", "")) for record in records],
+        "the references": [
+            text
+            for record in records
+            for text in (record["references"] if "references" in record else [pair_texts(record)[0]])
+        ],
+    }
+    notes: dict[str, str] = {}
+    for code, (what, texts) in itertools.product(codes, sides.items()):
+        if code not in notes and (found := other_language_of_set(texts, code)):
+            notes[code] = f"{what} are in the language {found}, which detectors of {code} cannot judge"
     return notes
 
 
-def _best(record: Record) -> str:
-    return str(record.get("best", {}).get("text", ""))
-
-
-def _references(record: Record) -> list[str]:
-    if "references" in record:
-        return list(record["references"])
-    return [pair_texts(record)[0]]
-
-
-def _row(
-    phenomenon: str,
-    members: Sequence[_Judged],
-    right: Sequence[_Judged],
-    labels: dict[str, str | int],
-    note: str,
-) -> Row:
-    """`generated_errors` of one phenomenon; false alarms are counted on the references of `right`."""
+def _row(group: _Group, labels: Mapping[str, str | int], note: str) -> Row:
+    """`generated_errors` of one phenomenon; a note says why there is no figure."""
+    members = group.members
     alarms = _by_source((each.source, [each.alarm]) for each in members if each.alarm is not None)
-    found, false = _known_of_detector(phenomenon, members, right)
     others = {each.source for each in members if each.other} - alarms.keys()
-    if note:
-        estimate = Estimate.empty()
-    else:
-        estimate = rogan_gladen(
-            _alarm_share_sum(alarms), len(alarms), found=_alarm_share_sum(found), wrong=len(found),
-            false_alarms=_alarm_share_sum(false), right=len(false),
-        )  # fmt: skip
-        note = _note(alarms, found, false, estimate)
+    estimate = Estimate.empty()
+    if not note:
+        estimate = rogan_gladen(_alarm_share_sum(alarms), len(alarms), **group.detector)
+        note = _note(alarms, group, estimate)
         estimate = possible(estimate)
     counts = {
         "alarms": sum(map(any, alarms.values())),
-        "found": sum(map(sum, found.values())),
-        "variants": sum(map(len, found.values())),
-        "false_alarms": sum(map(any, false.values())),
-        "references": len(false),
+        "found": sum(map(sum, group.found.values())),
+        "variants": sum(map(len, group.found.values())),
+        "false_alarms": sum(map(any, group.false.values())),
+        "references": len(group.false),
         "untold": len({each.source for each in members} - alarms.keys() - others),
         OTHER_LANGUAGE: len(others),
     }
-    return Row("generated_errors", estimate, {**labels, "note": note} if note else labels, counts)
-
-
-_BySource = Mapping[str, Sequence[bool]]
-
-
-def _known_of_detector(
-    phenomenon: str, members: Sequence[_Judged], right: Sequence[_Judged]
-) -> tuple[_BySource, _BySource]:
-    """Its alarms on texts with the error, and on references."""
-    found = _by_source((each.source, each.found) for each in members)
-    return found, _by_source((each.source, each.false.get(phenomenon, ())) for each in right)
+    return Row("generated_errors", estimate, {**labels, **({"note": note} if note else {})}, counts)
 
 
 def tested_differences(one: SystemResult, other: SystemResult) -> Iterator[Tested]:
@@ -176,21 +176,18 @@ def tested_differences(one: SystemResult, other: SystemResult) -> Iterator[Teste
     for phenomenon, kind in (key for key in ours if key in theirs):
         if error_type(phenomenon).language in unfit:
             continue
-        (members, right), (others, _) = ours[phenomenon, kind], theirs[phenomenon, kind]
+        group = ours[phenomenon, kind]
+        apart = _apart_by_source(group.members, theirs[phenomenon, kind].members)
+        raw, p = paired_difference(list(apart.values()), list(apart), verdicts=True)
+        estimate = corrected_difference(raw, p, **group.detector)
         labels = {
             "system": one.name,
             "against": other.name,
             "phenomenon": phenomenon,
             "of": "generated_errors",
+            **({"reference": kind} if kind else {}),
+            "better": "lower",
         }
-        labels |= {"reference": kind, "better": "lower"} if kind else {"better": "lower"}
-        found, false = _known_of_detector(phenomenon, members, right)
-        apart = _apart_by_source(members, others)
-        raw, p = paired_difference(list(apart.values()), list(apart), verdicts=True)
-        estimate = corrected_difference(
-            raw, p, found=_alarm_share_sum(found), wrong=len(found),
-            false_alarms=_alarm_share_sum(false), right=len(false),
-        )  # fmt: skip
         if estimate.n:
             yield labels, estimate, p, count_wins([-each for each in apart.values()])
 
@@ -206,24 +203,21 @@ def _apart_by_source(members: Sequence[_Judged], others: Sequence[_Judged]) -> d
     return {source: sum(own) / len(own) for source, own in found.items()}
 
 
-def _note(alarms: _BySource, found: _BySource, false: _BySource, estimate: Estimate) -> str:
+def _note(alarms: _BySource, group: _Group, estimate: Estimate) -> str:
     """Why there is no figure, none above 0, or an impossible one; empty if all is well."""
     if not alarms:
         return "no source that its detector can tell for"
-    if not found:
+    if not group.found:
         return "no reference into which the error can be put, to see what its detector finds"
-    if not false:
+    if not group.false:
         return "no references to count false alarms on: give other error types in the same test set"
     unmeasured = "" if estimate.low > 0 else NOT_MEASURABLE
     return "; ".join(filter(None, [unmeasured, impossible(estimate)]))
 
 
 def _by_source(alarms: Iterable[tuple[str, Sequence[bool]]]) -> dict[str, list[bool]]:
-    found: dict[str, list[bool]] = {}
-    for source, some in alarms:
-        if some:
-            found.setdefault(source, []).extend(some)
-    return found
+    """All alarms on the texts of each source that has any text."""
+    return grouped((source, alarm) for source, some in alarms for alarm in some)
 
 
 def _alarm_share_sum(alarms: _BySource) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -22,7 +21,6 @@ from babelscope.language.registry import (
     can_detect,
     controls,
     detectors,
-    error_label,
     error_type,
     language,
     languages_with_detectors,
@@ -59,19 +57,23 @@ from babelscope.util.seeds import stream
 # --- What detectors say about a system's translations, and about texts whose errors are known ----------------------
 
 
-@dataclass(frozen=True, slots=True)
 class _Reader:
-    """Analyses every text once."""
+    """Analyzes every text once."""
 
-    analyzed: dict[tuple[str, str], Analyzed[Any]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._analyzed: dict[tuple[str, str], Analyzed[Any]] = {}
 
     def read(self, code: str, text: str) -> Analyzed[Any]:
-        if (code, text) not in self.analyzed:
-            self.analyzed[code, text] = language(code).analyzer().analyze(text)
-        return self.analyzed[code, text]
+        if (code, text) not in self._analyzed:
+            self._analyzed[code, text] = language(code).analyzer().analyze(text)
+        return self._analyzed[code, text]
 
-    def detects(self, name: str, source: str, text: str) -> bool:
-        return detectors()[name](source, self.read(error_type(name).language, text))
+    def alarms(self, names: Iterable[str], source: str, texts: Sequence[str]) -> dict[str, list[bool]]:
+        """What each detector says of each text."""
+        return {
+            name: [detectors()[name](source, self.read(error_type(name).language, text)) for text in texts]
+            for name in names
+        }
 
 
 def installed_languages() -> set[str]:
@@ -98,14 +100,16 @@ def detect_in_pairs(records: Sequence[Record]) -> list[Record]:
             found.append({})
             continue
         applicable = [each for each in detectors(code) if can_detect(each, source)]
+        own = [name] if name in applicable else []
         others = _other_languages(code, best, [correct])
         detected: Record = {"reference": {}}
         if "reference" not in others:
-            detected["reference"] = {each: reader.detects(each, source, correct) for each in applicable}
-        if name in applicable and "best" not in others:
-            detected["best"] = reader.detects(name, source, best)
-        if name in applicable and "reference" not in others:
-            detected["contrastive"] = [reader.detects(name, source, text) for text in contrastive]
+            false = reader.alarms(applicable, source, [correct])
+            detected["reference"] = {each: alarm for each, (alarm,) in false.items()}
+        if own and "best" not in others:
+            ((detected["best"],),) = reader.alarms(own, source, [best]).values()
+        if own and "reference" not in others:
+            (detected["contrastive"],) = reader.alarms(own, source, contrastive).values()
         found.append({"detected": detected | ({"other_language": others} if others else {})})
     return found
 
@@ -126,20 +130,16 @@ def detect_in_parallel(records: Sequence[Record], names: Sequence[str], code: st
         others = _other_languages(code, text, references)
         known = [] if "reference" in others else references
         variants = {name: _variants(reader, name, source, known) for name in applicable}
+        best = [] if "best" in others else applicable
         detected: Record = {
-            "best": {}
-            if "best" in others
-            else {name: reader.detects(name, source, text) for name in applicable},
-            "reference": {
-                name: [reader.detects(name, source, each) for each in known] for name in applicable
-            },
+            "best": {name: alarm for name, (alarm,) in reader.alarms(best, source, [text]).items()},
+            "reference": reader.alarms(applicable, source, known),
             "contrastive": {
-                name: [reader.detects(name, source, each) for _, each in some]
+                name: reader.alarms([name], source, [wrong for _, wrong in some])[name]
                 for name, some in variants.items()
             },
+            **({"other_language": others} if others else {}),
         }
-        if others:
-            detected["other_language"] = others
         yield {"detected": detected, "variants": {name: some for name, some in variants.items() if some}}
 
 
@@ -299,20 +299,22 @@ class Errors(Method):
                 raise missing_analysis_error()
             return list(records)  # judged where the analyzer is installed, which it is not here
         chosen = self.settings.chosen()
-        pairs = iter(detect_in_pairs([record for record in records if "phenomenon" in record]))
-        if parallel := [record for record in records if "phenomenon" not in record]:
+        is_pair = ["phenomenon" in record for record in records]
+        pairs = iter(detect_in_pairs(list(itertools.compress(records, is_pair))))
+        sentences: Iterator[Record] = iter(())
+        if parallel := [record for record, pair in zip(records, is_pair, strict=True) if not pair]:
             code = self.settings.parallel_language()
             sentences = detect_in_parallel(parallel, self.settings.chosen(code), code)
         judged = []
-        for record in records:
-            kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
-            if "phenomenon" in record:
-                found = next(pairs)
-                found = found if record["phenomenon"] in chosen else {}
-            else:
-                found = next(sentences)
-            alarms = _alarms(record, found.get("detected", {}))
+        for record, pair in zip(records, is_pair, strict=True):
+            found = next(pairs if pair else sentences)
+            if pair and record["phenomenon"] not in chosen:
+                found = {}
+            alarms = found.get("detected", {}).get("best", {})
+            if isinstance(alarms, bool):
+                alarms = {record["phenomenon"]: alarms}
             verdict = "error" if any(alarms.values()) else "none" if alarms else "untold"
+            kept = {name: value for name, value in record.items() if name not in _JUDGED_FIELDS}
             judged.append({**kept, **found, "alarms": alarms, "verdict": verdict})
         return judged
 
@@ -337,12 +339,16 @@ class Errors(Method):
     def tables(self, comparison: Comparison) -> list[Table]:
         """The corrected error rates by error type, and the same by kind of reference, side by side."""
 
+        has_kinds = any(
+            "reference" in row.labels for result in comparison.results for row in _error_rows(result)
+        )
+        labels = ("error type", "references") if has_kinds else ("error type",)
+
         def figures(result: SystemResult) -> Iterator[Figure]:
-            several = len({row.labels.get("reference") for row in _error_rows(result)}) > 1
             for row in _error_rows(result):
-                name, kind = str(row.labels["phenomenon"]), row.labels.get("reference")
+                name = str(row.labels["phenomenon"])
                 yield Figure(
-                    error_label(name) + (f" ({kind} references)" if kind and several else ""),
+                    (name, str(row.labels.get("reference", "")))[: len(labels)],
                     row.estimate,
                     is_error=True,
                     is_control="control" in row.labels,
@@ -354,15 +360,15 @@ class Errors(Method):
             comparison,
             figures,
             title=f"Errors in its own translations: {comparison.tests}",
-            labels=("error type",),
+            labels=labels,
             value="error rate",
             more=("alarms",),
             notes=[note for result in comparison.results for note in _notes(result)],
             threshold=self.settings.error_threshold,
         )
         shown = Shown("error rate", lambda row: row.name == "generated_errors", "percent")
-        labels = ("phenomenon", "reference")
-        return [first, *pivot(comparison, "By error type", labels, [shown], name="by-type")]
+        by_type = pivot(comparison, "By error type", ("phenomenon", "reference"), [shown], name="by-type")
+        return [first, *by_type]
 
     def charts(self, comparison: Comparison) -> list[Chart]:
         """A forest plot of the error types."""
@@ -375,32 +381,29 @@ class Errors(Method):
             for row in _error_rows(result)
             if row.estimate.n
         )
-        if not bars:
-            return []
         keys = [Key(result.name, result.name) for result in comparison.results]
-        return [
-            Chart(
-                "Errors in its own translations, by error type",
-                Forest(list(bars.items()), "share of sentences", keys, zero=0.0),
-                "How often a detector finds the error, corrected for what the detector misses and for its false "
-                "alarms. Where the interval reaches 0, the error was not shown to happen at all.",
-            )
-        ]
+        chart = Chart(
+            "Errors in its own translations, by error type",
+            Forest(list(bars.items()), "share of sentences", keys, zero=0.0),
+            "How often a detector finds the error, corrected for what the detector misses and for its false "
+            "alarms. Where the interval reaches 0, the error was not shown to happen at all.",
+        )
+        return [chart] if bars else []
 
     def show(self, record: Record) -> ItemView:
         """The texts of the item, what the system wrote, and the alarms on it."""
-        is_pair = "phenomenon" in record
-        if is_pair:
+        detected = record.get("detected", {})
+        if "phenomenon" in record:
             heading = f"{record['phenomenon']}, {record['reference']} reference"
             groups = (record["phenomenon"], heading)
             correct, contrastive = pair_texts(record)
             lines = [("right", correct), *(("with the error", each) for each in contrastive)]
         else:
-            heading, groups = "", tuple(record.get("detected", {}).get("reference", {}))
+            heading, groups = "", tuple(detected.get("reference", {}))
             lines = [("reference", text) for text in record["references"]]
         verdict, tone = _VERDICTS[record["verdict"]]
         facts = [_alarm(name) for name, alarm in record["alarms"].items() if alarm]
-        if other := record.get("detected", {}).get(OTHER_LANGUAGE, {}).get("best"):
+        if other := detected.get(OTHER_LANGUAGE, {}).get("best"):
             verdict, facts = "in another language", [f"language {other}"]
         return ItemView(
             record["source"],
@@ -429,13 +432,6 @@ def _record(item: MinimalPair | ParallelSentence, best: Scored) -> Record:
         }
     stated = {"target_language": item.target_language} if item.target_language else {}
     return {"source": item.source, "references": list(item.references), **stated, "best": answer}
-
-
-def _alarms(record: Record, detected: Mapping[str, object]) -> dict[str, bool]:
-    best = detected.get("best")
-    if isinstance(best, Mapping):
-        return {str(name): bool(alarm) for name, alarm in best.items()}
-    return {} if best is None else {record["phenomenon"]: bool(best)}
 
 
 def _questions(record: Record) -> Iterator[Entry]:
@@ -484,17 +480,15 @@ def _notes(result: SystemResult) -> Iterator[Note]:
     for row in _error_rows(result):
         note = str(row.labels.get("note", ""))
         reason = note.removeprefix(NOT_MEASURABLE).lstrip("; ")
-        label = error_label(str(row.labels["phenomenon"]))
+        name = row.labels["phenomenon"]
         if "in the language" in reason:  # all texts together are, so single ones need no count
-            counted = {name: what for name, what in _COUNTED.items() if name != OTHER_LANGUAGE}
+            counted = {each: what for each, what in _COUNTED.items() if each != OTHER_LANGUAGE}
             yield Note(f"{reason}.", result.name)
         elif reason:
-            yield Note(f"{label}: {reason}.", result.name)
+            yield Note(f"{name}: {reason}.", result.name)
         if "control" in row.labels and row.estimate.n and NOT_MEASURABLE not in note:
-            yield Note(
-                f"detectors find an error that no system is known to make ({label}): so may other errors be false.",
-                result.name,
-            )
+            found = f"detectors find an error that no system is known to make ({name})"
+            yield Note(f"{found}: so may other errors be false.", result.name)
     yield from count_notes_of(result.name, result.rows, counted)
 
 

@@ -33,22 +33,22 @@ from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method, Needs
 from babelscope.methods.measuring import check_reference_words, require_references, stated_languages
 from babelscope.methods.queue import Entry, entry
-from babelscope.methods.reporting import ItemView, TextLine, Tone
+from babelscope.methods.reporting import ItemView, Tone
+from babelscope.methods.space.confidence import confidence_fields
 from babelscope.methods.space.figures import figures, mbr_correlations
-from babelscope.methods.space.measures import confidence_fields
 from babelscope.methods.space.regions import (
     BEAM_SIZES,
     BLEU_STATISTICS,
-    Region,
     SpaceSettings,
+    beam_gap,
     hypotheses_of,
-    missed_by,
+    is_empty,
     quality_by,
     ranking_gains,
     region_hypotheses,
     with_single_metric,
 )
-from babelscope.methods.space.tables import MISSED, case_id, charts, ranked_hypotheses, tables, unknown_case
+from babelscope.methods.space.tables import MISSED, charts, check_cases, ranked_hypotheses, tables
 from babelscope.metrics.base import (
     Metric,
     Segment,
@@ -69,6 +69,7 @@ LONGEST = 26
 """Most translations of a list that people are asked to rank."""
 _UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
 """Tokens for unknown words, which tokenizers leave out of texts."""
+_TONES: Mapping[str, Tone] = {"empty": "errors", MISSED: "some", "sampled": "note", "not resolved": "note"}
 _NOT_SEARCHED = TopK((), exact=False, bound=0.0, mass=0.0, expansions=0, minimum=0)
 _Lists = list[list[Scored]]
 
@@ -102,9 +103,7 @@ class Space(Method):
         if systems is not None:
             self._check_system(systems["system"])
             return
-        name = case_id(self.settings.cases)
-        if name and (wrong := unknown_case(name, [item.id for item in items])):
-            raise BabelscopeError(wrong)
+        check_cases(self.settings.cases, [item.id for item in items])
         require_references(items, self.settings.metric)
         # Corpus BLEU is computed whatever the metric.
         check_reference_words(items, dict.fromkeys(("bleu", *self.settings.metric)), self.settings.tokenize)
@@ -113,15 +112,14 @@ class Space(Method):
         has, settings = capabilities(system), self.settings
         if "regions" in has:  # lists made elsewhere replace all this
             return
-        needed: list[Capability] = []
-        if settings.k:
-            needed += ["translate", "score", "top_k"]
-        elif settings.beams:
-            needed += ["translate"]
+        needed: list[Capability] = (
+            ["translate"] if settings.k or settings.beams or settings.confidence else []
+        )
+        needed += ["score"] if settings.k or settings.confidence else []
+        needed += ["top_k"] if settings.k else []
         needed += ["sample"] if settings.samples else []
-        needed += ["translate", "score"] if settings.confidence else []
         try:
-            require(system, *dict.fromkeys(needed), what_for="space")
+            require(system, *needed, what_for="space")
         except BabelscopeError as error:
             if "sample" not in has or not settings.samples:
                 raise
@@ -225,9 +223,14 @@ class Space(Method):
         settings = self.settings
         judged = [{**copy.deepcopy(self._cut(record)), "mbr": None} for record in records]
         qualities = {name: _qualities(judged, name, settings.tokenize) for name in settings.metric}
+        ends = {name: _ends(name, judged) for name in settings.metric}
+        by_bound = settings.normalize == "bound"  # else by the ideal order
+        highest = {
+            name: best or quality_bound(find_metric(name)) for name, (_, best) in ends.items() if by_bound
+        }
         scales = {
-            "metrics": {name: self._bound(judged, name) for name in settings.metric},
-            "lowest": {name: _lowest(judged, name) for name in settings.metric},
+            "metrics": {name: highest.get(name) for name in ends},
+            "lowest": {name: worst for name, (worst, _) in ends.items()},
         }
         for number, record in enumerate(judged):
             record |= scales
@@ -240,8 +243,8 @@ class Space(Method):
             if others := settings.metric[1:]:
                 record["gains"] = {name: self._gains(with_single_metric(record, name)) for name in others}
             mode = region_hypotheses(record, "top", 1, settings)
-            record["empty_mode"] = mode[0].empty if mode else None
-            gap = missed_by(record, "beam", settings.unresolved)
+            record["empty_mode"] = is_empty(mode[0]) if mode else None
+            gap = beam_gap(record, "beam", settings.unresolved)
             record["search_error"] = None if gap is None else gap > 0
             record |= last
         return judged
@@ -283,23 +286,13 @@ class Space(Method):
                 (row,) = record_statistics(find_metric("bleu"), texts, [record], self.settings.tokenize)
                 hypothesis[BLEU_STATISTICS] = row.tolist()
 
-    def _bound(self, records: Sequence[Record], name: str) -> float | None:
-        """The highest quality, by which kQRG is normalized; None if it is normalized by the ideal order."""
-        if self.settings.normalize != "bound":
-            return None
-        if not is_allowed(name) and records and (known := records[0].get("metrics", {}).get(name)):
-            return float(known)
-        return quality_bound(find_metric(name))
-
     def _gains(self, record: Record) -> Record:
-        k, samples = self.settings.k, self.settings.samples
-        sizes: dict[Region, int] = {"top": k, "beam": k, "samples": samples}
         found: Record = {}
-        for name, size in sizes.items():
+        for name, size in self.settings.sizes.items():
             # One hypothesis has no rank.
             own = ranking_gains(record, name, size, "tokens", self.settings) if size > 1 else None
             for measure in ("krg", "kqrg"):
-                found[f"{name}_{measure}"] = None if own is None else finite_or_none(getattr(own, measure))
+                found[f"{name}_{measure}"] = None if own is None else finite_or_none(own[measure])
         return found
 
     # --- Figures ---------------------------------------------------------------------------------------------------
@@ -310,26 +303,22 @@ class Space(Method):
 
     def paired(self) -> list[PairedField]:
         """Empty modes, search errors, and gains of ranking in each region, by each further metric, too."""
-        names = {
-            f"{region}_{measure}": f"{measure},region={region},view=tokens"
-            for region in ("top", "beam", "samples")
-            for measure in ("krg", "kqrg")
-        }
         errors = {"empty_mode": "region=top,view=tokens", "search_error": "decoding=beam"}
-        return [
-            *(
-                PairedField(name, measure=name, of=f"{name},{labels}", higher_is_better=False)
-                for name, labels in errors.items()
-            ),
-            *(PairedField(name, "ranking gain", name, of) for name, of in names.items()),
-            *(
-                PairedField(
-                    ("gains", metric, name), "ranking gain", f"{name} by {metric}", f"{of},metric={metric}"
-                )
-                for metric in self.settings.metric[1:]
-                for name, of in names.items()
-            ),
+        found = [
+            PairedField(name, measure=name, of=f"{name},{labels}", higher_is_better=False)
+            for name, labels in errors.items()
         ]
+        for number, metric in enumerate(self.settings.metric):
+            for region, measure in itertools.product(self.settings.sizes, ("krg", "kqrg")):
+                name, of = f"{region}_{measure}", f"{measure},region={region},view=tokens"
+                if number:
+                    field = ("gains", metric, name)
+                    found.append(
+                        PairedField(field, "ranking gain", f"{name} by {metric}", f"{of},metric={metric}")
+                    )
+                else:
+                    found.append(PairedField(name, "ranking gain", name, of))
+        return found
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
         """Correlation of MBR decoding's quality with other measures, over systems."""
@@ -352,22 +341,19 @@ class Space(Method):
             if record[field] is not None
         ]
         if MISSED in (verdict, *also):
-            facts.append(f"missed by {missed_by(record, 'beam', self.settings.unresolved):.2f} nats")
-        tones: Mapping[str, Tone] = {
-            "empty": "errors",
-            MISSED: "some",
-            "sampled": "note",
-            "not resolved": "note",
-        }
+            facts.append(f"missed by {beam_gap(record, 'beam', self.settings.unresolved):.2f} nats")
         return ItemView(
             record["source"],
             lines=[("reference", text) for text in record["references"]],
             verdict=verdict,
             also=also,
-            tone=tones.get(verdict, "none"),
+            tone=_TONES.get(verdict, "none"),
             value=record[f"{region}_krg"],
             facts=", ".join(facts),
-            answer=lambda: _lines(record),
+            answer=lambda: [
+                (f"{rank} · {_nats(each)} · {each['quality']:.2f}", each["text"] or "(empty)")
+                for rank, each in ranked_hypotheses(record)
+            ],
             questions=self._questions(record),
             value_name=f"kRG of the {'most probable translations' if region == 'top' else 'samples'}",
         )
@@ -389,18 +375,11 @@ class Space(Method):
         top = region_hypotheses(record, "top", k, self.settings) if k <= LONGEST else None
         if top is None or len(top) < 2 or record["top_kqrg"] is None:
             return []
-        return [entry(record, "ranking", translations=[each.text for each in top])]
+        return [entry(record, "ranking", translations=[each["text"] for each in top])]
 
 
-def _lines(record: Record) -> list[TextLine]:
-    """Rank, log-probability and quality of each hypothesis, and its text."""
-    return [
-        (
-            f"{rank} · {'–' if each['logprob'] is None else format(each['logprob'], '.2f')} · {each['quality']:.2f}",
-            each["text"] or "(empty)",
-        )
-        for rank, each in ranked_hypotheses(record)
-    ]
+def _nats(hypothesis: Record) -> str:
+    return "–" if hypothesis["logprob"] is None else f"{hypothesis['logprob']:.2f}"
 
 
 # --- Hypotheses as they are stored ---------------------------------------------------------------------------------
@@ -410,10 +389,9 @@ def _record(
     item: ParallelSentence, answers: Record, reference: Scored | None, settings: SpaceSettings
 ) -> Record:
     """The record of an item: what was asked, and the regions of its hypothesis space."""
-    confidence = answers.get("confidence")
     more = {}
-    if confidence is not None and reference is not None:
-        more["confidence"] = {**confidence, "reference": list(reference.tokens)}
+    if "confidence" in answers and reference is not None:
+        more["confidence"] = {**answers["confidence"], "reference": list(reference.tokens)}
     logprob = finite_or_none(reference.total) if reference is not None and settings.k else None
     return {
         "source": item.source,
@@ -492,19 +470,14 @@ def _misses(top: TopK, best: Sequence[Scored], wide: Sequence[Scored]) -> Record
 
 def _gaps(top: TopK, candidates: Sequence[Scored]) -> dict[str, float | None]:
     """By how many nats beam search misses the mode (None if that is not proven), and the best hypothesis known."""
-    known = _gap(top.found, candidates)
-    return {"missed_by": known if top.proven() else None, "below_known": known}
-
-
-def _gap(found: Sequence[Scored], candidates: Sequence[Scored]) -> float | None:
-    """Log-probability of the first found minus that of the best candidate; None if no candidate was finished."""
     finished = [each for each in candidates if "unfinished" not in each.notes]
-    if not (found and finished):
-        return None
-    if found[0].tokens in (each.tokens for each in finished):
-        return 0.0
-    # Never below 0: a hypothesis as probable as the mode is no search error.
-    return max(0.0, found[0].total - max(each.total for each in finished))
+    known = None
+    if top.found and finished:
+        mode = top.found[0]
+        same = mode.tokens in (each.tokens for each in finished)
+        # Never below 0: a hypothesis as probable as the mode is no search error.
+        known = 0.0 if same else max(0.0, mode.total - max(each.total for each in finished))
+    return {"missed_by": known if top.proven() else None, "below_known": known}
 
 
 def _ask_unnormalized(
@@ -545,7 +518,7 @@ def _qualities(records: Sequence[Record], name: str, tokenize: str) -> list[list
     """The qualities of each record's hypotheses; stored ones are used again rather than start a program."""
     if not is_allowed(name) and all(name in record.get("metrics", ()) for record in records):
         warn_stored_quality(name)
-        return [[quality_by(record, each, name) for each in hypotheses_of(record)] for record in records]
+        return [[quality_by(each, name) for each in hypotheses_of(record)] for record in records]
 
     def by_tokenizer(metric: Metric, numbers: list[int]) -> list[list[float]]:
         segments = [_segments(records[number]) for number in numbers]
@@ -555,14 +528,14 @@ def _qualities(records: Sequence[Record], name: str, tokenize: str) -> list[list
     return score_by_tokenizer(find_metric(name), records, tokenize, by_tokenizer)
 
 
-def _lowest(records: Sequence[Record], name: str) -> float | None:
-    """The lowest quality that the metric can give; None where its scale has no such end, or none is stated."""
-    if not is_allowed(name):
-        known = records[0].get("lowest", {}).get(name) if records else None
-        return None if known is None else float(known)
+def _ends(name: str, records: Sequence[Record]) -> tuple[float | None, float | None]:
+    """The lowest and the highest quality that a metric can give, None where its scale has no such end; of a program
+    that is not to be started, as stored."""
+    if not is_allowed(name) and records and name in records[0].get("metrics", ()):
+        return records[0].get("lowest", {}).get(name), records[0]["metrics"][name]
     scale = find_metric(name).scale
     worst = scale.low if scale.better == "higher" else scale.high
-    return None if worst is None else scale.quality(worst)
+    return None if worst is None else scale.quality(worst), scale.best_quality
 
 
 def _segments(record: Record) -> list[Segment]:

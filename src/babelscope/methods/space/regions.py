@@ -1,4 +1,4 @@
-"""The regions of a stored hypothesis space, and the hypotheses in them that count."""
+"""Settings of `space`, the regions of a stored hypothesis space, and the hypotheses in them that count."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from babelscope.core.results import Record, Row, minus_inf_if_none
+from babelscope.core.results import Estimate, Record, Row, grouped, minus_inf_if_none
 from babelscope.core.settings import ErrorSettings, Languages, Lowered, Rerun
 from babelscope.core.system import Drawing
 from babelscope.methods.measuring import (
+    known_metrics,
     known_tokenizer,
     language_identity,
     metric_identity,
@@ -21,9 +22,11 @@ from babelscope.methods.measuring import (
 )
 from babelscope.metrics.base import find_metric
 from babelscope.metrics.ranking import Gains, Normalize, Ties, kqrg, krg, quality_bound, random_krg
-from babelscope.stats.intervals import clustered_mean, clustered_proportion
+from babelscope.stats.intervals import cluster_sums, clustered_mean, clustered_proportion, ratio_of_sums
 
-# --- What can be chosen about hypothesis spaces --------------------------------------------------------------------
+Region = Literal["top", "beam", "samples"]
+View = Literal["tokens", "text", "without-empty", "lists-with-empty", "lists-without-empty"]
+Labels = dict[str, str | int]
 
 
 class SpaceSettings(ErrorSettings):
@@ -88,6 +91,11 @@ class SpaceSettings(ErrorSettings):
         """Whether samples are drawn from the model's own distribution."""
         return self.drawing == Drawing()
 
+    @property
+    def sizes(self) -> dict[Region, int]:
+        """How many hypotheses each region has."""
+        return {"top": self.k, "beam": self.k, "samples": self.samples}
+
     @field_validator("beams", mode="before")
     @classmethod
     def _listed(cls, given: object) -> object:
@@ -100,23 +108,21 @@ class SpaceSettings(ErrorSettings):
             raise ValueError("each size of the beam may be given once")
         return tuple(found)
 
-    _known_tokenizer = field_validator("tokenize")(known_tokenizer)
-
     @field_validator("metric", mode="before")
     @classmethod
     def _one(cls, given: object) -> object:
         return (given,) if isinstance(given, str) else given
 
+    _known_tokenizer = field_validator("tokenize")(known_tokenizer)
+    _known_metrics = field_validator("metric")(known_metrics)
+
     @model_validator(mode="after")
-    def _are_known(self) -> Self:
-        for name in self.metric:  # told before any system is asked
-            metric = find_metric(name)
-            if self.normalize == "bound":
-                quality_bound(metric)
+    def _fit(self) -> Self:
+        if self.normalize == "bound":
+            for name in self.metric:
+                quality_bound(find_metric(name))
         if not self.k and not self.samples:
             raise ValueError("k and samples are both 0: there is nothing to look at")
-        if len(set(self.metric)) < len(self.metric):
-            raise ValueError("metric: each may be given once")
         return self
 
     def identity(self) -> Mapping[str, Any]:
@@ -131,30 +137,48 @@ class SpaceSettings(ErrorSettings):
 
 # --- The regions of a stored hypothesis space, and the hypotheses in them that count -------------------------------
 
-Region = Literal["top", "beam", "samples"]
-
-
-@dataclass(frozen=True, slots=True)
-class Hypothesis:
-    """A translation in a region: its number there, text, log-probability in nats (NaN if not known), and quality."""
-
-    number: int
-    text: str
-    logprob: float
-    quality: float
-    empty: bool = False
-    """It has no text, and not only because unknown words are not written out."""
-
 
 def is_empty(hypothesis: Mapping[str, Any]) -> bool:
     """Whether a stored hypothesis is the empty one; one of unknown words alone is not, though it has no text."""
     return not hypothesis["text"].strip() and not hypothesis.get("unknown")
 
 
+def is_unfinished(hypothesis: Mapping[str, Any]) -> bool:
+    """Whether a stored hypothesis hit the length limit."""
+    return "unfinished" in hypothesis.get("notes", ())
+
+
+def hypotheses_of(record: Record) -> list[Record]:
+    """All stored hypotheses of a record; MBR decoding's choice is one of the samples."""
+    best = [record["best"]] if record["best"] else []
+    sweep = record.get("beams", [])
+    return [*best, *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"], *sweep]
+
+
+def quality_by(hypothesis: Mapping[str, Any], metric: str) -> float:
+    """The stored quality of a hypothesis by one of the metrics; further ones than the first are in `qualities`."""
+    return float(hypothesis.get("qualities", {}).get(metric, hypothesis["quality"]))
+
+
+def with_single_metric(record: Record, metric: str) -> Record:
+    """The record as if it had been judged by that metric alone."""
+    return {**record, "metrics": {metric: record["metrics"][metric]}}
+
+
+def quality_of(record: Record, hypothesis: Mapping[str, Any]) -> float:
+    """The quality of a hypothesis by the record's (first) metric."""
+    return quality_by(hypothesis, next(iter(record.get("metrics", ())), ""))
+
+
+def best_quality(record: Record) -> float:
+    """The highest possible quality of the record's (first) metric; 1 where it has none."""
+    return next(iter(record["metrics"].values())) or 1.0
+
+
 def region_hypotheses(
     record: Record, name: Region, size: int, settings: SpaceSettings
-) -> list[Hypothesis] | None:
-    """The first `size` hypotheses of a region; None where they are not known.
+) -> list[Record] | None:
+    """The first `size` stored hypotheses of a region, samples as often as drawn; None where they are not known.
 
     If an exact search ran out of budget, only hypotheses that it proved to be the best count (nothing unseen is
     more probable), unless `unresolved` is `keep`. A list is shorter than `size` if the whole space, or the beam,
@@ -162,14 +186,14 @@ def region_hypotheses(
     """
     if not has_region(record, name):
         return None
-    if name == "samples":
-        found = _read_hypotheses(record["samples"]["hypotheses"])
-        return [found[number] for number in record["samples"]["drawn"][:size]]
-    if name == "beam":
-        return sorted(_read_hypotheses(record["beam"]), key=lambda each: -each.logprob)[:size]
-    if settings.unresolved == "leave-out" and not is_proven(record, size):
+    if name == "top" and settings.unresolved == "leave-out" and not is_proven(record, size):
         return None
-    return _read_hypotheses(record["top"]["found"])[:size]
+    if name == "beam":
+        return sorted(record["beam"], key=nats, reverse=True)[:size]
+    if name == "top":
+        found: list[Record] = record["top"]["found"]
+        return found[:size]
+    return [record["samples"]["hypotheses"][number] for number in record["samples"]["drawn"][:size]]
 
 
 def proven(record: Record) -> list[Record]:
@@ -193,162 +217,105 @@ def has_region(record: Record, name: Region) -> bool:
 
 
 def was_searched(record: Record) -> bool:
-    """Whether the top region is of a search of ours, and not of a list made elsewhere."""
+    """Whether the top region comes from our own search, not from a list made elsewhere."""
     return record["top"]["expansions"] is not None
 
 
-def _read_hypotheses(answers: Sequence[Mapping[str, Any]]) -> list[Hypothesis]:
-    return [
-        Hypothesis(number, each["text"], nan_if_none(each["logprob"]), each["quality"], is_empty(each))
-        for number, each in enumerate(answers)
-    ]
+def counted_gap(missed_by: float | None, below_known: float | None, unresolved: str) -> float | None:
+    """Nats below the mode; where searches that ended with their budget are kept, below the best hypothesis known."""
+    return below_known if missed_by is None and unresolved == "keep" else missed_by
 
 
-def missed_by(record: Record, decoding: str, unresolved: str) -> float | None:
-    """Nats by which beam search missed the mode, or the best hypothesis known where such searches are kept."""
-    gap: float | None = record["missed_by"][decoding]
-    if gap is None and unresolved == "keep":
-        gap = record.get("below_known", {}).get(decoding)
-    return gap
+def beam_gap(record: Record, decoding: str, unresolved: str) -> float | None:
+    """Nats by which beam search missed the mode; None if that is not known."""
+    below = record.get("below_known", {}).get(decoding)
+    return counted_gap(record["missed_by"][decoding], below, unresolved)
 
 
-def nan_if_none(stored: float | None) -> float:
-    """A log-probability as it is stored; null where a system gave none."""
-    return math.nan if stored is None else stored
+def nats(hypothesis: Mapping[str, Any]) -> float:
+    """The log-probability of a stored hypothesis; NaN where a system gave none."""
+    logprob: float | None = hypothesis["logprob"]
+    return math.nan if logprob is None else logprob
 
 
-def by_text(hypotheses: Sequence[Hypothesis]) -> dict[str, Hypothesis]:
+def by_text(hypotheses: Sequence[Record]) -> dict[str, Record]:
     """One hypothesis per text, with the sum of its segmentations' probabilities, most probable first."""
-    groups: dict[str, dict[int, Hypothesis]] = {}
-    for each in hypotheses:
-        # Keyed by number: the same sample drawn twice is not a second segmentation.
-        groups.setdefault(each.text, {})[each.number] = each
+    # By identity: the same sample drawn twice is not a second segmentation.
+    distinct = {id(each): each for each in hypotheses}
     found = []
-    for own in groups.values():
-        first = max(own.values(), key=lambda each: each.logprob)
-        ratios = math.fsum(math.exp(each.logprob - first.logprob) for each in own.values())
-        found.append(replace(first, logprob=first.logprob + math.log(ratios)))
-    return {each.text: each for each in sorted(found, key=lambda each: -each.logprob)}
+    for own in grouped((each["text"], each) for each in distinct.values()).values():
+        first = max(own, key=nats)
+        ratios = math.fsum(math.exp(nats(each) - nats(first)) for each in own)
+        found.append({**first, "logprob": nats(first) + math.log(ratios)})
+    return {each["text"]: each for each in sorted(found, key=nats, reverse=True)}
 
 
-View = Literal["tokens", "text", "without-empty", "lists-with-empty", "lists-without-empty"]
-
-
-@dataclass(frozen=True, slots=True)
-class RankingGains:
-    """kRG and kQRG of one sentence in a region; NaN where it has too few hypotheses."""
-
-    krg: float
-    krg_random: float
-    """The expectation of kRG for a random order of the same hypotheses, in closed form."""
-    krg_above_random: float
-    """kRG minus that."""
-    kqrg: float
-    short: bool
-    """Fewer hypotheses than asked for."""
-    tied: bool
-    """Two hypotheses have equal quality."""
-    twins: bool
-    """Two segmentations have the same text."""
-
-
-def hypotheses_of(record: Record) -> list[Record]:
-    """All stored hypotheses of a record; MBR decoding's choice is one of the samples."""
-    best = [record["best"]] if record["best"] else []
-    sweep = record.get("beams", [])
-    return [*best, *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"], *sweep]
-
-
-def quality_by(record: Record, hypothesis: Mapping[str, Any], metric: str) -> float:
-    """The stored quality of a hypothesis by one of the record's metrics."""
-    first = next(iter(record["metrics"]))
-    return float(hypothesis["quality"] if metric == first else hypothesis["qualities"][metric])
-
-
-def with_single_metric(record: Record, metric: str) -> Record:
-    """The record as if it had been judged by that metric alone."""
-
-    def only(hypothesis: Mapping[str, Any]) -> Record:
-        return {**hypothesis, "quality": quality_by(record, hypothesis, metric)}
-
-    return {
-        **record,
-        "metrics": {metric: record["metrics"][metric]},
-        "best": record["best"] and only(record["best"]),
-        "beam": [only(each) for each in record["beam"]],
-        "top": {**record["top"], "found": [only(each) for each in record["top"]["found"]]},
-        "samples": {
-            **record["samples"],
-            "hypotheses": [only(each) for each in record["samples"]["hypotheses"]],
-        },
-        "mbr": record["mbr"] and only(record["mbr"]),
-        "beams": [only(each) for each in record.get("beams", [])],
-    }
-
-
-def best_quality(record: Record) -> float:
-    """The highest possible quality of the metric; 1 where it has none."""
-    return next(iter(record["metrics"].values())) or 1.0
+RANKING_MEASURES = ("krg", "krg_random", "krg_above_random", "kqrg")
 
 
 def ranking_gains(
     record: Record, name: Region, size: int, view: View, settings: SpaceSettings
-) -> RankingGains | None:
-    """kRG and kQRG of a sentence (section 3.1); None where the region is not known, or the view has no such list."""
+) -> dict[str, float] | None:
+    """kRG and kQRG of a sentence (section 3.1); None where the region is not known, or the view has no such list.
+
+    `krg_random` is the expectation of kRG for a random order of the same hypotheses. All are NaN if there are too few
+    hypotheses. Also whether there are fewer hypotheses than asked for (`short`), two of equal quality (`tied`), and
+    two segmentations of one text (`twins`).
+    """
     found = region_hypotheses(record, name, size, settings)
     if found is None:
         return None
-    full = [each for each in found if not each.empty]
+    full = [each for each in found if not is_empty(each)]
     if view.startswith("lists-") and (len(full) < len(found)) != (view == "lists-with-empty"):
         return None
     if view == "without-empty":
         found, size = full, size - (len(found) - len(full))
-    if any(math.isnan(each.logprob) for each in found):  # nobody knows their order
-        tied = len({each.quality for each in found}) < len(found)
-        none = math.nan
-        return RankingGains(none, none, none, none, short=len(found) < size, tied=tied, twins=False)
-    texts = by_text(found)
-    twins = len(texts) < len({each.number for each in found})
-    if view == "text":  # the number of samples stays as drawn
-        found = [texts[each.text] for each in found] if name == "samples" else list(texts.values())
-    qualities, logprobs = [each.quality for each in found], [each.logprob for each in found]
-    ranked = krg(qualities, logprobs, gains=settings.gains, ties=settings.ties)
-    chance = random_krg(qualities, gains=settings.gains, ties=settings.ties)
-    return RankingGains(
-        krg=ranked,
-        krg_random=chance,
-        krg_above_random=ranked - chance,
-        kqrg=kqrg(qualities, logprobs, normalize=settings.normalize, bound=best_quality(record)),
-        short=len(found) < size,
-        tied=len(set(qualities)) < len(qualities),
-        twins=twins,
-    )
-
-
-Labels = dict[str, str | int]
+    ranked = chance = quality = math.nan
+    twins = False
+    if all(each["logprob"] is not None for each in found):  # else their order is unknown
+        texts = by_text(found)
+        twins = len(texts) < len(set(map(id, found)))
+        if view == "text":  # the number of samples stays as drawn
+            found = [texts[each["text"]] for each in found] if name == "samples" else list(texts.values())
+        qualities = [quality_of(record, each) for each in found]
+        logprobs = [nats(each) for each in found]
+        ranked = krg(qualities, logprobs, gains=settings.gains, ties=settings.ties)
+        chance = random_krg(qualities, gains=settings.gains, ties=settings.ties)
+        quality = kqrg(qualities, logprobs, normalize=settings.normalize, bound=best_quality(record))
+    return {
+        **dict(zip(RANKING_MEASURES, (ranked, chance, ranked - chance, quality), strict=True)),
+        "short": len(found) < size,
+        "tied": len({quality_of(record, each) for each in found}) < len(found),
+        "twins": twins,
+    }
 
 
 BLEU_STATISTICS = "bleu_statistics"
 """Field of a decoding's hypothesis where words are split by a model."""
-
-
 BEAM_SIZES = "beam_sizes"
 """Field of a record: sizes of the beams that gave its translation (`beam`) and its list (`beam-list`)."""
-
-
 # Ends of the scales of means, which no interval leaves; qualities end at 0 and 1 where all of them lie between.
 _SCALES = {
-    "krg": (0.0, 1.0),
-    "mass": (0.0, 1.0),
-    "top_mass": (0.0, 1.0),
-    "expansions": (0.0, math.inf),
-    "length": (0.0, math.inf),
-    "search_gap": (0.0, math.inf),
-    "mode_gap": (0.0, math.inf),
+    **dict.fromkeys(("krg", "mass", "top_mass"), (0.0, 1.0)),
+    **dict.fromkeys(("expansions", "length", "search_gap", "mode_gap"), (0.0, math.inf)),
     "beam_logprob": (-math.inf, 0.0),
 }
-
 _JUDGED = ("kqrg", "quality", "beam_quality")
+
+
+def ratio_of(
+    values: Sequence[float],
+    sizes: Sequence[float],
+    clusters: Sequence[str],
+    within: tuple[float, float] = (-math.inf, math.inf),
+) -> Estimate:
+    """Sum of values over sum of sizes, with an interval over source sentences; `n` counts values."""
+    if not values:
+        return Estimate.empty()
+    sums, totals = cluster_sums([values, sizes], clusters).T
+    return ratio_of_sums(
+        sums.tolist(), totals.tolist(), what="source sentences", n=len(values), within=within
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +329,7 @@ class SystemRecords:
         self,
         name: str,
         values: Sequence[float | None],
-        labels: Mapping[str, str | int] | None = None,
+        labels: Labels | None = None,
         counts: Mapping[str, int] | None = None,
         *,
         share: bool = False,
@@ -380,17 +347,19 @@ class SystemRecords:
         estimate = clustered_proportion(*columns) if share else clustered_mean(*columns, within=scale)
         return Row(name, estimate, labels or {}, {**left_out, **(counts or {})})
 
-    def share(
-        self,
-        name: str,
-        values: Sequence[bool | None],
-        labels: Mapping[str, str | int],
-        yes: str,
-        **counts: int,
-    ) -> Row:
+    def share(self, name: str, values: Sequence[bool | None], labels: Labels, yes: str, **counts: int) -> Row:
         """The proportion of sentences of which something is true; `yes` names their count."""
         count = {yes: sum(value is True for value in values), **counts}
         return self.mean(name, values, labels, count, share=True)
+
+    def mass(self, name: str, labels: Labels, missing: Mapping[str, int]) -> Row:
+        """The probability of the most probable translations together, as many as the label k says."""
+        k = int(labels["k"])
+        mass = [
+            None if found is None else math.fsum(math.exp(nats(each)) for each in found)
+            for found in self.hypotheses("top", k)
+        ]
+        return self.mean(name, mass, labels, {"unresolved": self.unresolved(k), **missing})
 
     @property
     def regions(self) -> list[Region]:
@@ -414,11 +383,11 @@ class SystemRecords:
         """In how many sentences the first `size` of the top region are not proven, whether they count or not."""
         return sum(not is_proven(record, size) for record in self.records if has_region(record, "top"))
 
-    def hypotheses(self, name: Region, size: int) -> list[list[Hypothesis] | None]:
+    def hypotheses(self, name: Region, size: int) -> list[list[Record] | None]:
         """The first `size` hypotheses of a region of each record; None where they are not known."""
         return [region_hypotheses(record, name, size, self.settings) for record in self.records]
 
-    def gains(self, name: Region, size: int, view: View) -> list[RankingGains | None]:
+    def gains(self, name: Region, size: int, view: View) -> list[dict[str, float] | None]:
         """kRG and kQRG of each record."""
         return [ranking_gains(record, name, size, view, self.settings) for record in self.records]
 

@@ -21,6 +21,9 @@ from babelscope.methods.reporting import (
 )
 from babelscope.methods.space.figures import (
     BOUNDED,
+    SAMPLES,
+    STATISTICS,
+    TOP,
     TREATMENTS,
     budget_bounds,
     budget_warnings,
@@ -29,6 +32,7 @@ from babelscope.methods.space.figures import (
 )
 from babelscope.methods.space.regions import Labels, SpaceSettings
 from babelscope.metrics.base import find_metric
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 from babelscope.util.text import quoted
 
@@ -36,18 +40,16 @@ MISSED = "missed by beam search"
 """Verdict of an item whose mode beam search does not find."""
 _PAPERS_METRIC = "the paper has COMET in its main tables and chrF in table 8"
 _OUTSIDE = "its own, as the program or file gives it; higher is better"
-_TOP: Labels = {"region": "top", "view": "tokens"}
-_SAMPLES: Labels = {"region": "samples", "view": "tokens"}
 _SUMMARY: tuple[tuple[str, Unit, str, Labels], ...] = (
-    ("empty modes", "percent", "empty_mode", _TOP),
+    ("empty modes", "percent", "empty_mode", TOP),
     ("search errors", "percent", "search_error", {"decoding": "beam"}),
-    ("kRG, top", "plain", "krg", _TOP),
-    ("kRG above random, top", "plain", "krg_above_random", _TOP),
-    ("kQRG, top", "plain", "kqrg", _TOP),
+    ("kRG, top", "plain", "krg", TOP),
+    ("kRG above random, top", "plain", "krg_above_random", TOP),
+    ("kQRG, top", "plain", "kqrg", TOP),
     ("kQRG, beam minus top", "plain", "beam_minus_exact", {"measure": "kqrg"}),
-    ("kRG, samples", "plain", "krg", _SAMPLES),
-    ("kRG above random, samples", "plain", "krg_above_random", _SAMPLES),
-    ("kQRG, samples", "plain", "kqrg", _SAMPLES),
+    ("kRG, samples", "plain", "krg", SAMPLES),
+    ("kRG above random, samples", "plain", "krg_above_random", SAMPLES),
+    ("kQRG, samples", "plain", "kqrg", SAMPLES),
     ("quality, beam", "plain", "quality", {"decoding": "beam"}),
     ("quality, mode", "plain", "quality", {"decoding": "mode"}),
     ("quality, MBR", "plain", "quality", {"decoding": "mbr"}),
@@ -62,11 +64,11 @@ _Columns = Mapping[str, tuple[Unit, str, Labels]]
 _MODELS: _Columns = {
     "BLEU": ("plain", "bleu", {"decoding": "beam"}),
     "chrF": ("plain", "chrf", {"decoding": "beam"}),
-    "empty modes": ("percent", "empty_mode", _TOP),
-    "kRG top": ("percent", "krg", _TOP),
-    "kQRG top": ("percent", "kqrg", _TOP),
-    "kRG samples": ("percent", "krg", _SAMPLES),
-    "kQRG samples": ("percent", "kqrg", _SAMPLES),
+    "empty modes": ("percent", "empty_mode", TOP),
+    "kRG top": ("percent", "krg", TOP),
+    "kQRG top": ("percent", "kqrg", TOP),
+    "kRG samples": ("percent", "krg", SAMPLES),
+    "kQRG samples": ("percent", "kqrg", SAMPLES),
 }
 # All of the same sentences, so that the last two are differences of those before.
 _BIASES: _Columns = {
@@ -104,8 +106,11 @@ _RANKING: _Columns = {
     "kRG above random": ("percent", "krg_above_random", {}),
     "kQRG": ("percent", "kqrg", {}),
 }
-_Own = Sequence[Row]
-_Rows = Mapping[str, _Own]
+# Searches that ended with their budget left out and kept, and what holds whatever they would have found.
+_BOUNDS: _Columns = {
+    name: ("percent", "by_treatment", {"treatment": name}) for name in (*TREATMENTS, "at-least", "at-most")
+}
+_Rows = Mapping[str, Sequence[Row]]
 """System -> its figures by the first metric."""
 
 
@@ -125,6 +130,11 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
     by_decoding = _by_label(rows, "decoding", ("beam", "mode", "mbr", "samples"))
     by_region = _by_label(rows, "region", ("top", "beam", "samples"), view="tokens")
     by_size = _by_label(rows, "beam", settings.beams)
+    by_measure = [
+        ([system, BOUNDED[measure][0]], list(found.values()))
+        for system, own in rows.items()
+        for measure, found in budget_bounds(own).items()
+    ]
     judged = f" (kQRG by {settings.metric[0]}; {_PAPERS_METRIC})"
     one = ["system"]
     return [
@@ -140,7 +150,7 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
         *_table("paper-1", f"Errors of models: {tests}{judged}", one, by_system, _MODELS),
         *_table("paper-2", f"Beam against exact search: {tests}{judged}", one, by_system, _BIASES),
         *_correlation_table(comparison),
-        *_budget_table(tests, rows),
+        *_table("unresolved", f"Unresolved searches: {tests}", [*one, "figure"], by_measure, _BOUNDS),
         *_table("beam-sizes", f"Sizes of the beam: {tests}", [*one, "beam"], by_size, _SWEEP),
         *_table("confidence", f"How sure the model is: {tests}", one, by_system, _SURENESS),
         _scale_table(settings),
@@ -160,7 +170,7 @@ def _table(
     name: str,
     title: str,
     labels: Sequence[str],
-    groups: Iterable[tuple[Sequence[str], _Own]],
+    groups: Iterable[tuple[Sequence[str], Sequence[Row]]],
     columns: _Columns,
 ) -> list[Table]:
     """One line per group of figures, with the searches that were not resolved; nothing where no group has any."""
@@ -177,7 +187,7 @@ def _table(
 
 def _by_label(
     rows: _Rows, label: str, values: Iterable[str | int], **labels: str
-) -> Iterator[tuple[list[str], _Own]]:
+) -> Iterator[tuple[list[str], Sequence[Row]]]:
     """The figures of each system for each value of a label."""
     for system, own in rows.items():
         for value in values:
@@ -187,35 +197,10 @@ def _by_label(
 
 def _correlation_table(comparison: Comparison) -> list[Table]:
     by_measure = grouped((str(row.labels["measure"]), row) for row in mbr_correlations(comparison))
-    if not by_measure:
-        return []
-    statistics = dict.fromkeys(str(row.labels["statistic"]) for own in by_measure.values() for row in own)
     lines = [Line([measure, *(row.estimate for row in own)]) for measure, own in by_measure.items()]
     title = f"Correlation with MBR decoding: {comparison.tests} (utility chrF; the paper's is BLEURT)"
-    return [Table(title, ["measure", *(Column(each, digits=3) for each in statistics)], lines, 1, "paper-3")]
-
-
-def _budget_table(tests: str, rows: _Rows) -> list[Table]:
-    """Figures with unresolved searches left out and kept, and what holds whatever these would have found."""
-    names = (*TREATMENTS, "at-least", "at-most")
-    lines = []
-    for system, own in rows.items():
-        for measure, found in budget_bounds(own).items():
-            unresolved = max(row.counts.get("unresolved", 0) for row in found.values())
-            cells: list[Cell] = [found[name].estimate if name in found else None for name in names]
-            lines.append(Line([system, BOUNDED[measure], unresolved, *cells], system))
-    if not lines:
-        return []
-    warned = any(budget_warnings(own) for own in rows.values())
-    notes = [Note("who is left out changes figures by more than a point.")] if warned else []
-    headings: list[str | Column] = [
-        "system",
-        "figure",
-        "unresolved",
-        *(Column(name, "percent", 2) for name in names),
-    ]
-    title = f"Unresolved searches left out, kept, and bounds: {tests}"
-    return [Table(title, headings, lines, 2, "unresolved", notes)]
+    columns = [Column(each, digits=3) for each in STATISTICS]
+    return [Table(title, ["measure", *columns], lines, 1, "paper-3")] if lines else []
 
 
 def _scale_table(settings: SpaceSettings) -> Table:
@@ -250,38 +235,40 @@ def case_id(which: str) -> str | None:
     return None if which.isascii() and which.isdigit() else which.removeprefix("id=")
 
 
-def unknown_case(name: str, ids: Sequence[str]) -> str:
-    """What is wrong with an id that no item has; nothing if one has it."""
-    if name in ids:
-        return ""
-    return (
-        f"cases: no item is called {quoted(name)}; say a number of cases, or the id of an item (id=7 for one that is "
-        f"a number), such as {quoted(ids[0]) if ids else 'none here'}"
-    )
+def check_cases(which: str, ids: Sequence[str]) -> None:
+    """Refuse an id in the setting `cases` that no item has."""
+    name = case_id(which)
+    if name and name not in ids:
+        raise BabelscopeError(
+            f"cases: no item is called {quoted(name)}; say a number of cases, or the id of an item (id=7 for one "
+            f"that is a number), such as {quoted(ids[0]) if ids else 'none here'}"
+        )
 
 
 def _case_tables(comparison: Comparison, which: str) -> Iterator[Table]:
     """The top region of some sentences as in appendix E: so many, worst ranked first, or the item of an id."""
     figures = [Column(name, digits=4) for name in ("log-probability", "quality", "kRG", "kQRG")]
+    name = case_id(which)
     for result in comparison.results:
-        chosen = list(result.records)
-        if (name := case_id(which)) is None:
-            known = [record for record in chosen if record["top_krg"] is not None]
+        if name is None:
+            known = [record for record in result.records if record["top_krg"] is not None]
             chosen = sorted(known, key=lambda record: float(record["top_krg"]))[: int(which)]
         else:
-            chosen = [record for record in chosen if str(record["id"]) == name]
+            chosen = [record for record in result.records if str(record["id"]) == name]
         for record in chosen:
+            lines: list[list[Cell]] = [
+                ["source", record["source"], None, None, record["top_krg"], record["top_kqrg"]],
+                *(
+                    ["reference", text, record["reference_logprob"], None, None, None]
+                    for text in record["references"][:1]
+                ),
+                *(
+                    [rank, each["text"] or "(empty)", each["logprob"], each["quality"], None, None]
+                    for rank, each in ranked_hypotheses(record)
+                ),
+            ]
             title = f"{result.name}, item {record['id']}"
-            yield Table(title, ["rank", "text", *figures], list(_case(record)), 2, "cases")
-
-
-def _case(record: Record) -> Iterator[list[Cell]]:
-    """Rank, text, log-probability and quality of each hypothesis, after the source with kRG and kQRG."""
-    yield ["source", record["source"], None, None, record["top_krg"], record["top_kqrg"]]
-    for text in record["references"][:1]:
-        yield ["reference", text, record["reference_logprob"], None, None, None]
-    for rank, each in ranked_hypotheses(record):
-        yield [rank, each["text"] or "(empty)", each["logprob"], each["quality"], None, None]
+            yield Table(title, ["rank", "text", *figures], lines, 2, "cases")
 
 
 def ranked_hypotheses(record: Record) -> list[tuple[str, Record]]:
@@ -348,13 +335,14 @@ def charts(comparison: Comparison, settings: SpaceSettings) -> list[Chart]:
     """Quality by decoding, ranking over k, lengths, sizes of the beam, entropy, calibration, and all translations."""
     rows = _first_metric(comparison, settings)
     quality = {"chrf": "chrF, 0 to 1", "bleu": "BLEU, 0 to 1"}.get(settings.metric[0], "as chosen")
-    found = [
-        Chart(
+    return [
+        *_forest(
+            "quality",
             "Quality of what can be drawn from the model",
-            _forest(rows, "quality", "decoding", f"mean quality of a sentence ({quality})"),
             "Mean quality of the translations that beam search gives, of the model’s most probable ones, of the "
             "sample that is most like the others, and of any sample.",
-            "quality",
+            rows,
+            ("quality", "decoding", f"mean quality of a sentence ({quality})"),
         ),
         *_ranking_charts(rows, quality),
         *_length_charts(rows),
@@ -362,16 +350,13 @@ def charts(comparison: Comparison, settings: SpaceSettings) -> list[Chart]:
         *_confidence_charts(rows),
         *_clouds(comparison, quality),
     ]
-    return [each for each in found if not _is_blank(each.drawing)]
 
 
-def _is_blank(drawing: Any) -> bool:
-    parts = {Forest: "groups", Lines: "curves", Cloud: "dots"}
-    return not getattr(drawing, parts[type(drawing)])
-
-
-def _forest(rows: _Rows, name: str, label: str, axis: str, **more: Any) -> Forest:
-    """A mark per system for each value of a label."""
+def _forest(
+    slug: str, title: str, caption: str, rows: _Rows, shown: tuple[str, str, str], **more: Any
+) -> list[Chart]:
+    """A mark per system for each value of a label; `shown` are the row's name, the label and the axis."""
+    name, label, axis = shown
     bars = grouped(
         (said, Bar(system, point(row.estimate), tooltip(f"{system}, {said}", row.estimate, "plain")))
         for system, own in rows.items()
@@ -379,7 +364,14 @@ def _forest(rows: _Rows, name: str, label: str, axis: str, **more: Any) -> Fores
         if row.name == name and row.estimate.n
         for said in [_NAMES.get(str(row.labels[label]), str(row.labels[label]))]
     )
-    return Forest(list(bars.items()), axis, [Key(each, each) for each in rows], "plain", **more)
+    forest = Forest(list(bars.items()), axis, [Key(each, each) for each in rows], "plain", **more)
+    return [Chart(title, forest, caption, slug)] if bars else []
+
+
+def _lines(
+    slug: str, title: str, caption: str, curves: Sequence[Curve], axes: tuple[str, str], unit: Unit = "plain"
+) -> list[Chart]:
+    return [Chart(title, Lines(curves, *axes, unit), caption, slug)] if curves else []
 
 
 def _curves(
@@ -401,46 +393,48 @@ def _curves(
 
 def _ranking_charts(rows: _Rows, quality: str) -> Iterator[Chart]:
     """kRG and kQRG over k (figure 4), where there is more than one k."""
-    for region, what in (("top", "the k most probable translations"), ("samples", "k samples")):
-        shown: dict[str, Any] = {"region": region, "view": "tokens"}
-        ranked = _curves(rows, "krg", "k", **shown)
+    regions: tuple[tuple[dict[str, Any], str], ...] = (
+        (TOP, "the k most probable translations"),
+        (SAMPLES, "k samples"),
+    )
+    for labels, what in regions:
+        ranked = _curves(rows, "krg", "k", **labels)
         if not any(len(curve.points) > 1 for curve in ranked):
             continue
-        chance = _curves(rows, "krg_random", "k", "random order", dashed=True, **shown)
-        yield Chart(
+        chance = _curves(rows, "krg_random", "k", "random order", dashed=True, **labels)
+        yield from _lines(
+            f"krg-{labels['region']}",
             f"How well probability ranks {what} (kRG)",
-            Lines([*ranked, *chance], "k", "ranking gain, kRG"),
             "kRG is 1 where better translations are always more probable. Compare it with the dashed line, the same "
             "translations in random order; it is never 0. Lines are 95 % intervals.",
-            f"krg-{region}",
+            [*ranked, *chance],
+            ("k", "ranking gain, kRG"),
         )
-        yield Chart(
+        yield from _lines(
+            f"kqrg-{labels['region']}",
             f"How good, and how well ranked, {what} are (kQRG)",
-            Lines(_curves(rows, "kqrg", "k", **shown), "k", f"kQRG ({quality})"),
             "kQRG is the mean quality of the translations, the more probable ones weighing more. Lines are 95 % "
             "intervals.",
-            f"kqrg-{region}",
+            _curves(rows, "kqrg", "k", **labels),
+            ("k", f"kQRG ({quality})"),
         )
 
 
-def _length_charts(rows: _Rows) -> list[Chart]:
+def _length_charts(rows: _Rows) -> Iterator[Chart]:
+    yield from _forest(
+        "lengths",
+        "Length of translations against the reference",
+        "1 is as long as the reference. All are of the same sentences. A model that believes in short "
+        "translations has its most probable ones left of the line.",
+        rows,
+        ("length_ratio", "of", "characters, divided by those of the reference"),
+        zero=1.0,
+    )
     by_rank = _curves(rows, "length_ratio_by_rank", "rank", "most probable", of="top")
     by_rank += _curves(rows, "length_ratio_by_rank", "rank", _NAMES["beam-list"], dashed=True, of="beam-list")
-    return [
-        Chart(
-            "Length of translations against the reference",
-            _forest(rows, "length_ratio", "of", "characters, divided by those of the reference", zero=1.0),
-            "1 is as long as the reference. All are of the same sentences. A model that believes in short "
-            "translations has its most probable ones left of the line.",
-            "lengths",
-        ),
-        Chart(
-            "Length ratio over ranks",
-            Lines(by_rank, "rank by probability", "length ratio"),
-            "The length of the translation at each rank, divided by that of the reference.",
-            "lengths-by-rank",
-        ),
-    ]
+    caption = "The length of the translation at each rank, divided by that of the reference."
+    axes = ("rank by probability", "length ratio")
+    yield from _lines("lengths-by-rank", "Length ratio over ranks", caption, by_rank, axes)
 
 
 def _beam_charts(rows: _Rows, quality: str) -> Iterator[Chart]:
@@ -451,38 +445,43 @@ def _beam_charts(rows: _Rows, quality: str) -> Iterator[Chart]:
         "beam_logprob": ("Log-probability", "nats per sentence", "plain"),
         "beam_length_ratio": ("Length ratio", "length ratio", "plain"),
     }
-    for name, (title, label, unit) in shown.items():
-        drawing = Lines(_curves(rows, name, "beam"), "size of the beam", label, unit)
-        caption = "Translations of the same sentences by each size of the beam."
-        yield Chart(f"{title} over the size of the beam", drawing, caption, name)
+    caption = "Translations of the same sentences by each size of the beam."
+    for name, (said, label, unit) in shown.items():
+        title, axes = f"{said} over the size of the beam", ("size of the beam", label)
+        yield from _lines(name, title, caption, _curves(rows, name, "beam"), axes, unit)
 
 
 def _confidence_charts(rows: _Rows) -> Iterator[Chart]:
     """Entropy, accuracy of tokens over the model's confidence in them, and mass over k."""
     for of in ("token", "translation"):
         own = {system: [row for row in some if row.labels.get("of") == of] for system, some in rows.items()}
-        yield Chart(
-            f"How undecided the model is, per {of}",
-            _forest(own, "entropy", "of", f"entropy, nats per {of}", zero=0.0),
-            "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
+        yield from _forest(
             f"entropy-{of}",
+            f"How undecided the model is, per {of}",
+            "The mean of −log p over samples (natural logarithms): 0 if the model would always say the same.",
+            own,
+            ("entropy", "of", f"entropy, nats per {of}"),
+            zero=0.0,
         )
     right = _curves(rows, "bin_accuracy", "bin", fewest=_FEWEST_TOKENS)
     sure = _curves(rows, "bin_confidence", "bin", "its confidence", dashed=True, fewest=_FEWEST_TOKENS)
-    yield Chart(
+    yield from _lines(
+        "calibration",
         "Is the model as often right as it is sure?",
-        Lines([*right, *sure], "probability of the token, from", "tokens that are right", "percent"),
         "Tokens of beam search’s translations, by the probability that the model gave them; right are those that the "
         "reference has in their place. Below its dashed line a model is too sure of itself. Bins of fewer than "
         f"{_FEWEST_TOKENS} tokens are left out.",
-        "calibration",
+        [*right, *sure],
+        ("probability of the token, from", "tokens that are right"),
+        "percent",
     )
-    mass = [curve for curve in _curves(rows, "top_mass", "k") if len(curve.points) > 1]
-    yield Chart(
-        "How much probability the most probable translations have",
-        Lines(mass, "k", "probability of the k most probable translations", "percent"),
-        "All k together, the mean over sentences. The rest lies in translations beyond them.",
+    yield from _lines(
         "mass",
+        "How much probability the most probable translations have",
+        "All k together, the mean over sentences. The rest lies in translations beyond them.",
+        [curve for curve in _curves(rows, "top_mass", "k") if len(curve.points) > 1],
+        ("k", "probability of the k most probable translations"),
+        "percent",
     )
 
 
@@ -493,7 +492,11 @@ def _clouds(comparison: Comparison, quality: str) -> Iterator[Chart]:
         dots = []
         for result in comparison.results:
             points = [
-                place for record in result.records for place in _distances_and_qualities(record, region)
+                (min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"])
+                for record in result.records
+                if (top := record["top"]["found"])
+                for each in (top if region == "top" else record["samples"]["hypotheses"])
+                if each["logprob"] is not None
             ]
             if len(points) > most:
                 drawn = stream(0, f"report/cloud/{result.name}").permutation(len(points))[:most]
@@ -502,24 +505,12 @@ def _clouds(comparison: Comparison, quality: str) -> Iterator[Chart]:
         if not dots:
             continue
         ordered = sorted(x for own in dots for x, _ in own.points)
-        drawing = Cloud(
-            dots,
-            "nats below the sentence’s most probable translation",
-            f"quality ({quality})",
-            min(ordered[len(ordered) // 50], -1e-3),
-        )
+        lowest = min(ordered[len(ordered) // 50], -1e-3)
+        below = "nats below the sentence’s most probable translation"
         yield Chart(
             f"Log-probability against quality: {what}",
-            drawing,
+            Cloud(dots, below, f"quality ({quality})", lowest),
             "Each dot is a translation (a sample of them where there are very many), lines are medians. If "
             "probability knew quality, the lines would rise to the right. The least probable 2 % are left out.",
             f"cloud-{region}",
         )
-
-
-def _distances_and_qualities(record: Record, region: str) -> list[tuple[float, float]]:
-    """(nats below the most probable translation of the sentence, quality) of each translation."""
-    top = record["top"]["found"]
-    answers = top if region == "top" else record["samples"]["hypotheses"]
-    known = [each for each in answers if top and each["logprob"] is not None]
-    return [(min(0.0, each["logprob"] - top[0]["logprob"]), each["quality"]) for each in known]
