@@ -85,7 +85,7 @@ t condition --tests lab:senses?n=40&seed=1 --system lab:student --evaluator lab:
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2 --cases 1 --all
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2
 t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --matched-corpora 2 --all
-t challenge --tests lab:challenge?n=60 --system lab:student --matched-corpora 10 --verdict-from 10
+t challenge --tests lab:challenge?n=60 --system lab:student --matched-corpora 10 --min-sentences 10
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
 t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --all
 t patterns mucow --tests mucow:mucow --translations mucow.de --lemmatize de

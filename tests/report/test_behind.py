@@ -147,7 +147,7 @@ MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[s
                 "metrics": ("chrf",),
                 "matched_corpora": 2,
                 "length_corpora": 4,
-                "verdict_from": 5,
+                "min_sentences": 5,
                 "controls": "all",
             }
         ],

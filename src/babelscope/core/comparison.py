@@ -40,6 +40,10 @@ _TAKEN = frozenset(
         "table",
     }
 )
+CAUTIONS = {
+    "discrepancy": "not comparable between models (section 3.2): compare test sets under one model, not models"
+}
+"""Figure -> why it must not be compared between systems."""
 _LONGEST = 100
 _MOST = 50
 

@@ -130,10 +130,9 @@ def job_rows(
             row.name,
             row.estimate,
             {**labels, **row.labels},
-            {**row.counts, "skipped": row.counts.get("skipped", 0) + (0 if is_part else left_out)},
+            {**row.counts, "skipped": row.counts.get("skipped", 0) + (0 if row.part else left_out)},
         )
         for row in rows
-        for is_part in [any(row.labels.get(label, "all") != "all" for label in method.part_labels)]
     ]
 
 

@@ -15,7 +15,6 @@ from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import told_counts
 from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method, Needs
-from babelscope.methods.command import JudgingCommand
 from babelscope.methods.reporting import (
     Figure,
     ItemView,
@@ -201,12 +200,3 @@ def _sums_of_both(ours: Record, theirs: Record) -> tuple[float, float, float, fl
         return None
     own, other = ([each for logs in side for each in logs] for side in zip(*both, strict=True))
     return math.fsum(own), float(len(own)), math.fsum(other), float(len(other))
-
-
-COMMAND = JudgingCommand(
-    "likelihood",
-    "Measure how probable systems find the references of a test set. Log-probability per token, and perplexity.",
-    "likelihood",
-    Likelihood.Settings,
-    changed={"tests": {"help": "Sentences with references."}},
-)

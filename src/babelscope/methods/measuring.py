@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.results import Record
+from babelscope.core.results import Record, Row
 from babelscope.core.results import grouped as grouped
 from babelscope.core.system import told_counts
 from babelscope.core.tables import Note
@@ -92,6 +93,14 @@ def group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]
 # --- Words of records and items: the tokenizer of each by setting or language --------------------------------------
 
 Side = Literal["source", "target"]
+
+
+def mark_parts(rows: Iterable[Row], *labels: str) -> list[Row]:
+    """The rows; those with one of these labels are over a part of the items, unless it says `all`."""
+    return [
+        dataclasses.replace(row, part=any(row.labels.get(label, "all") != "all" for label in labels))
+        for row in rows
+    ]
 
 
 def known_tokenizer(name: str) -> str:

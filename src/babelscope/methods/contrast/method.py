@@ -28,12 +28,10 @@ from babelscope.making.machine_tests import rows_of_making
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
 from babelscope.methods.contrast import tables
 from babelscope.methods.contrast.figures import (
-    CAUTION,
     SAMPLE,
     SECOND,
     figures,
     margin,
-    measure_of,
     score_record,
     scores_as_json,
     tie_credits,
@@ -42,7 +40,7 @@ from babelscope.methods.contrast.figures import (
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.figures import generated_error_rows
 from babelscope.methods.errors.method import detect_in_pairs
-from babelscope.methods.measuring import by_phenomenon, grouped, pair_texts, sources
+from babelscope.methods.measuring import by_phenomenon, grouped, mark_parts, pair_texts, sources
 from babelscope.methods.queue import Entry
 from babelscope.methods.reporting import ItemView, TextLine, Token, Tone
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
@@ -99,18 +97,24 @@ class Contrast(Method):
     requires: ClassVar[Needs] = {"system": ("score",)}
     Settings = ContrastSettings
     settings: ContrastSettings
-    part_labels = frozenset({"phenomenon", "reference", "origin", "word"})
-    cautions: ClassVar[Mapping[str, str]] = {"discrepancy": CAUTION}
-    measure_of = staticmethod(measure_of)
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         if systems is None:
+            if self.settings.without_variants == "correct" and all(item.contrastive for item in items):
+                raise BabelscopeError(
+                    "without_variants has no effect: all items have variants; ?empty=yes reads those without, too"
+                )
             return
         instead: Mapping[Capability, Capability] = {"score": "item_scores", "translate": "item_scores"}
-        advice = "it can be asked in words: --by-answer, in a study the method contrast_answers"
+        advice = "it can be asked in words, by prompted_choice"
         require_roles(self, systems, instead=instead, otherwise={"reply": advice})
         system = systems["system"]
         if "item_scores" in capabilities(system):
+            protocol = self.settings.preset_by({"protocol": self.settings.protocol})
+            if "score" in self.settings.model_fields_set and "score" not in protocol:
+                raise BabelscopeError(
+                    f"score has no effect on {system.name}: stored scores are compared as they are"
+                )
             return
         if self.settings.needs_translations:
             require(system, "translate", what_for="contrast with these settings")
@@ -263,12 +267,13 @@ class Contrast(Method):
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
         """Accuracy and discrepancy by phenomenon and reference, expected false positives, errors in own output."""
-        return [
+        rows = [
             *figures(records, ties=self.settings.ties, controls=self.settings.controls),
             *self._spread_rows(records),
             *self._output_error_rows(records),
             *rows_of_making(records),
         ]
+        return mark_parts(rows, "phenomenon", "reference", "origin", "word")
 
     def _spread_rows(self, records: Sequence[Record]) -> Iterator[Row]:
         """`spread`: mean of score(1-best) - score(alternative), for the second-best translation and for a sample."""
@@ -332,8 +337,6 @@ class Contrast(Method):
 
     def charts(self, comparison: Comparison) -> list[Chart]:
         return tables.charts(comparison)
-
-    asks_people = True
 
     def show(self, record: Record) -> ItemView:
         """The pair, what the system prefers token by token, and which translation an annotator finds right."""

@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from babelscope.core.charts import Bar, Chart, Dot, Forest, Key, Scatter, point
-from babelscope.core.comparison import Comparison, SystemResult
+from babelscope.core.comparison import CAUTIONS, Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
 from babelscope.core.tables import Column, Note, Table, Verdict
 from babelscope.language.registry import OWN_TYPES, error_label
 from babelscope.methods.contrast.figures import (
-    CAUTION,
     SAMPLE,
     SECOND,
     TypeFigures,
@@ -148,7 +147,7 @@ def warnings(comparison: Comparison) -> list[Note]:
 def _between_systems(comparison: Comparison) -> list[Note]:
     several = len(comparison.results) > 1
     known = any(row.name == "discrepancy" for row in comparison.results[0].rows)
-    return [Note(f"discrepancy: {CAUTION}.")] if several and known else []
+    return [Note(f"discrepancy: {CAUTIONS['discrepancy']}.")] if several and known else []
 
 
 def _warnings_of(result: SystemResult) -> Iterator[str]:

@@ -7,27 +7,24 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
 from babelscope.core.results import PairedField, Record, Row
-from babelscope.core.settings import Rerun
+from babelscope.core.settings import Metavar, Rerun
 from babelscope.core.tokenizers import is_unspaced, require_spaces
 from babelscope.language.registry import lemmatize
 from babelscope.methods.base import Items
-from babelscope.methods.command import Given, JudgingCommand, Tables
-from babelscope.methods.measuring import grouped
+from babelscope.methods.measuring import grouped, mark_parts
 from babelscope.methods.patterns.base import (
-    OPTIONS,
     PatternMethod,
     PatternSettings,
     answered_records,
-    check_options,
     check_translations,
     label_rows,
     note_language,
-    study_tables,
+    parallel_to,
 )
 from babelscope.stats.intervals import f1, proportion
 from babelscope.testsets.items import AmbiguousSource
@@ -43,14 +40,15 @@ class MucowSettings(PatternSettings):
         "protocol": {"paper": {"word_matching": "conditioning"}}
     }
 
-    answer_files: ClassVar[tuple[str, ...]] = ("translations", "lemmas", "verdicts")
+    answer_files: ClassVar[tuple[str, ...]] = ("lemmas", "verdicts")
 
     lemmas: Rerun[Path | None] = None
     """The lemmas of the translations, parallel to them."""
-    lemmatize: str = ""
+    lemmatize: Annotated[str, Metavar("LANGUAGE")] = ""
     """Make the lemmas here: de, ru or uk."""
     verdicts: Rerun[Path | None] = None
-    """Verdicts stored earlier: their figures, or with translations how many agree."""
+    """Verdicts stored earlier, such as --records of an earlier command: how many are the same; with --word-matching
+    stored, their figures."""
     word_matching: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
     """How translations are split into words and compared with the known ones. mucow: as MuCoW's authors do.
     conditioning: as the conditioning paper does. auto: mucow, or conditioning for the log of that paper, whose lemmas
@@ -91,7 +89,6 @@ class Mucow(PatternMethod):
     name = "patterns_mucow"
     Settings = MucowSettings
     settings: MucowSettings
-    part_labels = frozenset({"category"})
     title = "Known words of a wrong sense"
     accuracy = "precision"
     other_figures: ClassVar = {"recall_b": "correct of all (recall B)", "coverage": "coverage"}
@@ -107,10 +104,9 @@ class Mucow(PatternMethod):
                 )
         stored = {} if settings.verdicts is None else match_verdicts(items, read_verdicts(settings.verdicts))
         answers = self.translations(systems, items)
-        given, numbers = self.parallel_lines(items, answers)
+        given, numbers = self.parallel_lines(systems["system"], items, answers)
         if settings.lemmas is not None:
-            parallel_to = str(settings.translations or "the test set")
-            given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
+            given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to(systems["system"]))
 
         def record(number: int, text: str) -> Record:
             item, line = items[number], given[numbers[number]]
@@ -182,7 +178,7 @@ class Mucow(PatternMethod):
             same = sum(record["correct"] is record["stored"] for record in compared)
             estimate = proportion(same, len(compared))
             rows.append(Row("same_verdict", estimate, {"category": "all"}, {"same": same}))
-        return label_rows(rows, {"rules": rules}, records)
+        return mark_parts(label_rows(rows, {"rules": rules}, records), "category")
 
     def paired(self) -> list[PairedField]:
         return [
@@ -276,41 +272,3 @@ def _groups(records: Sequence[Record]) -> list[tuple[dict[str, str | int], list[
         for name in sorted({str(r[grouping]) for r in records if r.get(grouping) not in (None, NO_CATEGORY)}):
             groups.append(({grouping: name}, [r for r in records if r.get(grouping) == name]))
     return groups
-
-
-# --- `babelscope patterns mucow` ------------------------------------------------------------------------------------
-
-
-def _check(given: Given) -> None:
-    check_options(given)
-    asked = given["system"] or given["translations"] is not None or given["rejudge"] is not None
-    if not asked and (given["lemmas"] is not None or given["verdicts"] is None):
-        raise BabelscopeError("patterns mucow needs --system or --translations, or --verdicts alone")
-
-
-def _study(given: Given) -> Tables:
-    """All sentences, unless the name of the tests says otherwise: known words need no cue."""
-    tests, stored = given["tests"], given["translations"]
-    if tests.startswith(("mucow:", "mucow/")) and "?" not in tests:
-        tests += "?all=yes"
-    if given["system"] or stored is not None:
-        return study_tables(given, tests, stored)
-    # Verdicts stand with the translations they are of; some items may have none.
-    found = study_tables(given, tests, given["verdicts"], skip_missing=True)
-    return {**found, "methods": [{"name": COMMAND.method, **given.settings, "word_matching": "stored"}]}
-
-
-COMMAND = JudgingCommand(
-    "patterns mucow",
-    "The sense of a translated word, by known words among the tokens, then the lemmas.",
-    "patterns_mucow",
-    MucowSettings,
-    options=OPTIONS,
-    changed={
-        "lemmatize": {"metavar": "LANGUAGE"},
-        "compound-mark": {"metavar": "TEXT"},
-    },
-    check=_check,
-    study=_study,
-    signed=lambda row: row.labels.get("category") == "all",
-)

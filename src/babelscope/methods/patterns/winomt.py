@@ -5,33 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import field_validator, model_validator
 
 from babelscope.core.results import Estimate, PairedField, Record, Row
-from babelscope.core.settings import Rerun
+from babelscope.core.settings import Metavar, Rerun
+from babelscope.core.system import System
 from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS, GenderRules
 from babelscope.language.fitness import require_links
 from babelscope.methods.base import Items
-from babelscope.methods.command import Given, JudgingCommand, Tables
-from babelscope.methods.measuring import grouped
+from babelscope.methods.measuring import grouped, mark_parts
 from babelscope.methods.patterns.base import (
-    OPTIONS,
     WITHOUT_NEUTRAL,
     PatternMethod,
     PatternSettings,
     TranslationOrReason,
     answered_records,
-    check_options,
     check_translations,
     label_rows,
     note_language,
     open_morphology,
-    study_tables,
+    parallel_to,
 )
 from babelscope.stats.intervals import Array, difference, f1, odds, proportion
 from babelscope.testsets.items import AmbiguousSource
@@ -48,9 +46,9 @@ class WinomtSettings(PatternSettings):
         "protocol": {"paper": {"gender_rules": "published", "intermediate_rounding": "published"}}
     }
 
-    answer_files: ClassVar[tuple[str, ...]] = ("translations", "alignments")
+    answer_files: ClassVar[tuple[str, ...]] = ("alignments",)
 
-    target: str
+    target: Annotated[str, Metavar("LANGUAGE")]
     """The language of the translations: de, ru or uk."""
     alignments: Rerun[Path | None] = None
     """In Pharaoh format, parallel to the translations; else made here."""
@@ -106,7 +104,6 @@ class Winomt(PatternMethod):
     name = "patterns_winomt"
     Settings = WinomtSettings
     settings: WinomtSettings
-    part_labels = frozenset({"category", "stereotype", "gold"})
     title = "Occupations of another gender than was meant"
     accuracy = "accuracy"
     other_figures: ClassVar = {"delta_g": "delta G", "delta_s": "delta S"}
@@ -122,7 +119,7 @@ class Winomt(PatternMethod):
                 )
         listed = self._listed(items)
         answers = self.translations(systems, items)
-        links = self._links(items, answers)
+        links = self._links(systems["system"], items, answers)
 
         def record(number: int, text: str) -> Record:
             item = items[number]
@@ -151,7 +148,7 @@ class Winomt(PatternMethod):
         )
 
     def _links(
-        self, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
+        self, system: System, items: Sequence[AmbiguousSource], answers: Sequence[TranslationOrReason]
     ) -> Sequence[Links]:
         """Alignment links between whitespace-separated words, from a file or aligned here."""
         path = self.settings.alignments
@@ -161,14 +158,14 @@ class Winomt(PatternMethod):
             return align(
                 [(item.source.split(), text.split()) for item, text in zip(items, texts, strict=True)]
             )
-        given, numbers = self.parallel_lines(items, answers)
+        given, numbers = self.parallel_lines(system, items, answers)
         # Lines without a source are parallel to the items.
         sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
         lengths = [
             (len(source.split()), len(each.translation.split()))
             for source, each in zip(sources, given, strict=True)
         ]
-        stored = read_pharaoh(path, lengths, parallel_to=str(self.settings.translations or "the test set"))
+        stored = read_pharaoh(path, lengths, parallel_to=parallel_to(system))
         return [stored[number] for number in numbers]
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
@@ -213,7 +210,7 @@ class Winomt(PatternMethod):
             "rules": self.settings.gender_rules,
             "rounding": rounding,
         }
-        return label_rows(rows, labels, records)
+        return mark_parts(label_rows(rows, labels, records), "category", "stereotype", "gold")
 
     def paired(self) -> list[PairedField]:
         return [
@@ -343,37 +340,3 @@ def _confusion(table: Array) -> list[Row]:
         for gold in range(3)
         for predicted in range(len(GENDERS))
     ]
-
-
-# --- `babelscope patterns winomt` -----------------------------------------------------------------------------------
-
-
-def _check(given: Given) -> None:
-    check_options(given)
-    if given["rejudge"] is None and given["target"] is None:
-        raise BabelscopeError("patterns winomt needs --target, the language of the translations")
-    if given["rejudge"] is None and not given["system"] and given["translations"] is None:
-        raise BabelscopeError("patterns winomt needs --system or --translations")
-
-
-def _study(given: Given) -> Tables:
-    """Neutral rows too, unless the name of the tests says otherwise: the published figures have them."""
-    tests = given["tests"]
-    if ":" not in tests and tests.endswith((".tsv", ".txt")):
-        tests = f"winomt:{tests}"
-    if (tests == "winomt" or tests.startswith("winomt:")) and "?" not in tests:
-        tests += "?neutral=yes"
-    return study_tables(given, tests, given["translations"])
-
-
-COMMAND = JudgingCommand(
-    "patterns winomt",
-    "The gender of a translated occupation, by alignment and morphology.",
-    "patterns_winomt",
-    WinomtSettings,
-    options=OPTIONS,
-    changed={"target": {"required": False, "metavar": "LANGUAGE"}},
-    check=_check,
-    study=_study,
-    signed=lambda row: row.labels.get("category") == "all",
-)

@@ -57,10 +57,15 @@ class TranslationsFile:
         source_path: str = "",
         skip_missing: bool = False,
         name: str = "",
+        given: Sequence[Given] = (),
     ) -> None:
-        """`content` is the file's digest, `found` the answers of each line, `sources` what these are answers to."""
+        """`content` is the file's digest, `found` the answers of each line, `sources` what these are answers to.
+
+        `given` are its lines, where they may have sources and lemmas beside the translations.
+        """
         self.name = name or f"file:{path}"
-        self._path, self._found, self._skip_missing = path, found, skip_missing
+        self.path, self.given = path, given
+        self._found, self._skip_missing = found, skip_missing
         self._source_path = source_path
         self._key = str if source_path else str.strip
         self._lines = None if sources is None else index_of(sources, self._key)
@@ -93,13 +98,13 @@ class TranslationsFile:
         if len(self._found) != len(items):
             last = "; its last line is empty" if self._found and not self._found[-1][0].text else ""
             raise BabelscopeError(
-                f"{self._path} has translations of {len(self._found)} sources, but {what} has {len(items)}{last}: "
+                f"{self.path} has translations of {len(self._found)} sources, but {what} has {len(items)}{last}: "
                 "give one for each, or say ?source=FILE to find them by their source"
             )
         rows = list(zip(self._found, sources, strict=True))
         if all(len(own) > 1 and own[0].text == source for own, source in rows):
             raise BabelscopeError(
-                f"{self._path}: the first column has the sources of {what}, not translations; leave it out, or "
+                f"{self.path}: the first column has the sources of {what}, not translations; leave it out, or "
                 "write `source ||| translation` and say format=pairs"
             )
         held = copy.copy(self)
@@ -116,7 +121,7 @@ class TranslationsFile:
         """The file's translations of the sources; with its sources in any order, without them all, in order."""
         sources = sources_of(questions)
         return [
-            best(own, n_best, source=source, where=self._path)
+            best(own, n_best, source=source, where=self.path)
             for source, own in zip(sources, self.all_translations(questions), strict=True)
         ]
 
@@ -127,7 +132,7 @@ class TranslationsFile:
         if self._lines is None:
             if len(sources) != len(self._found):
                 raise BabelscopeError(
-                    f"{len(sources)} sources were asked for, but {self._path} has translations of "
+                    f"{len(sources)} sources were asked for, but {self.path} has translations of "
                     f"{len(self._found)}; say ?source=FILE to find them by their source"
                 )
             numbers: Sequence[int | None] = range(len(sources))
@@ -157,7 +162,7 @@ class TranslationsFile:
     def _lacks(self) -> str:
         """The beginning of a sentence about a source that is missing."""
         return (
-            f"{self._source_path} has no line" if self._source_path else f"{self._path} has no translation of"
+            f"{self._source_path} has no line" if self._source_path else f"{self.path} has no translation of"
         )
 
     def _differing(self, own: Sequence[int]) -> int | None:
@@ -170,8 +175,8 @@ class TranslationsFile:
         for source, own in (self._lines or {}).items():
             if 0 < wanted[source] != len(own) and (other := self._differing(own)) is not None:
                 raise BabelscopeError(
-                    f"{self._source_path or self._path} has {shorten(source)} in lines {own[0] + 1} and "
-                    f"{other + 1}, which {self._path} translates differently: ambiguous unless it is asked for as "
+                    f"{self._source_path or self.path} has {shorten(source)} in lines {own[0] + 1} and "
+                    f"{other + 1}, which {self.path} translates differently: ambiguous unless it is asked for as "
                     f"often as it stands there, {len(own)} times and not {wanted[source]}"
                 )
 
@@ -226,6 +231,7 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
         raise BabelscopeError(f"{rest} has no translations")
     content = digest_json([[each.source, each.translation] for each in given])
     found = _bare([[each.translation] for each in given])
+    how["given"] = given
     if given[0].source is None:
         return _with_source(rest, source, content, found, {"format": "plain"}, how)
     if source:
@@ -356,7 +362,7 @@ class ScoresFile:
         if layout == "auto" and not tabs and not lines:
             raise BabelscopeError(
                 f"{path} has no tabs; say layout=blocks (all correct targets, then all others) or "
-                "layout=interleaved (item by item), since either fits (an option of contrast: --layout)"
+                "layout=interleaved (item by item), since either fits"
             )
         self._layout = layout if layout != "auto" else "columns" if tabs else lines
         self._all: Sequence[ItemChoice] | None = None
