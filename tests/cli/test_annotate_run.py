@@ -57,8 +57,9 @@ FILES = {
 CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--detect-in-output", "no", *SYSTEMS)
 CONDITION = ("condition", "--tests", "cued.jsonl", "--evaluator", ONE, *SYSTEMS)
 SPACE = ("space", "--tests", "sentences.jsonl", "--k", "3", "--samples", "0", "--system", ONE)
-WINOMT = ("patterns", "winomt", "--tests", "wino.tsv", "--translations", "wino.txt", "--target", "de")
-MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de", "--translations", "mucow.de")
+WINO = ("--system", "file:wino.txt?format=auto", "--target", "de")
+WINOMT = ("patterns", "winomt", "--tests", "winomt:wino.tsv", *WINO)
+MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de?all=yes", "--system", "file:mucow.de?format=auto")
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +113,7 @@ def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope)
 
 
 def test_people_tell_the_gender_that_conditioning_judged(babelscope: Babelscope) -> None:
-    ran(babelscope, *CONDITION, "--out", "run", "--annotate", "queue.jsonl", "--annotate-n", "6")
+    ran(babelscope, *CONDITION, "--out", "run", "--annotate", "queue.jsonl", "--queue-size", "6")
     tasks = answer_all("queue.jsonl", "anna", lambda _: {"label": "Male"})
     assert [sum(task.get("gold") == each for task in tasks) for each in ("male", "female")] == [6, 6]
     assert {task.system for task in tasks} == {ONE, TWO}
@@ -181,7 +182,7 @@ def test_people_judge_dependencies_of_a_run(babelscope: Babelscope) -> None:
     assert [row["value"] for row in rows if row["name"] == "agreement"] == [1, 1, 1]
     # The same entries as the method's own command makes, which reads the answers, too.
     answers = "run.queue.answers.anna.jsonl"
-    again = ran(babelscope, "challenge", "--rejudge", "run", "--answers", answers)
+    again = ran(babelscope, "challenge", "--rejudge", "run", "--answer", answers)
     right = [row for row in again if row["name"] == "right" and row["phenomenon"] == "all"]
     assert [(row["value"], row["n"]) for row in right] == [(1, 4)]
 

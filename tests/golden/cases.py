@@ -296,7 +296,7 @@ CASES |= {
         "contrast",
         "contrast --tests pairs.jsonl",
         "contrast --system lab:student",
-        "contrast --system lab:student --tests pairs.jsonl --rejudge run",
+        "contrast --tests pairs.jsonl --json",
         "contrast --tests pairs.jsonl --system scores:pairs.scores",
         "contrast --system lab:student --tests pairs.jsonl --ties never",
         "contrast --system lab:student --tests pairs.jsonl --beam 0",

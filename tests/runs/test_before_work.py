@@ -58,15 +58,18 @@ def no_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "challenge --annotate: bare: there is no dependency to be annotated",
         ),
         (
-            ("challenge", "--tests", "challenge.jsonl", "--annotate", "q.jsonl", "--annotate-distance", "7"),
+            ("challenge", "--tests", "challenge.jsonl", "--queue-distance", "7"),
             "challenge --annotate: challenge: there is no dependency of distance 7 to be annotated",
         ),
         (
-            ("challenge", "--tests", "challenge.jsonl", "--answers", "plain.jsonl.missing"),
+            ("challenge", "--tests", "challenge.jsonl", "--answer", "plain.jsonl.missing"),
             "plain.jsonl.missing",
         ),
-        (("likelihood", "--tests", "plain.jsonl", "--by", "domian"), "items have no field 'domian'"),
-        (("likelihood", "--tests", "plain.jsonl", "--by", "domain"), "items have 60 values of 'domain'"),
+        (("likelihood", "--tests", "plain.jsonl", "--group-by", "domian"), "items have no field 'domian'"),
+        (
+            ("likelihood", "--tests", "plain.jsonl", "--group-by", "domain"),
+            "items have 60 values of 'domain'",
+        ),
     ],
 )
 def test_a_command_that_must_fail_asks_nobody(

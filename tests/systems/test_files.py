@@ -14,7 +14,7 @@ from babelscope import condition
 from babelscope.core.system import ItemChoice, ItemScores, Regions, Unanswered, capabilities, properties
 from babelscope.systems.registry import open_system
 from babelscope.systems.stored import nbest as lists
-from babelscope.systems.stored.nbest import RegionLists, lists_spec
+from babelscope.systems.stored.nbest import RegionLists
 from babelscope.systems.stored.translations import ScoresFile
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
@@ -430,15 +430,6 @@ def test_a_zip_whose_names_are_no_text_ends_in_a_sentence(babelscope: Babelscope
     ran = babelscope(*SPACE)
     assert (ran.code, ran.out) == (2, "")
     assert "l.zip cannot be read as a zip" in ran.err
-
-
-def test_options_of_a_command_line() -> None:
-    spec, name, k = lists_spec(["top=a b&c.zip?per_file=5&k=4", "beam=d.zip?detokenize=de"])
-    assert spec == "lists:?top=a%20b%26c.zip&top_per_file=5&beam=d.zip&beam_detokenize=de"
-    assert (name, k) == ("top=a b&c.zip, beam=d.zip", 4)
-    for wrong in (["middle=a"], ["top="], ["top=a", "top=b"], ["top=a?k=3", "beam=b?k=4"], ["top=a?k=1"]):
-        with pytest.raises(BabelscopeError):
-            lists_spec(wrong)
 
 
 def test_detokenized_on_request(tmp_path: Path) -> None:

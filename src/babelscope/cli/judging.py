@@ -139,7 +139,8 @@ def function_of(method: type[Method]) -> Callable[..., None]:
         known = {each.name for each in _PARAMETERS}
         options = Shared(**{name: value for name, value in values.items() if name in known})
         given = {name: value for name, value in values.items() if name in typed - known}
-        _Judging(method, context.command_path.partition(" ")[2], options, given, typed).run()
+        command = context.command_path.removeprefix(context.find_root().info_name or "").strip()
+        _Judging(method, command, options, given, typed).run()
 
     context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     offered = {
@@ -177,14 +178,19 @@ def _parameter(name: str, settings: Mapping[str, FieldInfo]) -> inspect.Paramete
     if get_origin(kind) in (Union, types.UnionType):
         (kind,) = (each for each in get_args(kind) if each is not types.NoneType)
     repeat = get_origin(kind) is tuple
+    is_file = Path in (kind, *get_args(kind))
     singular = name.removesuffix("s") if repeat else name
     option = name if singular in settings else singular
     default = None if repeat or field.is_required() else field.default
     metavar = next((each.name for each in metadata if isinstance(each, Metavar)), None)
+    words = " ".join((field.description or "").split())
+    if repeat:
+        usual = ", ".join(map(str, field.get_default(call_default_factory=True)))
+        words += f" May be repeated{f'; {usual} unless given' if usual else ''}."
     info = typer.Option(
         f"--{option.replace('_', '-')}",
-        help=" ".join((field.description or "").split()) + (" May be repeated." if repeat else ""),
-        metavar=metavar or ("FILE" if kind is Path else None),
+        help=words,
+        metavar=metavar or ("FILE" if is_file else None),
         min=next((each.ge for each in metadata if hasattr(each, "ge") and kind is int), None),
         show_default=default not in (None, False, ""),
     )

@@ -228,7 +228,7 @@ class SystemResult:
 
     @cached_property
     def parts(self) -> list[Row]:
-        """The same figures by fields of the items, where the study asked for that (`--by`)."""
+        """The same figures by fields of the items, where the study asked for that (`--group-by`)."""
         return [row for row in self.all_rows if row.is_part]
 
     @cached_property

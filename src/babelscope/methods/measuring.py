@@ -63,7 +63,7 @@ def warn_of_pooled_languages(items: Iterable[Any]) -> None:
         told = ", ".join(f"{language}: {count}" for language, count in stated.most_common())
         warnings.warn(
             f"the items have {len(stated)} target languages ({told}), and figures over all items pool them; "
-            "--by target_language gives a figure for each",
+            "--group-by target_language gives a figure for each",
             stacklevel=2,
         )
 

@@ -50,8 +50,7 @@ class QualitySettings(MethodSettings):
     """By which metrics translations are measured, and how they are made."""
 
     metric: Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")] = ("chrf", "bleu")
-    """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`.
-    Unless given: chrf and bleu."""
+    """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
     tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
     target language requires."""

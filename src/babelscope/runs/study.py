@@ -387,8 +387,7 @@ def _as_score_files_count(study: Study, where: str) -> Study:
 
     Score files that do not state their layout have the one that the publishers of the test sets define.
     """
-    specs = [spec for entry in study.systems for spec in entry.specs]
-    if not any("item_scores" in find_scheme(spec).capabilities for spec in specs):
+    if not any(_is_score_file(spec) for entry in study.systems for spec in entry.specs):
         return study
     found = {entry.label: spec_for_scores(entry.spec) for entry in study.tests}
     tests = [
@@ -406,9 +405,13 @@ def _as_score_files_count(study: Study, where: str) -> Study:
     return study.model_copy(update={"systems": systems, "tests": tests})
 
 
+def _is_score_file(spec: str) -> bool:
+    return spec.startswith("scores:")
+
+
 def _with_layout(spec: str, layout: str) -> str:
     path, query = split_options(spec)
-    if not layout or "lines=" in query or "item_scores" not in find_scheme(spec).capabilities:
+    if not layout or "lines=" in query or not _is_score_file(spec):
         return spec
     return f"{path}?{query}{'&' if query else ''}lines={layout}"
 

@@ -212,18 +212,17 @@ class ChallengeSettings(ErrorSettings):
     """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences per set, controls drawn from all
     sentences, unless said otherwise."""
     metrics: Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")] = ("bleu", "chrf", "ribes")
-    """sacreBLEU's bleu and chrf (0 to 100), ribes (0 to 1), all cased; or any other metric. Unless given: these
-    three."""
+    """sacreBLEU's bleu and chrf (0 to 100), ribes (0 to 1), all cased; or any other metric."""
     tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
     """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
     spm:FILE. Unless given, as the target language requires."""
     source_tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
     """How words of sources are split, for their lengths. Unless given, as the source language requires."""
     distances: Annotated[_Distances, Field(min_length=1), Metavar("N")] = tuple(range(7))
-    """A set of sentences with at least N words between the two words of a dependency. Unless given: 0 to 6."""
+    """A set of sentences with at least N words between the two words of a dependency."""
     order_distances: Annotated[_Distances, Field(min_length=1), Metavar("N")] = ORDER_DISTANCES
     """The same for reordering, in the unit of each measure: positions apart, words off the diagonal, links crossed;
-    0 for all that was found. Unless given: 0, 5, 10, 15 and 20."""
+    0 for all that was found."""
     exact: bool = False
     """Sets of exactly so many words between, too."""
     max_sentences: int | None = Field(default=None, ge=10)
@@ -241,7 +240,7 @@ class ChallengeSettings(ErrorSettings):
     length_corpora: int = Field(default=1000, ge=4, le=1_000_000)
     """Random corpora of the length check, for each size."""
     length_sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Metavar("N")] = (1000, 100, 10)
-    """Sentences in each of them. Unless given: 1000, 100 and 10."""
+    """Sentences in each of them."""
     target_parser: Annotated[str | None, Metavar("PARSER")] = None
     """Also judge each dependency (kept, lost or undecided) by parses of references and translations: udpipe:MODEL or
     stanza:LANGUAGE."""

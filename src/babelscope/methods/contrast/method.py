@@ -549,6 +549,6 @@ def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direct
         other = "lower" if direction == "higher" else "higher"
         warnings.warn(
             f"{name}: accuracy {accuracy:.3f} is far below chance ({chance:.3f}); the direction looks wrong: "
-            f"are {other} scores better in this file (--direction {other})?",
+            f"are {other} scores better in this file (direction={other})?",
             stacklevel=3,
         )

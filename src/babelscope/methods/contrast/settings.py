@@ -43,7 +43,7 @@ class ContrastSettings(ErrorSettings):
     """Look for the same errors in what the system itself writes, its 1-best translations, as `errors` does.
     `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
-    """An implausible error type (section 3). Unless given: placeholder_ding and hypercorrect_genitive."""
+    """An implausible error type (section 3)."""
     without_variants: Rerun[Literal["skip", "correct"]] = "skip"
     """Items without any contrastive variant, which MuCoW's releases have (read by ?empty=yes): leave them out, or
     count them as correct, as MuCoW's published script does."""

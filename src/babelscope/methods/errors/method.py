@@ -172,14 +172,13 @@ class ErrorsSettings(ErrorSettings):
     """Which errors are looked for."""
 
     types: Annotated[tuple[str, ...], Metavar("TYPE")] = ()
-    """An error type to look for. Unless given: all that have a detector."""
+    """An error type to look for; all that have a detector, if none is named."""
     language: str = ""
     """The language of the translations, where detectors of several are installed and the test set does not say."""
     beam: Rerun[int] = Field(default=5, ge=1)
     """The beam of the translations, for systems that search with one."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
-    """An implausible error type, which no system is known to produce. Unless given: placeholder_ding and
-    hypercorrect_genitive."""
+    """An implausible error type, which no system is known to produce."""
 
     @model_validator(mode="after")
     def _have_detectors(self) -> Self:

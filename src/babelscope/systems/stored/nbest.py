@@ -13,11 +13,10 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 from typing import IO, Any
-from urllib.parse import quote
 
-from babelscope.core.registry import Options, parse_options, split_options
+from babelscope.core.registry import Options
 from babelscope.core.system import Fingerprint, Regions, Scored
 from babelscope.systems.stored.reading import moses_entries
 from babelscope.util.digests import digest_json
@@ -300,32 +299,6 @@ FORMATS = tuple(_READERS)
 
 REGIONS = ("top", "beam")
 """What a list can be of: the most probable hypotheses of the whole space, or those that beam search found."""
-
-
-def lists_spec(given: Sequence[str]) -> tuple[str, str, int | None]:
-    """The spec, a name for rows and reports, and the k that the options say, if they do."""
-    options: dict[str, str] = {}
-    sizes: set[int | None] = set()
-    for each in given:
-        region, _, rest = each.partition("=")
-        path, query = split_options(rest)
-        if region not in REGIONS or not path:
-            raise BabelscopeError(f"--nbest {each}: it must be top=FILE or beam=FILE")
-        if region in options:
-            raise BabelscopeError(f"--nbest {each}: there is a list of {region} already")
-        own = parse_options(query)
-        if "k" in own:
-            size = whole_number(own.pop("k"))
-            if size is None or size < 2:
-                raise BabelscopeError(f"--nbest {each}: k is a whole number of at least 2")
-            sizes.add(size)
-        options[region] = path
-        options |= {f"{region}_{name}": value for name, value in own.items()}
-    if len(sizes) > 1:
-        raise BabelscopeError("the lists of --nbest must have one k")
-    query = "&".join(f"{name}={quote(value, safe='/')}" for name, value in options.items())
-    name = ", ".join(f"{region}={PurePath(options[region]).name}" for region in REGIONS if region in options)
-    return f"lists:?{query}", name, next(iter(sizes), None)
 
 
 LIST_OPTIONS = ("format", "scores", "per_file", "detokenize", "exact")
