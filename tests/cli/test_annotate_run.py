@@ -58,7 +58,7 @@ CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--detect-in-output", "no", *S
 CONDITION = ("condition", "--tests", "cued.jsonl", "--evaluator", ONE, *SYSTEMS)
 SPACE = ("space", "--tests", "sentences.jsonl", "--k", "3", "--samples", "0", "--system", ONE)
 WINO = ("--system", "file:wino.txt?format=auto", "--target", "de")
-WINOMT = ("patterns", "winomt", "--tests", "winomt:wino.tsv", *WINO)
+WINOMT = ("patterns", "winomt", "--tests", "winomt:wino.tsv?neutral=yes", *WINO)
 MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de?all=yes", "--system", "file:mucow.de?format=auto")
 
 
@@ -209,7 +209,7 @@ def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) 
         ),
         (("--method", "contrsat"), "run has no 'contrsat' among its methods; did you mean contrast?"),
         (("--method", "space", "--system", "zwei"), "run has no 'zwei' among its systems; it has one"),
-        (("--method", "likelihood"), "likelihood has no queue for annotators"),
+        (("--method", "likelihood"), "of likelihood has anything that people could judge"),
     ):
         done = babelscope("annotate", "run", *arguments, "--no-open")
         assert (done.code, told in done.err) == (2, True), done.err
@@ -245,10 +245,7 @@ def test_a_queue_is_gone_on_with_and_never_written_over(babelscope: Babelscope) 
 
 
 def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babelscope) -> None:
-    log = f"{ONE}&log=log"
-    likelihood = ("likelihood", "--tests", "sentences.jsonl", "--system", log, "--annotate", "q.jsonl")
     for command, told in (
-        (likelihood, "likelihood has no queue for annotators: what its systems answer is nothing"),
         (
             ("annotate", "pairs.jsonl", "--n", "3"),
             "--n is about a run folder or a challenge set, and pairs.jsonl is none",
@@ -258,8 +255,15 @@ def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babel
     ):
         done = babelscope(*command)
         assert (done.code, told in done.err, done.out) == (2, True, ""), done.err
-    assert not Path("log").exists()
     assert not list(Path().glob("*q*.jsonl"))
+
+
+def test_a_method_without_questions_has_no_queue(babelscope: Babelscope) -> None:
+    asked = ("likelihood", "--tests", "sentences.jsonl", "--system", ONE, "--annotate", "q.jsonl")
+    done = babelscope(*asked)
+    assert (done.code, "of likelihood has anything that people could judge" in done.err) == (2, True)
+    assert "perplexity" in done.out
+    assert not Path("q.jsonl").exists()
 
 
 def test_a_damaged_run_is_told_in_a_sentence(babelscope: Babelscope) -> None:

@@ -74,6 +74,7 @@ score --system toy:1 --source a.en --target a.de --to out @ TOY.score
 contrast --system toy:1 --tests pairs.jsonl --records out @ JUDGE
 errors --system toy:1 --tests pairs.jsonl --records out @ JUDGE
 condition --system toy:1 --evaluator toy:1 --tests cued.jsonl --records out @ JUDGE
+prompted-choice --system lab:llm --tests pairs.jsonl --records out @ JUDGE
 space --system toy:1?alphabet=ab&limit=4 --tests tsv:tests.tsv --k 2 --samples 4 --segments out @ JUDGE
 challenge --system toy:1 --tests far.jsonl --metric chrf --records out @ JUDGE
 likelihood --system toy:1 --tests tsv:tests.tsv --records out @ JUDGE
