@@ -82,6 +82,7 @@ t likelihood --system lab:student --tests lab:parallel?n=10&seed=1 --group-by le
 t quality --system lab:student --system lab:teacher --tests lab:parallel?n=10&seed=1
 t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher --least-certain 2 --all
 t condition --tests lab:senses?n=40&seed=1 --system lab:student --evaluator lab:teacher
+t prompted-choice --system lab:llm --tests lab:pairs?n=1&seed=1
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2 --cases 1 --all
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2
 t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --matched-corpora 2 --all

@@ -144,6 +144,7 @@ TOLD = {
     f"{CONTRAST} --system toy:1 --format latex --json": "--json is short for --format json",
     f"{CONTRAST} --system toy:1 --queue-size 3": "--queue-size has no effect without --annotate",
     f"{CONTRAST} --system toy:1 --queue-per-group 3": "--queue-per-group has no effect without --annotate",
+    f"{CONTRAST} --system toy:1 --annotate q --queue-size 3 --queue-per-group 3": "--queue-size has no effect beside",
     f"{CONTRAST} --system toy:1 --system toy:1": "two systems",
     f"{CONTRAST} --system toy:1 --prompt lines": "--prompt is for systems that are asked by one",
     f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",

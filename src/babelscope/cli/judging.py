@@ -149,6 +149,8 @@ def function_of(method: type[Method]) -> Callable[..., None]:
     }
     shared = [each for each in _PARAMETERS if offered.get(each.name, True)]
     settings = method.Settings.model_fields
+    if clash := {*settings, *roles} & {each.name for each in _PARAMETERS}:
+        raise BabelscopeError(f"{method.name} has a setting {min(clash)!r}, an option that all methods share")
     own = method.Settings.__annotations__
     judge.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -231,7 +233,7 @@ class _Judging:
             result = self._result()
         with contextlib.ExitStack() as after:
             if options.annotate is not None:
-                after.callback(self._write_queue, result)
+                after.callback(self._write_queue, result, options.annotate)
             if options.segments is not None:
                 lines = cast(Any, self.method).segments(result.records)
                 after.callback(write_file, options.segments, Form.JSON, lines)
@@ -252,6 +254,8 @@ class _Judging:
                 raise BabelscopeError(f"{self.command} needs --{name}, or --rejudge and a finished run")
         if chosen_format(options.format, as_json=options.as_json) == "json":
             self._refuse(["table"], "--json")
+        if options.queue_per_group is not None:
+            self._refuse(["queue_size"], "--queue-per-group")
         if options.annotate is None:
             self._refuse(["queue_size", "queue_per_group"], "--annotate", "without")
         elif options.annotate.exists():
@@ -347,10 +351,9 @@ class _Judging:
                 )
                 write(text)
 
-    def _write_queue(self, result: Result) -> None:
+    def _write_queue(self, result: Result, path: Path) -> None:
         """The queue that --annotate asks for, one JSON object per line; then, on stderr, what it was drawn from."""
-        options, path = self.options, self.options.annotate
-        assert path is not None
+        options = self.options
         (settings,) = result.settings.values()
         drawn = draw_queue(
             self.method(settings),
