@@ -147,7 +147,7 @@ def test_no_file_of_ours_names_it() -> None:
 
 def test_what_it_offers_is_listed(home: Home) -> None:
     listed = home.run("--help")
-    assert "How often systems repeat the source" in listed
+    assert "How often does the system repeat the source" in listed
     assert "Say it again." in listed
     assert "parrot" in {row["scheme"] for row in home.rows("systems")}
     (type_,) = home.rows("make", "types", "--language", "xx")
@@ -156,7 +156,7 @@ def test_what_it_offers_is_listed(home: Home) -> None:
 
 
 def test_its_method_judges_its_system_on_its_format(home: Home) -> None:
-    rows = home.rows("echo", *ASKED, "--threshold", 0.6, "--by", "domain")
+    rows = home.rows("echo", *ASKED, "--threshold", 0.6, "--group-by", "domain")
     polly, short = ({"system": name, "method": "echo"} for name in ("parrot:polly", "parrot:short?words=2"))
     assert (value(rows, "all", **polly), value(rows, "all", **short)) == (1, pytest.approx(2 / 6))
     assert value(rows, "all", **short, by="domain", domain="home") == pytest.approx(2 / 3)
@@ -173,7 +173,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
         for number, (domain, source, reference) in enumerate(ZOO)
     ]  # fmt: skip
     (home.folder / "challenge.jsonl").write_text("".join(json.dumps(each) + "\n" for each in zoo))
-    asked = ("--tests", "challenge.jsonl", "--metric", "parrot_overlap", "--by", "domain")
+    asked = ("--tests", "challenge.jsonl", "--metric", "parrot_overlap", "--group-by", "domain")
     more = ("--matched-corpora", 5, "--length-corpora", 4, "--length-size", 3)
     printed = home.run("challenge", "--system", "parrot:polly", *asked, *more, "--out", "challenge", "--all")
     # Hallo is one of four words of a reference, Anna and Otto are two of three.
@@ -254,7 +254,7 @@ def test_a_run_is_judged_again_under_another_threshold(home: Home) -> None:
 
 
 def test_people_judge_what_its_queue_asks(home: Home) -> None:
-    home.run("echo", *ASKED, "--out", "judged", "--annotate", "echo.jsonl", "--annotate-n", 4)
+    home.run("echo", *ASKED, "--out", "judged", "--annotate", "echo.jsonl", "--queue-size", 4)
     drawn = [json.loads(line) for line in (home.folder / "echo.jsonl").read_text("utf-8").splitlines()]
     # Two of three sentences of each domain, as each system translated them.
     assert sorted(line["id"] in ("1", "2", "3") for line in drawn) == [False] * 4 + [True] * 4

@@ -47,7 +47,9 @@ def study(babelscope: Babelscope) -> list[Case]:
         senses = {"lemmas": known_words(case.noun), "wrong_lemmas": known_words(other)}
         items.append(json.dumps({**case.item.as_json(), **senses}))
     Path("tests.jsonl").write_text("".join(f"{line}\n" for line in items))
-    ran(babelscope, "patterns mucow --tests tests.jsonl --translations out.de --out matched")
+    ran(
+        babelscope, "patterns mucow --tests tests.jsonl --system out.de=file:out.de?format=auto --out matched"
+    )
     ran(babelscope, f"condition --tests tests.jsonl {EVALUATED} --out conditioned")
     return made
 
@@ -229,7 +231,9 @@ def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None
     Path("wino.tsv").write_text("".join(f"male\t1\tThe cook slept {n}.\tcook\tpro\n" for n in range(3)))
     Path("wino.de").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     Path("links").write_text("0-0 1-1\n0-0 1-1\n\n")
-    asked = "--tests winomt:wino.tsv --translations wino.de --alignments links --target de"
+    asked = (
+        "--tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --alignments links --target de"
+    )
     ran(babelscope, f"patterns winomt {asked} --gender-rules sound --out matched")
     ran(babelscope, "annotate", "sample", "matched", "--to", "queue.jsonl")
     answer_all("queue.jsonl", "anna", lambda task: "Male" if task.id == "1" else "Female")

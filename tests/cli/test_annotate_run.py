@@ -57,8 +57,9 @@ FILES = {
 CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--detect-in-output", "no", *SYSTEMS)
 CONDITION = ("condition", "--tests", "cued.jsonl", "--evaluator", ONE, *SYSTEMS)
 SPACE = ("space", "--tests", "sentences.jsonl", "--k", "3", "--samples", "0", "--system", ONE)
-WINOMT = ("patterns", "winomt", "--tests", "wino.tsv", "--translations", "wino.txt", "--target", "de")
-MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de", "--translations", "mucow.de")
+WINO_SYSTEM = ("--system", "file:wino.txt?format=auto", "--target", "de")
+WINOMT = ("patterns", "winomt", "--tests", "winomt:wino.tsv?neutral=yes", *WINO_SYSTEM)
+MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de?all=yes", "--system", "file:mucow.de?format=auto")
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +113,7 @@ def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope)
 
 
 def test_people_tell_the_gender_that_conditioning_judged(babelscope: Babelscope) -> None:
-    ran(babelscope, *CONDITION, "--out", "run", "--annotate", "queue.jsonl", "--annotate-n", "6")
+    ran(babelscope, *CONDITION, "--out", "run", "--annotate", "queue.jsonl", "--queue-size", "6")
     tasks = answer_all("queue.jsonl", "anna", lambda _: {"label": "Male"})
     assert [sum(task.get("gold") == each for task in tasks) for each in ("male", "female")] == [6, 6]
     assert {task.system for task in tasks} == {ONE, TWO}
@@ -181,7 +182,7 @@ def test_people_judge_dependencies_of_a_run(babelscope: Babelscope) -> None:
     assert [row["value"] for row in rows if row["name"] == "agreement"] == [1, 1, 1]
     # The same entries as the method's own command makes, which reads the answers, too.
     answers = "run.queue.answers.anna.jsonl"
-    again = ran(babelscope, "challenge", "--rejudge", "run", "--answers", answers)
+    again = ran(babelscope, "challenge", "--rejudge", "run", "--answer", answers)
     right = [row for row in again if row["name"] == "right" and row["phenomenon"] == "all"]
     assert [(row["value"], row["n"]) for row in right] == [(1, 4)]
 
@@ -208,7 +209,7 @@ def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) 
         ),
         (("--method", "contrsat"), "run has no 'contrsat' among its methods; did you mean contrast?"),
         (("--method", "space", "--system", "zwei"), "run has no 'zwei' among its systems; it has one"),
-        (("--method", "likelihood"), "likelihood has no queue for annotators"),
+        (("--method", "likelihood"), "of likelihood has anything that people could judge"),
     ):
         done = babelscope("annotate", "run", *arguments, "--no-open")
         assert (done.code, told in done.err) == (2, True), done.err
@@ -244,10 +245,7 @@ def test_a_queue_is_gone_on_with_and_never_written_over(babelscope: Babelscope) 
 
 
 def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babelscope) -> None:
-    log = f"{ONE}&log=log"
-    likelihood = ("likelihood", "--tests", "sentences.jsonl", "--system", log, "--annotate", "q.jsonl")
     for command, told in (
-        (likelihood, "likelihood has no queue for annotators: what its systems answer is nothing"),
         (
             ("annotate", "pairs.jsonl", "--n", "3"),
             "--n is about a run folder or a challenge set, and pairs.jsonl is none",
@@ -257,8 +255,15 @@ def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babel
     ):
         done = babelscope(*command)
         assert (done.code, told in done.err, done.out) == (2, True, ""), done.err
-    assert not Path("log").exists()
     assert not list(Path().glob("*q*.jsonl"))
+
+
+def test_a_method_without_questions_has_no_queue(babelscope: Babelscope) -> None:
+    asked = ("likelihood", "--tests", "sentences.jsonl", "--system", ONE, "--annotate", "q.jsonl")
+    done = babelscope(*asked)
+    assert (done.code, "of likelihood has anything that people could judge" in done.err) == (2, True)
+    assert "perplexity" in done.out
+    assert not Path("q.jsonl").exists()
 
 
 def test_a_damaged_run_is_told_in_a_sentence(babelscope: Babelscope) -> None:

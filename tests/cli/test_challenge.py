@@ -64,25 +64,25 @@ def test_the_table_has_one_line_a_set_that_differs(babelscope: Babelscope) -> No
 
 def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> None:
     systems = ("--system", "file:good.en", "--system", "file:bad.en")
-    assert babelscope(*RUN, *systems, "--annotate", "queue.jsonl", "--per-phenomenon", "2").code == 0
+    assert babelscope(*RUN, *systems, "--annotate", "queue.jsonl", "--queue-per-group", "2").code == 0
     entries = read_rows("queue.jsonl")
     assert len(entries) == 6, "two particles and a reflexive, by two systems"
     for entry in entries:
         entry["answer"] = "Translated wrong" if "gab" in entry["translation"] else "Translated right"
     Path("me.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    rows = babelscope(*RUN, *systems, "--answers", "me.jsonl", "--json").rows
+    rows = babelscope(*RUN, *systems, "--answer", "me.jsonl", "--json").rows
     good = [
         r for r in rows if r["name"] == "right" and r["system"] == "file:good.en" and r["phenomenon"] == "all"
     ]
     assert [(row["value"], row["n"], row["annotator"]) for row in good] == [(1.0, 3, "me")]
-    assert "What annotators say" in babelscope(*RUN, *systems, "--answers", "me.jsonl").out
+    assert "What annotators say" in babelscope(*RUN, *systems, "--answer", "me.jsonl", "--all").out
     again = babelscope(*RUN, *systems, "--annotate", "queue.jsonl")
     assert again.code == 2
     assert "queue.jsonl exists, and may have answers" in again.err
 
 
 def test_a_file_without_answers_is_no_fault(babelscope: Babelscope) -> None:
-    assert babelscope(*RUN, "--system", "file:good.en", "--answers", "tests.jsonl").code == 0
+    assert babelscope(*RUN, "--system", "file:good.en", "--answer", "tests.jsonl").code == 0
 
 
 def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:

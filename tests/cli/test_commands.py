@@ -6,22 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 
 from babelscope import likelihood, load
-from babelscope.cli.judging import function_of
-from babelscope.cli.shell import ShellCommand
-from babelscope.core.options import Option
-from babelscope.methods.command import JudgingCommand
-from babelscope.methods.likelihood import Likelihood
+from babelscope.cli.judging import named_system
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
 PLUG_IN = '''
 import typer
-from babelscope.core.options import Command
-from babelscope.methods.command import JudgingCommand
-from babelscope.methods.likelihood import Likelihood
+from babelscope.core.registry import Command
 
 def greet(name: str = "you"):
     """Greet somebody. At length."""
@@ -31,10 +24,9 @@ group = typer.Typer(help="Many greetings.")
 group.command("one")(greet)
 group.command("two")(greet)
 described = Command("", "Described elsewhere.", "offered:greet")
-judging = JudgingCommand("", "Judge by a plug-in.", "likelihood", Likelihood.Settings)
 nothing = 3
 '''
-OFFERED = ["greet", "group", "described", "judging", "nothing"]
+OFFERED = ["greet", "group", "described", "nothing"]
 
 
 @pytest.fixture
@@ -63,7 +55,6 @@ def test_commands_of_packages_are_listed_and_run(babelscope: Babelscope) -> None
         ("my-greet", "Greet somebody."),
         ("my-group", "Many greetings."),
         ("my-described", "Described elsewhere."),
-        ("my-judging", "Judge by a plug-in."),
         ("my-fault", "(cannot be used:"),
         ("my-nothing", "(cannot be used:"),
     ):
@@ -72,7 +63,6 @@ def test_commands_of_packages_are_listed_and_run(babelscope: Babelscope) -> None
     assert babelscope("my-greet", "--name", "her").out == "hello her\n"
     assert babelscope("my-described").out == "hello you\n"
     assert babelscope("my-group", "two", "--name", "him").out == "hello him\n"
-    assert "--references" in babelscope("my-judging", "--help").out
 
 
 @pytest.mark.usefixtures("plug_in")
@@ -85,27 +75,28 @@ def test_a_package_that_fails_is_told_in_a_sentence(babelscope: Babelscope) -> N
         assert (ran.code, ran.out, told in ran.err, ran.err.count("\n")) == (2, "", True, 1)
 
 
-def test_options_fill_settings(babelscope: Babelscope, tmp_path: Path) -> None:
-    (tmp_path / "t.tsv").write_text("a\tab\n")
-    command = JudgingCommand(
-        "c",
-        "Judge.",
-        "likelihood",
-        Likelihood.Settings,
-        options=(Option("quick", "Only one.", bool, setting="references", value="first"),),
-        show=lambda _result, given: f"{sorted(given.settings.items())} {sorted(given.said)}",
-    )
-    assert babelscope("--version").code == 0  # goes to the folder of the test
-    shell = typer.Typer(rich_markup_mode=None)
-    shell.command("c", cls=ShellCommand)(function_of(command))
-    from typer.testing import CliRunner
+@pytest.mark.parametrize(
+    ("text", "name", "spec"),
+    [
+        ("lab:student", "", "lab:student"),
+        ("old=file:old.es?source=in.en", "old", "file:old.es?source=in.en"),
+        ("file:old.es?source=in.en", "", "file:old.es?source=in.en"),
+        ("our best=cmd:./mt --to=de", "our best", "cmd:./mt --to=de"),
+        ("cmd:./mt --to=hf:x", "", "cmd:./mt --to=hf:x"),
+        ("a=b=lists:?top=x", "a=b", "lists:?top=x"),
+        ("openai:http://host/v1#m?a=http://x", "", "openai:http://host/v1#m?a=http://x"),
+    ],
+)
+def test_a_system_can_be_named(text: str, name: str, spec: str) -> None:
+    assert named_system(text) == {"spec": spec, **({"name": name} if name else {})}
 
-    asked = ["--system", "toy:1", "--tests", "tsv:t.tsv"]
-    for arguments, shown in (
-        ([], "[] []"),
-        (["--quick"], "[('references', 'first')] ['references']"),
-    ):
-        assert CliRunner().invoke(shell, [*asked, *arguments]).stdout.startswith(f"{shown}\n\n")
+
+def test_rows_have_the_name_of_a_system(babelscope: Babelscope, tmp_path: Path) -> None:
+    (tmp_path / "t.tsv").write_text("a\tab\n")
+    asked = ("likelihood --tests tsv:t.tsv --json --system", "old=toy:1", "--system", "new=toy:2")
+    rows = babelscope(*asked).rows
+    assert {row["system"] for row in rows} == {"old", "new"}
+    assert "old" in {row.get("system") for row in babelscope(*asked, "--out", "run").rows}
 
 
 def test_likelihood_says_what_the_library_says(babelscope: Babelscope, tmp_path: Path) -> None:

@@ -14,7 +14,11 @@ from babelscope.testsets import AmbiguousSource, TestSet
 from tests.support.toy_fixtures import Babelscope, read_rows
 
 SYSTEMS = ("--system", "toy:1", "--evaluator", "toy:2")
-GIVEN = ("--translations", "given.txt", "--scores", "scores.tsv")
+FILE = ("--system", "given.txt=file:given.txt?format=auto")
+SCORES = ("--evaluator", "scores:scores.tsv")
+GIVEN = (*FILE, *SCORES)
+SKIPPING = ("--system", "given.txt=file:given.txt?format=auto&missing=skip")
+ITEMS = ("--system", "items:translations")
 PROBABILITIES = [0.9, 0.6, 0.45, 0.5]
 
 
@@ -54,7 +58,7 @@ def test_given_translations_and_scores_need_no_system(babelscope: Babelscope, tm
     assert [record["score"] for record in records] == pytest.approx(PROBABILITIES)
     assert [record["weight"] for record in records] == [2, 2, 1, 1]
     assert rows_of(babelscope(*arguments, "--ties", "wrong").out)["all"]["value"] == 0.5
-    alone = babelscope("condition --tests t.jsonl --scores scores.tsv --json")
+    alone = babelscope("condition --tests t.jsonl --json", *ITEMS, *SCORES)
     assert rows_of(alone.out)["all"]["value"] == 0.75
 
 
@@ -63,7 +67,7 @@ def test_records_say_what_agreement_needs(babelscope: Babelscope, tmp_path: Path
     TestSet("t", (item, AmbiguousSource("2", "b", (), (), "c"))).write(tmp_path / "t.jsonl")
     for scores, correct in (("-1\t-2", True), ("-2\t-1", False), ("-1\t-1", None)):
         (tmp_path / "scores.tsv").write_text(f"{scores}\n-1\t-2\n")
-        ran = babelscope("condition --tests t.jsonl --scores scores.tsv --ties half --records r.jsonl")
+        ran = babelscope("condition --tests t.jsonl --ties half --records r.jsonl", *ITEMS, *SCORES)
         assert ran.code == 0, ran.err
         record = json.loads((tmp_path / "r.jsonl").read_text().split("\n")[0])
         assert (record["correct"], record["word"], record["corpus"]) == (correct, "pen", "k")
@@ -76,14 +80,14 @@ def test_records_say_what_agreement_needs(babelscope: Babelscope, tmp_path: Path
 
 
 def test_given_translations_with_an_evaluator(babelscope: Babelscope, tmp_path: Path) -> None:
-    arguments = ("condition", "--tests", "t.jsonl", "--translations", "given.txt", "--evaluator", "toy:2")
+    arguments = ("condition", "--tests", "t.jsonl", *FILE, "--evaluator", "toy:2")
     rows = rows_of(babelscope(*arguments, "--json").out)
     assert (rows["all"]["n"], rows["all"]["given"]) == (4, 4)
     (tmp_path / "given.txt").write_text("a 1 ||| a\n")
     ran = babelscope(*arguments, "--json")
     assert (ran.code, ran.out) == (2, "")
     assert "given.txt has no translation of 'a 0' (item i0; 3 of 4 in the test set t are missing)" in ran.err
-    rows = rows_of(babelscope(*arguments, "--json", "--skip-missing").out)
+    rows = rows_of(babelscope("condition --tests t.jsonl --evaluator toy:2 --json", *SKIPPING).out)
     assert (rows["all"]["n"], rows["all"]["skipped"]) == (1, 3)
 
 
@@ -105,7 +109,7 @@ def test_the_first_table_has_error_rates_and_what_is_known_of_the_evaluator(babe
     assert "it is not known if the evaluator can judge: it was not tested" in " ".join(ran.out.split())
 
 
-@pytest.mark.parametrize("asked", [GIVEN, ("--scores", "scores.tsv"), (*GIVEN[:2], "--evaluator", "toy:2")])
+@pytest.mark.parametrize("asked", [GIVEN, (*ITEMS, *SCORES), (*FILE, "--evaluator", "toy:2")])
 def test_what_is_given_is_kept_resumed_judged_again_and_reported(
     babelscope: Babelscope, tmp_path: Path, asked: tuple[str, ...]
 ) -> None:
@@ -129,7 +133,7 @@ def test_items_without_a_translation_are_left_out_beside_stored_scores(
     babelscope: Babelscope, tmp_path: Path
 ) -> None:
     (tmp_path / "given.txt").write_text("a 1 ||| b\na 3 ||| d\n")
-    ran = babelscope("condition --tests t.jsonl", *GIVEN, "--skip-missing", "--json", "--records", "r.jsonl")
+    ran = babelscope("condition --tests t.jsonl", *SKIPPING, *SCORES, "--json", "--records", "r.jsonl")
     assert ran.code == 0, ran.err
     assert (rows_of(ran.out)["all"]["n"], rows_of(ran.out)["all"]["skipped"]) == (2, 2)
     records = read_rows(tmp_path / "r.jsonl")
@@ -140,9 +144,12 @@ def test_items_without_a_translation_are_left_out_beside_stored_scores(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--evaluator", "toy:2"), "item i0: the source has no translation, and there is no system to ask"),
-        (("--evaluator", "toy:2", "--translations", "no.txt"), "no.txt: no such file"),
-        (("--scores", "given.txt"), "given.txt:1 has 1 columns"),
+        (
+            (*ITEMS, "--evaluator", "toy:2"),
+            "item i0: the source has no translation, and there is no system to ask",
+        ),
+        (("--evaluator", "toy:2", "--system", "file:no.txt?format=auto"), "no.txt: no such file"),
+        ((*ITEMS, "--evaluator", "scores:given.txt"), "given.txt has no tabs"),
         (("--system", "toy:1", "--evaluator", "nan:1"), "must be a natural log"),
     ],
 )
@@ -165,9 +172,9 @@ def test_winomt_translations_are_found_in_any_order(
     (tmp_path / "reversed.txt").write_text("\n".join(reversed(lines)) + "\n")
     tests = load(f"winomt:{winomt / 'test.tsv'}")
     (tmp_path / "scores.tsv").write_text("".join(f"-{1 + n % 3}\t-{1 + n % 5}\n" for n in range(len(tests))))
-    arguments = ("condition", "--tests", f"winomt:{winomt / 'test.tsv'}", "--scores", "scores.tsv", "--json")
+    arguments = ("condition", "--tests", f"winomt:{winomt / 'test.tsv'}", *SCORES, "--json")
     given = [
-        babelscope(*arguments, "--translations", each, "--records", "records.jsonl")
+        babelscope(*arguments, "--system", f"file:{each}?format=auto", "--records", "records.jsonl")
         for each in (str(path), "reversed.txt")
     ]
     assert all(ran.code == 0 for ran in given)
@@ -192,8 +199,8 @@ def test_verdicts_can_be_held_against_annotators(
         "".join(f"{item.id}\t{-1 if said.get(item.id, True) else -2}\t-1.5\n" for item in tests)
     )
     ran = babelscope(
-        "condition --tests", f"winomt:{winomt / 'test.tsv'}", "--scores", "scores.tsv", "--json",
-        "--translations", str(winomt / "translations" / "aws.en-de.txt"), "--records", "verdicts.jsonl"
+        "condition --tests", f"winomt:{winomt / 'test.tsv'}", *SCORES, "--json",
+        "--system", f"file:{winomt / 'translations' / 'aws.en-de.txt'}?format=auto", "--records", "verdicts.jsonl"
     )  # fmt: skip
     assert ran.code == 0, ran.err
     annotator = people / "en-de.annotator1.jsonl"

@@ -17,7 +17,7 @@ PAIRS = [
     ("ca", "ca", "ac", "clause_omission", "human"),
 ]
 TESTS = ("--tests", "pairs.jsonl")
-LAYOUT = ("--layout", "interleaved")
+SCORES = ("--system", "scores:scores?layout=interleaved")
 
 
 @pytest.fixture(autouse=True)
@@ -45,7 +45,14 @@ def test_a_run_of_stored_scores_is_reported_and_belongs_to_these_scores(
     babelscope: Babelscope, tmp_path: Path
 ) -> None:
     (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
-    asked = ("contrast", *TESTS, "--scores", "scores", *LAYOUT, "--direction", "lower", "--out", "run")
+    asked = (
+        "contrast",
+        *TESTS,
+        "--system",
+        "scores:scores?layout=interleaved&direction=lower",
+        "--out",
+        "run",
+    )
     assert babelscope(*asked).code == 0
     assert babelscope("report run -o page.html").code == 0
     page = (tmp_path / "page.html").read_text()
@@ -61,12 +68,12 @@ def test_a_run_of_stored_scores_is_reported_and_belongs_to_these_scores(
     ("arguments", "told"),
     [
         (
-            (*TESTS, "--scores", "eleven", *LAYOUT, "--detect-in-output", "yes"),
+            (*TESTS, "--system", "scores:eleven?layout=interleaved", "--detect-in-output", "yes"),
             "score files have no translations",
         ),
         ((*TESTS, "--system", "toy:1", "--table", "none"), "there is no table 'none' here"),
-        ((*TESTS, "--scores", "scores", *LAYOUT), "scores has 1 lines; the test set pairs has 5 items"),
-        ((*TESTS, "--scores", "scores", "--scores", "scores"), "two systems are called 'scores'"),
+        ((*TESTS, *SCORES), "scores has 1 lines; the test set pairs has 5 items"),
+        ((*TESTS, *SCORES, *SCORES), "two systems are called"),
         (("--tests", "tsv:t.tsv", "--system", "toy:1"), "contrast judges MinimalPair items"),
         ((*TESTS, "--system", "mute:1"), "mute gave 10 answers to 11 questions"),
     ],

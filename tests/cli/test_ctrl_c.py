@@ -74,12 +74,13 @@ score --system toy:1 --source a.en --target a.de --to out @ TOY.score
 contrast --system toy:1 --tests pairs.jsonl --records out @ JUDGE
 errors --system toy:1 --tests pairs.jsonl --records out @ JUDGE
 condition --system toy:1 --evaluator toy:1 --tests cued.jsonl --records out @ JUDGE
+prompted-choice --system lab:llm --tests pairs.jsonl --records out @ JUDGE
 space --system toy:1?alphabet=ab&limit=4 --tests tsv:tests.tsv --k 2 --samples 4 --segments out @ JUDGE
 challenge --system toy:1 --tests far.jsonl --metric chrf --records out @ JUDGE
 likelihood --system toy:1 --tests tsv:tests.tsv --records out @ JUDGE
 quality --system toy:1 --tests tsv:tests.tsv --records out @ JUDGE
-patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --to out @ JUDGE
-patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --to out @ JUDGE
+patterns winomt --tests winomt:wino.tsv --system file:wino.txt?format=auto --target de --records out @ JUDGE
+patterns mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?format=auto --records out @ JUDGE
 """,
     "cache": "translate --system toy:1 a.en --to out --cache @ TOY.translate",
     "no cache": "translate --system toy:1 a.en --to out --no-cache @ TOY.translate",

@@ -78,17 +78,18 @@ t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --all
 t errors --system lab:teacher --tests lab:pairs?n=3&seed=1
 t contrast --rejudge contrast-run --ties wrong
-t likelihood --system lab:student --tests lab:parallel?n=10&seed=1 --by length
+t likelihood --system lab:student --tests lab:parallel?n=10&seed=1 --group-by length
 t quality --system lab:student --system lab:teacher --tests lab:parallel?n=10&seed=1
 t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher --least-certain 2 --all
 t condition --tests lab:senses?n=40&seed=1 --system lab:student --evaluator lab:teacher
+t prompted-choice --system lab:llm --tests lab:pairs?n=1&seed=1
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2 --cases 1 --all
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --mbr-samples 2
 t challenge --tests lab:challenge?n=30&seed=1 --system lab:student --matched-corpora 2 --all
-t challenge --tests lab:challenge?n=60 --system lab:student --matched-corpora 10 --verdict-from 10
-t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
-t patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --all
-t patterns mucow --tests mucow:mucow --translations mucow.de --lemmatize de
+t challenge --tests lab:challenge?n=60 --system lab:student --matched-corpora 10 --min-sentences 10
+t patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de
+t patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de --all
+t patterns mucow --tests mucow:mucow?all=yes --system file:mucow.de?format=auto --lemmatize de
 t patterns flow --source doctors.en --data doctors.de --words lab:occupations
 t run study.toml --out whole
 t run study.toml --out whole --all

@@ -33,7 +33,7 @@ def write_scores(folder: Path, types: Mapping[str, tuple[int, int]]) -> tuple[st
             scores.append("-2\t-1" if number < wrong else "-1\t-2")
     (folder / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
     (folder / "scores.tsv").write_text("".join(f"{line}\n" for line in scores))
-    return ("contrast", "--tests", "pairs.jsonl", "--scores", "scores.tsv")
+    return ("contrast", "--tests", "pairs.jsonl", "--system", "scores:scores.tsv")
 
 
 @pytest.fixture(autouse=True)
@@ -168,8 +168,17 @@ def test_wrong_genders_are_told_on_the_page(babelscope: Babelscope, tmp_path: Pa
     sources = [line.split("\t")[2] for line in lines]
     (tmp_path / "out.txt").write_text("".join(f"{source} ||| Der Koch schlief.\n" for source in sources))
     (tmp_path / "out.align").write_text("0-0 1-1\n" * len(lines))
-    asked = ("--translations", "out.txt", "--alignments", "out.align", "--target", "de", "--out", "run")
-    ran = babelscope("patterns winomt --tests test.tsv", *asked)
+    asked = (
+        "--system",
+        "file:out.txt?format=auto",
+        "--alignments",
+        "out.align",
+        "--target",
+        "de",
+        "--out",
+        "run",
+    )
+    ran = babelscope("patterns winomt --tests winomt:test.tsv", *asked)
     assert (ran.code, ran.err) == (0, "")
     first, *_ = lines_of(ran.out)
     assert "female" in first[0]
@@ -197,7 +206,7 @@ def test_the_worst_phenomenon_leads_where_answers_are_pooled() -> None:
         for name, (wrong, size) in types.items()
         for n in range(size)
     ]
-    result = run_method("contrast_answers", Chooser(), pairs)
+    result = run_method("prompted_choice", Chooser(), pairs)
     assert complement(next(row.estimate for row in result.rows if row.name == "answer_accuracy")).value < 0.08
     shown = summarize(result, width=200)
     first, *_ = lines_of(shown)

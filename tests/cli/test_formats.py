@@ -86,7 +86,7 @@ def test_json_is_one_row_per_line_however_it_is_asked_for(babelscope: Babelscope
 
 
 def test_each_value_of_a_field_has_a_table(babelscope: Babelscope) -> None:
-    asked = "contrast --system toy:1 --tests pairs.jsonl --by domain"
+    asked = "contrast --system toy:1 --tests pairs.jsonl --group-by domain"
     rows = [row for row in babelscope(asked, "--json").rows if "by" in row and row["name"] == "p_0"]
     text = babelscope(asked).out
     for row in rows:

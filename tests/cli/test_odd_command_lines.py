@@ -15,12 +15,8 @@ import pytest
 from typer.main import get_command
 
 from babelscope.cli import app
-from babelscope.cli.commands import COMMANDS
-from babelscope.core.registry import resolve
-from babelscope.methods.base import find_method
-from babelscope.methods.command import JudgingCommand
-from babelscope.methods.patterns.mucow import COMMAND as MUCOW
-from babelscope.methods.patterns.winomt import COMMAND as WINOMT
+from babelscope.methods.base import find_method, method_names
+from babelscope.testsets import MinimalPair
 from tests.support.toy_fixtures import Babelscope, Ran
 
 PAIR = {"id": "1", "source": "a", "correct": "ab", "contrastive": ["ba"], "phenomenon": "p"}
@@ -64,17 +60,12 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
         yield path, command
 
 
-def judging_commands() -> Iterator[JudgingCommand]:
-    for name in COMMANDS.names():
-        place = COMMANDS.find(name).place
-        found = resolve(place) if isinstance(place, str) else place
-        if isinstance(found, JudgingCommand):
-            yield found
-    yield from (WINOMT, MUCOW)
-
-
 LEAVES = dict(leaves(get_command(app)))
-JUDGING = list(judging_commands())
+# Command -> its method.
+JUDGING = {
+    name.replace("_", " " if name.startswith("patterns") else "-"): find_method(name)
+    for name in method_names()
+}
 # Trains or starts something for minutes where nothing is wrong with its options.
 _LONG = {("demo",), ("lab", "make-models"), ("annotate",)}
 
@@ -111,8 +102,8 @@ def wrong_files(path: tuple[str, ...]) -> Iterator[list[str]]:
 
 def wrong_tests() -> Iterator[list[str]]:
     """Each judging command on test sets of other kinds than its own, and on files that are no test sets."""
-    for command in JUDGING:
-        taken = {kind.__name__ for kind in find_method(command.method).items}
+    for command, method in JUDGING.items():
+        taken = {kind.__name__ for kind in method.items}
         others = [name for own, name in KINDS.items() if own not in taken]
         for tests in (
             *others,
@@ -124,30 +115,20 @@ def wrong_tests() -> Iterator[list[str]]:
             "missing",
             "lab:nothing",
         ):
-            evaluator = ["--evaluator", "toy:1"] if command.name == "condition" else []
-            target = ["--target", "de"] if command.name == "patterns winomt" else []
-            yield [*command.name.split(), "--system", "toy:1", "--tests", tests, *evaluator, *target]
+            evaluator = ["--evaluator", "toy:1"] if command == "condition" else []
+            target = ["--target", "de"] if command == "patterns winomt" else []
+            yield [*command.split(), "--system", "toy:1", "--tests", tests, *evaluator, *target]
 
 
-def declared() -> Iterator[list[str]]:
-    """Options that a command says to have no effect beside, or without, others."""
-    for command in JUDGING:
-        options = {option.name: option for option in command.all_options()}
-
-        def said(name: str, options: Mapping[str, Any] = options) -> list[str]:
-            option = options[name]
-            if option.flags:
-                return [option.flags[0].split("/")[0]]
-            if option.kind is bool:
-                return [f"--{name}"]
-            return [f"--{name}", option.choices[0] if option.choices else "50" if option.kind is int else "x"]
-
-        for option in options.values():
-            start = [*command.name.split(), *said(option.name)]
-            for other in option.not_with:
-                yield [*start, *said(other)]
-            if option.only_with:
-                yield start
+def with_rejudge() -> Iterator[list[str]]:
+    """Each judging command with a finished run, and what would have an effect on systems only."""
+    for command, method in JUDGING.items():
+        pairs = ["--machine-references"] if MinimalPair in method.items else []
+        roles = [f"--{role}" for role in method.requires if role != "system"]
+        for option in ("--tests", "--system", "--prompt", "--seed-group", "--data-dir", *roles, *pairs):
+            yield [*command.split(), "--rejudge", "folder", option, "x"]
+        yield [*command.split(), "--rejudge", "folder", "--no-cache"]
+        yield [*command.split(), "--rejudge", "folder", "--seed", "3"]
 
 
 CONTRAST = "contrast --tests pairs.jsonl --detect-in-output no"
@@ -155,38 +136,26 @@ CONDITION = "condition --evaluator toy:2"
 ALIGNED = "make challenge --source a.en --reference a.de --alignments links --count"
 CUES = "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json"
 # What is contradictory or without effect -> a part of what is said.
-REPORTED_FLAGS = {
-    f"{CONTRAST} --system toy:1 --layout columns": "--layout has no effect without --scores",
-    f"{CONTRAST} --system toy:1 --direction lower": "--direction has no effect without --scores",
-    f"{CONTRAST} --scores scores --score total": "--score has no effect beside --scores",
-    f"{CONTRAST} --scores scores --beam 3": "--beam has no effect beside --scores",
+TOLD = {
+    f"{CONTRAST} --system scores:scores --score total": "score has no effect on scores",
+    f"{CONTRAST} --system scores:scores --beam 3": "--beam has no effect on scores:scores",
+    f"{CONTRAST} --system toy:1 --without-variants correct": "?empty=yes",
     f"{CONTRAST} --system toy:1 --table paper --json": "--table has no effect beside --json",
     f"{CONTRAST} --system toy:1 --format latex --json": "--json is short for --format json",
-    f"{CONTRAST} --system toy:1 --scores scores": "one of the two",
-    f"{CONTRAST} --system toy:1 --annotate-n 3": "--annotate-n has no effect without --annotate",
-    f"{CONTRAST} --system toy:1 --rejudge folder": "leave --tests out",
+    f"{CONTRAST} --system toy:1 --queue-size 3": "--queue-size has no effect without --annotate",
+    f"{CONTRAST} --system toy:1 --queue-per-group 3": "--queue-per-group has no effect without --annotate",
+    f"{CONTRAST} --system toy:1 --annotate q --queue-size 3 --queue-per-group 3": "--queue-size has no effect beside",
     f"{CONTRAST} --system toy:1 --system toy:1": "two systems",
-    "contrast --rejudge folder --scores scores": "leave --scores out",
-    "contrast --rejudge folder --no-cache": "no effect beside --rejudge",
-    "contrast --rejudge folder --data-dir folder": "no effect beside --rejudge",
-    "contrast --rejudge folder --seed 3": "leave --seed out",
-    "contrast --rejudge folder --seed-group x": "--seed-group has no effect beside --rejudge",
+    f"{CONTRAST} --system toy:1 --prompt lines": "--prompt is for systems that are asked by one",
     f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",
-    f"{CONDITION} --tests translated.jsonl --ask-all": "--ask-all has no effect without --system",
-    f"{CONDITION} --tests translated.jsonl --beam 3": "--beam has no effect",
-    f"{CONDITION} --tests cued.jsonl --translations one.txt --beam 3": "--beam has no effect",
-    f"{CONDITION} --tests cued.jsonl --system toy:1 --skip-missing": "--skip-missing has no effect beside",
-    f"{CONDITION} --tests cued.jsonl --system toy:1 --translations one.txt": "exclude each other",
-    f"{CONDITION} --tests cued.jsonl --system toy:1 --ask-all --ask-missing": "exclude each other",
-    f"{CONDITION} --tests cued.jsonl --system toy:1 --json --least-certain 3": "no effect beside --json",
-    f"{CONDITION} --tests cued.jsonl --scores scores": "either --evaluator or --scores",
-    "condition --tests cued.jsonl --system toy:1 --scores scores": "leave --system out",
-    "condition --rejudge folder --translations one.txt": "no effect beside --rejudge",
-    "condition --rejudge folder --scores scores": "no effect beside --rejudge",
-    "condition --rejudge folder --evaluator toy:1": "no effect beside --rejudge",
+    f"{CONDITION} --tests translated.jsonl --system file:one.txt": "1 of 1 items have a translation",
+    f"{CONDITION} --tests translated.jsonl --system items:translations --beam 3": "--beam has no effect",
+    f"{CONDITION} --tests cued.jsonl --system file:one.txt --beam 3": "--beam has no effect",
+    f"{CONDITION} --tests cued.jsonl": "condition needs --system",
+    "condition --tests cued.jsonl --system toy:1": "condition needs evaluator",
+    "condition --tests cued.jsonl --system toy:1 --evaluator scores:scores": "that translates now",
     "challenge --tests sentences.jsonl --system file:one.txt --beam 3": "--beam has no effect",
-    "challenge --tests sentences.jsonl --system toy:1 --annotate-distance 3": "without --annotate",
-    "space --tests sentences.jsonl --system toy:1 --cases 3 --json": "no effect beside --json",
+    "challenge --tests sentences.jsonl --system toy:1 --target-language de": "without target_parser",
     "translate a.en --system file:a.de --beam 3": "--beam has no effect",
     "translate a.en --system cmd:cat --beam 3": "--beam has no effect",
     "translate a.en --system toy:1 --beam 2 --n-best 3": "has no 3 best",
@@ -216,8 +185,6 @@ REPORTED_FLAGS = {
     f"{CUES} --protocol paper --share 0.3": "no effect",
     f"{CUES} --protocol paper --criterion difference": ("--criterion has no effect"),
     "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
-    "patterns mucow --tests cued.jsonl --system toy:1 --translations one.txt": "exclude each other",
-    "patterns mucow --tests cued.jsonl --system toy:1 --skip-missing": "no effect beside --system",
     "patterns flow --source a.en --data a.de --words words.json --svg out": "needs --distilled",
     "patterns flow --source a.en --data a.de --words words.json --student a.de": "0 --distilled",
 }
@@ -240,7 +207,7 @@ GENERATED = {
     "repeated": [line for path in LEAVES for line in repeats(path)],
     "wrong files": [line for path in LEAVES for line in wrong_files(path)],
     "wrong tests": list(wrong_tests()),
-    "declared": list(declared()),
+    "rejudge": list(with_rejudge()),
 }
 
 
@@ -269,7 +236,7 @@ def refused(ran: Ran, line: list[str]) -> str:
 
 
 def test_there_are_enough_and_every_command_is_in_the_grid() -> None:
-    assert sum(map(len, GENERATED.values())) + len(REPORTED_FLAGS) + len(OFFLINE) >= 200
+    assert sum(map(len, GENERATED.values())) + len(TOLD) + len(OFFLINE) >= 200
     for path, command in LEAVES.items():
         if any(is_option(each) and not each.is_flag and not each.multiple for each in command.params):
             assert list(repeats(path)), path
@@ -294,17 +261,19 @@ def test_wrong_kinds_of_test_set_are_refused(babelscope: Babelscope, line: list[
     refused(babelscope(*line), line)
 
 
-@pytest.mark.parametrize("line", GENERATED["declared"], ids=" ".join)
-def test_options_without_effect_are_refused(babelscope: Babelscope, line: list[str]) -> None:
-    refused(babelscope(*line), line)
+@pytest.mark.parametrize("line", GENERATED["rejudge"], ids=" ".join)
+def test_options_without_effect_on_a_finished_run_are_refused(
+    babelscope: Babelscope, line: list[str]
+) -> None:
+    assert "leave" in refused(babelscope(*line), line)
 
 
-@pytest.mark.parametrize("line", REPORTED_FLAGS)
+@pytest.mark.parametrize("line", TOLD)
 def test_contradictions_are_told(babelscope: Babelscope, line: str) -> None:
     if line.startswith("make pairs --type all"):
         pytest.importorskip("HanTa")
     words = line.split(" ")
-    assert REPORTED_FLAGS[line] in refused(babelscope(*words), words)
+    assert TOLD[line] in refused(babelscope(*words), words)
 
 
 @pytest.mark.parametrize("line", OFFLINE)
@@ -316,7 +285,7 @@ def test_without_a_network_a_sentence_says_so(babelscope: Babelscope, line: str)
 
 def test_what_is_asked_for_is_done(babelscope: Babelscope) -> None:
     asked = ["condition", "--tests", "translated.jsonl", "--evaluator", "toy:2", "--json"]
-    assert babelscope(*asked).code == 0
-    assert babelscope(*asked, "--system", "toy:1", "--ask-all", "--beam", "3").code == 0
-    assert babelscope(*asked, "--system", "toy:1", "--ask-missing").code == 0
+    assert babelscope(*asked, "--system", "items:translations").code == 0
+    assert babelscope(*asked, "--system", "toy:1", "--translations", "system", "--beam", "3").code == 0
+    assert babelscope(*asked, "--system", "toy:1", "--translations", "given").code == 0
     assert babelscope("translate --system file:a.de a.en --json --json").code == 0

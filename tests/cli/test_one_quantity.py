@@ -42,7 +42,7 @@ def test_a_summary_by_a_field_says_that_it_counts_errors(babelscope: Babelscope,
     TestSet("t", tuple(pairs)).write(tmp_path / "t.jsonl")
     # Right in a quarter of the pairs of each domain.
     (tmp_path / "scores").write_text("".join(f"1\t{2 - 2 * (n // 2 % 3 == 0)}\n" for n in range(12)))
-    asked = ("contrast --tests t.jsonl --scores scores --direction higher --by domain",)
+    asked = ("contrast --tests t.jsonl --system scores:scores --group-by domain",)
     rows = [row for row in babelscope(*asked, "--json").rows if row["name"] == "swap"]
     accuracies = {row["domain"]: row["value"] for row in rows if "domain" in row}
     assert accuracies == {"chat": pytest.approx(1 / 3), "news": pytest.approx(1 / 3)}
@@ -232,10 +232,10 @@ def test_pattern_matching(babelscope: Babelscope, tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("".join(lines))
         (tmp_path / f"{name}.align").write_text("1-1\n1-1\n")
         (tmp_path / f"{name}.de").write_text("".join(f"Ein {pen}.\n" for pen in pens.split()))
-        wino = ("patterns winomt --tests t.tsv --translations", f"{name}.txt", "--target", "de")
+        wino = ("patterns winomt --tests winomt:t.tsv --target de --system", f"file:{name}.txt?format=auto")
         ran = babelscope(*wino, "--alignments", f"{name}.align", "--out", f"winomt-{name}")
         assert ran.code == 0, ran.err
-        mucow = ("patterns mucow --tests mucow:en-de --translations", f"{name}.de")
+        mucow = ("patterns mucow --tests mucow:en-de?all=yes --system", f"file:{name}.de?format=auto")
         assert babelscope(*mucow, "--out", f"mucow-{name}").code == 0
     for method in ("winomt", "mucow"):
         check_differences(babelscope("compare", f"{method}-one", f"{method}-two", "--json").rows)
@@ -253,17 +253,17 @@ class Talker(toys.ToySystem):
         return [[Scored(f"{self.name} {source}")] for source in sources_of(questions)]
 
 
-@pytest.mark.parametrize("command", ["contrast", "condition"])
+@pytest.mark.parametrize("kind", ["pairs", "senses"])
 def test_by_answer(
-    command: str, babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(study, "open_system", lambda spec, **_: Talker(spec, salt=spec))
     items: Any = (
         [MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab",), "cut", "human") for n in range(20)]
-        if command == "contrast"
+        if kind == "pairs"
         else [AmbiguousSource(f"a{n}", f"a {n}", (f"r {n}",), (f"w {n}",), f"c{n % 2}") for n in range(20)]
     )
     TestSet("t", tuple(items)).write(tmp_path / "t.jsonl")
-    evaluator = ["--evaluator", "judge"] if command == "condition" else []
+    evaluator = ["--evaluator", "judge"] if kind == "senses" else []
     systems = ("--system", "one", "--system", "two")
-    compared(babelscope, command, "--by-answer", *systems, *evaluator, "--tests", "t.jsonl")
+    compared(babelscope, "prompted-choice", *systems, *evaluator, "--tests", "t.jsonl")

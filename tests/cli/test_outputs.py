@@ -55,16 +55,15 @@ top-k --system {TOY} a.en --k 3 --to OUT
 score --system {TOY} --source a.en --target a.de --to OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --records OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --annotate OUT
-condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-missing --records OUT
-condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-all --annotate OUT
+condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --translations given --records OUT
+condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --translations system --annotate OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --records OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --segments OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --annotate OUT
 challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --records OUT
 challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --annotate OUT
-patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --records OUT
-patterns winomt --tests wino.tsv --translations wino.txt --alignments wino.align --target de --to OUT
-patterns mucow --tests mucow:en-de.text.txt --translations mucow.de --records OUT
+patterns winomt --tests winomt:wino.tsv --system file:wino.txt?format=auto --target de --records OUT
+patterns mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?format=auto --records OUT
 patterns flow --source a.en --data a.de --words words.json --flows OUT
 patterns flow --source a.en --data a.de --distilled a.de --words words.json --svg OUT
 patterns flow --source a.en --data a.de --words words.json --to OUT
@@ -89,7 +88,7 @@ report run --to OUT
 """.strip().split("\n")
 FOLDERS = f"""
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --out OUT
-condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-missing --out OUT
+condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --translations given --out OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --out OUT
 challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 --out OUT
 """.strip().split("\n")

@@ -1,4 +1,4 @@
-"""`babelscope space --nbest`: lists made elsewhere in the place of a system; the paper's own where they are here."""
+"""`babelscope space --system lists:`: lists made elsewhere; the paper's own where they are here."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ BEAM = {
 Lists = dict[int, list[tuple[str, float]]]
 
 
+LISTS = ("--k", "3", "--samples", "0")
+
+
 def moses(path: Path, lists: Lists) -> Path:
     lines = [f"{number} ||| {text} ||| {score}\n" for number, own in lists.items() for text, score in own]
     path.write_text("".join(lines))
@@ -35,8 +38,8 @@ def asked(tmp_path: Path) -> list[str]:
     reference = tmp_path / "test.de"
     reference.write_text("".join(f"{each}\n" for each in REFERENCES))
     top, beam = moses(tmp_path / "top", TOP), moses(tmp_path / "beam", BEAM)
-    lists = ["--nbest", f"top={top}", "--nbest", f"beam={beam}?k=3"]
-    return ["space", *lists, "--reference", str(reference)]
+    lists = f"lists:?top={top}&beam={beam}"
+    return ["space", "--system", lists, "--tests", f"references:{reference}", *LISTS]
 
 
 def row(rows: list[dict[str, Any]], name: str, **labels: str) -> dict[str, Any]:
@@ -93,7 +96,7 @@ def test_the_empty_hypothesis_apart(babelscope: Babelscope, asked: list[str]) ->
 
 
 def test_what_is_not_stated_exact_is_not_counted_as_such(babelscope: Babelscope, asked: list[str]) -> None:
-    asked[2] += "?exact=no"
+    asked[2] += "&top_exact=no"
     left_out = babelscope(*asked, "--json", "--unresolved", "leave-out").rows
     assert row(left_out, "kqrg", region="top", view="tokens")["n"] == 0
     kept = row(babelscope(*asked, "--json").rows, "kqrg", region="top", view="tokens")
@@ -104,15 +107,15 @@ def test_what_is_not_stated_exact_is_not_counted_as_such(babelscope: Babelscope,
 def test_a_run_is_kept_judged_again_and_reported(
     babelscope: Babelscope, asked: list[str], tmp_path: Path
 ) -> None:
-    refused = babelscope(*asked, "--by", "length")
-    assert (refused.code, "say --source" in refused.err) == (2, True)
+    refused = babelscope(*asked, "--group-by", "length")
+    assert (refused.code, "parallel:SOURCES,REFERENCES" in refused.err) == (2, True)
     source = tmp_path / "test.en"
     source.write_text("a dog\na cat\nit is raining\n")
-    asked += ["--source", str(source)]
+    asked[4] = f"parallel:{source},{tmp_path / 'test.de'}"
     run = str(tmp_path / "run")
-    first = babelscope(*asked, "--out", run, "--json", "--by", "length").rows
+    first = babelscope(*asked, "--out", run, "--json", "--group-by", "length").rows
     assert any("by" in each for each in first)
-    assert babelscope(*asked, "--out", run, "--json", "--by", "length").rows == first
+    assert babelscope(*asked, "--out", run, "--json", "--group-by", "length").rows == first
     again = babelscope("space --rejudge", run, "--metric", "bleu", "--json").rows
     assert row(again, "kqrg", region="top", view="tokens")["n"] == 2
     assert babelscope("report", run).code == 0
@@ -121,12 +124,10 @@ def test_a_run_is_kept_judged_again_and_reported(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--system", "lab:teacher"], "leave --system out"),
-        (["--samples", "5"], "no samples"),
-        (["--k", "2"], "say it once"),
-        (["--metric", "cmd:cat?bound=1"], "--source"),
-        (["--nbest", "top=x"], "already"),
-        (["--nbest", "middle=x"], "top=FILE or beam=FILE"),
+        (["--confidence"], "no probabilities of tokens"),
+        (["--beams", "1,4"], "one beam"),
+        (["--metric", "cmd:cat?bound=1"], "parallel:SOURCES,REFERENCES"),
+        (["--system", "lists:?middle=x"], "middle"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -169,12 +170,10 @@ def test_table_8_of_the_paper(
 ) -> None:
     """Empty modes and kQRG of the top region are published; the others are as we found them."""
     names = {"top": f"ende_dfstopk_wmt14.en-de.{model}", "beam": f"ende_beam_wmt14.en-de.{model}"}
-    lists = [
-        word
-        for region, name in names.items()
-        for word in ("--nbest", f"{region}={released / name}.zip?per_file={per_file}&detokenize=de")
-    ]
-    rows = babelscope("space", *lists, "--reference", str(released / "newstest2014.de"), "--json").rows
+    files = "&".join(f"{region}={released / name}.zip" for region, name in names.items())
+    lists = f"lists:?{files}&per_file={per_file}&detokenize=de"
+    tests = f"references:{released / 'newstest2014.de'}"
+    rows = babelscope("space", "--system", lists, "--tests", tests, "--samples", "0", "--json").rows
     found = [
         row(rows, "empty_mode", region="top", view="tokens"),
         row(rows, "kqrg", region="top", view="tokens"),

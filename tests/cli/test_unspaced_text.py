@@ -106,7 +106,7 @@ def test_challenge(babelscope: Babelscope, tmp_path: Path, code: str, tokenizer:
 
 @pytest.mark.parametrize(("code", "tokenizer"), CASES)
 def test_space(babelscope: Babelscope, tmp_path: Path, code: str, tokenizer: str) -> None:
-    lists = ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0")
+    lists = ("--system", f"lists:?beam=list.{code}", "--k", "3", "--samples", "0")
     asked = ("space", *lists, "--tests", f"plain.{code}.jsonl", "--metric", "bleu", "--metric", "ribes")
     ran = babelscope(*asked, "--tokenize", tokenizer, "--json", "--records", "records.jsonl")
     rows, lines = ran.rows, BY_LANGUAGE[code]
@@ -129,7 +129,7 @@ def test_the_items_language_chooses(babelscope: Babelscope, command: str, code: 
     asked = {
         "quality": ("--system", f"file:said.{code}", "--metric", "bleu"),
         "challenge": ("--system", f"file:said.{code}", *FEW),
-        "space": ("--nbest", f"beam=list.{code}?k=3", "--k", "3", "--samples", "0"),
+        "space": ("--system", f"lists:?beam=list.{code}", "--k", "3", "--samples", "0"),
     }[command]
     rows = [row for row in babelscope(command, *asked, *tests).rows if row["name"] == "bleu"]
     tokenizer = {"zh": "zh", "ja": "ja-mecab", "th": "char"}[code]

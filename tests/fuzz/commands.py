@@ -60,9 +60,9 @@ translate --system file:given.txt a.en --to o
 sample --system toy:1 --source a.en --n 2 --seed 3
 score --system toy:1 --source a.en --target a.de --json
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --ties half --score total
-contrast --tests pairs.jsonl --scores scores --layout columns --records o --direction higher
+contrast --tests pairs.jsonl --system scores:scores?layout=columns --records o
 condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --score-base 2 --least-certain 1 --out r
-condition --tests cued.jsonl --translations given.txt --scores best.tsv --skip-missing --json
+condition --tests cued.jsonl --system file:given.txt?format=auto&missing=skip --evaluator scores:best.tsv --json
 challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --matched-corpora 2
 run study.toml --out r --json --no-report
 run study.toml --seed 3

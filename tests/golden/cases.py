@@ -75,31 +75,31 @@ CASES: dict[str, list[str]] = {
     # --- contrast ---
     "contrast/lab": [f"contrast {_BOTH} --tests lab:pairs?n=4&seed=1 --json --out run"],
     "contrast/own": [
-        "contrast --system lab:student --tests pairs.jsonl --by domain --by length --json --records records.jsonl",
+        "contrast --system lab:student --tests pairs.jsonl --group-by domain --group-by length --json --records records.jsonl",
         "contrast --system lab:student --tests pairs.jsonl --protocol paper --json",
         "contrast --system lab:student --tests pairs.jsonl --protocol released --json",
         "contrast --system lab:student --tests pairs.jsonl --score total --control polarity --json",
     ],
     "contrast/scores": [
-        "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --direction lower --ties wrong --json --out run",
-        "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --ties half --json",
+        "contrast --tests pairs.jsonl --system pairs.scores=scores:pairs.scores?layout=interleaved&direction=lower --ties wrong --json --out run",
+        "contrast --tests pairs.jsonl --system scores:pairs.scores?layout=interleaved --ties half --json",
         "contrast --rejudge run --ties correct --json --out again",
     ],
     "contrast/without-variants": [
-        "contrast --tests mucow-scoring:scoring.json --scores scoring.scores --direction lower --json",
-        "contrast --tests mucow-scoring:scoring.json --scores scoring.scores --direction lower --without-variants correct --json",
+        "contrast --tests mucow-scoring:scoring.json --system scores:scoring.scores?direction=lower --json",
+        "contrast --tests mucow-scoring:scoring.json --system scores:scoring.scores?direction=lower --without-variants correct --json",
     ],
     "contrast/machine": [
         "contrast --system lab:student --tests lab:pairs?n=5&seed=2 --machine-references lab:control "
-        "--json --annotate queue.jsonl --annotate-n 6",
+        "--json --annotate queue.jsonl --queue-size 6",
     ],
     "contrast/seeds": [
         "contrast --system lab:student --system lab:student-2 --system lab:student-3 --seed-group lab:student* "
         "--tests lab:pairs?n=2&seed=4 --spread 0 --json",
     ],
     "contrast/answers": [
-        "contrast --system '" + _STUB + "' --tests pairs.jsonl --by-answer --json --out run",
-        "contrast --system '" + _STUB + "' --tests pairs.jsonl --by-answer --json",
+        "prompted-choice --system '" + _STUB + "' --tests pairs.jsonl --json --out run",
+        "prompted-choice --system '" + _STUB + "' --tests pairs.jsonl --json",
         "contrast --system '" + _STUB + "&logprobs=vllm' --tests pairs.jsonl --json --records records.jsonl",
     ],
     "contrast/prompts": [
@@ -108,7 +108,7 @@ CASES: dict[str, list[str]] = {
     # --- likelihood, quality, errors ---
     "likelihood/both": [
         f"likelihood {_BOTH} --tests lab:parallel?n=20&seed=3 --json --out run",
-        "likelihood --system lab:teacher --tests lab:parallel?n=20&seed=3 --references first --by length --json",
+        "likelihood --system lab:teacher --tests lab:parallel?n=20&seed=3 --references first --group-by length --json",
         "likelihood --system lab:teacher --tests parallel:twice.en,twice.de --json",
         "compare run --json",
     ],
@@ -117,9 +117,9 @@ CASES: dict[str, list[str]] = {
         "quality --rejudge run --metric chrf --tokenize intl --json --records records.jsonl",
         "quality --tests parallel:twice.en,twice.de --system file:twice-first.de --system file:twice.de --json",
         "compare run --json",
-        f"quality {_OWN} --metric chrf --tokenize char --annotate queue.jsonl --annotate-n 5",
+        f"quality {_OWN} --metric chrf --tokenize char --annotate queue.jsonl --queue-size 5",
     ],
-    "quality/lab": [f"quality {_BOTH} --tests lab:parallel?n=24&seed=8 --by length --beam 2 --json"],
+    "quality/lab": [f"quality {_BOTH} --tests lab:parallel?n=24&seed=8 --group-by length --beam 2 --json"],
     "errors/own": [
         f"errors {_OWN} --language de --json --out run --annotate queue.jsonl",
         "compare run --json",
@@ -134,29 +134,29 @@ CASES: dict[str, list[str]] = {
     ],
     "condition/senses": [
         "condition --system lab:student --system lab:unsmoothed --evaluator lab:teacher --tests lab:senses?n=40 "
-        "--by category --json --annotate queue.jsonl --records records.jsonl",
+        "--group-by category --json --annotate queue.jsonl --records records.jsonl",
     ],
     "condition/bad-evaluator": [
         "condition --system lab:teacher --evaluator lab:hard-unsmoothed --tests lab:senses-other?n=24 --preflight 20 --json",
     ],
     "condition/given": [
         "translate --system lab:student sources.en --to given.de",
-        "condition --tests ambiguous.jsonl --translations given.de --evaluator lab:teacher --json",
-        "condition --tests ambiguous.jsonl --translations given.de --scores two.scores --json",
+        "condition --tests ambiguous.jsonl --system given.de=file:given.de?format=auto --evaluator lab:teacher --json",
+        "condition --tests ambiguous.jsonl --system given.de=file:given.de?format=auto --evaluator scores:two.scores --json",
     ],
     "condition/answers": [
-        "condition --tests ambiguous.jsonl --system lab:student --evaluator '"
+        "prompted-choice --tests ambiguous.jsonl --system lab:student --evaluator '"
         + _STUB
-        + "' --by-answer --json --out run",
+        + "' --json --out run",
     ],
     "patterns/winomt": [
-        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --json --out run",
-        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --protocol paper --json",
+        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --json --out run",
+        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --protocol paper --json",
         "annotate sample run --to sampled.jsonl --n 4",
     ],
     "patterns/mucow": [
-        "patterns mucow --tests mucow:senses --translations senses.de --lemmatize de --json --records records.jsonl",
-        "patterns mucow --tests mucow:senses --translations senses.de --word-matching conditioning --json",
+        "patterns mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --lemmatize de --json --records records.jsonl",
+        "patterns mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --word-matching conditioning --json",
     ],
     "patterns/flow": [
         "patterns flow --source doctors.en --data doctors.de --words lab:occupations --json --flows flows.json",
@@ -176,20 +176,20 @@ CASES: dict[str, list[str]] = {
         "space --rejudge run --unresolved leave-out --json",
     ],
     "space/lists": [
-        "space --nbest top=top.moses --nbest beam=beam.moses --reference own.de --k 3 --json --records records.jsonl",
+        "space --system 'top=top.moses, beam=beam.moses=lists:?top=top.moses&beam=beam.moses' --tests references:own.de --k 3 --samples 0 --json --records records.jsonl",
         "space --system lab:student --tests parallel:twice.en,twice.de --k 0 --samples 6 --temperature 0.5 --top-p 0.8 --json",
     ],
     # --- challenge ---
     "challenge/lab": [
         f"challenge {_BOTH} --tests lab:challenge?n=60&seed=1 --matched-corpora 20 --distance 1 --distance 3 "
-        "--verdict-from 5 --json --out run",
+        "--min-sentences 5 --json --out run",
         "compare run --json",
         "challenge --rejudge run --protocol paper --metric bleu --json",
     ],
     "challenge/own": [
         "make challenge --parser udpipe:lab-en --source own.en --reference own.de --to set.jsonl --source-language en --target-language de",
-        "challenge --tests set.jsonl --system file:first.de --controls all --matched-corpora 10 --verdict-from 3 --metric chrf --metric ribes --json "
-        "--annotate queue.jsonl --per-phenomenon 3 --records records.jsonl",
+        "challenge --tests set.jsonl --system file:first.de --controls all --matched-corpora 10 --min-sentences 3 --metric chrf --metric ribes --json "
+        "--annotate queue.jsonl --queue-per-group 3 --records records.jsonl",
     ],
     "challenge/verdicts": [
         "challenge --tests lab:challenge?n=24&seed=2 --system lab:student --target-parser udpipe:lab-de --target-language de "
@@ -268,10 +268,10 @@ CASES: dict[str, list[str]] = {
     ],
     "people/released": [
         "agreement --task winomt winomt.one.jsonl winomt.two.jsonl earlier.csv --json",
-        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --records w.jsonl --json",
+        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --records w.jsonl --json",
         "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --patterns w.jsonl --json",
         "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --verdicts w.jsonl --weights annotated --json",
-        "patterns mucow --tests mucow:senses --translations senses.de --lemmatize de --records m.jsonl --json",
+        "patterns mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --lemmatize de --records m.jsonl --json",
         "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m.jsonl --json",
         "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m.jsonl --protocol paper --json",
         "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --verdicts m.jsonl --json",
@@ -296,16 +296,16 @@ CASES |= {
         "contrast",
         "contrast --tests pairs.jsonl",
         "contrast --system lab:student",
-        "contrast --system lab:student --tests pairs.jsonl --scores pairs.scores",
-        "contrast --tests pairs.jsonl --scores pairs.scores",
+        "contrast --tests pairs.jsonl --json",
+        "contrast --tests pairs.jsonl --system scores:pairs.scores",
         "contrast --system lab:student --tests pairs.jsonl --ties never",
         "contrast --system lab:student --tests pairs.jsonl --beam 0",
-        "contrast --system lab:student --tests pairs.jsonl --by nothing",
+        "contrast --system lab:student --tests pairs.jsonl --group-by nothing",
         "contrats --system lab:student",
         "quality --tests parallel:own.en,own.de --system lab:student --metric blue",
         "quality --tests parallel:own.en,own.de --system lab:student --tokenize klingon",
         "condition --tests lab:gender?n=4 --system lab:student",
-        "condition --tests lab:gender?n=4 --evaluator lab:teacher",
+        "condition --tests lab:gender?n=4 --system items:translations --evaluator lab:teacher",
         "space --system lab:student --tests lab:parallel?n=2 --k 0 --samples 0",
         "space --system lab:student --tests lab:parallel?n=2 --temperature 0",
         "challenge --system lab:student --tests lab:parallel?n=4 --metric comet",
@@ -313,7 +313,7 @@ CASES |= {
         "top-k --system lab:student a.en --lengths 4",
         "run study.toml --shard 3/2",
         "make pairs --type nothing --source a.en --reference a.de",
-        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target xx",
+        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target xx",
         "patterns flow --source doctors.en",
     ],
     "refusals/systems": [
@@ -345,13 +345,13 @@ CASES |= {
         "quality --system file:own.de --tests parallel:own.en,a.de",
         "quality --system file:a.de --tests parallel:own.en,own.de",
         "challenge --system file:own.de --tests pairs.jsonl",
-        "space --nbest top=own.de --reference own.de",
-        "space --nbest top=top.moses --reference a.de",
+        "space --system lists:?top=own.de --tests references:own.de --samples 0",
+        "space --system lists:?top=top.moses --tests references:a.de --samples 0",
         "agreement pairs.jsonl",
         "correlate rated.jsonl --human pairs.jsonl",
         "make challenge --parses own.en --source own.en --reference own.de",
-        "condition --tests ambiguous.jsonl --translations a.de --evaluator lab:teacher",
-        "patterns mucow --tests mucow:nowhere --translations senses.de",
+        "condition --tests ambiguous.jsonl --system file:a.de?format=auto --evaluator lab:teacher",
+        "patterns mucow --tests mucow:nowhere --system file:senses.de?format=auto",
     ],
     "refusals/runs": [
         "compare nowhere",
@@ -370,11 +370,11 @@ CASES |= {
         "init --system lab:student --tests pairs.jsonl study.toml",
     ],
     "warnings/judging": [
-        "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --direction higher --ties wrong",
+        "contrast --tests pairs.jsonl --system scores:pairs.scores?layout=interleaved --ties wrong",
         f"contrast {_BOTH} --tests lab:pairs?n=3&seed=1",
         "contrast --system lab:llm --prompt lines --prompt question --tests lab:pairs?n=1",
         "condition --system lab:teacher --evaluator lab:hard-unsmoothed --tests lab:senses-other?n=16",
-        "condition --tests ambiguous.jsonl --translations given.de --evaluator lab:student",
+        "condition --tests ambiguous.jsonl --system given.de=file:given.de?format=auto --evaluator lab:student",
         "space --system lab:student --tests lab:parallel?n=4 --k 2 --samples 4 --budget-expansions 3",
         "space --system '" + _STUB + "' --tests parallel:a.en,a.de --k 0 --samples 3",
         "quality --tests parallel:own.en,own.de --system file:own.en --metric bleu",
@@ -387,7 +387,7 @@ CASES |= {
         "quality --tests parallel:own.en,own.de --system file:own.en --metric chrf --out run-a",
         "quality --tests parallel:own.en,own.de --system file:first.de --metric chrf --out run-b",
         "compare run-a run-b",
-        "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de",
+        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de",
         "quality --tests parallel:twice.en,twice.de --system file:twice-first.de --metric bleu",
         "make challenge --source own.en --reference own.de --to few.jsonl",
         "make pairs --type polarity_affix_del --source a.en --reference a.de --to none.jsonl",

@@ -121,9 +121,9 @@ make types
 make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 make pairs --type polarity_particle_nicht_del --source a.en --reference a.de
 make audit --type subj_verb_agreement --source a.en --reference a.de -n 2
-patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
-patterns winomt --tests winomt:wino.tsv --translations wino.ru --target ru
-patterns mucow --tests mucow:mucow --translations mucow.de --lemmatize de
+patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de
+patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.ru?format=auto --target ru
+patterns mucow --tests mucow:mucow?all=yes --system file:mucow.de?format=auto --lemmatize de
 patterns flow --source doctors.en --data doctors.de --words lab:occupations
 lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 lab locality --out local --quick --model sine --model learned --setting regular --sentences 10 --epochs 1

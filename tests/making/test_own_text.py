@@ -1,4 +1,4 @@
-"""Senses and occupations counted in one's own text, and given to `condition --by`."""
+"""Senses and occupations counted in one's own text, and given to `condition --group-by`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_senses_are_counted_and_named(babelscope: Babelscope) -> None:
     assert [each["sense_frequency"] for each in told] == ["frequent", "infrequent", "frequent", "unknown"]
     assert [each["category"] for each in told] == ["frequent", "infrequent", "frequent", "none"]
     asked = ("--tests", "told.jsonl", "--system", "toy:1", "--evaluator", "toy:2", "--preflight", "0")
-    judged = babelscope("condition", *asked, "--by", "sense_frequency", "--json")
+    judged = babelscope("condition", *asked, "--group-by", "sense_frequency", "--json")
     assert judged.code == 0, judged.err
     parts = {
         row["sense_frequency"]: row["n"] for row in judged.rows if row.get("by") and row["name"] == "all"
@@ -126,7 +126,7 @@ def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
     assert [each["majority_side"] for each in told] == ["with", "against", "against", "with", "unknown"]
     judged = babelscope(
         "condition", "--tests", "told.jsonl", "--system", "toy:1", "--evaluator", "toy:2", "--preflight", "0",
-        "--by", "majority_side", "--json",
+        "--group-by", "majority_side", "--json",
     )  # fmt: skip
     parts = {row["majority_side"]: row["n"] for row in judged.rows if row.get("by") and row["name"] == "all"}
     assert parts == {"with": 2, "against": 2, "unknown": 1}

@@ -9,10 +9,10 @@ import pytest
 
 from babelscope.annotate.queue import Task, make_tasks
 from babelscope.core.results import Record
-from babelscope.methods.base import check_settings, find_method, method_names
+from babelscope.methods.base import check_settings, find_method
 from babelscope.methods.challenge.annotation import entries as dependencies
 from babelscope.methods.likelihood import Likelihood
-from babelscope.methods.queue import Drawn, Entry, all_entries, draw_queue, entry, require_queue
+from babelscope.methods.queue import Drawn, Entry, all_entries, draw_queue, entry
 from babelscope.methods.reporting import ItemView
 from babelscope.util.errors import BabelscopeError
 
@@ -26,8 +26,6 @@ RECORDS = [
 
 
 class Judged(Likelihood):
-    asks_people = True
-
     def show(self, record: Record) -> ItemView:
         """People are asked about all but what stands in the group `none`."""
         asked = entry(record, "assessment", group=(record["group"],), translation=record["system"])
@@ -95,16 +93,6 @@ def test_what_is_alike_is_asked_once() -> None:
     found = draw_queue(find_method("challenge")(), records, n=9, seed=0)
     assert (len(found.lines), found.of) == (2, 2)
     assert not any("system" in line for line in found.lines)
-
-
-def test_a_method_without_a_queue_says_so() -> None:
-    told = (
-        "likelihood has no queue for annotators: what its systems answer is nothing that people could judge"
-    )
-    with pytest.raises(BabelscopeError, match=told):
-        require_queue(find_method("likelihood"))
-    without = [name for name in method_names() if not find_method(name).asks_people]
-    assert sorted(without) == ["condition_answers", "contrast_answers", "likelihood"]
 
 
 KEYS = {"id": "1", "system": "one", "tests": "t", "source": "A pen at the bank."}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from babelscope.core.results import Row, signature
-from babelscope.methods.base import Method
+from babelscope.methods.base import Method, title_of
 from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.runs.folder import FORMAT
@@ -81,7 +81,7 @@ def contrast_run(
         "methods": {
             "contrast": {
                 "name": "contrast",
-                "summary": method.summary(),
+                "summary": title_of(type(method)),
                 "settings": settings.model_dump(mode="json"),
                 "paired": [dataclasses.asdict(each) for each in method.paired()],
             }

@@ -147,19 +147,15 @@ MADE: dict[str, tuple[Callable[[random.Random, int], Record], Sequence[Mapping[s
                 "metrics": ("chrf",),
                 "matched_corpora": 2,
                 "length_corpora": 4,
-                "verdict_from": 5,
+                "min_sentences": 5,
                 "controls": "all",
             }
         ],
     ),
     "likelihood": (likelihood, [{}]),
     "errors": (errors, [{}]),
-    "contrast_answers": (
+    "prompted_choice": (
         lambda rng, number: {**answered(rng, "phenomenon", number), "reference": "human"},
-        [{"undecided": each} for each in ("half", "correct", "wrong")],
-    ),
-    "condition_answers": (
-        lambda rng, number: {**answered(rng, "category", number), "translation": text(rng)},
         [{"undecided": each} for each in ("half", "correct", "wrong")],
     ),
     "quality": (quality, [{"metric": ("chrf",)}, {"metric": ("bleu", "chrf")}]),
@@ -217,8 +213,7 @@ PLAIN = {
     "contrast": "",
     "condition": "unweighted",
     "space": "",
-    "contrast_answers": "",
-    "condition_answers": "",
+    "prompted_choice": "",
 }
 """Methods with error rates that are neither weighted nor corrected, and a part of what these are called."""
 

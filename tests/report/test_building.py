@@ -18,7 +18,7 @@ import pytest
 from babelscope import Study, run_study
 from babelscope.core.charts import Chart, Cloud
 from babelscope.core.results import Estimate, Result, Row, number
-from babelscope.methods import base
+from babelscope.methods.registry import METHODS
 from babelscope.report.page import TAGS, collect, embedded, named_charts, render, write_report
 from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError
@@ -236,7 +236,7 @@ def test_a_method_of_another_package_is_shown_by_its_figures_and_records(
 ) -> None:
     """Not installed, or without tables of its own."""
     if installed:
-        entry = EntryPoint("politeness", "tests.report.synthetic:Plain", base.METHODS.group)
+        entry = EntryPoint("politeness", "tests.report.synthetic:Plain", METHODS.group)
         monkeypatch.setattr(metadata, "entry_points", lambda group, name="politeness": [entry])  # noqa: ARG005
     report = collect([read_run(politeness)])
     assert report.sections[0].parts[0].tables[0].table.title == "Figures: pairs"

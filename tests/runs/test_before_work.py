@@ -40,7 +40,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(Job, "judge", refuse)
     sentences = [{"id": str(n), "source": f"a {n}", "reference": "b", "domain": f"d{n}"} for n in range(60)]
-    for name, found in (("challenge", [PARTICLE]), ("bare", []), ("plain", None)):
+    for name, found in (("challenge", [PARTICLE]), ("plain", None)):
         more = {} if found is None else {"dependencies": found}
         lines = [json.dumps({**each, **more}) + "\n" for each in sentences]
         (tmp_path / f"{name}.jsonl").write_text("".join(lines))
@@ -54,19 +54,18 @@ def no_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "challenge cannot judge the test set plain: item 0 has no field 'dependencies'",
         ),
         (
-            ("challenge", "--tests", "bare.jsonl", "--annotate", "queue.jsonl"),
-            "challenge --annotate: bare: there is no dependency to be annotated",
+            ("challenge", "--tests", "challenge.jsonl", "--queue-distance", "7"),
+            "challenge cannot judge the test set challenge: there is no dependency of distance 7 to be annotated",
         ),
         (
-            ("challenge", "--tests", "challenge.jsonl", "--annotate", "q.jsonl", "--annotate-distance", "7"),
-            "challenge --annotate: challenge: there is no dependency of distance 7 to be annotated",
-        ),
-        (
-            ("challenge", "--tests", "challenge.jsonl", "--answers", "plain.jsonl.missing"),
+            ("challenge", "--tests", "challenge.jsonl", "--answer", "plain.jsonl.missing"),
             "plain.jsonl.missing",
         ),
-        (("likelihood", "--tests", "plain.jsonl", "--by", "domian"), "items have no field 'domian'"),
-        (("likelihood", "--tests", "plain.jsonl", "--by", "domain"), "items have 60 values of 'domain'"),
+        (("likelihood", "--tests", "plain.jsonl", "--group-by", "domian"), "items have no field 'domian'"),
+        (
+            ("likelihood", "--tests", "plain.jsonl", "--group-by", "domain"),
+            "items have 60 values of 'domain'",
+        ),
     ],
 )
 def test_a_command_that_must_fail_asks_nobody(

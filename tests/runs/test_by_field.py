@@ -55,7 +55,7 @@ def test_a_number_and_a_text_of_the_same_digits_are_kept_apart(
     values = [1, "1", 2, "1", True, "True"]
     lines = [{**pair.as_json(), "turn": value} for pair, value in zip(PAIRS, values, strict=True)]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1", "--by", "turn", "--json")
+    asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1", "--group-by", "turn", "--json")
     rows = [row for row in babelscope(*asked).rows if row["name"] == "all"]
     sizes = {row["turn"]: row["n"] for row in rows if "turn" in row}
     assert sizes == {"1": 1, '"1"': 2, "2": 1, "true": 1, '"True"': 1}
@@ -65,7 +65,7 @@ def test_figures_by_a_field_stand_beside_those_of_all_items(babelscope: Babelsco
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in PAIRS))
     asked = ("contrast", "--tests", "t.jsonl", "--system", "toy:1")
     plain = babelscope(*asked, "--out", "plain").out
-    split = babelscope(*asked, "--out", "split", "--by", "domain").out
+    split = babelscope(*asked, "--out", "split", "--group-by", "domain").out
     assert "news" not in plain
     assert "domain news: " in split
     runs = [read_run(tmp_path / name) for name in ("plain", "split")]

@@ -147,11 +147,11 @@ def test_a_file_with_sources_is_found_by_them_and_must_have_all(tmp_path: Path) 
 
 def test_judging_commands_and_translations_are_held_too(babelscope: Babelscope) -> None:
     asked = ("condition", "--tests", "one.jsonl", "--evaluator", "toy:2", "--json")
-    for how in (("--system", "file:half.txt"), ("--translations", "half.txt")):
+    for how in (("--system", "file:half.txt"), ("--system", "file:half.txt?format=auto")):
         ran = babelscope(*asked, *how)
         assert (ran.code, ran.out) == (2, "")
         assert "half.txt has translations of 3 sources, but the test set one has 6" in ran.err
-    assert babelscope(*asked, "--translations", "whole.txt").code == 0
+    assert babelscope(*asked, "--system", "file:whole.txt?format=auto").code == 0
 
 
 def test_translate_asks_in_batches_but_reads_the_whole_file(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -195,14 +195,13 @@ def test_a_layout_of_scores_is_not_guessed_and_stands_in_the_signature(
     pairs = [MinimalPair(f"{n}", f"a {n}", "a", ("b",), "polarity", "human") for n in range(60)]
     TestSet("pairs", tuple(pairs)).write(tmp_path / "pairs.jsonl")
     write(tmp_path / "scores", [f"{-1 - n % 7}" for n in range(60)] + [f"{-1.5 - n % 7}" for n in range(60)])
-    asked = ("contrast", "--tests", "pairs.jsonl", "--scores", "scores")
-    ran = babelscope(*asked, "--json")
+    asked = ("contrast", "--tests", "pairs.jsonl", "--system")
+    ran = babelscope(*asked, "scores:scores", "--json")
     assert (ran.code, ran.out) == (2, "")
-    assert "layout=blocks" in ran.err
     assert "layout=interleaved" in ran.err
-    assert "--layout" in ran.err
+    assert "layout=blocks" in ran.err
     for layout, right in (("blocks", 1.0), ("interleaved", None)):
-        row = json.loads(babelscope(*asked, "--layout", layout, "--json").out.split("\n")[0])
+        row = json.loads(babelscope(*asked, f"scores:scores?layout={layout}", "--json").out.split("\n")[0])
         assert f"/{layout}.higher|" in row["signature"]
         assert (row["value"] == 1.0) == (right == 1.0)
 
@@ -211,5 +210,5 @@ def test_ids_before_the_scores_are_no_scores(babelscope: Babelscope, tmp_path: P
     pairs = [MinimalPair(f"{n}", f"a {n}", "a", ("b",), "polarity", "human") for n in range(4)]
     TestSet("pairs", tuple(pairs)).write(tmp_path / "pairs.jsonl")
     write(tmp_path / "scores", [f"{n}\t-1\t{-2 if n else -0.5}" for n in (3, 2, 1, 0)])
-    ran = babelscope("contrast", "--tests", "pairs.jsonl", "--scores", "scores", "--json")
+    ran = babelscope("contrast", "--tests", "pairs.jsonl", "--system", "scores:scores", "--json")
     assert json.loads(ran.out.split("\n")[0])["value"] == 0.75

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.methods.base import METHODS
+from babelscope.methods.registry import METHODS
 from babelscope.runs.folder import chunks_of, plan_chunks
 from babelscope.runs.manifest import Shard
 from babelscope.runs.reading import read_run, results_of_run

@@ -14,7 +14,7 @@ from babelscope import condition
 from babelscope.core.system import ItemChoice, ItemScores, Regions, Unanswered, capabilities, properties
 from babelscope.systems.registry import open_system
 from babelscope.systems.stored import nbest as lists
-from babelscope.systems.stored.nbest import RegionLists, lists_spec
+from babelscope.systems.stored.nbest import RegionLists
 from babelscope.systems.stored.scores import ScoresFile
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
@@ -409,15 +409,6 @@ def test_a_zip_is_read_or_refused_before_it_is_unpacked(
     assert (ran.code, ran.out) == (2, "")
     told = "l.zip cannot be read as a zip" if method == -1 else "l.zip/out.0 is compressed by another method"
     assert told in ran.err
-
-
-def test_options_of_a_command_line() -> None:
-    spec, name, k = lists_spec(["top=a b&c.zip?per_file=5&k=4", "beam=d.zip?detokenize=de"])
-    assert spec == "lists:?top=a%20b%26c.zip&top_per_file=5&beam=d.zip&beam_detokenize=de"
-    assert (name, k) == ("top=a b&c.zip, beam=d.zip", 4)
-    for wrong in (["middle=a"], ["top="], ["top=a", "top=b"], ["top=a?k=3", "beam=b?k=4"], ["top=a?k=1"]):
-        with pytest.raises(BabelscopeError):
-            lists_spec(wrong)
 
 
 def test_detokenized_on_request(tmp_path: Path) -> None:

@@ -241,9 +241,9 @@ def test_contrast_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path
     system, tests = spec(serve(ChatModel(choose=by_boat))), written(tmp_path / "pairs.jsonl", PAIRS)
     refused = babelscope("contrast", "--system", system, "--tests", tests)
     assert refused.code == 2
-    assert "it can be asked in words: --by-answer" in refused.err
+    assert "it can be asked in words, by prompted_choice" in refused.err
     run = tmp_path / "run"
-    done = babelscope("contrast", "--system", system, "--tests", tests, "--by-answer", "--out", str(run))
+    done = babelscope("prompted-choice", "--system", system, "--tests", tests, "--out", str(run))
     assert done.code == 0, done.err
     assert "not likelihoods" in " ".join(done.out.split())
     names = {each["name"] for each in json.loads((run / "summary.json").read_text())["rows"]}
@@ -264,7 +264,7 @@ def test_a_model_that_always_gives_one_letter_has_no_error_rate(
 ) -> None:
     pairs = [MinimalPair(f"{n}", f"text {n}", "das Haus", ("das Boot",), "noun", "human") for n in range(12)]
     system, tests = spec(serve(ChatModel(choose=lambda _: letter))), written(tmp_path / "pairs.jsonl", pairs)
-    asked = ("contrast", "--by-answer", "--system", system, "--tests", tests)
+    asked = ("prompted-choice", "--system", system, "--tests", tests)
     found = {row["name"]: row for row in babelscope(*asked, "--json").rows if "phenomenon" not in row}
     for name in ("answer_accuracy", "answer_accuracy_decided"):
         assert (found[name]["value"], found[name]["n"], found[name]["undecided"]) == (None, 0, 12), name
@@ -283,33 +283,30 @@ def test_figures_by_answer_and_by_likelihood_are_never_compared(
     serve: Serve, babelscope: Babelscope, tmp_path: Path
 ) -> None:
     server, tests = serve(ChatModel(choose=by_boat)), written(tmp_path / "pairs.jsonl", PAIRS)
-    for name, more in (("one", ()), ("two", ("--by-answer",))):
+    for command in ("contrast", "prompted-choice"):
         system = spec(server, "&logprobs=vllm")
-        assert babelscope("contrast", "--system", system, "--tests", tests, "--out", name, *more).code == 0
-    found = babelscope("compare", "one", "two", "--json")
+        assert babelscope(command, "--system", system, "--tests", tests, "--out", command).code == 0
+    found = babelscope("compare", "contrast", "prompted-choice", "--json")
     assert not [line for line in found.out.splitlines() if "difference" in line], found.out
 
 
 @pytest.mark.parametrize(
-    ("command", "more", "told"),
+    ("items", "more", "told"),
     [
-        ("contrast", ["--by-answer", "--score", "total"], "--score has no effect beside --by-answer"),
-        ("contrast", ["--by-answer", "--protocol", "paper"], "--protocol has no effect beside --by-answer"),
-        ("contrast", ["--question", "x"], "--question has no effect without --by-answer"),
-        (
-            "condition",
-            ["--by-answer", "--likelihood", "total"],
-            "--likelihood has no effect beside --by-answer",
-        ),
-        ("contrast", ["--by-answer"], "needs a system that answers prompts in words"),
+        (PAIRS, ["--beam", "2"], "beam has no effect on minimal pairs"),
+        (PAIRS, ["--evaluator", "toy:1"], "evaluator has no effect on minimal pairs"),
+        (PAIRS, ["--question", "{first} {second}"], "question has no {source}; it needs {source}, {first}"),
+        (BATS, ["--question", "{source} {first}"], "question has no {translation}"),
+        (PAIRS, ["--question", "missing.txt"], "missing.txt: no such file"),
+        (PAIRS, [], "needs a system that answers prompts in words"),
+        (BATS, [], "needs a system that answers prompts in words"),
     ],
 )
-def test_options_of_likelihoods_are_refused(
-    babelscope: Babelscope, tmp_path: Path, command: str, more: Sequence[str], told: str
+def test_what_cannot_be_asked_is_refused(
+    babelscope: Babelscope, tmp_path: Path, items: Sequence[Any], more: Sequence[str], told: str
 ) -> None:
-    tests = written(tmp_path / "t.jsonl", PAIRS if command == "contrast" else BATS)
-    evaluator = ("--evaluator", "toy:judge") if command == "condition" else ()
-    found = babelscope(command, "--system", "toy:one", "--tests", tests, *evaluator, *more)
+    tests = written(tmp_path / "t.jsonl", items)
+    found = babelscope("prompted-choice", "--system", "toy:one", "--tests", tests, *more)
     assert found.code == 2
     assert told in " ".join(found.err.split())
 
@@ -387,6 +384,6 @@ def test_answers_cut_off_or_withheld_are_no_choice(
         return answer
 
     tests = written(tmp_path / "pairs.jsonl", PAIRS[:1])
-    ran = babelscope("contrast", "--system", spec(serve(app)), "--tests", tests, "--by-answer", "--json")
+    ran = babelscope("prompted-choice", "--system", spec(serve(app)), "--tests", tests, "--json")
     given = next(row for row in ran.rows if row["name"] == "answer_given")
     assert (given["value"], given["cut"], given["refused"], given["neither"]) == (0.0, 1, 1, 0)

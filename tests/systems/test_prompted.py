@@ -145,7 +145,8 @@ def test_condition_by_answer_counts_what_is_no_answer(babelscope: Babelscope, tm
     senses = [AmbiguousSource(each, each, ("e",), ("g",), "c", translation="a") for each in "abcd"]
     TestSet("items", tuple(senses)).write(tmp_path / "senses.jsonl")
     untaught = f"llm:{build_causal(tmp_path / 'random')}?source=English&target=German&max_length=5"
-    asked = ("condition", "--by-answer", "--evaluator", untaught, "--tests", "senses.jsonl", "--json")
+    given = ("--system", "items:translations")
+    asked = ("prompted-choice", "--evaluator", untaught, "--tests", "senses.jsonl", "--json", *given)
     rows = [json.loads(line) for line in babelscope(*asked).out.splitlines()]
     given = next(row for row in rows if row["name"] == "answer_given")
     assert given["value"] == 0

@@ -12,9 +12,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from babelscope.cli.shell import NOTHING_KEPT, FoldedGroup, ShellCommand, refuse_repeats, telling_what_is_kept
-from babelscope.core.options import Command
-from babelscope.core.registry import Registry, resolve
-from babelscope.methods import BUILT_IN
+from babelscope.core.registry import Command, Registry, resolve
+from babelscope.methods.registry import METHODS, SUMMARIES
 from babelscope.util.errors import BabelscopeError
 
 
@@ -25,7 +24,7 @@ def built(command: Command) -> Any:
     if isinstance(found, typer.Typer):
         group.add_typer(found, name=command.name)
     else:
-        if not callable(found):
+        if isinstance(found, type):
             from babelscope.cli.judging import function_of
 
             found = function_of(found)
@@ -39,10 +38,6 @@ class _Commands(Registry[Command]):
     def _checked(self, thing: Any, entry: Any) -> Command:
         if isinstance(thing, Command):
             return dataclasses.replace(thing, name=entry.name)
-        from babelscope.methods.command import JudgingCommand
-
-        if isinstance(thing, JudgingCommand):
-            return Command(entry.name, thing.help, thing)
         if isinstance(thing, typer.Typer):
             return Command(entry.name, thing.info.help if isinstance(thing.info.help, str) else "", thing)
         if inspect.isfunction(thing):
@@ -52,18 +47,6 @@ class _Commands(Registry[Command]):
 
 def _function(name: str, summary: str, module: str = "") -> Command:
     return Command(name, summary, f"babelscope.cli.{module or name}:{name}")
-
-
-# Where each method describes its command.
-_JUDGING = {
-    "contrast": "contrast.command",
-    "errors": "errors.method",
-    "condition": "condition.method",
-    "space": "space.command",
-    "challenge": "challenge.method",
-    "quality": "quality",
-    "likelihood": "likelihood",
-}
 
 
 def _group(name: str, summary: str) -> Command:
@@ -78,8 +61,8 @@ _BUILT_IN = (
     Command("top-k", "Search for the most probable translations, with proof.", "babelscope.cli.top_k:top_k"),
     _function("score", "Score given translations: how probable a system finds them."),
     *(
-        Command(name, summary, f"babelscope.methods.{_JUDGING[name]}:COMMAND")
-        for name, summary in BUILT_IN.items()
+        Command(name.replace("_", "-"), summary, METHODS.built_in[name])
+        for name, summary in SUMMARIES.items()
     ),
     _function("run", "Run a study, or go on with it where it was stopped."),
     _function("init", "Write a study with all settings as comments."),
@@ -111,17 +94,33 @@ class _Built(Mapping[str, Any]):
 
     def __iter__(self) -> Iterator[str]:
         yield from COMMANDS.built_in
-        yield from (name for name in COMMANDS.names() if name not in COMMANDS.built_in)
+        yield from sorted({*COMMANDS.names(), *_methods_of_plugins()} - {*COMMANDS.built_in})
 
     def __len__(self) -> int:
-        return len(COMMANDS.names())
+        return len(list(iter(self)))
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._built:
-            if name not in COMMANDS.names():
+            if name not in iter(self):
                 raise KeyError(name)
-            self._built[name] = built(COMMANDS.find(name))
+            self._built[name] = built(_find(name))
         return self._built[name]
+
+
+def _methods_of_plugins() -> dict[str, str]:
+    """Command -> method, for methods of installed packages."""
+    return {name.replace("_", "-"): name for name in METHODS.names() if name not in METHODS.built_in}
+
+
+def _find(name: str) -> Command:
+    """A command by name; that of a plug-in's method is made from its class."""
+    methods = _methods_of_plugins()
+    if name in COMMANDS.names() or name not in methods:
+        return COMMANDS.find(name)
+    from babelscope.methods.base import question_of
+
+    method = METHODS.find(methods[name])
+    return Command(name, question_of(method), method)
 
 
 class CommandGroup(TyperGroup):
@@ -153,7 +152,7 @@ class CommandGroup(TyperGroup):
 
 def _summary(name: str) -> str:
     try:
-        found = COMMANDS.built_in.get(name) or COMMANDS.find(name)
+        found = COMMANDS.built_in.get(name) or _find(name)
         return found.summary if isinstance(found, Command) else ""
     except BabelscopeError as error:
         return f"(cannot be used: {error})"

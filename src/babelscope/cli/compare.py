@@ -189,13 +189,12 @@ class _Comparison:
 
 def _cautions(group: Comparison) -> list[str]:
     """What the method says against comparing figures of its own between systems, where several stand beside."""
-    from babelscope.methods.base import find_method, method_names
+    from babelscope.core.comparison import CAUTIONS
 
-    first = group.results[0]
-    if len({str(column.fingerprint) for column in group.results}) < 2 or first.kind not in method_names():
+    if len({str(column.fingerprint) for column in group.results}) < 2:
         return []
-    names = {row.name for row in first.rows}
-    return [f"{name}: {text}" for name, text in find_method(first.kind).cautions.items() if name in names]
+    names = {row.name for row in group.results[0].rows}
+    return [f"{name}: {text}" for name, text in CAUTIONS.items() if name in names]
 
 
 def _compare_runs(

@@ -86,7 +86,7 @@ def init(
 
 def study_text(file: Path, systems: list[str], tests: list[str], names: list[str]) -> str:
     """A study as TOML that runs as it is; names that do not go together are refused."""
-    from babelscope.methods.base import find_method
+    from babelscope.methods.base import find_method, title_of
     from babelscope.methods.jobs import check_kinds
     from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable, SystemEntry
 
@@ -105,7 +105,7 @@ def study_text(file: Path, systems: list[str], tests: list[str], names: list[str
             parts += ["", f"[[{table}]]", f"spec = {_toml(spec)}", *about]
     for number, method in enumerate(methods):
         shared = _commented(MethodEntry, without=("name",)) if not number else []
-        parts += ["", *_comment(method.summary()), "[[methods]]", f"name = {_toml(method.name)}", *shared]
+        parts += ["", *_comment(title_of(method)), "[[methods]]", f"name = {_toml(method.name)}", *shared]
         parts += [f"{role} = {_toml(spec)}" for role, spec in _roles(method, systems).items()]
         parts += _commented(method.Settings)
     return "\n".join([*parts, "", "[run]", *_commented(RunTable), ""])

@@ -112,7 +112,7 @@ def senses(
         write(paragraph(_senses_told(rows, seen["pairs"], how)))
         if save_tests is not None:
             told_of = f"{len(items)} items, {unknown} of a sense that was not counted"
-            write(paragraph(f"{save_tests}: {told_of}; judge them with --by sense_frequency"))
+            write(paragraph(f"{save_tests}: {told_of}; judge them with --group-by sense_frequency"))
 
 
 def _counted(pairs: Iterable[Any], seen: Counter[str]) -> Iterable[Any]:
@@ -209,7 +209,7 @@ def occupations(
         write(rows_text([*shares, *more], width_for(None)))
         write("\n" + paragraph(_occupations_told(ratios, stages[0])))
         if save_tests is not None:
-            write(paragraph(f"{save_tests}: {len(items)} items; judge them with --by majority_side"))
+            write(paragraph(f"{save_tests}: {len(items)} items; judge them with --group-by majority_side"))
 
 
 def _counts_of_text(

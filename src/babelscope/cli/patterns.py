@@ -20,8 +20,8 @@ from babelscope.cli.common import (
 )
 from babelscope.cli.judging import function_of
 from babelscope.cli.shell import ShellGroup, refuse_unused
-from babelscope.methods.patterns.mucow import COMMAND as MUCOW
-from babelscope.methods.patterns.winomt import COMMAND as WINOMT
+from babelscope.methods.patterns.mucow import Mucow
+from babelscope.methods.patterns.winomt import Winomt
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
 
@@ -176,6 +176,6 @@ def _class(node: str) -> str:
 
 
 app = ShellGroup("Judge given translations by known words and word forms. The baselines of `condition`.")
-app.command("winomt")(function_of(WINOMT))
-app.command("mucow")(function_of(MUCOW))
+app.command("winomt")(function_of(Winomt))
+app.command("mucow")(function_of(Mucow))
 app.command("flow")(flow)

@@ -26,6 +26,10 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TAKEN = {"name", "value", "low", "high", "n", "no_interval", "signature", "table"}
 _TAKEN |= {"method", "system", "tests", "by"}
+CAUTIONS = {
+    "discrepancy": "not comparable between models (section 3.2): compare test sets under one model, not models"
+}
+"""Figure -> why it must not be compared between systems."""
 _LONGEST = 100
 _MOST = 50
 
@@ -205,7 +209,7 @@ class SystemResult:
 
     @cached_property
     def parts(self) -> list[Row]:
-        """The same figures by fields of the items, where the study asked for that (`--by`)."""
+        """The same figures by fields of the items, where the study asked for that (`--group-by`)."""
         return [row for row in self.all_rows if row.is_part]
 
     @cached_property

@@ -126,6 +126,17 @@ class Registry(Generic[Thing]):
         return BabelscopeError(f"the plug-in {plugin} offers the {self.kind} {name}, which is taken")
 
 
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command by its name, with a summary for the list of all."""
+
+    name: str
+    summary: str
+    place: Any
+    """What it runs: a function with typer's annotations, a `typer.Typer` group or a method; or the
+    `module:attribute` of one of these."""
+
+
 # --- Specs: names with options, `scheme:rest?option=value&option=value` --------------------------------------------
 
 _OPTIONS = re.compile(r"[A-Za-z]\w*=[^&]*(?:&[A-Za-z]\w*=[^&]*)*")

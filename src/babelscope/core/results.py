@@ -120,6 +120,8 @@ class Row:
     """System, phenomenon, reference...: whatever tells this figure from the others of its name; and p-values."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Ties, skipped, truncated...: numbers of items."""
+    part: bool = field(default=False, compare=False, repr=False)
+    """Whether it is over a part of the items only. What was not answered is counted on the other rows."""
 
     def __post_init__(self) -> None:
         fields = ["name", "value", "low", "high", "no_interval", "n", *self.labels, *self.counts]

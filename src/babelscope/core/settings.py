@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -18,6 +19,14 @@ Rerun = Annotated[T, _RERUN]
 """A setting that the answers depend on: after a run it cannot be changed without asking again."""
 Lowered = Annotated[T, _RERUN, _LOWERED]
 """A setting that the answers depend on, and that may be lowered after a run; `judge` leaves out what is too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metavar:
+    """In an annotation: what the value of the option is called in its help."""
+
+    name: str
+
 
 Languages = frozenset[tuple[str, str]]
 """The (source, target) languages of items; empty text where none is known."""

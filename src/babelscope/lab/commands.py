@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from babelscope.core.options import Command
+from babelscope.core.registry import Command
 
 DEMO = Command("demo", "Evaluate small translation models by every method.", "babelscope.cli.run:demo")
 LAB = Command(

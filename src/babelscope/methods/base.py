@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from types import MappingProxyType
 from typing import Any, ClassVar, overload
@@ -10,33 +11,20 @@ from pydantic import TypeAdapter, ValidationError
 
 from babelscope.core.charts import Chart
 from babelscope.core.comparison import Comparison
-from babelscope.core.registry import Registry
 from babelscope.core.results import PairedField, Record, Row
 from babelscope.core.settings import Languages, explain
 from babelscope.core.settings import MethodSettings as MethodSettings
 from babelscope.core.settings import Rerun as Rerun
 from babelscope.core.system import Capability, System, capabilities
 from babelscope.core.tables import Table
-from babelscope.methods import BUILT_IN
+from babelscope.methods.registry import find_method as find_method
+from babelscope.methods.registry import method_names as method_names
 from babelscope.methods.reporting import ItemView, every_figure, show_fields
 from babelscope.systems.registry import open_system, require
 from babelscope.testsets.items import Item
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
-_PLACES = {
-    "contrast": "contrast.method:Contrast",
-    "errors": "errors.method:Errors",
-    "condition": "condition.method:Condition",
-    "space": "space.method:Space",
-    "challenge": "challenge.method:Challenge",
-    "quality": "quality:Quality",
-    "likelihood": "likelihood:Likelihood",
-    "contrast_answers": "prompted_choice.method:ContrastAnswers",
-    "condition_answers": "prompted_choice.method:ConditionAnswers",
-    "patterns_mucow": "patterns.mucow:Mucow",
-    "patterns_winomt": "patterns.winomt:Winomt",
-}
 ANSWER_FILES = "answer_files"
 """Key of an `identity` for digests of files about one system's answers, such as alignments of its translations:
 runs that differ in these alone can be compared."""
@@ -99,7 +87,7 @@ class Method:
     """The kinds of items it judges."""
     requires: ClassVar[Needs] = {"system": ("translate",)}
     """Role -> capabilities that a system in this role needs. `system` is the system under test; systems of other
-    roles, such as an evaluator, are named beside the settings."""
+    roles, such as an evaluator, are named beside the settings; those that require nothing may be left out."""
     Settings: ClassVar[type[MethodSettings]] = MethodSettings
 
     settings: Any
@@ -165,23 +153,16 @@ class Method:
         """One item on the page, and what an annotator is asked about it."""
         return show_fields(record)
 
-    asks_people: ClassVar[bool] = False
-    """Whether its items have questions for annotators."""
-    part_labels: ClassVar[frozenset[str]] = frozenset()
-    """Labels of rows that are over a part of the items, unless they say `all`. What was not read or not answered is
-    counted on the other rows, since nobody knows which part it would be of."""
-    cautions: ClassVar[Mapping[str, str]] = {}
-    """Figure -> what must be said where it stands beside the same figure of another system."""
 
-    @staticmethod
-    def measure_of(row: Row) -> str:  # noqa: ARG004
-        """What a row measures, where rows are named by the group of items they are over; else nothing."""
-        return ""
+def title_of(method: type[Method]) -> str:
+    """The first line of its docstring."""
+    return (method.__doc__ or "").partition("\n")[0]
 
-    @classmethod
-    def summary(cls) -> str:
-        """One line about it."""
-        return (cls.__doc__ or "").partition("\n")[0]
+
+def question_of(method: type[Method]) -> str:
+    """The question that it answers: the second paragraph of its docstring."""
+    title, *more = (inspect.getdoc(method) or "").split("\n\n")
+    return " ".join((more[0] if more else title).split())
 
 
 def require_roles(
@@ -216,24 +197,6 @@ def languages_of(items: Iterable[Any]) -> Languages:
     )
 
 
-METHODS: Registry[type[Method]] = Registry(
-    "method",
-    "babelscope.methods.base:Method",
-    "babelscope.methods",
-    {name: f"babelscope.methods.{_PLACES[name]}" for name in (*BUILT_IN, *_PLACES)},
-)
-
-
-def method_names() -> list[str]:
-    """The methods that can be named in a study: ours, and those of installed packages."""
-    return METHODS.names()
-
-
-def find_method(name: str) -> type[Method]:
-    """A method by name; only its own package is imported."""
-    return METHODS.find(name)
-
-
 def set_up(
     method: type[Method] | str,
     given: Mapping[str, Any],
@@ -246,10 +209,11 @@ def set_up(
     method = find_method(method) if isinstance(method, str) else method
     others = [role for role in method.requires if role != "system"]
     for role in others:
-        if role not in given:
+        if role not in given and method.requires[role]:
             raise BabelscopeError(f"{method.name} needs {role}, the name of a system")
     settings = check_settings(method, {name: value for name, value in given.items() if name not in others})
-    roles = {role: opener(given[role]) if isinstance(given[role], str) else given[role] for role in others}
+    named = {role: given[role] for role in others if role in given}
+    roles = {role: opener(each) if isinstance(each, str) else each for role, each in named.items()}
     for role, system in roles.items():
         if not hasattr(system, "fingerprint"):
             raise BabelscopeError(

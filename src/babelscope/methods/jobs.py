@@ -110,8 +110,7 @@ def job_rows(
     left_out = len(unanswered) + sum(unread.values())
     found = []
     for row in rows:
-        is_part = any(row.labels.get(label, "all") != "all" for label in method.part_labels)
-        skipped = row.counts.get("skipped", 0) + (0 if is_part else left_out)
+        skipped = row.counts.get("skipped", 0) + (0 if row.part else left_out)
         counts = {**row.counts, "skipped": skipped}
         found.append(replace(row, labels={**labels, **row.labels}, counts=counts))
     return found

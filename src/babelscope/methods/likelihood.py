@@ -15,7 +15,6 @@ from babelscope.core.settings import MethodSettings, Rerun
 from babelscope.core.system import count_flags
 from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method, Needs
-from babelscope.methods.command import JudgingCommand
 from babelscope.methods.reporting import (
     Figure,
     ItemView,
@@ -171,12 +170,3 @@ def _possible(*systems: Sequence[Record]) -> list[list[float]]:
     """Log-probabilities of the tokens of an item's references under each system, of those possible under all."""
     kept = [each for each in zip(*systems, strict=True) if not any(None in one["logprobs"] for one in each)]
     return [[log for each in kept for log in each[place]["logprobs"]] for place in range(len(systems))]
-
-
-COMMAND = JudgingCommand(
-    "likelihood",
-    "Measure how probable systems find the references of a test set. Log-probability per token, and perplexity.",
-    "likelihood",
-    Likelihood.Settings,
-    changed={"tests": {"help": "Sentences with references."}},
-)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from babelscope.core.comparison import Comparison
-from babelscope.core.results import Record, grouped
+from babelscope.core.results import Record, Row, grouped
 from babelscope.core.system import count_flags
 from babelscope.core.tables import Note
 from babelscope.core.tokenizers import (
@@ -61,7 +62,7 @@ def warn_of_pooled_languages(items: Iterable[Any]) -> None:
         told = ", ".join(f"{language}: {count}" for language, count in stated.most_common())
         warnings.warn(
             f"the items have {len(stated)} target languages ({told}), and figures over all items pool them; "
-            "--by target_language gives a figure for each",
+            "--group-by target_language gives a figure for each",
             stacklevel=2,
         )
 
@@ -91,6 +92,14 @@ def group_records(keyed: Iterable[tuple[Any, Record]]) -> dict[Any, list[Record]
 # --- Words of records and items: the tokenizer of each by setting or language --------------------------------------
 
 Side = Literal["source", "target"]
+
+
+def mark_parts(rows: Iterable[Row], *labels: str) -> list[Row]:
+    """The rows; those with one of these labels are over a part of the items, unless it says `all`."""
+    return [
+        dataclasses.replace(row, part=any(row.labels.get(label, "all") != "all" for label in labels))
+        for row in rows
+    ]
 
 
 def known_tokenizer(name: str) -> str:

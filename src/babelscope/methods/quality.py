@@ -13,10 +13,9 @@ from pydantic import Field, field_validator
 from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, grouped
-from babelscope.core.settings import Languages, MethodSettings, Rerun
+from babelscope.core.settings import Languages, Metavar, MethodSettings, Rerun
 from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method
-from babelscope.methods.command import JudgingCommand
 from babelscope.methods.measuring import (
     answer_counts,
     check_reference_words,
@@ -50,11 +49,11 @@ from babelscope.testsets.items import ParallelSentence, SourceSentence
 class QualitySettings(MethodSettings):
     """By which metrics translations are measured, and how they are made."""
 
-    metric: Annotated[tuple[str, ...], Field(min_length=1)] = ("chrf", "bleu")
+    metric: Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")] = ("chrf", "bleu")
     """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
-    tokenize: str = ""
-    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
-    item's target language needs it."""
+    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
+    target language requires."""
     beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
 
@@ -87,7 +86,6 @@ class Quality(Method):
     items = (ParallelSentence, SourceSentence)
     Settings = QualitySettings
     settings: QualitySettings
-    asks_people = True
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         """Refuse items without references that a metric reads or can split, and warn of several target languages."""
@@ -276,20 +274,3 @@ def direction(name: str) -> dict[str, str]:
 
 def _direction_note(row: Row) -> str:
     return " (lower is better)" if row.labels.get("better") == "lower" else ""
-
-
-COMMAND = JudgingCommand(
-    "quality",
-    "Measure translations of any system by BLEU, chrF or other metrics. Files, programs and servers too; `compare "
-    "--table RUN` reads the figures of a run.",
-    "quality",
-    QualitySettings,
-    changed={
-        "tests": {"help": "Sentences with references."},
-        "tokenize": {"metavar": "TOKENIZER", "role": "read"},
-        "metric": {
-            "metavar": "METRIC",
-            "help": "bleu, chrf, chrf++, ter, ribes, cmd:COMMAND or file:NUMBERS; may be repeated (chrf, bleu).",
-        },
-    },
-)

@@ -35,17 +35,8 @@ def entry(record: Record, task: str, *, group: Sequence[str] = (), **shown: Any)
     return Entry({**names, "task": task, "source": record["source"], **shown}, (record["id"],), tuple(group))
 
 
-def require_queue(method: Method | type[Method]) -> None:
-    """Refuse a method about whose items people are asked nothing."""
-    if not method.asks_people:
-        raise BabelscopeError(
-            f"{method.name} has no queue for annotators: what its systems answer is nothing that people could judge"
-        )
-
-
 def all_entries(method: Method, records: Iterable[Record]) -> list[Entry]:
     """All that people can be asked about the records of one or several systems on one test set."""
-    require_queue(method)
     return [entry for record in records for entry in method.show(record).questions]
 
 
@@ -64,14 +55,23 @@ class Drawn:
         return f"{len(self.lines)} of {self.of} are drawn to be judged{left}"
 
 
-def draw_queue(method: Method, records: Sequence[Record], *, n: int, seed: int) -> Drawn:
-    """`n` units of the records of one test set, or all if there are fewer; of each group its share."""
+def draw_queue(
+    method: Method, records: Sequence[Record], *, n: int, seed: int, per_group: int | None = None
+) -> Drawn:
+    """`n` units of the records of one test set, or all if there are fewer; of each group its share.
+
+    With `per_group`, so many units of each group instead.
+    """
     entries = all_entries(method, records)
     if not entries:
         raise BabelscopeError(
-            f"none of these {len(records)} records of {method.name} has anything to be judged"
+            f"none of these {len(records)} records of {method.name} has anything that people could judge"
         )
-    lines = draw(entries, lambda sizes: share_out(sizes, n), seed=seed, name=method.name)
+
+    def quotas(sizes: Mapping[Group, int]) -> dict[Group, int]:
+        return dict.fromkeys(sizes, per_group) if per_group else share_out(sizes, n)
+
+    lines = draw(entries, quotas, seed=seed, name=method.name)
     known = {each.unit[0] for each in entries}
     left_out = len({record["id"] for record in records} - known)
     return Drawn(lines, len({_key(each.line) for each in entries}), left_out)

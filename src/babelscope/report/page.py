@@ -22,8 +22,7 @@ from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Result, grouped
 from babelscope.core.tables import Line, Table
 from babelscope.core.tables import render as render_tables
-from babelscope.methods import BUILT_IN
-from babelscope.methods.base import method_names
+from babelscope.methods.registry import SUMMARIES, method_names
 from babelscope.methods.reporting import Tone, count_of, plain
 from babelscope.report.charts import Format, Series, as_file, as_svg, figure, swatch
 from babelscope.report.differences import Difference
@@ -263,7 +262,7 @@ def _severity(finding: Finding) -> tuple[int, bool]:
 
 def _order(kind: str) -> int:
     """Methods stand on the page as `babelscope --help` lists them, those of plug-ins last."""
-    known = [*BUILT_IN, *sorted({*method_names()} - {*BUILT_IN})]
+    known = [*SUMMARIES, *sorted({*method_names()} - {*SUMMARIES})]
     return known.index(kind) if kind in known else len(known)
 
 

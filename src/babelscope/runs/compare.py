@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from babelscope.core.comparison import (
+    CAUTIONS,
     SEED,
     Comparison,
     Factor,
@@ -27,7 +28,7 @@ from babelscope.core.comparison import (
 )
 from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences, grouped
 from babelscope.core.tables import Cell, Table
-from babelscope.methods.base import ANSWER_FILES, Method, find_method, method_names
+from babelscope.methods.base import ANSWER_FILES, Method, method_names
 from babelscope.metrics.base import METRICS, find_metric
 from babelscope.metrics.corpus import bounds_of
 from babelscope.runs.reading import Run, results_of_run
@@ -155,12 +156,10 @@ def _rows_of_seed_groups(
             labels = _labels(group, figure, {**more, "system": title})
             mean, sd = mean_and_sd(list(own.values()), "seeds", _scale_of(labels))
             yield from [Row("mean", mean, labels), Row("sd", sd, labels)]
-    kind = group.results[0].kind
-    cautions = find_method(kind).cautions if kind in method_names() else {}
     for one, other in itertools.combinations(values, 2):
         for figure in (each for each in values[one] if each in values[other]):
             labels = _labels(group, figure, {**more, "system": one, "against": other})
-            if told := cautions.get(figure[0]):
+            if told := CAUTIONS.get(figure[0]):
                 labels["note"] = told
             yield _difference(values[one][figure], values[other][figure], systems, labels)
 
@@ -200,12 +199,19 @@ def _difference(
 
 
 def _labels(group: Comparison, figure: FigureKey, more: Labels) -> Labels:
-    kind = group.results[0].kind
-    row = Row(figure[0], Estimate.empty(), dict(figure[1]))
-    # A run can be compared where its method is not installed.
-    measure = find_method(kind).measure_of(row) if kind in method_names() else ""
+    measure = _measure_of(group, figure)
     measured: Labels = {"measure": measure} if measure else {}
     return {**group.labels, **more, "of": figure[0], **measured, **dict(figure[1])}
+
+
+def _measure_of(group: Comparison, figure: FigureKey) -> str:
+    """What a figure measures; accuracies are named by their group of items."""
+    name, labels = figure
+    if name in ("discrepancy", "generated_errors"):
+        return name
+    verdicts = {each.of for each in group.results[0].paired if each.worth}
+    is_group = name in ("all", dict(labels).get("phenomenon"))
+    return "accuracy" if is_group and verdicts & {"all", "{phenomenon}"} else ""
 
 
 def evaluator_agreement(group: Comparison, figure: str = "minimum") -> list[Row]:
@@ -520,7 +526,7 @@ def _differences_by_part(
     for record in one.records:
         against = theirs.get(record["id"])
         for each in one.paired if against is not None else ():
-            if each.worst_of or any(record.get(name) in each.unranked for name in each.by):
+            if each.worst_of or any(record.get(name) in (None, *each.unranked) for name in each.by):
                 continue
             value, its = each.value(record), each.value(against or {})
             if value is not None and its is not None and each.part(record) == each.part(against or {}):

@@ -49,7 +49,7 @@ def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
     for name in names:
         if name == LENGTH and any(record.get("extra", {}).get(NO_SOURCE) for record in records):
             raise BabelscopeError(
-                "--by length is about sources, and these items have none; say --source FILE"
+                "--group-by length needs sources, and these items have none; say --tests parallel:SOURCES,REFERENCES"
             )
         if records and not _any_has(records, name) and name != LENGTH:
             known = {

@@ -15,7 +15,7 @@ from babelscope.core.comparison import Factor, Factors, check_factors
 from babelscope.core.results import PairedField, Record, signature
 from babelscope.core.settings import explain
 from babelscope.core.system import System, properties
-from babelscope.methods.base import Method, find_method, restore_settings
+from babelscope.methods.base import Method, find_method, restore_settings, title_of
 from babelscope.methods.jobs import Job, drops_context, identity_of
 from babelscope.runs.folder import FORMAT, read_object, require_format
 from babelscope.testsets.items import TestSet
@@ -279,7 +279,7 @@ def describe_method(method: Method, tests: Mapping[str, TestSet]) -> MethodPart:
     return MethodPart(
         name=method.name,
         version=method.version,
-        summary=method.summary(),
+        summary=title_of(type(method)),
         settings=method.settings.model_dump(mode="json"),
         identity=identity_of(method, tests),
         roles={role: system.fingerprint.as_json() for role, system in method.roles.items()},

@@ -15,8 +15,8 @@ from typing import Any
 from babelscope.core.comparison import SystemResult, without_labels
 from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Estimate, Record, Row, split_unanswered
-from babelscope.methods.base import Method, find_method, method_names
-from babelscope.methods.queue import Drawn, draw_queue, require_queue
+from babelscope.methods.base import Method, method_names
+from babelscope.methods.queue import Drawn, all_entries, draw_queue
 from babelscope.runs.folder import read_object, records_changed
 from babelscope.runs.manifest import JOB_LABELS, Manifest, read_manifest
 from babelscope.util.errors import BabelscopeError, explain_damage
@@ -207,7 +207,9 @@ def records_of_run(
         # A method that has nothing to be judged leaves no choice.
         known = method_names()
         results = [
-            each for each in results if each.kind in known and find_method(each.kind).asks_people
+            each
+            for each in results
+            if each.kind in known and all_entries(run.manifest.method_of(each.method), each.records)
         ] or results
     for what, chosen in (("method", method), ("tests", tests)):
         name = _one(folder, [str(getattr(each, what)) for each in results], what, chosen)
@@ -215,7 +217,6 @@ def records_of_run(
     for name in systems:
         _known(folder, name, [each.system for each in results], "system")
     results = [each for each in results if not systems or each.system in systems]
-    require_queue(find_method(results[0].kind))
     with explain_damage(str(folder)):
         found = run.manifest.method_of(results[0].method)
         return found, [record for each in results for record in each.records]

@@ -21,6 +21,7 @@ from pydantic import (
 )
 
 from babelscope.core.comparison import Factor, check_factors, check_kinds_of_factors
+from babelscope.core.registry import split_options
 from babelscope.core.results import Result
 from babelscope.core.settings import explain
 from babelscope.core.system import System
@@ -33,6 +34,7 @@ from babelscope.systems.cache import forget_unfinished, with_store
 from babelscope.systems.prompting.prompts import find_prompt
 from babelscope.systems.registry import ByTests, find_scheme, open_system, require, with_prompt
 from babelscope.testsets import TestSet, load
+from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.files import check_folder
 from babelscope.util.progress import progress
@@ -71,8 +73,6 @@ def errors_located(where: str, place: str = "") -> Iterator[None]:
         raise (BabelscopeError(f"{prefix}: {error}") if prefix else error) from error
 
 
-CheckTests = Callable[[Mapping[str, TestSet]], None]
-"""Refuses test sets, given by name."""
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -157,6 +157,10 @@ class SystemEntry(_Table):
             }
             found.append(self.model_copy(update=own))
         return found or [self]
+
+    @property
+    def specs(self) -> list[str]:
+        return [self.spec] if isinstance(self.spec, str) else list(self.spec.values())
 
     @property
     def label(self) -> str:
@@ -285,24 +289,15 @@ def run_study(
     check_folder(folder)
     study = _with_overrides(study, seed=seed, cache=cache, data_dir=data_dir, ray=ray, workers=workers)
     with files, contextlib.chdir(base):
-        return _open_and_run(study, where, folder, shard, lambda _tests: None)
+        return _open_and_run(study, where, folder, shard)
 
 
-def judge_study(
-    study: Study,
-    *,
-    out: str | Path | None = None,
-    cache: bool | Path | None = None,
-    check: CheckTests = lambda _tests: None,
-) -> Result:
-    """Run a study into the folder `out`, or in memory without one; every judging command calls this.
-
-    `check` is given the test sets before any system is opened, and may refuse them.
-    """
+def judge_study(study: Study, *, out: str | Path | None = None, cache: bool | Path | None = None) -> Result:
+    """Run a study into the folder `out`, or in memory without one; every judging command calls this."""
     folder = None if out is None else Path(out).absolute()
     if folder is not None:
         check_folder(folder)
-    return _open_and_run(_with_overrides(study, cache=cache), "", folder, None, check)
+    return _open_and_run(_with_overrides(study, cache=cache), "", folder, None)
 
 
 def _with_overrides(
@@ -329,10 +324,9 @@ def _with_overrides(
     return study.model_copy(update={"study": head, "run": run})
 
 
-def _open_and_run(
-    study: Study, where: str, folder: Path | None, shard: Shard | None, check: CheckTests
-) -> Result:
+def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | None) -> Result:
     """Open test sets, methods and systems, cheapest first, so that mistakes show before models load; then run."""
+    study = _as_score_files_count(study, where)
     seed, run = study.study.seed, study.run
 
     def opened(spec: str) -> Any:
@@ -354,7 +348,6 @@ def _open_and_run(
                 )
         with errors_located(where):
             check_kinds(methods, tests)
-            check(tests)
         systems: dict[str, System] = {}
         for own, place in entries:
             with errors_located(where, place):
@@ -386,6 +379,40 @@ def _open_and_run(
         result = execute(jobs, manifest, folder)
     forget_unfinished()
     return result
+
+
+def _as_score_files_count(study: Study, where: str) -> Study:
+    """The study with the items of published test sets that only files of scores count, if it has such files.
+
+    Score files that do not state their layout have the one that the publishers of the test sets define.
+    """
+    if not any(_is_score_file(spec) for entry in study.systems for spec in entry.specs):
+        return study
+    found = {entry.label: spec_for_scores(entry.spec) for entry in study.tests}
+    tests = [
+        entry.model_copy(update={"spec": found[entry.label][0], "name": entry.label if where else entry.name})
+        for entry in study.tests
+    ]
+    layouts = {layout for _, layout in found.values()}
+    layout = layouts.pop() if len(layouts) == 1 else ""
+    systems = [
+        entry.model_copy(update={"spec": _with_layout(entry.spec, layout)})
+        if isinstance(entry.spec, str)
+        else entry
+        for entry in study.systems
+    ]
+    return study.model_copy(update={"systems": systems, "tests": tests})
+
+
+def _is_score_file(spec: str) -> bool:
+    return spec.startswith("scores:")
+
+
+def _with_layout(spec: str, layout: str) -> str:
+    path, query = split_options(spec)
+    if not layout or "lines=" in query or not _is_score_file(spec):
+        return spec
+    return f"{path}?{query}{'&' if query else ''}lines={layout}"
 
 
 def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Mapping[str, TestSet]) -> System:

@@ -24,6 +24,7 @@ from babelscope.testsets import AmbiguousSource, MinimalPair
 from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.same_runs import assert_same
+from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
 
@@ -49,8 +50,8 @@ def names(text: str) -> Callable[[str], Reply]:
     return lambda prompt: Reply("B" if f"B: {text}" in prompt else "A")
 
 
-def judged(method: str, system: Any, items: Sequence[Any], **how: Any) -> Result:
-    return run_method(method, system, items, **how)
+def judged(system: Any, items: Sequence[Any], **how: Any) -> Result:
+    return run_method("prompted_choice", system, items, **how)
 
 
 def row(rows: Sequence[Row], name: str, **labels: str) -> Row:
@@ -97,7 +98,7 @@ def test_places_are_filled_at_once() -> None:
 def test_verdicts_bias_and_counts_are_those_counted_by_hand() -> None:
     # Right in 3; wrong in 1; in 2 right beside neither: the wrong one for "das Boot", the first for "ein Haus".
     chooser = Chooser(names("das Boot"))
-    result = judged("contrast_answers", chooser, PAIRS)
+    result = judged(chooser, PAIRS)
     assert [each["verdict"] for each in result.records] == ["wrong", "wrong", "correct"]
     assert [each["choices"] for each in result.records] == [["wrong"], ["first", "wrong"], ["right"]]
     accuracy = row(result.rows, "answer_accuracy")
@@ -121,7 +122,7 @@ def test_verdicts_bias_and_counts_are_those_counted_by_hand() -> None:
 def test_whoever_always_names_one_place_decides_nothing(
     letter: str, bias: float, undecided: str, worth: float | None
 ) -> None:
-    result = judged("contrast_answers", Chooser(lambda _: Reply(letter)), PAIRS, undecided=undecided)
+    result = judged(Chooser(lambda _: Reply(letter)), PAIRS, undecided=undecided)
     assert row(result.rows, "position_bias").estimate.value == bias
     assert row(result.rows, "answer_undecided").estimate.value == 1.0
     assert row(result.rows, "answer_accuracy").as_json()["value"] == worth
@@ -129,7 +130,7 @@ def test_whoever_always_names_one_place_decides_nothing(
 
 def test_what_is_no_answer_is_counted_by_kind() -> None:
     kinds = itertools.cycle([Reply("neither"), Reply("A", "cut"), Reply("", "refused"), Reply("B")])
-    result = judged("contrast_answers", Chooser(lambda _: next(kinds)), PAIRS)
+    result = judged(Chooser(lambda _: next(kinds)), PAIRS)
     given = row(result.rows, "answer_given")
     assert given.estimate.value == 0.25
     assert given.estimate.n == 8
@@ -150,7 +151,7 @@ def test_an_evaluator_says_which_source_a_translation_renders() -> None:
     animal = Chooser(
         lambda prompt: Reply("B" if "animal" in prompt.partition("Text B:")[2] else "A"), "judge"
     )
-    result = judged("condition_answers", Chooser(names("x")), BATS, evaluator=animal)
+    result = judged(Chooser(names("x")), BATS, evaluator=animal)
     assert [each["verdict"] for each in result.records] == ["correct", "correct", "wrong"]
     assert [each["choices"] for each in result.records] == [["right"], ["right", "right"], ["wrong"]]
     assert result.records[0]["translation"] == "die Fledermaus"
@@ -172,14 +173,19 @@ def test_a_majority_of_the_cues_decides() -> None:
         return Reply("A" if ("A: r" in prompt) == right else "B")
 
     chooser = Chooser(choose)
-    (record,) = judged("condition_answers", chooser, [item], evaluator=chooser, translations="given").records
+    (record,) = judged(chooser, [item], evaluator=chooser, translations="given").records
     assert (record["choices"], record["verdict"]) == (["right", "right", "wrong"], "correct")
 
 
-def test_prompts_must_have_their_places() -> None:
-    for method, more in (("contrast_answers", {}), ("condition_answers", {"evaluator": Chooser(names("x"))})):
-        with pytest.raises(BabelscopeError, match=r"prompt: has no \{second\}; it needs"):
-            judged(method, Chooser(names("x")), PAIRS, prompt="{source} {translation} {first}", **more)
+def test_questions_must_have_their_places() -> None:
+    for items in (PAIRS, BATS):
+        with pytest.raises(BabelscopeError, match=r"question has no \{second\}; it needs"):
+            judged(Chooser(names("x")), items, question="{source} {translation} {first}")
+
+
+def test_a_system_is_its_own_evaluator_unless_another_is_named() -> None:
+    chooser = Chooser(names("the animal"))
+    assert {each["evaluator"] for each in judged(chooser, BATS).records} == {"chooser"}
 
 
 def test_replies_are_cached(tmp_path: Path) -> None:
@@ -255,7 +261,7 @@ def says_nothing(_translation: str, _first: str) -> str:
 
 
 def evaluated(letter: Callable[[str, str], str], **how: Any) -> Result:
-    return run_method("condition_answers", Translator(), ITEMS, evaluator=Judge(letter), **how)
+    return run_method("prompted_choice", Translator(), ITEMS, evaluator=Judge(letter), **how)
 
 
 def row_of(result: Result, name: str, **labels: str) -> Row:
@@ -326,14 +332,14 @@ def test_without_a_test_no_verdict_is_known() -> None:
 
 
 def test_few_known_translations_say_nothing() -> None:
-    result = run_method("condition_answers", Translator(), ITEMS[:6], evaluator=Judge(knows))
+    result = run_method("prompted_choice", Translator(), ITEMS[:6], evaluator=Judge(knows))
     assert row_of(result, "preflight").labels["passed"] == "unknown"
 
 
 def test_the_test_asks_in_both_orders_of_the_sampled_items_only() -> None:
     plain, tested = Judge(knows), Judge(knows)
-    run_method("condition_answers", Translator(), ITEMS, evaluator=plain, preflight=0)
-    run_method("condition_answers", Translator(), ITEMS, evaluator=tested, preflight=10)
+    run_method("prompted_choice", Translator(), ITEMS, evaluator=plain, preflight=0)
+    run_method("prompted_choice", Translator(), ITEMS, evaluator=tested, preflight=10)
     extra = set(tested.asked) - set(plain.asked)
     texts = [(_parts(each)[0], frozenset(each.split("Text ")[1:])) for each in extra]
     assert extra
@@ -342,10 +348,8 @@ def test_the_test_asks_in_both_orders_of_the_sampled_items_only() -> None:
 
 
 STORED: dict[str, list[Any]] = {
-    "contrast_answers": [
-        MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab", "ca"), "cut", "human") for n in range(7)
-    ],
-    "condition_answers": [
+    "pairs": [MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab", "ca"), "cut", "human") for n in range(7)],
+    "senses": [
         AmbiguousSource(f"a{n}", f"a {n}", (f"r {n}", f"s {n}"), (f"w {n}",), "x" if n % 2 else "y")
         for n in range(7)
     ],
@@ -363,15 +367,15 @@ class Talker(ToySystem):
 
 @pytest.fixture(params=sorted(STORED))
 def study(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    method = str(request.param)
+    kind = str(request.param)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(study_module, "open_system", lambda spec, **_: Talker(spec))
-    TestSet("items", tuple(STORED[method])).write(tmp_path / "items.jsonl")
-    evaluator = {"evaluator": "talker"} if method == "condition_answers" else {}
+    TestSet("items", tuple(STORED[kind])).write(tmp_path / "items.jsonl")
+    evaluator = {"evaluator": "talker"} if kind == "senses" else {}
     return {
         "systems": [{"spec": "first"}, {"spec": "second"}],
         "tests": [{"spec": "items.jsonl"}],
-        "methods": [{"name": method, **evaluator}],
+        "methods": [{"name": "prompted_choice", **evaluator}],
         "run": {"chunk": 2},
     }
 
@@ -383,3 +387,19 @@ def test_merged_shards_are_the_plain_run(study: dict[str, Any]) -> None:
         run_study(wanted, out=f"part-{number}", shard=f"{number}/2")
     merge(["part-1", "part-2"], "merged")
     assert_same(Path("plain"), Path("merged"))
+
+
+def test_a_run_judged_again_is_the_run(study: dict[str, Any], babelscope: Babelscope) -> None:
+    run_study(Study.model_validate(study), out="run")
+    method = study["methods"][0]
+    other = {**study, "methods": [{**method, "undecided": "wrong"}]}
+    run_study(Study.model_validate(other), out="other")
+    for more, expected in (((), "run"), (("--undecided", "wrong"), "other")):
+        done = babelscope("prompted-choice --rejudge run", *more, "--out", f"{expected}-again")
+        assert done.code == 0, done.err
+        assert_same(Path(expected), Path(f"{expected}-again"))
+    refused = babelscope("prompted-choice --rejudge run --question", "{source} {first} {second}")
+    assert "question cannot be changed after a run" in refused.err
+    refused = babelscope("prompted-choice --rejudge run --annotate queue.jsonl")
+    assert (refused.code, "people could judge" in refused.err) == (2, True)
+    assert "run is a run of prompted_choice, not of likelihood" in babelscope("likelihood --rejudge run").err

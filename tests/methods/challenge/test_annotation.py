@@ -14,8 +14,10 @@ from babelscope.methods.challenge.annotation import (
     answer_rows,
     answers,
     cases_of,
-    queue,
 )
+from babelscope.methods.challenge.method import Challenge
+from babelscope.methods.challenge.sets import ChallengeSettings
+from babelscope.methods.queue import draw_queue
 from babelscope.stats.agreement import Judgment
 from babelscope.stats.intervals import proportion
 from babelscope.util.errors import BabelscopeError
@@ -30,6 +32,7 @@ def record(number: int, system: str, translation: str, *dependencies: tuple[str,
         "source": f"er lädt den Gast {number} ein",
         "references": [f"he invites guest {number}"],
         "translation": translation,
+        "scores": {"chrf": 50.0},
         "extra": {
             "dependencies": [
                 {
@@ -54,8 +57,15 @@ RECORDS = [
 ]
 
 
+def queue(
+    records: list[dict[str, Any]], *, per_group: int, distances: tuple[int, ...] = (), seed: int = 0
+) -> list[Any]:
+    method = Challenge(ChallengeSettings(queue_distances=distances))
+    return list(draw_queue(method, records, n=1, per_group=per_group, seed=seed).lines)
+
+
 def test_the_queue_is_blind_shuffled_and_the_same_for_all_systems() -> None:
-    entries = queue(RECORDS, per_phenomenon=10, seed=1)
+    entries = queue(RECORDS, per_group=10, seed=1)
     assert len(entries) == 20, (
         "ten instances, as two systems translated them; reordering is not judged by words"
     )
@@ -65,16 +75,16 @@ def test_the_queue_is_blind_shuffled_and_the_same_for_all_systems() -> None:
     verbs = [entry["translation"].split()[1] for entry in entries]
     assert verbs.count("loads") == 10
     assert verbs != sorted(verbs)
-    assert entries == queue(RECORDS, per_phenomenon=10, seed=1)
-    assert entries != queue(RECORDS, per_phenomenon=10, seed=2)
-    assert queue(RECORDS, per_phenomenon=10) == queue(RECORDS, per_phenomenon=10, seed=0)
+    assert entries == queue(RECORDS, per_group=10, seed=1)
+    assert entries != queue(RECORDS, per_group=10, seed=2)
+    assert queue(RECORDS, per_group=10) == queue(RECORDS, per_group=10, seed=0)
     # Answers that were stored name their entries so.
     assert {len(entry["id"]) for entry in entries} == {16}
 
 
 def test_what_systems_translate_alike_is_asked_once() -> None:
     alike = [record(n, system, "he invites", ("particle", 1)) for system in ("one", "two") for n in range(3)]
-    entries = queue(alike, per_phenomenon=30)
+    entries = queue(alike, per_group=30)
     assert len(entries) == 3
     rows = answer_rows(alike, {"me": answers(("x", {**entry, "answer": RIGHT}) for entry in entries)})
     systems = {row.labels["system"] for row in rows if row.name == "right"}
@@ -82,14 +92,14 @@ def test_what_systems_translate_alike_is_asked_once() -> None:
 
 
 def test_the_page_for_annotators_takes_the_queue() -> None:
-    tasks = make_tasks([("x", entry) for entry in queue(RECORDS, per_phenomenon=3)])
+    tasks = make_tasks([("x", entry) for entry in queue(RECORDS, per_group=3)])
     assert [label.value for label in tasks[0].labels] == list(CHOICES)
     marked = [text for block in tasks[0].blocks for text, mark in block.pieces if mark]
     assert marked == ["lädt", "ein"]
 
 
 def test_accuracies_come_with_wilson_intervals_by_system_phenomenon_and_distance() -> None:
-    entries = queue(RECORDS, per_phenomenon=40)
+    entries = queue(RECORDS, per_group=40)
     said = {}
     for entry in entries:
         number = int(entry["source"].split()[4])
@@ -110,7 +120,7 @@ def test_accuracies_come_with_wilson_intervals_by_system_phenomenon_and_distance
 
 
 def test_two_annotators_are_compared() -> None:
-    entries = queue(RECORDS, per_phenomenon=10)
+    entries = queue(RECORDS, per_group=10)
     one = answers(("x", {**e, "answer": RIGHT if n % 2 else WRONG}) for n, e in enumerate(entries))
     other = answers(("x", {**e, "answer": WRONG if n % 2 else RIGHT}) for n, e in enumerate(entries))
     kappas = {
@@ -146,14 +156,14 @@ def test_bad_answers_are_refused(line: dict[str, Any], said: str) -> None:
 
 
 def test_answers_to_something_else_are_refused() -> None:
-    entry = queue(RECORDS[:1], per_phenomenon=1)[0]
+    entry = queue(RECORDS[:1], per_group=1)[0]
     with pytest.raises(BabelscopeError, match=r"me answers 1 entries, .* no translations of these systems"):
         answer_rows(RECORDS[5:], {"me": answers([("f:1", {**entry, "answer": RIGHT})])})
 
 
-@pytest.mark.parametrize(("wanted", "of_each"), [(6, 3), (7, 4), (1, 1), (40, 10)])
-def test_what_is_wanted_is_shared_by_the_distances(wanted: int, of_each: int) -> None:
-    entries = queue(RECORDS[:40], per_phenomenon=wanted, distances=(1, 3), seed=0)
+@pytest.mark.parametrize(("wanted", "of_each"), [(3, 3), (1, 1), (40, 10)])
+def test_each_distance_is_a_group(wanted: int, of_each: int) -> None:
+    entries = queue(RECORDS[:40], per_group=wanted, distances=(1, 3), seed=0)
     distances = [int(entry["source"].split()[4]) % 4 for entry in entries]
     assert sorted(distances) == [1] * of_each + [3] * of_each
 
@@ -161,15 +171,15 @@ def test_what_is_wanted_is_shared_by_the_distances(wanted: int, of_each: int) ->
 def test_half_a_distance_is_written_out() -> None:
     half = [record(1, "one", "x", ("particle", 1)), record(2, "one", "y", ("particle", 1))]
     half[1]["extra"]["dependencies"][0]["distance"] = 1.5
-    said = answers(("x", {**entry, "answer": RIGHT}) for entry in queue(half, per_phenomenon=2))
+    said = answers(("x", {**entry, "answer": RIGHT}) for entry in queue(half, per_group=2))
     labels = [each.labels for each in answer_rows(half, {"me": said}) if each.name == "right"]
     assert [each.get("distance") for each in labels] == [None, None, 1, "1.5"]
     assert [each.get("side") for each in labels] == [None, "source", "source", "source"]
 
 
 def test_without_any_dependency_there_is_nothing_to_ask() -> None:
-    with pytest.raises(BabelscopeError, match="there is no dependency to be annotated"):
-        queue([record(1, "one", "x")], per_phenomenon=1)
+    with pytest.raises(BabelscopeError, match="none of these 1 records of challenge has anything"):
+        queue([record(1, "one", "x")], per_group=1)
 
 
 def judged_record(number: int, verdict: str) -> dict[str, Any]:

@@ -171,13 +171,13 @@ def test_small_sets_have_figures_and_no_verdict() -> None:
     assert {line.verdict for line in sets_in(shown)} == {"too few items"}
     (said,) = [each.text for each in shown.notes if "verdict" in each.text]
     assert said.startswith(
-        "All 7 sets have fewer than the 100 sentences that a verdict needs (--verdict-from), the largest"
+        "All 7 sets have fewer than the 100 sentences that a verdict needs (--min-sentences), the largest"
     )
     assert "the largest 14." in said
 
 
 def test_the_size_that_a_verdict_needs_can_be_chosen() -> None:
-    result = challenge(Echo(), items(300, 60), verdict_from=50, **FEW)
+    result = challenge(Echo(), items(300, 60), min_sentences=50, **FEW)
     shown = first_table(result)
     (line,) = sets_in(shown)
     score = rows_of(result, "chrf", min_distance=0)[0].estimate

@@ -161,7 +161,16 @@ def files(tmp_path: Path) -> None:
     (tmp_path / "s.tsv").write_text("".join(f"{math.log(p)!r}\t{math.log(1 - p)!r}\n" for p in scores))
 
 
-ASKED = ("condition", "--tests", "t.jsonl", "--scores", "s.tsv", "--json")
+ASKED = (
+    "condition",
+    "--tests",
+    "t.jsonl",
+    "--system",
+    "items:translations",
+    "--evaluator",
+    "scores:s.tsv",
+    "--json",
+)
 
 
 def figures(babelscope: Babelscope, *more: str) -> tuple[float, float, list[dict[str, Any]]]:

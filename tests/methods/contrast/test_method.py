@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import babelscope as bs
 from babelscope import contrast, load, open_system
-from babelscope.core.comparison import Comparison
+from babelscope.core.comparison import CAUTIONS, Comparison
 from babelscope.core.results import Estimate, Record, Result, Row
 from babelscope.core.system import (
     Asked,
@@ -30,7 +30,7 @@ from babelscope.core.system import (
 )
 from babelscope.making.machine_references import machine_references
 from babelscope.making.machine_tests import with_machine_references
-from babelscope.methods.contrast.figures import CAUTION, discrepancy, false_alarms
+from babelscope.methods.contrast.figures import discrepancy, false_alarms
 from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.report.summary import summarize
@@ -337,7 +337,7 @@ def test_between_systems_the_caution_is_said(babelscope: Babelscope, tmp_path: P
     assert said not in " ".join(babelscope("compare", "1").out.split())
     both = ("contrast", "--tests", "pairs.jsonl", "--system", "toy:1", "--system", "toy:2")
     assert said in " ".join(babelscope(*both).out.split())
-    assert CAUTION in babelscope(*both, "--table", "paper", "--format", "markdown").out
+    assert CAUTIONS["discrepancy"] in babelscope(*both, "--table", "paper", "--format", "markdown").out
 
 
 @pytest.mark.parametrize("how", ["mean", "total", "probability"])

@@ -74,7 +74,7 @@ def contrast_scores(
     layout: Any = "auto",
     **chosen: Any,
 ) -> Result:
-    """What `contrast --scores` does."""
+    """What a study with stored scores does."""
     spec, lines = spec_for_scores(tests)
     paths = [scores] if isinstance(scores, str | Path) else scores
     files = [ScoresFile(str(each), direction=direction, layout=layout, lines=lines) for each in paths]
@@ -269,7 +269,7 @@ def test_a_direction_is_questioned_far_below_chance(good: int, n: int, variants:
         warnings.simplefilter("always")
         warn_if_direction_looks_wrong(found, "scores", "higher")
     assert len(told) == warned
-    assert all("--direction lower" in str(each.message) for each in told)
+    assert all("direction=lower" in str(each.message) for each in told)
 
 
 @pytest.fixture(autouse=True)
@@ -285,7 +285,7 @@ def suite(tmp_path: Path) -> None:
     (tmp_path / "s.scores").write_text("".join(f"{score}\n" for score in scores))
 
 
-SCORES = "contrast --tests mucow-scoring:s.json --scores s.scores --direction lower"
+SCORES = "contrast --tests mucow-scoring:s.json --system scores:s.scores?direction=lower"
 SYSTEM = "contrast --tests mucow-scoring:s.json --system toy:1"
 
 

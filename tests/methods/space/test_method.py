@@ -414,7 +414,8 @@ def test_a_model_whose_modes_are_full_stops_is_told_of(tmp_path: Path, babelscop
     ]
     (tmp_path / "top.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     (tmp_path / "ref.de").write_text("Ein Hund.\nEine Katze.\nEin Tier.\nEin Tier.\n", encoding="utf-8")
-    given = ("space", "--nbest", f"top={tmp_path / 'top.jsonl'}", "--reference", str(tmp_path / "ref.de"))
+    tests, system = f"references:{tmp_path / 'ref.de'}", f"lists:?top={tmp_path / 'top.jsonl'}"
+    given = ("space", "--tests", tests, "--system", system, "--samples", "0")
     told = babelscope(*given, "--json").rows
     (row,) = [each for each in told if each.get("name") == "empty_mode" and each.get("view") == "tokens"]
     assert (row["value"], row["empty"], row["wordless"]) == (0.25, 1, 2)

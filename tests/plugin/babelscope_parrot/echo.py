@@ -1,4 +1,4 @@
-"""The method `echo` and its command: how much of its source does a system repeat instead of translating it?"""
+"""The method `echo`: how much of its source does a system repeat instead of translating it?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from babelscope.core.results import PairedField, Record, Row
 from babelscope.core.settings import ErrorSettings, Rerun
 from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method
-from babelscope.methods.command import JudgingCommand
 from babelscope.methods.queue import entry
 from babelscope.methods.reporting import Figure, ItemView, count_notes, find_row, summary_table
 from babelscope.stats.intervals import clustered_mean, proportion
@@ -31,7 +30,6 @@ class Echo(Method):
 
     name = "echo"
     items = (ParallelSentence,)
-    asks_people = True
 
     class Settings(ErrorSettings):
         """A field is an option of the command, and its docstring the help."""
@@ -111,8 +109,3 @@ class Echo(Method):
             answer=lambda: [("translation", text)],
             questions=[entry(record, "assessment", group=(domain,), translation=text)],
         )
-
-
-COMMAND = JudgingCommand(
-    "echo", "How often systems repeat the source instead of translating it.", "echo", Echo.Settings
-)

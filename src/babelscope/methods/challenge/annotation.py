@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record, Row, grouped
 from babelscope.language.ud_rules import RESERVED
 from babelscope.methods.challenge.sets import ALL, Instance, Labels, read_instances, share_row
-from babelscope.methods.queue import Entry, draw
+from babelscope.methods.queue import Entry
 from babelscope.stats.agreement import (
     CANNOT_TELL,
     NOT_REAL,
@@ -24,7 +26,7 @@ from babelscope.stats.agreement import (
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.text import shorten
+from babelscope.util.text import read_json_lines, shorten
 
 QUESTION = (
     "Do the two words form the construction, and is what they mean together translated right? "
@@ -62,33 +64,16 @@ class Case:
     entry: Mapping[str, Any]
 
 
-def queue(
-    records: Iterable[Record], *, per_phenomenon: int, distances: Sequence[int] = (), seed: int = 0
-) -> list[Record]:
-    """Lines to be answered, shuffled: of each phenomenon some instances, as every system translated them.
-
-    With `distances`, instances of exactly these are taken, equally many of each as far as there are.
-    """
-    found = entries(records, distances=distances)
-    _require_some(found, distances)
-    wanted = -(-per_phenomenon // len(distances)) if distances else per_phenomenon
-    return draw(found, lambda sizes: dict.fromkeys(sizes, wanted), seed=seed, name="challenge")
-
-
-def check_annotatable(tests: str, items: Iterable[ParallelSentence], distances: Sequence[int] = ()) -> None:
-    """Refuse a test set that has nothing to be annotated, before it is translated."""
+def check_annotatable(items: Iterable[ParallelSentence], distances: Sequence[int]) -> None:
+    """Refuse a test set without dependencies of these distances, before it is translated."""
     records = [
         {"id": item.id, "system": "", "source": item.source, "references": item.references, "translation": ""}
         | {"extra": item.extra}
         for item in items
     ]
-    _require_some(entries(records, distances=distances), distances, f"challenge --annotate: {tests}: ")
-
-
-def _require_some(found: Sequence[Entry], distances: Sequence[int], where: str = "") -> None:
-    if not found:
-        told = f" of distance {', '.join(map(str, distances))}" if distances else ""
-        raise BabelscopeError(f"{where}there is no dependency{told} to be annotated")
+    if not entries(records, distances=distances):
+        told = ", ".join(map(str, distances))
+        raise BabelscopeError(f"there is no dependency of distance {told} to be annotated")
 
 
 def entries(records: Iterable[Record], *, distances: Sequence[int] = ()) -> list[Entry]:
@@ -121,6 +106,20 @@ def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgment
         if label is not None:
             found[key] = Judgment(key, str(label))
     return found
+
+
+def annotated_rows(comparison: Comparison, files: Sequence[Path]) -> list[Row]:
+    """What annotators say of all systems, and how far verdicts agree; files that are gone are left out."""
+    paths = [path for path in files if path.is_file()]
+    names = [path.stem for path in paths]
+    annotators = {
+        path.stem if names.count(path.stem) == 1 else str(path): answers(read_json_lines(path))
+        for path in paths
+    }
+    if not annotators:
+        return []
+    records = [record for result in comparison.results for record in result.records]
+    return [*answer_rows(records, annotators), *agreement_rows(records, annotators)]
 
 
 def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) -> list[Row]:

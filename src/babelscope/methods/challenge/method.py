@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from babelscope.core.charts import Chart
 from babelscope.core.comparison import Comparison
-from babelscope.core.options import Option, reads
-from babelscope.core.results import PairedField, Record, Result, Row
-from babelscope.core.tables import Table, as_text, of_rows
+from babelscope.core.results import PairedField, Record, Row
+from babelscope.core.tables import Table, of_rows
 from babelscope.core.tokenizers import DEFAULT, find_tokenizer
 from babelscope.making.challenge.reordering import UNITS
 from babelscope.methods.base import Items, Method
-from babelscope.methods.challenge.annotation import (
-    agreement_rows,
-    answer_rows,
-    answers,
-    check_annotatable,
-    entries,
-    queue,
-)
+from babelscope.methods.challenge.annotation import annotated_rows, check_annotatable, entries
 from babelscope.methods.challenge.figures import SetScores, difference_rows
 from babelscope.methods.challenge.sets import ChallengeSettings, SetName, read_instances
 from babelscope.methods.challenge.tables import NAMES, further_tables, make_charts, summary
 from babelscope.methods.challenge.verdicts import CHECKS, judge_dependencies, verdict_rows
-from babelscope.methods.command import Given, JudgingCommand
 from babelscope.methods.measuring import (
     answer_counts,
     check_reference_words,
     check_source_words,
+    mark_parts,
     scale_of,
     translated_records,
 )
@@ -37,9 +30,7 @@ from babelscope.methods.quality import measure
 from babelscope.methods.reporting import ItemView, TextLine
 from babelscope.metrics.base import is_allowed
 from babelscope.metrics.corpus import tokenizers_of
-from babelscope.testsets.items import ParallelSentence, TestSet
-from babelscope.util.terminal import terminal_width
-from babelscope.util.text import read_json_lines
+from babelscope.testsets.items import ParallelSentence
 
 
 class Challenge(Method):
@@ -61,8 +52,6 @@ class Challenge(Method):
     items = (ParallelSentence,)
     Settings = ChallengeSettings
     settings: ChallengeSettings
-    part_labels = frozenset({"phenomenon"})
-    asks_people = True
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         """Refuse items without dependencies, those of a plain parallel test set, and texts that cannot be split."""
@@ -71,6 +60,8 @@ class Challenge(Method):
             return
         for item in items:
             read_instances(item.extra, f"item {item.id}")
+        if self.settings.queue_distances:
+            check_annotatable(items, self.settings.queue_distances)
         # Lengths are in words of the same tokenizer, whatever the metric.
         metrics = dict.fromkeys(("bleu", *self.settings.metrics))
         check_reference_words(items, metrics, self.settings.tokenize)
@@ -123,13 +114,14 @@ class Challenge(Method):
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
         """Rows for all sentences and every phenomenon and distance: quality, controls, correlations."""
         own = SetScores(records, self.settings, seed)
-        return [
+        rows = [
             *own.quality_rows(answer_counts(records)),
             *own.control_rows(),
             *own.distance_rows(),
             *own.length_rows(),
             *verdict_rows(records, self.settings.distances),
         ]
+        return mark_parts(rows, "phenomenon")
 
     def paired(self) -> list[PairedField]:
         """The sentence score by each metric."""
@@ -142,7 +134,11 @@ class Challenge(Method):
         return found
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:
-        """Differences of corpus scores between every two systems, over the sentences that all systems answered."""
+        """Differences of corpus scores between every two systems, over the sentences that all systems answered; and
+        what annotators answered, if the settings name their files."""
+        return [*self._differences(comparison, seed), *annotated_rows(comparison, self.settings.answers)]
+
+    def _differences(self, comparison: Comparison, seed: int) -> list[Row]:
         if len(comparison.results) < 2:
             return []
         answered = ({record["item"] for record in result.records} for result in comparison.results)
@@ -154,8 +150,14 @@ class Challenge(Method):
         return difference_rows(found)
 
     def tables(self, comparison: Comparison) -> list[Table]:
-        needed, threshold = self.settings.verdict_from, self.settings.error_threshold
-        return [summary(comparison, needed=needed, threshold=threshold), *further_tables(comparison)]
+        needed, threshold = self.settings.min_sentences, self.settings.error_threshold
+        found = [summary(comparison, needed=needed, threshold=threshold), *further_tables(comparison)]
+        answered = annotated_rows(comparison, self.settings.answers)
+        return (
+            [*found, replace(of_rows("What annotators say", answered), name="annotators")]
+            if answered
+            else found
+        )
 
     def charts(self, comparison: Comparison) -> list[Chart]:
         return make_charts(comparison)
@@ -196,7 +198,7 @@ class Challenge(Method):
                 ("translation", record["translation"] or "(empty)"),
                 *(_verdict_line(phenomenon, own) for phenomenon, own in judged),
             ],
-            questions=entries([record]),
+            questions=entries([record], distances=self.settings.queue_distances),
             value_name=f"{NAMES.get(metric, metric)} of the sentence",
             group_name="phenomenon",
         )
@@ -207,113 +209,3 @@ def _verdict_line(phenomenon: str, verdict: Mapping[str, str]) -> TextLine:
     compared = " / ".join(filter(None, (verdict["reference"], verdict["output"])))
     why = f"{verdict['why']} ({compared})" if compared else verdict["why"]
     return f"{phenomenon}: {verdict['verdict']}", why
-
-
-# --- `babelscope challenge` ----------------------------------------------------------------------------------------
-
-
-def _check(given: Given) -> None:
-    for path in given["answers"]:  # read here too, since translating comes first
-        answers(read_json_lines(path))
-
-
-def _check_tests(tests: Mapping[str, TestSet], given: Given) -> None:
-    if given["annotate"] is not None:
-        for name, each in tests.items():
-            items = [item for item in each.items if isinstance(item, ParallelSentence)]
-            check_annotatable(name, items, given["annotate-distance"])
-
-
-def _answered(result: Result, given: Given) -> list[Row]:
-    """What annotators say, each told apart by the name of the file."""
-    if not (files := given["answers"]):
-        return []
-    names = [path.stem for path in files]
-    annotators = {
-        path.stem if names.count(path.stem) == 1 else str(path): answers(read_json_lines(path))
-        for path in files
-    }
-    return [*answer_rows(result.records, annotators), *agreement_rows(result.records, annotators)]
-
-
-def _shown_answers(result: Result, given: Given) -> str:
-    rows = _answered(result, given)
-    return as_text(of_rows("What annotators say", rows), terminal_width()) if rows else ""
-
-
-def _queue(result: Result, given: Given) -> list[Record]:
-    return queue(
-        result.records,
-        per_phenomenon=given["per-phenomenon"],
-        distances=given["annotate-distance"],
-        seed=given["seed"],
-    )
-
-
-COMMAND = JudgingCommand(
-    "challenge",
-    "Measure quality by phenomenon and distance between words. BLEU, chrF and RIBES, against the whole test set and "
-    "length-matched controls.",
-    "challenge",
-    ChallengeSettings,
-    options=(
-        Option(
-            "annotate-distance",
-            "Only instances with exactly N words between in the queue; may be repeated.",
-            int,
-            metavar="N",
-            minimum=0,
-            repeat=True,
-            only_with=("annotate",),
-        ),
-        reads("answers", "A queue that was answered; one for each annotator.", repeat=True),
-    ),
-    changed={
-        "tests": {"help": "A test set of `babelscope make challenge`, or ldd:..."},
-        "metrics": {"name": "metric", "help": "May be repeated; all if not given."},
-        "tokenize": {"metavar": "TOKENIZER", "role": "read"},
-        "source-tokenize": {"metavar": "TOKENIZER", "role": "read"},
-        "distances": {
-            "name": "distance",
-            "metavar": "N",
-            "help": "A set of at least N words between; may be repeated. Else 0 to 6.",
-        },
-        "order-distances": {
-            "name": "order-distance",
-            "metavar": "N",
-            "help": "The same for reordering, in its own unit (positions apart, words off the diagonal, links "
-            "crossed); 0: all that was found. May be repeated. Else 0, 5, 10, 15 and 20.",
-        },
-        "max-sentences": {"metavar": "N"},
-        "beam": {"help": "Of the translations."},
-        "target-parser": {
-            "metavar": "PARSER",
-            "help": "Judge each dependency, too: kept, lost or undecided. Parses references and translations; "
-            "udpipe:MODEL or stanza:LANGUAGE.",
-        },
-        "target-language": {
-            "metavar": "CODE",
-            "help": "Of the references, where the parser's name does not say it.",
-            "only_with": ("target-parser",),
-        },
-        "annotate": {
-            "help": "Write a blind queue for annotators there: was the dependency translated right?"
-        },
-        "annotate-n": {
-            "name": "per-phenomenon",
-            "default": 30,
-            "metavar": "N",
-            "help": "Instances of each phenomenon in the queue.",
-        },
-        "length-sizes": {
-            "name": "length-size",
-            "metavar": "N",
-            "help": "Sentences in each of them; may be repeated. Else 1000, 100 and 10.",
-        },
-    },
-    check=_check,
-    check_tests=_check_tests,
-    show=_shown_answers,
-    more=_answered,
-    queue=_queue,
-)

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Record, Row, grouped
-from babelscope.core.settings import ErrorSettings, Languages, Rerun
+from babelscope.core.settings import ErrorSettings, Languages, Metavar, Rerun
 from babelscope.language.align import longest_sentence
 from babelscope.language.parsers import UDPIPE_MODELS, open_parser
 from babelscope.language.ud_rules import RULES, shipped_rules
@@ -29,7 +29,7 @@ from babelscope.methods.measuring import (
 from babelscope.stats.intervals import Array, clustered_proportion
 from babelscope.util.digests import digest_file, digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.text import json_number, plain_words, shorten
+from babelscope.util.text import json_number, open_to_read, plain_words, shorten
 
 Side = Literal["source", "target"]
 Labels = dict[str, str | int]
@@ -223,6 +223,9 @@ def share_row(
 ORDER_DISTANCES = (0, 5, 10, 15, 20)
 
 
+_Distances = tuple[Annotated[int, Field(ge=0)], ...]
+
+
 class ChallengeSettings(ErrorSettings):
     presets: ClassVar[Mapping[str, Mapping[str, Mapping[str, Any]]]] = {
         "protocol": {
@@ -238,24 +241,24 @@ class ChallengeSettings(ErrorSettings):
     protocol: Literal["checked", "paper"] = "checked"
     """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences per set, controls drawn from all
     sentences, unless said otherwise."""
-    metrics: Annotated[tuple[str, ...], Field(min_length=1)] = ("bleu", "chrf", "ribes")
-    """sacreBLEU's BLEU and chrF2 (0 to 100), RIBES (0 to 1), all cased; or any other metric."""
-    tokenize: str = ""
+    metrics: Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")] = ("bleu", "chrf", "ribes")
+    """sacreBLEU's bleu and chrf (0 to 100), ribes (0 to 1), all cased; or any other metric."""
+    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
     """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
-    spm:FILE; if not given, as the item's target language needs it."""
-    source_tokenize: str = ""
-    """How words of sources are split, for their lengths; if not given, as the item's source language needs it."""
-    distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = tuple(range(7))
-    """The minimum numbers of words between the two words of a dependency that make a set each."""
-    order_distances: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = ORDER_DISTANCES
+    spm:FILE. Unless given, as the target language requires."""
+    source_tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    """How words of sources are split, for their lengths. Unless given, as the source language requires."""
+    distances: Annotated[_Distances, Field(min_length=1), Metavar("N")] = tuple(range(7))
+    """A set of sentences with at least N words between the two words of a dependency."""
+    order_distances: Annotated[_Distances, Field(min_length=1), Metavar("N")] = ORDER_DISTANCES
     """The same for reordering, in the unit of each measure: positions apart, words off the diagonal, links crossed;
     0 for all that was found."""
     exact: bool = False
     """Sets of exactly so many words between, too."""
     max_sentences: int | None = Field(default=None, ge=10)
     """Most sentences of each set, that of all sentences too, drawn at random (the paper: 10,000 and 1,000)."""
-    verdict_from: int = Field(default=100, ge=3)
-    """Sentences that a set needs for a verdict; figures of smaller ones are shown without."""
+    min_sentences: int = Field(default=100, ge=3)
+    """Sentences that a set needs for a verdict; figures of smaller sets are shown without."""
     controls: Literal["others", "all"] = "others"
     """What length-matched corpora are drawn from: sentences outside of the set, or all of them, as in the paper."""
     beam: Rerun[int] = Field(default=5, ge=1)
@@ -266,12 +269,31 @@ class ChallengeSettings(ErrorSettings):
     """Tokens by which a sentence of such a corpus may be longer or shorter than the one it stands for."""
     length_corpora: int = Field(default=1000, ge=4, le=1_000_000)
     """Random corpora of the length check, for each size."""
-    length_sizes: tuple[Annotated[int, Field(ge=1)], ...] = (1000, 100, 10)
+    length_sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Metavar("N")] = (1000, 100, 10)
     """Sentences in each of them."""
-    target_parser: str | None = None
-    """Parser of references and translations, by which each dependency is judged, too: kept, lost or undecided."""
-    target_language: str | None = None
-    """Language of the references, where the parser does not say it."""
+    target_parser: Annotated[str | None, Metavar("PARSER")] = None
+    """Also judge each dependency (kept, lost or undecided) by parses of references and translations: udpipe:MODEL or
+    stanza:LANGUAGE."""
+    target_language: Annotated[str | None, Metavar("CODE")] = None
+    """Language of the references, where the name of the parser does not show it."""
+    queue_distances: Annotated[_Distances, Metavar("N")] = ()
+    """Ask annotators only about dependencies with exactly N words between; each distance is a group of the queue."""
+    answers: tuple[Path, ...] = ()
+    """A queue that an annotator has answered: what is right, and how far verdicts agree."""
+
+    @field_validator("answers")
+    @classmethod
+    def _are_answers(cls, paths: tuple[Path, ...]) -> tuple[Path, ...]:
+        for path in paths:
+            with open_to_read(path):
+                pass  # a missing file is reported before any system is asked
+        return paths
+
+    @model_validator(mode="after")
+    def _parser_has_the_language(self) -> Self:
+        if self.target_language is not None and self.target_parser is None:
+            raise ValueError("target_language has no effect without target_parser")
+        return self
 
     @field_validator("target_parser")
     @classmethod
@@ -296,6 +318,8 @@ class ChallengeSettings(ErrorSettings):
         named = metric_identity("metrics", self.metrics)
         if self.target_parser is not None:
             named["target_parser"] = parser_identity(self.target_parser)
+        if self.answers:
+            named["answers"] = [digest_file(path) for path in self.answers if path.is_file()]
         splits = named_identity(tokenize=self.tokenize, source_tokenize=self.source_tokenize)
         return {**named, **splits}
 

@@ -160,7 +160,7 @@ def _notes(comparison: Comparison, metric: str, needed: int) -> Iterator[Note]:
             which = f"All {len(sizes)}" if len(small) == len(sizes) else f"{len(small)} of {len(sizes)}"
             yield Note(
                 f"{which} sets {'has' if len(small) == 1 else 'have'} fewer than the {needed} sentences that a "
-                f"verdict needs (--verdict-from), the largest {max(small):,}.",
+                f"verdict needs (--min-sentences), the largest {max(small):,}.",
                 result.name,
             )
         controls = ((each.kind, own["control_mean"]) for each, own in sets.items() if "control_mean" in own)

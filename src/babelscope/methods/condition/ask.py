@@ -68,14 +68,15 @@ def ask_items(
 
 
 def check_system(system: Any, items: Sequence[AmbiguousSource], settings: Conditioned) -> None:
-    """Refuse a system that would not be asked, because items have a translation, unless the settings say which."""
-    if "translations" in settings.model_fields_set or properties(system).stored:
+    """Refuse a system beside translations of the items, unless the settings say which are judged."""
+    of_items = system.fingerprint == ItemTranslations.fingerprint
+    if "translations" in settings.model_fields_set or of_items:
         return
     if given := sum(item.translation is not None for item in items):
         raise BabelscopeError(
-            f"{given} of {len(items)} items have a translation, and {system.name} is named to translate them: say "
-            'which are judged, those of the system (--ask-all, translations = "system") or, where an item has one, '
-            'that of the item (--ask-missing, translations = "given")'
+            f"{given} of {len(items)} items have a translation, and {system.name} has others: say which are judged, "
+            'those of the system (--translations system, in a study translations = "system") or, where an item has '
+            "one, that of the item (given); the system items:translations has none of its own"
         )
 
 

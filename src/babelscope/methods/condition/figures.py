@@ -29,7 +29,8 @@ class Conditioned(ErrorSettings):
     """Whose translations are judged, and how the evaluator is tested."""
 
     translations: Rerun[Literal["given", "system"]] = "given"
-    """Judge the translation an item has, asking the system where it has none; or always ask the system."""
+    """given: judge the translation of the item, and ask the system where it has none. system: always ask the
+    system."""
     beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of the system (section 4.2)."""
     preflight: Rerun[int] = Field(default=100, ge=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections import Counter
@@ -11,7 +10,6 @@ from typing import Any, ClassVar
 
 from babelscope.core.charts import Bar, Chart, Forest, Histogram, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.options import Option, reads
 from babelscope.core.results import (
     PairedField,
     Record,
@@ -24,7 +22,6 @@ from babelscope.core.results import (
 from babelscope.core.system import count_flags
 from babelscope.core.tables import Column, Line, Note, Table
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
-from babelscope.methods.command import Given, JudgingCommand, Tables
 from babelscope.methods.condition.ask import ask_items, ask_known, check_system, sample
 from babelscope.methods.condition.figures import (
     ConditionSettings,
@@ -45,7 +42,7 @@ from babelscope.methods.condition.preflight import (
     preflight_of,
     preflight_rows,
 )
-from babelscope.methods.prompted_choice import command as by_answer
+from babelscope.methods.measuring import mark_parts
 from babelscope.methods.queue import Entry, entry
 from babelscope.methods.reporting import (
     NOT_RIGHT,
@@ -64,7 +61,6 @@ from babelscope.methods.reporting import (
 )
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.mucow import NO_CATEGORY
-from babelscope.util.errors import BabelscopeError
 
 NO_CUE = "no cue"
 IMPOSSIBLE = "impossible"
@@ -113,12 +109,10 @@ class Condition(Method):
     requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("score",)}
     Settings = ConditionSettings
     settings: ConditionSettings
-    part_labels = frozenset({"category"})
-    asks_people = True
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         if systems is not None:
-            advice = "it can be asked in words: --by-answer, in a study the method condition_answers"
+            advice = "it can be asked in words, by prompted_choice"
             require_roles(self, systems, instead={"score": "item_scores"}, otherwise={"reply": advice})
             check_system(systems["system"], items, self.settings)
 
@@ -194,7 +188,7 @@ class Condition(Method):
             **count_flags(notes),
         }
         evaluator = {"evaluator": str(records[0]["evaluator"])} if records else {}
-        return [
+        counted = [
             Row(
                 row.name,
                 row.estimate,
@@ -203,6 +197,7 @@ class Condition(Method):
             )
             for row in rows
         ]
+        return mark_parts(counted, "category")
 
     def paired(self) -> list[PairedField]:
         """Weighted accuracy of the worst category; unweighted accuracy, over all and by category."""
@@ -319,10 +314,6 @@ class Condition(Method):
             "it is wrong",
             group_name="category",
         )
-
-    @staticmethod
-    def measure_of(row: Row) -> str:
-        return "accuracy" if row.name == "all" else ""
 
 
 # --- Tables --------------------------------------------------------------------------------------------------------
@@ -475,103 +466,3 @@ def _questions(record: Record) -> list[Entry]:
 def _are_texts(value: object) -> bool:
     """Whether a field of a stranger's item is a list of texts, none blank."""
     return isinstance(value, list) and bool(value) and all(isinstance(e, str) and e.strip() for e in value)
-
-
-# --- `babelscope condition`: which sense translations have ---------------------------------------------------------
-
-
-def _check(given: Given) -> None:
-    """Refuse what would leave a choice open, before anything is loaded."""
-    asked = {"evaluator", "translations", "ask-all", "ask-missing", "skip-missing", "beam", "preflight"}
-    by_answer.check(given, frozenset({*asked, "error-threshold"}))
-    if given["system"] and given["translations"] is not None:
-        raise BabelscopeError("--system and --translations exclude each other")
-    if given["rejudge"] is None and (given["evaluator"] is None) == (given["scores"] is None):
-        raise BabelscopeError("condition needs either --evaluator or --scores")
-    if given["system"] and given["scores"] is not None:
-        raise BabelscopeError("--scores are those of given translations: leave --system out")
-    if given["ask-all"] and given["ask-missing"]:
-        raise BabelscopeError("--ask-all and --ask-missing exclude each other")
-
-
-def _study(given: Given) -> Tables:
-    """Files of translations and of scores are systems, and so are the translations that the items have."""
-    tables: dict[str, Any] = {}
-    settings = dict(given.settings)
-    missing = "missing=skip" if given["skip-missing"] else "missing=error"
-    if (path := given["translations"]) is not None:
-        tables["systems"] = [{"spec": f"file:{path}?format=auto&{missing}", "name": path.name}]
-        settings["translations"] = "system"  # the file's, also where an item has one
-    elif not given["system"]:
-        tables["systems"] = [{"spec": f"items:translations?{missing}", "name": "given"}]
-    if given["scores"] is not None:
-        settings["evaluator"] = f"scores:{given['scores']}?layout=columns"
-    if given["by-answer"]:
-        both = frozenset({"evaluator", "translations", "beam", "preflight", "error_threshold"})
-        settings = by_answer.settings_of(dataclasses.replace(given, settings=settings), both)
-        return {**tables, "methods": [{"name": "condition_answers", **settings}]}
-    return {**tables, "methods": [{"name": "condition", **settings}]}
-
-
-COMMAND = JudgingCommand(
-    "condition",
-    "Test if the sense or gender meant is the one translated. By contrastive conditioning: an evaluator scores "
-    "the translation under sources with cues.",
-    "condition",
-    ConditionSettings,
-    "condition_answers",
-    options=(
-        Option(
-            "evaluator",
-            "The system that judges them; may be the same.",
-            metavar="SYSTEM",
-            role="read",
-            setting="evaluator",
-            not_with=("rejudge", "scores"),
-        ),
-        dataclasses.replace(
-            reads(
-                "translations",
-                "Translations instead of a system: one line per item, plain or `source ||| translation`.",
-            ),
-            not_with=("rejudge",),
-        ),
-        dataclasses.replace(
-            reads(
-                "scores",
-                "Instead of an evaluator: best correct and best incorrect log score, one line per item.",
-            ),
-            not_with=("rejudge",),
-        ),
-        Option(
-            "ask-all",
-            "Ask the system also where an item has a translation.",
-            bool,
-            setting="translations",
-            value="system",
-            only_with=("system",),
-        ),
-        Option(
-            "ask-missing",
-            "Ask the system only where an item has no translation.",
-            bool,
-            setting="translations",
-            value="given",
-            only_with=("system",),
-        ),
-        Option(
-            "skip-missing",
-            "Count items without a translation instead of stopping.",
-            bool,
-            not_with=("system", "rejudge"),
-        ),
-        *by_answer.options("{translation}, {first} and {second}"),
-    ),
-    changed={
-        "tests": {"help": "The test set: sources with cues."},
-        "system": {"help": "Whose translations are judged; may be repeated."},
-        "least-certain": {"metavar": "N", "not_with": ("json",)},
-    },
-    check=_check,
-    study=_study,
-)

@@ -17,7 +17,6 @@ from babelscope.methods.measuring import by_phenomenon, group_records, sources
 from babelscope.methods.reporting import FEWEST, complement, find_row
 from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
 
-CAUTION = "not comparable between models (section 3.2): compare test sets under one model, not models"
 """The warning where discrepancies of several systems stand side by side."""
 SECOND, SAMPLE = "second", "sample"
 """What `spread` is the distance of: the second-best translation, and a sample."""
@@ -217,13 +216,6 @@ def _discrepancy_rows(members: Sequence[Record], labels: Mapping[str, str]) -> l
     mean = clustered_mean([record["discrepancy"] for record in known], sources(known))
     infinite = sum(bool(record["scores"]["contrastive"]) for record in members) - len(known)
     return [Row("discrepancy", mean, labels, {"infinite": infinite})]
-
-
-def measure_of(row: Row) -> str:
-    """What a row measures: accuracies are named by their group."""
-    if row.name in ("discrepancy", "generated_errors"):
-        return row.name
-    return "accuracy" if row.name in ("all", row.labels.get("phenomenon")) else ""
 
 
 def tie_credits(records: Iterable[Record], ties: Ties) -> list[float]:

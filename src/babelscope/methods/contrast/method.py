@@ -37,13 +37,11 @@ from babelscope.making.machine_tests import rows_of_making
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
 from babelscope.methods.contrast import tables
 from babelscope.methods.contrast.figures import (
-    CAUTION,
     SAMPLE,
     SECOND,
     errors_of,
     figures,
     margin,
-    measure_of,
     score_record,
     scores_as_json,
     tie_credits,
@@ -52,7 +50,7 @@ from babelscope.methods.contrast.figures import (
 from babelscope.methods.contrast.settings import ContrastSettings
 from babelscope.methods.errors.figures import generated_error_rows
 from babelscope.methods.errors.method import detect_in_pairs
-from babelscope.methods.measuring import by_phenomenon, pair_texts, sources
+from babelscope.methods.measuring import by_phenomenon, mark_parts, pair_texts, sources
 from babelscope.methods.queue import Entry
 from babelscope.methods.reporting import ItemView, TextLine, Token, Tone
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
@@ -109,18 +107,24 @@ class Contrast(Method):
     requires: ClassVar[Needs] = {"system": ("score",)}
     Settings = ContrastSettings
     settings: ContrastSettings
-    part_labels = frozenset({"phenomenon", "reference", "origin", "word"})
-    cautions: ClassVar[Mapping[str, str]] = {"discrepancy": CAUTION}
-    measure_of = staticmethod(measure_of)
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         if systems is None:
+            if self.settings.without_variants == "correct" and all(item.contrastive for item in items):
+                raise BabelscopeError(
+                    "without_variants has no effect: all items have variants; ?empty=yes reads those without, too"
+                )
             return
         instead: Mapping[Capability, Capability] = {"score": "item_scores", "translate": "item_scores"}
-        advice = "it can be asked in words: --by-answer, in a study the method contrast_answers"
+        advice = "it can be asked in words, by prompted_choice"
         require_roles(self, systems, instead=instead, otherwise={"reply": advice})
         system = systems["system"]
         if "item_scores" in capabilities(system):
+            protocol = self.settings.preset_by({"protocol": self.settings.protocol})
+            if "score" in self.settings.model_fields_set and "score" not in protocol:
+                raise BabelscopeError(
+                    f"score has no effect on {system.name}: stored scores are compared as they are"
+                )
             return
         if self.settings.needs_translations:
             require(system, "translate", what_for="contrast with these settings")
@@ -265,12 +269,13 @@ class Contrast(Method):
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
         """Accuracy and discrepancy by phenomenon and reference, expected false positives, errors in own output."""
-        return [
+        rows = [
             *figures(records, ties=self.settings.ties, controls=self.settings.controls),
             *self._spread_rows(records),
             *self._output_error_rows(records),
             *rows_of_making(records),
         ]
+        return mark_parts(rows, "phenomenon", "reference", "origin", "word")
 
     def _spread_rows(self, records: Sequence[Record]) -> Iterator[Row]:
         """`spread`: mean of score(1-best) - score(alternative), for the second-best translation and for a sample."""
@@ -333,8 +338,6 @@ class Contrast(Method):
 
     def charts(self, comparison: Comparison) -> list[Chart]:
         return tables.charts(comparison)
-
-    asks_people = True
 
     def show(self, record: Record) -> ItemView:
         """The pair, what the system prefers token by token, and which translation an annotator finds right."""
@@ -502,6 +505,6 @@ def warn_if_direction_looks_wrong(found: Sequence[ItemScores], name: str, direct
         other = "lower" if direction == "higher" else "higher"
         warnings.warn(
             f"{name}: accuracy {good / len(found):.3f} is far below chance ({chance:.3f}); the direction looks "
-            f"wrong: are {other} scores better in this file (--direction {other})?",
+            f"wrong: are {other} scores better in this file (direction={other})?",
             stacklevel=3,
         )

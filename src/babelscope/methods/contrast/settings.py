@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Ties
-from babelscope.core.settings import ErrorSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Metavar, Rerun
 from babelscope.core.system import Scoring
 from babelscope.language.registry import analysis_version, controls, missing_analysis_error
 
@@ -24,29 +24,29 @@ class ContrastSettings(ErrorSettings):
     }
 
     protocol: Literal["checked", "paper", "released"] = "checked"
-    """Settings together. paper: a tie is wrong, and discrepancy as in the paper. released: as its code has it, a tie
-    is right, and discrepancy clipped. checked: as the other settings say."""
+    """Several settings at once. paper: a tie is wrong, and discrepancy as in the paper. released: as in its code, a
+    tie is right, and discrepancy clipped. checked: as the other settings say."""
     score: Scoring = "mean"
     """Compare log-probabilities per token (eq. 2) or of whole sentences (eq. 1), or the arithmetic mean of the
-    tokens' probabilities (`probability`); EOS counts in all."""
+    tokens' probabilities (`probability`); all include EOS."""
     ties: Ties = "half"
     """What a tie is worth: `correct` in DistilLingEval's code, `wrong` in LingEval97's and MuCoW's."""
     discrepancy: Literal["auto", "paper", "clipped", "none"] = "auto"
-    """Section 3.2, or the released code's variant, which takes an item's at 0 where it is below.
-    `auto`: as in the paper if the system can translate, else none."""
+    """How far the 1-best is from the correct translation: as in section 3.2, or clipped at 0 per item as in the
+    released code. `auto`: as in the paper if the system can translate, else none."""
     beam: Rerun[int] = Field(default=5, ge=1)
     """The beam of the 1-best translation (section 3.4)."""
     spread: Rerun[int] = Field(default=50, ge=0)
     """Sources whose second-best translation and one sample are asked for, to see how far the system's own
-    alternatives are from its 1-best; of servers, none are. 0: none."""
+    alternatives are from its 1-best; never of servers. 0: none."""
     detect_in_output: Literal["auto", "yes", "no"] = "auto"
     """Look for the same errors in what the system itself writes, its 1-best translations, as `errors` does.
     `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
-    controls: tuple[str, ...] = Field(default_factory=controls)
-    """The implausible phenomena (section 3): the implausible error types, unless others are named."""
+    controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
+    """An implausible error type (section 3)."""
     without_variants: Rerun[Literal["skip", "correct"]] = "skip"
-    """Items without any contrastive variant, of which MuCoW's releases have some: leave them out, or count them as
-    correct, as MuCoW's published script does."""
+    """Items without any contrastive variant, which MuCoW's releases have (read by ?empty=yes): leave them out, or
+    count them as correct, as MuCoW's published script does."""
 
     @field_validator("detect_in_output")
     @classmethod

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from babelscope.core.charts import Bar, Chart, Dot, Forest, Key, Scatter, point
-from babelscope.core.comparison import Comparison, SystemResult
+from babelscope.core.comparison import CAUTIONS, Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
 from babelscope.core.tables import Column, Note, Table, Verdict
 from babelscope.language.registry import OWN_TYPES
-from babelscope.methods.contrast.figures import CAUTION, SAMPLE, SECOND, TypeFigures, figures_by_type
+from babelscope.methods.contrast.figures import SAMPLE, SECOND, TypeFigures, figures_by_type
 from babelscope.methods.errors.figures import OTHER_LANGUAGE
 from babelscope.methods.reporting import (
     FEWEST,
@@ -122,7 +122,7 @@ def more_tables(comparison: Comparison) -> list[Table]:
 def _between_systems(comparison: Comparison) -> list[Note]:
     several = len(comparison.results) > 1
     known = any(row.name == "discrepancy" for row in comparison.results[0].rows)
-    return [Note(f"discrepancy: {CAUTION}.")] if several and known else []
+    return [Note(f"discrepancy: {CAUTIONS['discrepancy']}.")] if several and known else []
 
 
 def _warnings_of(result: SystemResult) -> Iterator[str]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
-from babelscope.core.settings import ErrorSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Metavar, Rerun
 from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
 from babelscope.language.base import Analyzed, Language
@@ -27,7 +27,6 @@ from babelscope.language.registry import (
     missing_analysis_error,
 )
 from babelscope.methods.base import Items, Method
-from babelscope.methods.command import JudgingCommand
 from babelscope.methods.errors.figures import (
     NOT_MEASURABLE,
     OTHER_LANGUAGE,
@@ -172,14 +171,14 @@ def _variants(reader: _Reader, name: str, source: str, references: Sequence[str]
 class ErrorsSettings(ErrorSettings):
     """Which errors are looked for."""
 
-    types: tuple[str, ...] = ()
-    """The error types to look for; all that have a detector, if none is named."""
+    types: Annotated[tuple[str, ...], Metavar("TYPE")] = ()
+    """An error type to look for; all that have a detector, if none is named."""
     language: str = ""
     """The language of the translations, where detectors of several are installed and the test set does not say."""
     beam: Rerun[int] = Field(default=5, ge=1)
     """The beam of the translations, for systems that search with one."""
-    controls: tuple[str, ...] = Field(default_factory=controls)
-    """Errors that nobody makes: the implausible error types, unless others are named."""
+    controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
+    """An implausible error type, which no system is known to produce."""
 
     @model_validator(mode="after")
     def _have_detectors(self) -> Self:
@@ -257,7 +256,6 @@ class Errors(Method):
     items = (MinimalPair, ParallelSentence)
     Settings = ErrorsSettings
     settings: ErrorsSettings
-    asks_people = True
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         """Refuse a test set that no detector can judge, before any system is asked; by its language first."""
@@ -331,10 +329,6 @@ class Errors(Method):
         """Differences of `generated_errors` between every two systems."""
         pairs = itertools.combinations(comparison.results, 2)
         return tested_rows("difference", [each for pair in pairs for each in tested_differences(*pair)])
-
-    @staticmethod
-    def measure_of(row: Row) -> str:
-        return row.name
 
     def tables(self, comparison: Comparison) -> list[Table]:
         """The corrected error rates by error type, and the same by kind of reference, side by side."""
@@ -490,25 +484,3 @@ def _notes(result: SystemResult) -> Iterator[Note]:
             found = f"detectors find an error that no system is known to make ({name})"
             yield Note(f"{found}: so may other errors be false.", result.name)
     yield from count_notes_of(result.name, result.rows, counted)
-
-
-COMMAND = JudgingCommand(
-    "errors",
-    "Find errors in what systems write themselves. Detectors of error types read the translations of any system, "
-    "files and servers too; their figures are corrected for errors that they miss and for false alarms.",
-    "errors",
-    ErrorsSettings,
-    changed={
-        "tests": {"help": "A test set of minimal pairs, or sentences with references."},
-        "types": {
-            "name": "type",
-            "metavar": "TYPE",
-            "help": "An error type to look for; may be repeated. Else all that have a detector.",
-        },
-        "controls": {
-            "name": "control",
-            "metavar": "TYPE",
-            "help": "An implausible error type; may be repeated. Else placeholder_ding and hypercorrect_genitive.",
-        },
-    },
-)

@@ -12,13 +12,11 @@ from typing import Any, ClassVar
 from pydantic import Field, field_validator
 
 from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.options import Option, writes
 from babelscope.core.results import Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Rerun
-from babelscope.core.system import REPORTED_FLAGS, count_flags
+from babelscope.core.system import REPORTED_FLAGS, System, count_flags
 from babelscope.core.tables import Table
 from babelscope.language.fitness import check_language, other_language
-from babelscope.methods import command
 from babelscope.methods.base import ANSWER_FILES, Items, Method
 from babelscope.methods.queue import entry
 from babelscope.methods.reporting import (
@@ -33,7 +31,8 @@ from babelscope.methods.reporting import (
     summary_table,
 )
 from babelscope.systems.contract import ask_answered, ask_translate, relocate_errors
-from babelscope.systems.stored.formats import Given, read_translations
+from babelscope.systems.stored.formats import Given
+from babelscope.systems.stored.translations import TranslationsFile
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.testsets.pattern_files import match_translations
 from babelscope.util.errors import BabelscopeError
@@ -51,12 +50,10 @@ _VERDICTS: Mapping[Any, tuple[str, Tone]] = {
 class PatternSettings(ErrorSettings):
     """Whose translations are judged, and by which files."""
 
-    translations: Rerun[Path | None] = None
-    """Translations made elsewhere: a line each, plain or `source ||| translation`, or a log (.jsonl)."""
     beam: Rerun[int] = Field(default=5, ge=1)
     """Beam size of a system that is asked."""
 
-    answer_files: ClassVar[tuple[str, ...]] = ("translations",)
+    answer_files: ClassVar[tuple[str, ...]] = ()
     """Fields that name files about one system's answers."""
 
     @property
@@ -92,7 +89,6 @@ class PatternMethod(Method):
     """A method that judges translations by known words or word forms."""
 
     items = (AmbiguousSource,)
-    asks_people = True
     title: ClassVar[str]
     """Of the first table."""
     accuracy: ClassVar[str]
@@ -112,7 +108,9 @@ class PatternMethod(Method):
         # An item without an answer keeps its place: files are parallel to all items, not to those answered.
         texts = [None if isinstance(answer, str) else answer[0].text for answer in answers]
         records: list[Record] = []
-        for item, answer, fields in zip(items, answers, self.fields(items, texts), strict=True):
+        for item, answer, fields in zip(
+            items, answers, self.fields(systems["system"], items, texts), strict=True
+        ):
             if isinstance(answer, str):
                 records.append({"unanswered": answer})
                 continue
@@ -121,28 +119,23 @@ class PatternMethod(Method):
             records.append({**record, "notes": notes} if notes else record)
         return records
 
-    def fields(self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]) -> Sequence[Record]:
+    def fields(
+        self, system: System, items: Sequence[AmbiguousSource], texts: Sequence[str | None]
+    ) -> Sequence[Record]:
         """What judging needs of each item and of the files parallel to its translation (None: no answer)."""
         raise NotImplementedError
 
     def parallel_lines(
-        self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]
-    ) -> tuple[list[Given], list[int]]:
-        """The lines of the file of translations, and for each item the number of its line.
+        self, system: System, items: Sequence[AmbiguousSource], texts: Sequence[str | None]
+    ) -> tuple[Sequence[Given], list[int]]:
+        """The lines of the system's file of translations, and for each item the number of its line.
 
         Other files (alignments, lemmas) are parallel to this file, or to the test set if there is none.
         """
-        path = self.settings.translations
-        if path is None:
-            return [Given("", text or "") for text in texts], list(range(len(items)))
-        given = read_translations(path)
-        matched = match_translations(items, given, what=str(path), skip_missing=True)
-        for item, text, number in zip(items, texts, matched, strict=True):
-            if text is not None and (number is None or given[number].translation.split() != text.split()):
-                raise BabelscopeError(
-                    f"{path} has another translation of item {item.id} than the system gave"
-                )
-        return given, [number or 0 for number in matched]
+        if isinstance(system, TranslationsFile) and system.given:
+            numbers = match_translations(items, system.given, what=system.path, skip_missing=True)
+            return system.given, [number or 0 for number in numbers]
+        return [Given("", text or "") for text in texts], list(range(len(items)))
 
     def tables(self, comparison: Comparison) -> list[Table]:
         return [
@@ -190,6 +183,11 @@ class PatternMethod(Method):
         raise NotImplementedError
 
 
+def parallel_to(system: System) -> str:
+    """What the lines of further files are parallel to, for messages."""
+    return system.path if isinstance(system, TranslationsFile) and system.given else "the test set"
+
+
 def _answer_lines(record: Record) -> list[TextLine]:
     return [
         (name.replace("_", " "), ", ".join(value) if isinstance(value, list) else value)
@@ -232,39 +230,4 @@ def match_in_order(
         if not waiting.get(key):
             raise BabelscopeError(error)
         found[waiting[key].pop(0)] = value
-    return found
-
-
-# --- The commands --------------------------------------------------------------------------------------------------
-
-OPTIONS = (
-    Option(
-        "skip-missing",
-        "Count items without a translation instead of stopping.",
-        bool,
-        not_with=("system", "rejudge"),
-    ),
-    writes("to", "Write to a file instead of stdout."),
-)
-_FILES = (".txt", ".json", ".jsonl", ".tsv")
-
-
-def check_options(given: command.Given) -> None:
-    """Refuse options that leave open whose translations are judged, or where figures go."""
-    if given["system"] and given["translations"] is not None:
-        raise BabelscopeError("--system and --translations exclude each other")
-    if given["out"] is not None and given["out"].suffix in _FILES:
-        raise BabelscopeError(
-            f"--out names a run folder; to write figures to a file, say --to {given['out']}"
-        )
-
-
-def study_tables(
-    given: command.Given, tests: str, stored: Path | None, *, skip_missing: bool = False
-) -> command.Tables:
-    """The tables of the study: a file of stored translations is a system, called as the file is."""
-    found: dict[str, Any] = {"tests": [{"spec": tests, "name": given["tests"]}]}
-    if stored is not None:
-        missing = "skip" if skip_missing or given["skip-missing"] else "error"
-        found["systems"] = [{"spec": f"file:{stored}?format=auto&missing={missing}", "name": stored.name}]
     return found

@@ -6,26 +6,24 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import field_validator, model_validator
 
 from babelscope.core.results import PairedField, Record, Row
-from babelscope.core.settings import Rerun
+from babelscope.core.settings import Metavar, Rerun
+from babelscope.core.system import System
 from babelscope.core.tokenizers import is_unspaced, require_spaces
 from babelscope.language.registry import lemmatize
-from babelscope.methods.command import Given, JudgingCommand, Tables
-from babelscope.methods.measuring import group_records
+from babelscope.methods.measuring import group_records, mark_parts
 from babelscope.methods.patterns.base import (
-    OPTIONS,
     PatternMethod,
     PatternSettings,
-    check_options,
     label_rows,
     match_in_order,
     note_language,
+    parallel_to,
     require_target,
-    study_tables,
 )
 from babelscope.stats.intervals import f1, proportion
 from babelscope.testsets.items import AmbiguousSource
@@ -41,14 +39,15 @@ class MucowSettings(PatternSettings):
         "protocol": {"paper": {"word_matching": "conditioning"}}
     }
 
-    answer_files: ClassVar[tuple[str, ...]] = ("translations", "lemmas", "verdicts")
+    answer_files: ClassVar[tuple[str, ...]] = ("lemmas", "verdicts")
 
     lemmas: Rerun[Path | None] = None
     """The lemmas of the translations, parallel to them."""
-    lemmatize: str = ""
+    lemmatize: Annotated[str, Metavar("LANGUAGE")] = ""
     """Make the lemmas here: de, ru or uk."""
     verdicts: Rerun[Path | None] = None
-    """Verdicts stored earlier: their figures, or with translations how many agree."""
+    """Verdicts stored earlier, such as --records of an earlier command: how many are the same; with --word-matching
+    stored, their figures."""
     word_matching: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
     """How translations are split into words and compared with the known ones. mucow: as MuCoW's authors do.
     conditioning: as the conditioning paper does. auto: mucow, or conditioning for the log of that paper, whose lemmas
@@ -86,7 +85,6 @@ class Mucow(PatternMethod):
     name = "patterns_mucow"
     Settings = MucowSettings
     settings: MucowSettings
-    part_labels = frozenset({"category"})
     title = "Wrong sense"
     accuracy = "precision"
     other_figures: ClassVar = {"recall_b": "correct of all (recall B)", "coverage": "coverage"}
@@ -100,14 +98,15 @@ class Mucow(PatternMethod):
                     f"item {item.id} is none of MuCoW: it needs lists of words `lemmas` and `wrong_lemmas`"
                 )
 
-    def fields(self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]) -> list[Record]:
+    def fields(
+        self, system: System, items: Sequence[AmbiguousSource], texts: Sequence[str | None]
+    ) -> list[Record]:
         """Known words, and lemmas and an earlier verdict where files have them."""
         settings = self.settings
         stored = self._stored_verdicts(items)
-        given, numbers = self.parallel_lines(items, texts)
+        given, numbers = self.parallel_lines(system, items, texts)
         if settings.lemmas is not None:
-            parallel_to = str(settings.translations or "the test set")
-            given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to)
+            given = read_lemmas(settings.lemmas, given, parallel_to=parallel_to(system))
         found: list[Record] = []
         for item, number in zip(items, numbers, strict=True):
             if settings.word_matching == "stored" and item.id not in stored:
@@ -180,7 +179,7 @@ class Mucow(PatternMethod):
             same = sum(record["correct"] is record["stored"] for record in compared)
             estimate = proportion(same, len(compared))
             rows.append(Row("same_verdict", estimate, {"category": "all"}, {"same": same}))
-        return label_rows(rows, {"rules": rules}, records)
+        return mark_parts(label_rows(rows, {"rules": rules}, records), "category")
 
     def paired(self) -> list[PairedField]:
         return [
@@ -250,41 +249,3 @@ def _verdict(record: Record, lemmas: str, rules: str) -> tuple[bool | None, str 
         if found & right:
             return True, where
     return None, None
-
-
-# --- `babelscope patterns mucow` ------------------------------------------------------------------------------------
-
-
-def _check(given: Given) -> None:
-    check_options(given)
-    asked = given["system"] or given["translations"] is not None or given["rejudge"] is not None
-    if not asked and (given["lemmas"] is not None or given["verdicts"] is None):
-        raise BabelscopeError("patterns mucow needs --system or --translations, or --verdicts alone")
-
-
-def _study(given: Given) -> Tables:
-    """All sentences, unless the name of the tests says otherwise: known words need no cue."""
-    tests, stored = given["tests"], given["translations"]
-    if tests.startswith(("mucow:", "mucow/")) and "?" not in tests:
-        tests += "?all=yes"
-    if given["system"] or stored is not None:
-        return study_tables(given, tests, stored)
-    # Verdicts stand with the translations they are of; some items may have none.
-    found = study_tables(given, tests, given["verdicts"], skip_missing=True)
-    return {**found, "methods": [{"name": COMMAND.method, **given.settings, "word_matching": "stored"}]}
-
-
-COMMAND = JudgingCommand(
-    "patterns mucow",
-    "The sense of a translated word, by known words among the tokens, then the lemmas.",
-    "patterns_mucow",
-    MucowSettings,
-    options=OPTIONS,
-    changed={
-        "lemmatize": {"metavar": "LANGUAGE"},
-        "compound-mark": {"metavar": "TEXT"},
-    },
-    check=_check,
-    study=_study,
-    signed=lambda row: row.labels.get("category") == "all",
-)

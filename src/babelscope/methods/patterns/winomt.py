@@ -5,30 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import field_validator, model_validator
 
 from babelscope.core.results import Estimate, PairedField, Record, Row, grouped
-from babelscope.core.settings import Rerun
+from babelscope.core.settings import Metavar, Rerun
+from babelscope.core.system import System
 from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
 from babelscope.language.base import GENDERS, GenderRules, Morphology
 from babelscope.language.fitness import require_links
 from babelscope.language.registry import LANGUAGES
-from babelscope.methods.command import Given, JudgingCommand, Tables
+from babelscope.methods.measuring import mark_parts
 from babelscope.methods.patterns.base import (
-    OPTIONS,
     WITHOUT_NEUTRAL,
     PatternMethod,
     PatternSettings,
-    check_options,
     label_rows,
     match_in_order,
     note_language,
+    parallel_to,
     require_target,
-    study_tables,
 )
 from babelscope.stats.intervals import difference, f1, odds, proportion
 from babelscope.testsets.items import AmbiguousSource
@@ -45,9 +44,9 @@ class WinomtSettings(PatternSettings):
         "protocol": {"paper": {"gender_rules": "published", "intermediate_rounding": "published"}}
     }
 
-    answer_files: ClassVar[tuple[str, ...]] = ("translations", "alignments")
+    answer_files: ClassVar[tuple[str, ...]] = ("alignments",)
 
-    target: str
+    target: Annotated[str, Metavar("LANGUAGE")]
     """The language of the translations: de, ru or uk."""
     alignments: Rerun[Path | None] = None
     """In Pharaoh format, parallel to the translations; else made here."""
@@ -104,7 +103,6 @@ class Winomt(PatternMethod):
     name = "patterns_winomt"
     Settings = WinomtSettings
     settings: WinomtSettings
-    part_labels = frozenset({"category", "stereotype", "gold"})
     title = "Wrong gender"
     accuracy = "accuracy"
     other_figures: ClassVar = {"delta_g": "delta G", "delta_s": "delta S"}
@@ -119,7 +117,9 @@ class Winomt(PatternMethod):
                     f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
                 )
 
-    def fields(self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]) -> list[Record]:
+    def fields(
+        self, system: System, items: Sequence[AmbiguousSource], texts: Sequence[str | None]
+    ) -> list[Record]:
         """Occupation, gender and stereotype, and the alignment links from source words."""
         stereotypes = self._stereotypes(items)
         return [
@@ -131,7 +131,7 @@ class Winomt(PatternMethod):
                 "translation": " ".join((text or "").split()),
                 "links": [list(link) for link in links],
             }
-            for item, text, links in zip(items, texts, self._links(items, texts), strict=True)
+            for item, text, links in zip(items, texts, self._links(system, items, texts), strict=True)
         ]
 
     def _stereotypes(self, items: Sequence[AmbiguousSource]) -> dict[str, str]:
@@ -152,7 +152,9 @@ class Winomt(PatternMethod):
             [((item.source, item.gold, item.extra["index"]), item.id) for item in items], listed
         )
 
-    def _links(self, items: Sequence[AmbiguousSource], texts: Sequence[str | None]) -> Sequence[Links]:
+    def _links(
+        self, system: System, items: Sequence[AmbiguousSource], texts: Sequence[str | None]
+    ) -> Sequence[Links]:
         """Alignment links between whitespace-separated words, from a file or aligned here."""
         path = self.settings.alignments
         require_spaces([text or "" for text in texts], what="the translations")
@@ -160,14 +162,14 @@ class Winomt(PatternMethod):
             return align(
                 [(item.source.split(), (text or "").split()) for item, text in zip(items, texts, strict=True)]
             )
-        given, numbers = self.parallel_lines(items, texts)
+        given, numbers = self.parallel_lines(system, items, texts)
         # Lines without a source are parallel to the items.
         sources = [items[n].source if each.source is None else each.source for n, each in enumerate(given)]
         lengths = [
             (len(source.split()), len(each.translation.split()))
             for source, each in zip(sources, given, strict=True)
         ]
-        stored = read_pharaoh(path, lengths, parallel_to=str(self.settings.translations or "the test set"))
+        stored = read_pharaoh(path, lengths, parallel_to=parallel_to(system))
         return [stored[number] for number in numbers]
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
@@ -215,7 +217,7 @@ class Winomt(PatternMethod):
             "rules": self.settings.gender_rules,
             "rounding": rounding,
         }
-        return label_rows(rows, labels, records)
+        return mark_parts(label_rows(rows, labels, records), "category", "stereotype", "gold")
 
     def paired(self) -> list[PairedField]:
         return [
@@ -311,37 +313,3 @@ def _share(part: float, whole: float, rounding: Rounding) -> float:
     """part / whole, 0 where whole is 0; rounded if the published way of rounding is chosen."""
     quotient = part / whole if whole > 0 else 0.0
     return quotient if rounding == "exact" else float(np.round(quotient, _DECIMALS))
-
-
-# --- `babelscope patterns winomt` -----------------------------------------------------------------------------------
-
-
-def _check(given: Given) -> None:
-    check_options(given)
-    if given["rejudge"] is None and given["target"] is None:
-        raise BabelscopeError("patterns winomt needs --target, the language of the translations")
-    if given["rejudge"] is None and not given["system"] and given["translations"] is None:
-        raise BabelscopeError("patterns winomt needs --system or --translations")
-
-
-def _study(given: Given) -> Tables:
-    """Neutral rows too, unless the name of the tests says otherwise: the published figures have them."""
-    tests = given["tests"]
-    if ":" not in tests and tests.endswith((".tsv", ".txt")):
-        tests = f"winomt:{tests}"
-    if (tests == "winomt" or tests.startswith("winomt:")) and "?" not in tests:
-        tests += "?neutral=yes"
-    return study_tables(given, tests, given["translations"])
-
-
-COMMAND = JudgingCommand(
-    "patterns winomt",
-    "The gender of a translated occupation, by alignment and morphology.",
-    "patterns_winomt",
-    WinomtSettings,
-    options=OPTIONS,
-    changed={"target": {"required": False, "metavar": "LANGUAGE"}},
-    check=_check,
-    study=_study,
-    signed=lambda row: row.labels.get("category") == "all",
-)

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import field_validator
 
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, PairedField, Record, Row, Ties, credit
-from babelscope.core.settings import ErrorSettings, Rerun
+from babelscope.core.settings import Metavar, Rerun
 from babelscope.core.system import Replies, Scored
 from babelscope.core.tables import Note, Table, Verdict
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled
@@ -38,7 +37,7 @@ from babelscope.methods.condition.preflight import (
     passed_of,
     preflight_rows,
 )
-from babelscope.methods.measuring import group_records, sources
+from babelscope.methods.measuring import group_records, mark_parts, sources
 from babelscope.methods.reporting import (
     Figure,
     ItemView,
@@ -54,8 +53,10 @@ from babelscope.methods.reporting import (
 )
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.systems.contract import ask_reply
+from babelscope.systems.registry import require
 from babelscope.testsets.items import NO_SOURCE, AmbiguousSource, MinimalPair
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import read_bytes
 
 Letter = Literal["A", "B"]
 BETTER = (
@@ -83,33 +84,25 @@ def letter_of(reply: Mapping[str, str]) -> Letter | None:
     return None if found is None else "A" if found[1] == "A" else "B"
 
 
-def _check_prompt(prompt: str, what: str) -> str:
-    places = [f"{{{name}}}" for name in (what, "first", "second")]
-    if missing := [place for place in places if place not in prompt]:
-        raise ValueError(f"has no {missing[0]}; it needs {', '.join(places)}")
-    return prompt
+class PromptedChoiceSettings(Conditioned):
+    """What is asked, and whose translations are judged."""
 
-
-class ContrastAnswersSettings(ErrorSettings):
-    """How pairs are asked about."""
-
-    prompt: Rerun[str] = BETTER
-    """The question, with {source}, {first} and {second}; A names the first translation, B the second."""
+    question: Annotated[Rerun[str], Metavar("FILE|TEXT")] = ""
+    """The question, as text or in a file. About minimal pairs it has {source}, {first} and {second}, two
+    translations; about ambiguous sources {translation}, {first} and {second}, two sources with a cue. A stands for
+    the first, B for the second. Unless given, a question of our own."""
     undecided: Ties = "half"
-    """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
+    """What an undecided item counts as: half (chance), wrong or correct."""
 
-    _has_places = field_validator("prompt")(functools.partial(_check_prompt, what="source"))
-
-
-class ConditionAnswersSettings(Conditioned):
-    """Whose translations are judged, and how the evaluator is asked about them."""
-
-    prompt: Rerun[str] = RENDERED
-    """The question, with {translation}, {first} and {second}; A names the first source with a cue, B the second."""
-    undecided: Ties = "half"
-    """What an item counts as on which both orders give no choice: half (chance), wrong or correct."""
-
-    _has_places = field_validator("prompt")(functools.partial(_check_prompt, what="translation"))
+    @field_validator("question")
+    @classmethod
+    def _read(cls, question: str) -> str:
+        if not question or "{" in question:
+            return question
+        try:
+            return read_bytes(question).decode()
+        except UnicodeDecodeError:
+            raise BabelscopeError(f"{question}: not UTF-8") from None
 
 
 # --- Answers in both orders ----------------------------------------------------------------------------------------
@@ -168,7 +161,7 @@ def _pair_sides(right: Sequence[str], wrong: Sequence[str]) -> list[tuple[str, s
     return list(itertools.islice(both, max(len(right), len(wrong))))
 
 
-# --- The methods ---------------------------------------------------------------------------------------------------
+# --- The method ---------------------------------------------------------------------------------------------------
 
 _NOT_LIKELIHOODS = (
     "shares of answers, not likelihoods: not comparable with contrast, condition or other questions."
@@ -188,18 +181,146 @@ _TOLD = {
 _TONES: Mapping[float, Tone] = {0.0: "errors", 0.5: "some", 1.0: "none"}
 
 
-class _PromptedChoice(Method):
-    """What both methods share: how choices become figures, and how these are shown."""
+_OF_TRANSLATIONS = ("translations", "beam", "preflight")
+"""Settings without effect on minimal pairs, which have their translations."""
 
-    settings: ContrastAnswersSettings | ConditionAnswersSettings
-    by: ClassVar[tuple[str, ...]]
-    """Fields of records that figures are given by; the first is what items are grouped by on the page."""
-    of: ClassVar[str]
-    """What is counted."""
 
-    def verdict(self, choices: Sequence[Choice]) -> str:
-        """The verdict on an item, by the choices between its texts."""
-        raise NotImplementedError
+class PromptedChoice(Method):
+    """Prompted choice: asked in words
+
+    Asked in words, does a system choose the right one of two?
+
+    About minimal pairs, the system is asked which translation is better: the right one, or one with an error. About
+    ambiguous sources, the system translates, and an evaluator (the system itself unless another is named) is asked
+    which of two sources with a cue its translation renders. The evaluator is first tested on translations whose
+    meaning is known.
+
+    Each choice is asked twice, with the right one first and with the right one second. It counts as made if both
+    answers name the same one; else, or if an answer is not A or B alone, it is undecided.
+
+    Position bias is the share of choices in which the first is named in both orders, minus that of the second: 0 if
+    the order does not matter, 1 if always the first is named.
+
+    The figures are shares of answers in words, not likelihoods. A system may write what it would not choose, and
+    choose what it would not write: do not compare them with figures of contrast or condition, nor answers to one
+    question with answers to another.
+    """
+
+    name = "prompted_choice"
+    items = (MinimalPair, AmbiguousSource)
+    requires: ClassVar[Needs] = {"system": (), "evaluator": ()}
+    Settings = PromptedChoiceSettings
+    settings: PromptedChoiceSettings
+
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        pairs = isinstance(items[0], MinimalPair)
+        if systems is None:
+            self._check_settings(pairs)
+            return
+        system = systems["system"]
+        if not pairs:
+            require(system, "translate", what_for=self.label)
+            require(systems.get("evaluator", system), "reply", what_for=self.label)
+            check_system(system, items, self.settings)
+            return
+        require(system, "reply", what_for=self.label)
+        if without := [item.id for item in items if NO_SOURCE in item.extra]:
+            raise BabelscopeError(
+                f"item {without[0]} has no source, so that {system.name} cannot be asked which translation is better"
+            )
+
+    def _check_settings(self, pairs: bool) -> None:
+        """Refuse what has no effect on minimal pairs, and a question without its places."""
+        unused = [name for name in _OF_TRANSLATIONS if name in self.settings.model_fields_set]
+        unused += ["evaluator"] if "evaluator" in self.roles else []
+        if pairs and unused:
+            raise BabelscopeError(
+                f"{unused[0]} has no effect on minimal pairs, about which the system itself is asked"
+            )
+        places = [f"{{{name}}}" for name in ("source" if pairs else "translation", "first", "second")]
+        missing = [place for place in places if place not in self.settings.question]
+        if self.settings.question and missing:
+            raise BabelscopeError(f"question has no {missing[0]}; it needs {', '.join(places)}")
+
+    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        """One record per item: what was chosen between, and the answers in both orders."""
+        if isinstance(items[0], MinimalPair):
+            return self._ask_pairs(systems["system"], items)
+        return self._ask_sources({"evaluator": systems["system"], **systems}, items, seed)
+
+    def _ask_pairs(self, system: Replies, items: Items) -> list[Record]:
+        """How the system chooses between the right translation and each variant."""
+        asked = [
+            ({"source": item.source}, [(item.correct, other) for other in item.contrastive])
+            for item in items
+            if item.can_be_asked
+        ]
+        answers = iter(_ask_both_orders(system, self.settings.question or BETTER, asked))
+        return [
+            {
+                "source": item.source,
+                "phenomenon": item.phenomenon,
+                "reference": item.reference,
+                "asked": next(answers),
+            }
+            if item.can_be_asked
+            else {"unanswered": "it has an empty text or no variant: there is nothing to choose from"}
+            for item in items
+        ]
+
+    def _ask_sources(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
+        """The translation of each item, and which sources with a cue the evaluator says that it renders."""
+        translated = translations_or_reasons(systems["system"], items, self.settings)
+        reasons = [_reason_for_none(item, each) for item, each in zip(items, translated, strict=True)]
+        texts = ["" if isinstance(each, str) else each.text for each in translated]
+        asked = [
+            ({"translation": text}, _pair_sides(item.correct_sources, item.incorrect_sources))
+            for item, text, reason in zip(items, texts, reasons, strict=True)
+            if not reason
+        ]
+        answers = iter(_ask_both_orders(systems["evaluator"], self.settings.question or RENDERED, asked))
+        records: list[Record] = [
+            {"unanswered": reason}
+            if reason
+            else {
+                "source": item.source,
+                "category": item.category,
+                "gold": item.gold,
+                "translation": text,
+                "evaluator": systems["evaluator"].name,
+                "asked": next(answers),
+            }
+            for item, text, reason in zip(items, texts, reasons, strict=True)
+        ]
+        return add_to_sampled(
+            records,
+            items,
+            sample(items.whole, self.settings, seed),
+            lambda some: self._ask_known(systems, items.whole, some, seed),
+        )
+
+    def _ask_known(
+        self,
+        systems: Mapping[str, Any],
+        items: Sequence[AmbiguousSource],
+        records: Mapping[int, Record],
+        seed: int,
+    ) -> dict[int, Record]:
+        """For each sampled item: what the evaluator answers about its known translations."""
+        evaluator = systems["evaluator"]
+        made = known_translations(systems, items, list(records), self.settings, seed)
+        # Translations with words exchanged measure the noise of likelihoods, and answers have none.
+        known = [each for each in made.translations if each.by != "exchange"]
+        asked = [({"translation": each.text}, _pair_sides(each.correct, each.incorrect)) for each in known]
+        told: dict[int, list[Record]] = {place: [] for place in records}
+        answers = _ask_both_orders(evaluator, self.settings.question or RENDERED, asked)
+        for each, own in zip(known, answers, strict=True):
+            told[each.place].append({**each.described, "asked": own})
+        itself = systems["system"].fingerprint == evaluator.fingerprint
+        return {
+            place: {"preflight": {"known": told[place], **made.stored(place), "itself": itself}}
+            for place in records
+        }
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
         """The records with choices and verdict."""
@@ -209,7 +330,7 @@ class _PromptedChoice(Method):
             # What a run adds stays last, so that a record that is judged again has the same bytes.
             last: Record = {name: record[name] for name in ("preflight", "extra") if name in record}
             kept = {name: each for name, each in record.items() if name not in ("choices", "verdict", *last)}
-            judged.append({**kept, "choices": choices, "verdict": self.verdict(choices), **last})
+            judged.append({**kept, "choices": choices, "verdict": _verdict(record, choices), **last})
         return judged
 
     @property
@@ -218,12 +339,14 @@ class _PromptedChoice(Method):
         return {"correct": 1.0, "wrong": 0.0, "undecided": credit(self.settings.undecided)["tie"]}
 
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
-        """The rows over all items, then over those that have the same values of the fields `by`."""
-        parts = group_records((tuple((name, each[name]) for name in self.by), each) for each in records)
+        """The rows over all items, then by phenomenon and reference or by category; the test of the evaluator."""
+        parts = group_records((tuple((name, each[name]) for name in _by(each)), each) for each in records)
         rows = list(self._rows(records, {}))
         for labels, members in parts.items():
             rows += self._rows(members, dict(labels))
-        return rows
+        if records and "evaluator" in records[0]:
+            rows += preflight_rows(preflight_of(records), str(records[0]["evaluator"]))
+        return mark_parts(rows, *_GROUPINGS)
 
     def _rows(self, records: Sequence[Record], labels: Mapping[str, str]) -> Iterator[Row]:
         verdicts = Counter(record["verdict"] for record in records)
@@ -241,10 +364,14 @@ class _PromptedChoice(Method):
         yield _answered(records, labels)
 
     def paired(self) -> list[PairedField]:
-        """Accuracy by answer, by the fields that figures are given by."""
-        return [PairedField("verdict", of="answer_accuracy", by=self.by, worth=self.worth)]
+        """Accuracy by answer, over all items and by group."""
+        return [
+            PairedField("verdict", of="answer_accuracy", by=by, worth=self.worth)
+            for by in ((), ("phenomenon", "reference"), ("category",))
+        ]
 
     def tables(self, comparison: Comparison) -> list[Table]:
+        by = _by(comparison.results[0].records[0]) if comparison.results[0].records else ("category",)
         shown = [
             Shown("accuracy by answer", lambda row: row.name == "answer_accuracy", "percent"),
             Shown("of what is decided", lambda row: row.name == "answer_accuracy_decided", "percent"),
@@ -260,7 +387,7 @@ class _PromptedChoice(Method):
                 notes=[*self._notes(comparison)],
                 threshold=self.settings.error_threshold,
             ),
-            *pivot(comparison, "Choice by answer", self.by, shown, name=f"by-{self.by[0]}"),
+            *pivot(comparison, "Choice by answer", by, shown, name=f"by-{by[0]}"),
             *pivot(
                 comparison,
                 "Test of the evaluator",
@@ -272,14 +399,15 @@ class _PromptedChoice(Method):
 
     def _figures(self, result: SystemResult) -> Iterator[Figure]:
         """Error rates over all items and by group; then what is undecided, and the position bias."""
-        verdict: Verdict | None = None if self._passed(result) == "yes" else "unknown"
+        verdict: Verdict | None = None if _passed(result) == "yes" else "unknown"
         rates = [row for row in result.rows if row.name == "answer_accuracy_decided" and row.estimate.n]
         rates = rates[1:] if len(rates) == 2 else rates  # one group is all items
         for row in rates:
-            part = ", ".join(str(row.labels[name]) for name in self.by if name in row.labels)
-            group = {"group": str(row.labels[self.by[0]])} if part else {}
+            labels = [str(row.labels[name]) for name in _GROUPINGS if name in row.labels]
+            part, group = ", ".join(labels), {"group": labels[0]} if labels else {}
+            of = "items" if "category" in rates[-1].labels else "pairs"
             yield Figure(
-                f"error rate of decided {self.of}{f', {part}' if part else ''} (1 - answer_accuracy_decided)",
+                f"error rate of decided {of}{f', {part}' if part else ''} (1 - answer_accuracy_decided)",
                 complement(row.estimate),
                 is_error=True,
                 verdict=verdict,
@@ -291,13 +419,9 @@ class _PromptedChoice(Method):
         if bias and bias.estimate.n:
             yield Figure("position bias", bias.estimate, "plain")
 
-    def _passed(self, result: SystemResult) -> str:  # noqa: ARG002
-        """Whether the evaluator can be believed."""
-        return "yes"
-
     def _notes(self, comparison: Comparison) -> Iterator[Note]:
         for result in comparison.results:
-            if self._passed(result) != "yes":
+            if _passed(result) != "yes":
                 yield from evaluator_notes(result, preflight_of(result.records).reasons)
         yield Note(_NOT_LIKELIHOODS)
         undecided = "without a decision: the order of the two changes the answer, or it names neither"
@@ -313,7 +437,7 @@ class _PromptedChoice(Method):
             (result.name, [Bar(result.name, point(row.estimate), tooltip(result.name, row.estimate))])
             for result in comparison.results
             if (row := find_row(result.rows, "answer_accuracy")) and row.estimate.n
-            if self._passed(result) != "no"
+            if _passed(result) != "no"
         ]
         if not bars:
             return []
@@ -323,7 +447,8 @@ class _PromptedChoice(Method):
         return [Chart(f"Accuracy by answer: {comparison.tests}", forest, caption)]
 
     def show(self, record: Record) -> ItemView:
-        worth, group = self.worth[record["verdict"]], record[self.by[0]]
+        by = _by(record)[0]
+        worth, group = self.worth[record["verdict"]], record[by]
         return ItemView(
             record["source"],
             [group],
@@ -333,8 +458,31 @@ class _PromptedChoice(Method):
             value=worth,
             facts=", ".join(_TOLD[each] for each in dict.fromkeys(record["choices"])),
             answer=lambda: _lines(record),
-            group_name=self.by[0],
+            group_name=by,
         )
+
+
+_GROUPINGS = ("phenomenon", "reference", "category")
+
+
+def _by(record: Record) -> tuple[str, ...]:
+    """Fields of a record that figures are given by; the first is what items are grouped by on the page."""
+    return ("category",) if "category" in record else ("phenomenon", "reference")
+
+
+def _passed(result: SystemResult) -> str:
+    """Whether the evaluator can be believed; a system that is asked about pairs is not tested."""
+    tested = any("evaluator" in row.labels for row in result.rows)
+    return passed_of(result.rows) if tested else "yes"
+
+
+def _verdict(record: Record, choices: Sequence[Choice]) -> str:
+    """Of a pair, correct if the right one is chosen over every variant; of a translation, that of the majority."""
+    if "category" in record:
+        ahead = _ahead(choices)
+        return "correct" if ahead > 0 else "wrong" if ahead < 0 else "undecided"
+    decided = all(each == "right" for each in choices)
+    return "wrong" if "wrong" in choices else "correct" if decided else "undecided"
 
 
 def _lines(record: Record) -> list[TextLine]:
@@ -371,156 +519,6 @@ def _answered(records: Sequence[Record], labels: Mapping[str, str]) -> Row:
     counts = {"neither": neither, "cut": ended["cut"], "refused": ended["refused"]}
     share = clustered_proportion(given, sources(record for record, _ in replies))
     return Row("answer_given", share, labels, counts)
-
-
-class ContrastAnswers(_PromptedChoice):
-    """Choice by answer: the right translation or one with an error
-
-    Asked in words, does the system choose the right translation?
-
-    Each choice is asked twice, with the right one first and with the right one second. It counts as made if both
-    answers name the same one; else, or if an answer is not A or B alone, it is undecided.
-
-    Position bias is the share of choices in which the first is named in both orders, minus that of the second: 0 if
-    the order does not matter, 1 if always the first is named.
-
-    The figures are shares of answers in words, not likelihoods. A system may write what it would not choose, and
-    choose what it would not write: do not compare them with figures of contrast or condition, nor answers to one
-    question with answers to another.
-    """
-
-    name = "contrast_answers"
-    items = (MinimalPair,)
-    requires: ClassVar[Needs] = {"system": ("reply",)}
-    Settings = ContrastAnswersSettings
-    part_labels = frozenset({"phenomenon", "reference"})
-    by = ("phenomenon", "reference")
-    of = "pairs"
-
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
-        super().check(items, systems)
-        without = [item.id for item in items if NO_SOURCE in item.extra]
-        if systems is not None and without:
-            raise BabelscopeError(
-                f"item {without[0]} has no source, so that {systems['system'].name} cannot be asked which "
-                "translation is better"
-            )
-
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
-        """One record per item: how the system chose between the right translation and each variant."""
-        asked = [
-            ({"source": item.source}, [(item.correct, other) for other in item.contrastive])
-            for item in items
-            if item.can_be_asked
-        ]
-        answers = iter(_ask_both_orders(systems["system"], self.settings.prompt, asked))
-        return [
-            {
-                "source": item.source,
-                "phenomenon": item.phenomenon,
-                "reference": item.reference,
-                "asked": next(answers),
-            }
-            if item.can_be_asked
-            else {"unanswered": "it has an empty text or no variant: there is nothing to choose from"}
-            for item in items
-        ]
-
-    def verdict(self, choices: Sequence[Choice]) -> str:
-        """Correct if the right one is chosen over every variant."""
-        decided = all(each == "right" for each in choices)
-        return "wrong" if "wrong" in choices else "correct" if decided else "undecided"
-
-
-class ConditionAnswers(_PromptedChoice):
-    __doc__ = f"""Choice by answer: which sense a translation has
-
-    Asked in words, does an evaluator find the sense meant in the translations?
-    {(ContrastAnswers.__doc__ or "").partition("right translation?")[2]}"""
-
-    name = "condition_answers"
-    items = (AmbiguousSource,)
-    requires: ClassVar[Needs] = {"system": ("translate",), "evaluator": ("reply",)}
-    Settings = ConditionAnswersSettings
-    settings: ConditionAnswersSettings
-    part_labels = frozenset({"category"})
-    by = ("category",)
-    of = "items"
-
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
-        super().check(items, systems)
-        if systems is not None:
-            check_system(systems["system"], items, self.settings)
-
-    def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
-        """One record per item: its translation, and which sources with a cue the evaluator says that it renders."""
-        translated = translations_or_reasons(systems["system"], items, self.settings)
-        reasons = [_reason_for_none(item, each) for item, each in zip(items, translated, strict=True)]
-        texts = ["" if isinstance(each, str) else each.text for each in translated]
-        asked = [
-            ({"translation": text}, _pair_sides(item.correct_sources, item.incorrect_sources))
-            for item, text, reason in zip(items, texts, reasons, strict=True)
-            if not reason
-        ]
-        answers = iter(_ask_both_orders(systems["evaluator"], self.settings.prompt, asked))
-        records: list[Record] = [
-            {"unanswered": reason}
-            if reason
-            else {
-                "source": item.source,
-                "category": item.category,
-                "gold": item.gold,
-                "translation": text,
-                "evaluator": systems["evaluator"].name,
-                "asked": next(answers),
-            }
-            for item, text, reason in zip(items, texts, reasons, strict=True)
-        ]
-        return add_to_sampled(
-            records,
-            items,
-            sample(items.whole, self.settings, seed),
-            lambda some: self._ask_known(systems, items.whole, some, seed),
-        )
-
-    def _ask_known(
-        self,
-        systems: Mapping[str, Any],
-        items: Sequence[AmbiguousSource],
-        records: Mapping[int, Record],
-        seed: int,
-    ) -> dict[int, Record]:
-        """For each sampled item: what the evaluator answers about its known translations."""
-        evaluator = systems["evaluator"]
-        made = known_translations(systems, items, list(records), self.settings, seed)
-        # Translations with words exchanged measure the noise of likelihoods, and answers have none.
-        known = [each for each in made.translations if each.by != "exchange"]
-        asked = [({"translation": each.text}, _pair_sides(each.correct, each.incorrect)) for each in known]
-        told: dict[int, list[Record]] = {place: [] for place in records}
-        answers = _ask_both_orders(evaluator, self.settings.prompt, asked)
-        for each, own in zip(known, answers, strict=True):
-            told[each.place].append({**each.described, "asked": own})
-        itself = systems["system"].fingerprint == evaluator.fingerprint
-        return {
-            place: {"preflight": {"known": told[place], **made.stored(place), "itself": itself}}
-            for place in records
-        }
-
-    def verdict(self, choices: Sequence[Choice]) -> str:
-        """That of the majority of the pairs of sources that are decided."""
-        ahead = _ahead(choices)
-        return "correct" if ahead > 0 else "wrong" if ahead < 0 else "undecided"
-
-    def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:
-        evaluator = str(records[0].get("evaluator", "")) if records else ""
-        tested = preflight_rows(preflight_of(records), evaluator)
-        return [*super().summarize(records, seed), *tested]
-
-    def paired(self) -> list[PairedField]:
-        return [PairedField("verdict", of="answer_accuracy", worth=self.worth), *super().paired()]
-
-    def _passed(self, result: SystemResult) -> str:
-        return passed_of(result.rows)
 
 
 def _reason_for_none(item: AmbiguousSource, translated: Scored | str) -> str:

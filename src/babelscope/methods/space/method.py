@@ -96,7 +96,6 @@ class Space(Method):
     Settings = SpaceSettings
     settings: SpaceSettings
     asked: SpaceSettings
-    asks_people = True
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
         """Refuse items without references unless no metric reads them, and systems that cannot do what is asked."""
@@ -209,7 +208,9 @@ class Space(Method):
             raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
         outside = [name for name in settings.metric if find_metric(name).reads_sources]
         if outside and any(NO_SOURCE in item.extra for item in items):
-            raise BabelscopeError(f"{outside[0]} may need the sources, and there are none; say --source FILE")
+            raise BabelscopeError(
+                f"{outside[0]} may need the sources, and there are none; say --tests parallel:SOURCES,REFERENCES"
+            )
         found = system.regions([item.id for item in items], k=settings.k)
         return [
             _record(item, _of_lists(regions, settings.k), None, settings)
@@ -331,6 +332,11 @@ class Space(Method):
 
     def charts(self, comparison: Comparison) -> list[Chart]:
         return charts(comparison, self.settings)
+
+    @staticmethod
+    def segments(records: Sequence[Record]) -> Iterator[str]:
+        """Every hypothesis once, as a JSON line, for a metric that is computed elsewhere (`--segments`)."""
+        yield from dict.fromkeys(segment.as_line() for record in records for segment in _segments(record))
 
     def show(self, record: Record) -> ItemView:
         region = "top" if self.settings.k else "samples"
@@ -542,8 +548,3 @@ def _segments(record: Record) -> list[Segment]:
     """A segment for each hypothesis of a record, in the order of `hypotheses_of`."""
     references = tuple(record["references"])
     return [Segment(record["source"], each["text"], references) for each in hypotheses_of(record)]
-
-
-def segment_lines(records: Sequence[Record]) -> Iterator[str]:
-    """Every segment of the records once, as a JSON line, for a metric to judge elsewhere."""
-    yield from dict.fromkeys(segment.as_line() for record in records for segment in _segments(record))

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Estimate, Record, Row, grouped, minus_inf_if_none
-from babelscope.core.settings import ErrorSettings, Languages, Lowered, Rerun
+from babelscope.core.settings import ErrorSettings, Languages, Lowered, Metavar, Rerun
 from babelscope.core.system import Drawing
 from babelscope.methods.measuring import (
     known_metrics,
@@ -44,12 +44,12 @@ class SpaceSettings(ErrorSettings):
     """Draw only among the most probable tokens that together have this probability."""
     epsilon: Rerun[float] = Field(default=0.0, ge=0, lt=1)
     """Draw only tokens of at least this probability."""
-    metric: tuple[str, ...] = Field(default=("chrf",), min_length=1)
-    """What hypotheses are judged by: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, cmd:COMMAND or
-    file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...); the first of several is that of tables and pictures."""
-    tokenize: str = ""
-    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; if not given, as the
-    item's target language needs it."""
+    metric: Annotated[tuple[str, ...], Metavar("METRIC")] = Field(default=("chrf",), min_length=1)
+    """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi (see `babelscope data metric`),
+    cmd:COMMAND or file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...). Tables and charts show the first."""
+    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
+    target language requires."""
     normalize: Normalize = "bound"
     """What makes kQRG (how well the model ranks by quality) 1: k perfect translations (`bound`, eq. 19 of the paper),
     or the best order of the model's own hypotheses."""
@@ -59,10 +59,9 @@ class SpaceSettings(ErrorSettings):
     """What kRG gives hypotheses of equal quality: the mean of their relevances, or (eq. 13 as printed) each its own,
     in random order, as the mean over these orders."""
     beam: Rerun[int] = Field(default=5, ge=1)
-    """Size of the beam of the translation that is scored as the system's own, and of beam search's list of k (k, if
-    that is more)."""
-    beams: Rerun[tuple[Annotated[int, Field(ge=1)], ...]] = ()
-    """Other sizes of the beam, 1,5,10: quality, modes missed, log-probability and length of what each gives."""
+    """Beam size of the system's own translation, and of beam search's list of k (k, if that is more)."""
+    beams: Annotated[Rerun[tuple[Annotated[int, Field(ge=1)], ...]], Metavar("SIZES")] = ()
+    """Other beam sizes, such as 1,5,10: quality, missed modes, log-probability and length of what each finds."""
     mbr_samples: int = Field(default=100, ge=1)
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
     unresolved: Literal["leave-out", "keep"] = "keep"
@@ -77,7 +76,7 @@ class SpaceSettings(ErrorSettings):
     """Figures for smaller k and fewer samples too."""
     confidence: Rerun[bool] = False
     """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
-    cases: str = ""
+    cases: Annotated[str, Metavar("N|ID")] = ""
     """Sentences of the table `cases` with their most probable translations: so many, worst ranked first, or the item
     of this id (id=7 for one that is a number)."""
 

@@ -13,11 +13,10 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePosixPath
 from typing import IO
-from urllib.parse import quote
 
-from babelscope.core.registry import Options, parse_options, split_options
+from babelscope.core.registry import Options
 from babelscope.core.system import Fingerprint, Regions, Scored
 from babelscope.systems.stored.formats import Given, ctranslate2, fairseq, json_translations, moses, vllm
 from babelscope.util.digests import digest_json
@@ -158,33 +157,7 @@ def _recognized(file: ListFile) -> str:
     return fits[0]
 
 
-def lists_spec(given: Sequence[str]) -> tuple[str, str, int | None]:
-    """The spec, a name for rows and reports, and the k that the options say, if they do."""
-    options: dict[str, str] = {}
-    sizes: set[int | None] = set()
-    for each in given:
-        region, _, rest = each.partition("=")
-        path, query = split_options(rest)
-        if region not in REGIONS or not path:
-            raise BabelscopeError(f"--nbest {each}: it must be top=FILE or beam=FILE")
-        if region in options:
-            raise BabelscopeError(f"--nbest {each}: there is a list of {region} already")
-        own = parse_options(query)
-        if "k" in own:
-            size = whole_number(own.pop("k"))
-            if size is None or size < 2:
-                raise BabelscopeError(f"--nbest {each}: k is a whole number of at least 2")
-            sizes.add(size)
-        options[region] = path
-        options |= {f"{region}_{name}": value for name, value in own.items()}
-    if len(sizes) > 1:
-        raise BabelscopeError("the lists of --nbest must have one k")
-    query = "&".join(f"{name}={quote(value, safe='/')}" for name, value in options.items())
-    name = ", ".join(f"{region}={PurePath(options[region]).name}" for region in REGIONS if region in options)
-    return f"lists:?{query}", name, next(iter(sizes), None)
-
-
-_OPTIONS = ("format", "scores", "per_file", "detokenize", "exact")
+LIST_OPTIONS = ("format", "scores", "per_file", "detokenize", "exact")
 """Options of a list; before them stands `top_` or `beam_` where they are for one of the two only."""
 
 
@@ -251,7 +224,7 @@ def open_regions(options: Options) -> RegionLists:
     paths = {region: path for region in REGIONS if (path := options.text(region))}
     regions, exact = {}, False
     for region, path in paths.items():
-        given = {name: options.text(f"{region}_{name}", options.text(name)) for name in _OPTIONS}
+        given = {name: options.text(f"{region}_{name}", options.text(name)) for name in LIST_OPTIONS}
         own = Options(options.spec, {name: value for name, value in given.items() if value})
         stated = own.choice("exact", ("yes", "no"), "yes" if region == "top" else "no") == "yes"
         if region == "top":

@@ -53,10 +53,15 @@ class TranslationsFile:
         source_path: str = "",
         skip_missing: bool = False,
         name: str = "",
+        given: Sequence[Given] = (),
     ) -> None:
-        """`content` is the file's digest, `found` the answers of each line, `sources` what these are answers to."""
+        """`content` is the file's digest, `found` the answers of each line, `sources` what these are answers to.
+
+        `given` are its lines, where they may have sources and lemmas beside the translations.
+        """
         self.name = name or f"file:{path}"
-        self._path, self._found, self._skip_missing = path, found, skip_missing
+        self.path, self.given = path, given
+        self._found, self._skip_missing = found, skip_missing
         self._source_path = source_path
         self._key = str if source_path else str.strip
         self._lines = None if sources is None else index_of(sources, self._key)
@@ -89,13 +94,13 @@ class TranslationsFile:
         if len(self._found) != len(items):
             last = "; its last line is empty" if self._found and not self._found[-1][0].text else ""
             raise BabelscopeError(
-                f"{self._path} has translations of {len(self._found)} sources, but {what} has {len(items)}{last}: "
+                f"{self.path} has translations of {len(self._found)} sources, but {what} has {len(items)}{last}: "
                 "give one for each, or say ?source=FILE to find them by their source"
             )
         rows = list(zip(self._found, sources, strict=True))
         if all(len(own) > 1 and own[0].text == source for own, source in rows):
             raise BabelscopeError(
-                f"{self._path}: the first column has the sources of {what}, not translations; leave it out, or "
+                f"{self.path}: the first column has the sources of {what}, not translations; leave it out, or "
                 "write `source ||| translation` and say format=pairs"
             )
         aligned = copy.copy(self)
@@ -112,7 +117,7 @@ class TranslationsFile:
         """The file's translations of the sources; with its sources in any order, without them all, in order."""
         sources = sources_of(questions)
         return [
-            best(own, n_best, source=source, where=self._path)
+            best(own, n_best, source=source, where=self.path)
             for source, own in zip(sources, self.all_translations(questions), strict=True)
         ]
 
@@ -123,7 +128,7 @@ class TranslationsFile:
         if self._lines is None:
             if len(sources) != len(self._found):
                 raise BabelscopeError(
-                    f"{len(sources)} sources were asked for, but {self._path} has translations of "
+                    f"{len(sources)} sources were asked for, but {self.path} has translations of "
                     f"{len(self._found)}; say ?source=FILE to find them by their source"
                 )
             numbers: Sequence[int | None] = range(len(sources))
@@ -143,7 +148,7 @@ class TranslationsFile:
     def _lacks(self) -> str:
         """The beginning of a sentence about a source that is missing."""
         return (
-            f"{self._source_path} has no line" if self._source_path else f"{self._path} has no translation of"
+            f"{self._source_path} has no line" if self._source_path else f"{self.path} has no translation of"
         )
 
     def _differing(self, own: Sequence[int]) -> int | None:
@@ -156,8 +161,8 @@ class TranslationsFile:
         for source, own in (self._lines or {}).items():
             if 0 < wanted[source] != len(own) and (other := self._differing(own)) is not None:
                 raise BabelscopeError(
-                    f"{self._source_path or self._path} has {shorten(source)} in lines {own[0] + 1} and "
-                    f"{other + 1}, which {self._path} translates differently: ambiguous unless it is asked for as "
+                    f"{self._source_path or self.path} has {shorten(source)} in lines {own[0] + 1} and "
+                    f"{other + 1}, which {self.path} translates differently: ambiguous unless it is asked for as "
                     f"often as it stands there, {len(own)} times and not {wanted[source]}"
                 )
 
@@ -203,13 +208,13 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
         content = digest_json([[each.source, each.translation] for each in given])
         found = [[Scored(each.translation)] for each in given]
         if given[0].source is None:
-            return _open(options, rest, content, found, {"format": "plain"}, skip_missing=skip)
+            return _open(options, rest, content, found, {"format": "plain"}, skip_missing=skip, given=given)
         if options.text("source"):
             raise BabelscopeError(
                 f"{options.spec}: {rest} has its sources beside the translations; leave source= out"
             )
         own = [each.source or "" for each in given]
-        return _open(options, rest, content, found, {"format": "pairs"}, own, skip_missing=skip)
+        return _open(options, rest, content, found, {"format": "pairs"}, own, skip_missing=skip, given=given)
     data = read_line_bytes(rest)
     lines = parse_lines(data, rest)
     if not form and lines and _is_json_object(lines[0]):
@@ -258,6 +263,7 @@ def _open(
     sources: Sequence[str] | None = None,
     *,
     skip_missing: bool = False,
+    given: Sequence[Given] = (),
 ) -> TranslationsFile:
     """Answers with sources: those given, or the lines of the file that the options name."""
     source_path = options.text("source")
@@ -275,6 +281,7 @@ def _open(
         source_path=source_path,
         skip_missing=skip_missing,
         name=options.spec,
+        given=given,
     )
 
 
