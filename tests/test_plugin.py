@@ -180,7 +180,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     assert f"{(1 / 4 + 2 / 3) / 6:.3f} [" in printed
     assert ">parrot_overlap</th>" in home.page("challenge", installed=False)
     assert home.run(
-        "mbr", "--system", "parrot:polly", "--source", "zoo.en", "--n", 3, "--metric", "parrot_overlap"
+        "translate", "--decode", "mbr", "--system", "parrot:polly", "zoo.en", "--n", 3, "--metric", "parrot_overlap"
     )
     translated = [
         {"system": "polly", "id": str(number), "source": source, "translation": source, "references": [reference],

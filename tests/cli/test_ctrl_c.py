@@ -68,9 +68,9 @@ FILES = {
 CASES = {
     "servers": """
 translate --system toy:1 a.en --to out @ TOY.translate
-sample --system toy:1 --source a.en --n 2 --to out @ TOY.sample
-mbr --system toy:1 --source a.en --n 2 --to out @ TOY.sample
-score --system toy:1 --source a.en --target a.de --to out @ TOY.score
+translate --decode sample --system toy:1 a.en --n 2 --to out @ TOY.sample
+translate --decode mbr --system toy:1 a.en --n 2 --to out @ TOY.sample
+score --system toy:1 a.en --target a.de --to out @ TOY.score
 contrast --system toy:1 --tests pairs.jsonl --records out @ JUDGE
 errors --system toy:1 --tests pairs.jsonl --records out @ JUDGE
 condition --system toy:1 --evaluator toy:1 --tests cued.jsonl --records out @ JUDGE
@@ -100,7 +100,7 @@ lab corpus --n 50 --stats @ lab.grammar.corpus:generate
 lab prepare --source a.en --target a.de --languages en-de --out run @ lab.training.preparing:filter_pairs
 """,
     "answers": """
-top-k --system toy:1?alphabet=ab&limit=4 a.en --k 2 --to out @ TOY.top_k
+translate --decode exact --system toy:1?alphabet=ab&limit=4 a.en --n 2 --to out @ TOY.top_k
 make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json --to out @ making.cue_search:make_cues
 make machine-references --system toy:1 --tests pairs.jsonl --to out @ TOY.translate
 lab evaluate --system toy:1 --n 10 @ TOY.translate

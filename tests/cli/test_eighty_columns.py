@@ -69,11 +69,11 @@ FILES = {
 # since the command needs a browser, a network or hours.
 CASES = """
 d translate --system lab:teacher a.en
-d sample --system lab:teacher --source a.en --n 2
-d mbr --system lab:teacher --source a.en --n 2
-d top-k --system lab:teacher --system lab:student a.en --k 2 --budget-expansions 50
-d top-k --system lab:teacher a.en --k 1 --lengths 1..20 --length-penalty 1 --budget-expansions 5
-d score --system lab:teacher --source a.en --target a.de
+d translate --decode sample --system lab:teacher a.en --n 2
+d translate --decode mbr --system lab:teacher a.en --n 2
+d translate --decode exact --system lab:teacher --system lab:student a.en --n 2 --budget-expansions 50
+d translate --decode exact --system lab:teacher a.en --n 1 --length 1..20 --length-penalty 1 --budget-expansions 5
+d score --system lab:teacher a.en --target a.de
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --out contrast-run
 t contrast --system lab:teacher --system lab:student --tests lab:pairs?n=3&seed=1 --all
 t errors --system lab:teacher --tests lab:pairs?n=3&seed=1

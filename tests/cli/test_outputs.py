@@ -49,10 +49,10 @@ FILES = {
 # Each with an option that names a file it writes: a file is put in place of OUT.
 COMMANDS = f"""
 translate --system {TOY} a.en --to OUT
-sample --system {TOY} --source a.en --n 2 --to OUT
-mbr --system {TOY} --source a.en --n 2 --to OUT
-top-k --system {TOY} a.en --k 3 --to OUT
-score --system {TOY} --source a.en --target a.de --to OUT
+translate --decode sample --system {TOY} a.en --n 2 --to OUT
+translate --decode mbr --system {TOY} a.en --n 2 --to OUT
+translate --decode exact --system {TOY} a.en --n 3 --to OUT
+score --system {TOY} a.en --target a.de --to OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --records OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --annotate OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --ask-missing --records OUT

@@ -81,7 +81,7 @@ def test_help_imports_nothing_heavy() -> None:
 def test_marian_models_need_torch_and_little_else(tmp_path: Path) -> None:
     (tmp_path / "source").write_text("two dogs run\n", encoding="utf-8")
     (tmp_path / "target").write_text("zwei Hunde\n", encoding="utf-8")
-    found = imported("score --system lab:teacher --source source --target target", folder=tmp_path)
+    found = imported("score --system lab:teacher source --target target", folder=tmp_path)
     assert "torch" in found
     assert not found & NOT_TO_SCORE
     found = imported("translate --system lab:student source", folder=tmp_path)

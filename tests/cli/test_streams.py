@@ -57,9 +57,9 @@ COMMANDS = [
     for each in """
 translate --system toy:1 a.en
 translate --system toy:1 a.en --json
-sample --system toy:1 --source a.en --n 2
-mbr --system toy:1 --source a.en --n 2
-score --system toy:1 --source a.en --target a.en
+translate --decode sample --system toy:1 a.en --n 2
+translate --decode mbr --system toy:1 a.en --n 2
+score --system toy:1 a.en --target a.en
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --records o
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --records o
 condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --records o

@@ -57,8 +57,8 @@ _FILES: Files = {
 _COMMANDS = """
 translate --system toy:1 a.en --beam 2 --json
 translate --system file:given.txt a.en --to o
-sample --system toy:1 --source a.en --n 2 --seed 3
-score --system toy:1 --source a.en --target a.de --json
+translate --decode sample --system toy:1 a.en --n 2 --seed 3
+score --system toy:1 a.en --target a.de --json
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --ties half --score total
 contrast --tests pairs.jsonl --scores scores --layout columns --records o --direction higher
 condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --score-base 2 --least-certain 1 --out r

@@ -81,10 +81,10 @@ translate --system {fsmt} a.en
 translate --system {ct2} a.en
 2 translate --system hf:teacher a.en
 translate --system {t5} a.en
-sample --system lab:teacher --source a.en --n 2
-top-k --system lab:teacher a.en --k 2 --budget-expansions 200
-mbr --system lab:teacher --source a.en --n 3
-score --system lab:teacher --source a.en --target a.de --json
+translate --decode sample --system lab:teacher a.en --n 2
+translate --decode exact --system lab:teacher a.en --n 2 --budget-expansions 200
+translate --decode mbr --system lab:teacher a.en --n 3
+score --system lab:teacher a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
 errors --system lab:teacher --tests pairs.jsonl --json
 likelihood --system lab:teacher --tests sentences.jsonl --references first

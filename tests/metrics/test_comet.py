@@ -138,7 +138,6 @@ def test_nothing_is_downloaded_unasked(
     monkeypatch.setenv("BABELSCOPE_ENVIRONMENTS", str(tmp_path / "elsewhere"))
     (tmp_path / "a.en").write_text("A dog sleeps.\n")
     for asked in (
-        ("mbr", "--system", "lab:student", "--source", "a.en", "--metric", "comet"),
         ("space", "--system", "lab:student", "--tests", "sources:a.en", "--metric", "cometkiwi"),
         ("translate", "--system", "lab:student", "a.en", "--decode", "mbr", "--metric", "comet"),
         ("data", "metric", "comet"),

@@ -73,10 +73,7 @@ def _group(name: str, summary: str) -> Command:
 # In the order of the list. A summary is how the command's own help begins.
 _BUILT_IN = (
     _function("translate", "Translate lines of text."),
-    _function("sample", "Draw translations at random, in the order drawn.", "translate"),
-    _function("mbr", "Choose the translation of least Bayes risk.", "translate"),
-    Command("top-k", "Search for the most probable translations, with proof.", "babelscope.cli.top_k:top_k"),
-    _function("score", "Score given translations: how probable a system finds them."),
+    _function("score", "Score given translations: how probable a system finds them.", "translate"),
     *(
         Command(name, summary, f"babelscope.methods.{_JUDGING[name]}:COMMAND")
         for name, summary in BUILT_IN.items()
