@@ -150,7 +150,7 @@ def test_what_it_offers_is_listed(home: Home) -> None:
     assert "How often systems repeat the source" in listed
     assert "Say it again." in listed
     assert "parrot" in {row["scheme"] for row in home.rows("systems")}
-    (type_,) = home.rows("make", "types", "--language", "xx")
+    (type_,) = home.rows("make", "pairs", "--list-types", "--language", "xx", "--json")
     assert (type_["name"], type_["detector"]) == ("parrot_stutter", True)
     assert home.run("parrot", "hi", "--times", 3) == "hi hi hi\n"
 
@@ -180,7 +180,16 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     assert f"{(1 / 4 + 2 / 3) / 6:.3f} [" in printed
     assert ">parrot_overlap</th>" in home.page("challenge", installed=False)
     assert home.run(
-        "translate", "--decode", "mbr", "--system", "parrot:polly", "zoo.en", "--n", 3, "--metric", "parrot_overlap"
+        "translate",
+        "--decode",
+        "mbr",
+        "--system",
+        "parrot:polly",
+        "zoo.en",
+        "--n",
+        3,
+        "--metric",
+        "parrot_overlap",
     )
     translated = [
         {"system": "polly", "id": str(number), "source": source, "translation": source, "references": [reference],

@@ -258,12 +258,24 @@ def test_text_has_translations_only(babelscope: Babelscope) -> None:
         (f"{MBR} --metric chfr", "did you mean chrf?"),
         (f"{MBR} --metric bleu --aggregate 1", "bleu has no linear-time form"),
         (f"{MBR} --temperature 0", "a temperature is above 0"),
-        ("translate --decode mbr in.txt --system lists:?beam=list.txt&top=list.txt", "name one of top= and beam="),
+        (
+            "translate --decode mbr in.txt --system lists:?beam=list.txt&top=list.txt",
+            "name one of top= and beam=",
+        ),
         ("translate --decode mbr in.txt --system cmd:cat", "--decode mbr needs a system that"),
         ("translate --decode sample --system toy:1 in.txt --n 0", "'--n'"),
-        ("translate --decode sample --system toy:1 in.txt --top-p 1.5", "top-p is above 0 and at most 1, not 1.5"),
-        ("translate --decode sample --system toy:1 in.txt --temperature 2", "draws from its whole distribution only"),
-        ("translate --system toy:1 in.txt --seed 9", "--seed has no effect here: it is about --decode sample"),
+        (
+            "translate --decode sample --system toy:1 in.txt --top-p 1.5",
+            "top-p is above 0 and at most 1, not 1.5",
+        ),
+        (
+            "translate --decode sample --system toy:1 in.txt --temperature 2",
+            "draws from its whole distribution only",
+        ),
+        (
+            "translate --system toy:1 in.txt --seed 9",
+            "--seed has no effect here: it is about --decode sample",
+        ),
         ("translate --system toy:1 in.txt --max-length 9", "--max-length has no effect here: it is about"),
         ("translate --system toy:1 in.txt --decode sample --metric ter", "it is about --decode mbr"),
         (f"{MBR} --beam 9", "--beam has no effect here: it is about --decode beam"),

@@ -23,7 +23,7 @@ from tests.support.toy_fixtures import Babelscope
 
 GO_ON = "run the same command again to go on"
 # They answer at once, or nearly so.
-SHORT = {"systems", "init", "data list", "data show", "lab models", "make types"}
+SHORT = {"systems", "init", "data list", "data show", "lab models", "make pairs --list-types"}
 # What must be said, and beginnings of the names of files that may be left, to go on with.
 TOLD: dict[str, tuple[str, tuple[str, ...]]] = {
     "servers": ("only answers of servers are kept", ()),
@@ -93,9 +93,9 @@ annotate sample --tests winomt:wino.tsv --translations wino.txt --to out @ annot
 agreement scores.jsonl --task winomt --to out @ annotate.answers:find_answers
 correlate scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
 make pairs --type placeholder_ding --source a.en --reference a.de @ making.pairs:PairsOfFiles.lines
-make audit --type placeholder_ding --source a.en --reference a.de --to out @ making.pairs:sample_for_audit
-make senses --source a.en --target a.de --lexicon tests.tsv --to out @ making.counts:count_senses
-make occupations --source a.en --target a.de --words words.json --to out @ making.counts:count_genders
+make pairs --audit 30 --type placeholder_ding --source a.en --reference a.de --to out @ making.pairs:sample_for_audit
+make counts --source a.en --target a.de --lexicon tests.tsv --to out @ making.counts:count_senses
+make counts --source a.en --target a.de --words words.json --to out @ making.counts:count_genders
 lab corpus --n 50 --stats @ lab.grammar.corpus:generate
 lab prepare --source a.en --target a.de --languages en-de --out run @ lab.training.preparing:filter_pairs
 """,

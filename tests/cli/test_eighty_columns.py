@@ -111,11 +111,11 @@ t data metric chrf
 t make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
 t make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
 t make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --score-with lab:student
-t make senses --source a.en --target a.de --lexicon lexicon.tsv
-t make occupations --source doctors.en --target doctors.de --words lab:occupations
-t make types
+t make counts --source a.en --target a.de --lexicon lexicon.tsv
+t make counts --source doctors.en --target doctors.de --words lab:occupations
+t make pairs --list-types
 t make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
-d make audit --type polarity_particle_nicht_del --source a.en --reference a.de -n 2
+d make pairs --audit 2 --type polarity_particle_nicht_del --source a.en --reference a.de
 t lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 h lab locality
 t lab corpus --n 200 --out corpus --stats

@@ -127,7 +127,18 @@ def test_lengths_are_searched_each_by_itself(babelscope: Babelscope) -> None:
 
 
 def test_length_normalized_scores(babelscope: Babelscope) -> None:
-    search = ["translate", "--decode", "exact", "--system", "lab:teacher", "--n", "2", "lab.en", "--budget-expansions", "100"]
+    search = [
+        "translate",
+        "--decode",
+        "exact",
+        "--system",
+        "lab:teacher",
+        "--n",
+        "2",
+        "lab.en",
+        "--budget-expansions",
+        "100",
+    ]
     asked = [*search, "--max-length", "9", "--length-penalty", "0.5"]
     found, figures = rows_of(babelscope(*asked, "--json").out)
     for row in found:

@@ -35,7 +35,7 @@ def test_french_from_raw_text_to_a_report(captions: Path, shared: Path, babelsco
     model = shared / "models" / "udpipe" / "french-partut-ud-2.5-191206.udpipe"
     (captions / "own.toml").write_text(OWN)
     make = ["make", "challenge", "--source", "a.fr", "--reference", "a.en", "--parser", f"udpipe:{model}"]
-    made = babelscope(*make, "--own-rules", "own.toml", "--to", "set.jsonl", "--cost", "--json")
+    made = babelscope(*make, "--own-rules", "own.toml", "--to", "set.jsonl", "--json")
     assert made.code == 0, made.err
     # The model's license is named, and nothing is wrong with its counts.
     assert [line for line in made.err.split("\n") if "warning" in line and "license" not in line] == []

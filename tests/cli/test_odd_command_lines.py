@@ -152,7 +152,7 @@ def declared() -> Iterator[list[str]]:
 
 CONTRAST = "contrast --tests pairs.jsonl --detect-in-output no"
 CONDITION = "condition --evaluator toy:2"
-ALIGNED = "make challenge --source a.en --reference a.de --alignments links --count"
+ALIGNED = "make challenge --source a.en --reference a.de --alignments links"
 CUES = "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json"
 # What is contradictory or without effect -> a part of what is said.
 TOLD = {
@@ -206,15 +206,20 @@ TOLD = {
     "make pairs --type all --language xx --source a.en --reference a.de": "no error types",
     "make pairs --type all --mode nothing --source a.en --reference a.de": "has no mode",
     "make pairs --type all --source a.en --reference one.txt": "equally many",
-    "make challenge --parses a.conllu --count --to out": "give --to FILE",
-    "make challenge --parses a.conllu --count --only-found": "--only-found has no effect",
-    "make challenge --parses a.conllu --count --symmetrization union": "--symmetrization has no effect",
-    "make challenge --parses a.conllu --count --max-tau 0.5": "--max-tau has no effect",
+    "make pairs --type all": "needs --type, --source and --reference",
+    "make pairs --list-types --type all": "--type has no effect",
+    "make pairs --type a --type b --audit 3 --source a.en --reference a.de": "give one --type",
+    "make pairs --type a --audit 3 --all --source a.en --reference a.de": "--all has no effect",
+    "make counts --source a.en --target a.de": "needs one of --lexicon",
+    "make counts --lexicon tests.tsv --words words.json": "needs one of --lexicon",
+    "make counts --words words.json --source a.en": "give --source and --target",
+    "make counts --words words.json --source a.en --target a.de --lemmatize de": "--lemmatize has no effect",
+    "make challenge --parses a.conllu --to out": "needs --source and --reference",
+    "make challenge --parses a.conllu --only-found": "--only-found has no effect",
+    "make challenge --parses a.conllu --max-tau 0.5": "--max-tau has no effect",
     f"{ALIGNED} --language de": "--language has no effect",
-    f"{ALIGNED} --symmetrization union": "no effect",
     f"{CUES} --model x": "either --model",
     f"{CUES} --protocol paper --share 0.3": "no effect",
-    f"{CUES} --protocol paper --criterion difference": ("--criterion has no effect"),
     "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
     "patterns mucow --tests cued.jsonl --system toy:1 --translations one.txt": "exclude each other",
     "patterns mucow --tests cued.jsonl --system toy:1 --skip-missing": "no effect beside --system",

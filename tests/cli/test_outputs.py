@@ -70,15 +70,15 @@ patterns flow --source a.en --data a.de --distilled a.de --words words.json --sv
 patterns flow --source a.en --data a.de --words words.json --to OUT
 quality --system {TOY} --tests tests.jsonl --records OUT
 annotate sample --tests winomt:wino.tsv --translations wino.txt --to OUT
-make senses --source a.en --target a.de --lexicon lexicon.tsv --to OUT
-make occupations --source a.en --target a.de --words words.json --to OUT
+make counts --source a.en --target a.de --lexicon lexicon.tsv --to OUT
+make counts --source a.en --target a.de --words words.json --to OUT
 correlate human.jsonl --human human.jsonl --to OUT
 agreement human.jsonl --task winomt --to OUT
 compare --table human.jsonl --to OUT
 systems --to OUT
 make challenge --source a.en --reference a.de --parses a.conllu --alignments links --to OUT
 make pairs --type placeholder_ding --source a.en --reference a.de --to OUT
-make audit --type placeholder_ding --source a.en --reference a.de --to OUT
+make pairs --audit 30 --type placeholder_ding --source a.en --reference a.de --to OUT
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --to OUT
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --save-cues OUT
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --save-candidates OUT

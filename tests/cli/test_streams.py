@@ -68,7 +68,7 @@ run study.toml
 run study.toml --json
 correlate human.jsonl --human human.jsonl
 patterns flow --source a.en --data a.en --words words.json --flows o
-make types
+make pairs --list-types
 systems
 data list
 data show distil-lingeval --json

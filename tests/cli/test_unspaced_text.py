@@ -338,7 +338,7 @@ def test_what_splits_at_spaces_only_refuses_such_texts(babelscope: Babelscope, t
     write_lines(tmp_path / "many.en", [f"{english} {n}" for n in range(40) for english, _, _ in CHINESE])
     write_lines(tmp_path / "many.zh", [f"{right}{n}" for n in range(40) for _, right, _ in CHINESE])
     for asked in (
-        "make senses --source source.zh --target reference.zh --lexicon senses.tsv",
+        "make counts --source source.zh --target reference.zh --lexicon senses.tsv",
         "patterns flow --source source.zh --data reference.zh --words words.json",
         "lab locality --source many.en --target many.zh --length 9 --quick --out o",
     ):
@@ -352,7 +352,7 @@ def test_an_unknown_tokenizer_is_told_by_every_command(babelscope: Babelscope) -
         "quality --system file:said.zh --tests plain.zh.jsonl",
         "challenge --system file:said.zh --tests plain.zh.jsonl",
         "space --system toy:1 --tests plain.zh.jsonl",
-        "make challenge --source source.zh --reference reference.zh --count",
+        "make challenge --source source.zh --reference reference.zh",
         "translate --decode mbr --system toy:1 source.zh --metric bleu",
         "translate --system toy:1 source.zh --decode mbr --metric bleu",
         "correlate plain.zh.jsonl --human plain.zh.jsonl --metric bleu",

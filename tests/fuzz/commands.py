@@ -74,15 +74,15 @@ agreement judged.jsonl --task winomt
 agreement earlier.csv --task winomt
 annotate q.jsonl --annotator me --task assessment --port 0 --no-open --json
 make challenge --parses a.conllu --source parsed.en --reference a.de --alignments links --parsed-side source --to o
-make challenge --parses a.conllu --count --language de --exact
+make challenge --parses a.conllu --language de --exact
 make pairs --type auxiliary --source a.en --reference a.de --to o
-make audit --type auxiliary --source a.en --reference a.de -n 2
-make types
+make pairs --audit 2 --type auxiliary --source a.en --reference a.de
+make pairs --list-types
 patterns flow --source a.en --data a.de --words words.json --json
 patterns flow --counts words.json --json
 quality --tests tests.jsonl --system file:given.txt --metric chrf --json
-make senses --source a.en --target a.de --lexicon best.tsv --json
-make occupations --source a.en --target a.de --words words.json --labor best.tsv --json
+make counts --source a.en --target a.de --lexicon best.tsv --json
+make counts --source a.en --target a.de --words words.json --labor best.tsv --json
 annotate sample --tests cued.jsonl --translations given.txt --to o --json
 merge r --out o
 systems --json

@@ -244,7 +244,7 @@ CASES: dict[str, list[str]] = {
     "make/pairs": [
         "make pairs --type all --language de --source own.en --reference own.de --to pairs.out.jsonl",
         "make pairs --type all --language de --source own.en --reference own.de --all --seed 3 --kind machine --to all.out.jsonl",
-        "make audit --type np_agreement --source own.en --reference own.de -n 4 --to audit.jsonl",
+        "make pairs --audit 4 --type np_agreement --source own.en --reference own.de --to audit.jsonl",
     ],
     "make/machine": [
         "make machine-references --tests lab:pairs?n=4&seed=3 --system lab:control --system lab:unsmoothed --to made.jsonl "
@@ -252,12 +252,12 @@ CASES: dict[str, list[str]] = {
     ],
     "make/challenge": [
         "make challenge --parses a.conllu --source parsed.de --reference parsed.en --to parsed.jsonl --json",
-        "make challenge --parser udpipe:lab-en --source own.en --reference own.de --count --min-distance 2 --json",
+        "make challenge --parser udpipe:lab-en --source own.en --reference own.de --min-distance 2 --json",
         "make challenge --source twice.en --reference twice.de --to reordered.jsonl --min-displacement 2 --json",
     ],
     "make/counts": [
-        "make senses --source a.en --target a.de --lexicon lexicon.tsv --json --to senses.json",
-        "make occupations --source doctors.en --target doctors.de --words lab:occupations --json",
+        "make counts --source a.en --target a.de --lexicon lexicon.tsv --json --to senses.json",
+        "make counts --source doctors.en --target doctors.de --words lab:occupations --json",
         "make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl",
     ],
     "people/agreement": [
@@ -310,7 +310,7 @@ CASES |= {
         "space --system lab:student --tests lab:parallel?n=2 --temperature 0",
         "challenge --system lab:student --tests lab:parallel?n=4 --metric comet",
         "likelihood --system lab:student --tests lab:pairs?n=2",
-        "translate --decode exact --system lab:student a.en --length 4",
+        "translate --decode exact --system lab:student a.en --length 4..",
         "run study.toml --shard 3/2",
         "make pairs --type nothing --source a.en --reference a.de",
         "patterns winomt --tests winomt:wino.tsv --translations wino.de --target xx",

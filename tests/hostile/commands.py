@@ -113,14 +113,14 @@ data show distil-lingeval/clause_omission.mt
 1 data get distil-lingeval/clause_omission.mt --data-dir fetched
 make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
 make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
-make challenge --parser udpipe:lab-en --source a.en --reference a.de --count
+make challenge --parser udpipe:lab-en --source a.en --reference a.de
 make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --score-with lab:student
-make senses --source a.en --target a.de --lexicon lexicon.tsv
-make occupations --source doctors.en --target doctors.de --words lab:occupations
-make types
+make counts --source a.en --target a.de --lexicon lexicon.tsv
+make counts --source doctors.en --target doctors.de --words lab:occupations
+make pairs --list-types
 make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 make pairs --type polarity_particle_nicht_del --source a.en --reference a.de
-make audit --type subj_verb_agreement --source a.en --reference a.de -n 2
+make pairs --audit 2 --type subj_verb_agreement --source a.en --reference a.de
 patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
 patterns winomt --tests winomt:wino.tsv --translations wino.ru --target ru
 patterns mucow --tests mucow:mucow --translations mucow.de --lemmatize de

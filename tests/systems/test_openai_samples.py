@@ -355,7 +355,9 @@ def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_pa
     chosen = [row["translation"]["text"] for row in ran.rows if "translation" in row]
     assert len(chosen) == 3
     assert set(chosen) <= answers().keys()
-    refused = babelscope("translate --decode mbr --system", system, "--tests", tests, "--n", "9", "--weights", "probability")
+    refused = babelscope(
+        "translate --decode mbr --system", system, "--tests", tests, "--n", "9", "--weights", "probability"
+    )
     assert refused.code == 2
     assert "has no log-probabilities to weigh candidates by" in refused.err
 
