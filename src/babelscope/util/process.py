@@ -140,14 +140,6 @@ class Program:
         return parse_lines(output, f"the output of {self.name}", keep_separators=True), _tail(stderr)
 
 
-def peak_memory() -> int:
-    """The greatest resident memory of this process so far, in bytes."""
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # elsewhere in kibibytes
-
-
 def _kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a program and its children."""
     try:
