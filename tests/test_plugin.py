@@ -197,7 +197,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
         for number, (_, source, reference) in enumerate(ZOO)
     ]  # fmt: skip
     (home.folder / "said.jsonl").write_text("".join(json.dumps(each) + "\n" for each in translated))
-    rows = home.rows("correlate", "said.jsonl", "--human", "said.jsonl", "--metric", "parrot_overlap")
+    rows = home.rows("agreement", "said.jsonl", "--human", "said.jsonl", "--metric", "parrot_overlap")
     assert "parrot_overlap" in str(rows)
 
 
@@ -242,7 +242,7 @@ def test_its_error_type_makes_pairs_and_its_detector_is_heard(home: Home, pairs:
 def test_a_study_of_it_is_the_same_in_shards(home: Home, study: str) -> None:
     for number in (1, 2):
         home.run("run", "all.toml", "--shard", f"{number}/2", "--out", f"shard-{number}")
-    home.run("merge", "shard-1", "shard-2", "--out", "merged", "--no-report")
+    home.run("run", "--merge", "shard-1", "shard-2", "--out", "merged", "--no-report")
     assert home.same_run(study, "merged")
 
 

@@ -23,7 +23,7 @@ from tests.support.toy_fixtures import Babelscope
 
 GO_ON = "run the same command again to go on"
 # They answer at once, or nearly so.
-SHORT = {"systems", "init", "data list", "data show", "lab models", "make pairs --list-types"}
+SHORT = {"systems", "data list", "data show", "lab models"}
 # What must be said, and beginnings of the names of files that may be left, to go on with.
 TOLD: dict[str, tuple[str, tuple[str, ...]]] = {
     "servers": ("only answers of servers are kept", ()),
@@ -89,9 +89,9 @@ compare one two --to out @ runs.reading:read_run
 report one --to out @ report.page:collect
 annotate pairs.jsonl --no-open @ annotate.queue:read_tasks
 annotate far.jsonl --no-open @ annotate.queue:queue_of_set
-annotate sample --tests winomt:wino.tsv --translations wino.txt --to out @ annotate.queue:draw_sample
+annotate --sample winomt:wino.tsv --translations wino.txt --queue out @ annotate.queue:draw_sample
 agreement scores.jsonl --task winomt --to out @ annotate.answers:find_answers
-correlate scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
+agreement scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
 make pairs --type placeholder_ding --source a.en --reference a.de @ making.pairs:PairsOfFiles.lines
 make pairs --audit 30 --type placeholder_ding --source a.en --reference a.de --to out @ making.pairs:sample_for_audit
 make counts --source a.en --target a.de --lexicon tests.tsv --to out @ making.counts:count_senses
@@ -114,7 +114,7 @@ lab corpus --n 50 --out run @ lab.grammar.corpus:_make_part
     "run": """
 contrast --system toy:1 --tests pairs.jsonl --records out --out run @ JUDGE
 run study.toml --out run --no-report @ JUDGE
-merge one two --out run @ runs.shards:merge
+run --merge one two --out run @ runs.shards:merge
 demo --n 10 --out run @ runs.study:run_study
 lab train --source a.en --target a.de --out run @ lab.training.train:train
 lab distill --teacher one --source a.en --out run @ lab.training.distillation:distill
@@ -181,7 +181,7 @@ def test_ctrl_c_says_what_is_kept(
         (tmp_path / name).write_text(text)
     if "one" in command.split():
         for number, name in enumerate(("one", "two"), 1):
-            shard = ("--shard", f"{number}/2") if command.startswith("merge") else ()
+            shard = ("--shard", f"{number}/2") if command.startswith("run --merge") else ()
             made = babelscope("run study.toml --no-report --out", name, *shard)
             assert made.code == 0, made.err
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

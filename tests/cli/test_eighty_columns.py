@@ -94,16 +94,16 @@ t run study.toml --out whole
 t run study.toml --out whole --all
 t run study.toml --out shard-1 --shard 1/2
 t run study.toml --out shard-2 --shard 2/2
-t merge shard-1 shard-2 --out merged
+t run --merge shard-1 shard-2 --out merged
 t compare whole
 t report whole -o page.html
 t demo --n 10 --out demo-run
 t init --system lab:student --tests pairs.jsonl --method contrast init.toml
 t systems
 h annotate
-t annotate sample --tests winomt:wino.tsv --translations wino.de --to queue.jsonl
+t annotate --sample winomt:wino.tsv --translations wino.de --queue queue.jsonl
 t agreement one.jsonl two.jsonl --task winomt
-t correlate scores.jsonl --human scores.jsonl
+t agreement scores.jsonl --human scores.jsonl
 t data list
 t data show distil-lingeval/clause_omission.mt
 h data get
@@ -166,7 +166,7 @@ def test_every_command_has_a_case() -> None:
     commands = all_commands()
     assert {case_of(case.split()[1:], commands) for case in CASES} == set(commands)
     judging = {name for name, command in commands.items() if is_judging(command)}
-    assert judging >= {"contrast", "patterns winomt", "run", "merge", "demo"}
+    assert judging >= {"contrast", "patterns winomt", "run", "demo"}
     shown = {case_of(case.split()[1:], commands) for case in CASES if case.startswith("t ")}
     assert judging <= shown, "judging commands are run, not only asked for help"
 

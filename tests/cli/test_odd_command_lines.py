@@ -98,7 +98,7 @@ def repeats(path: tuple[str, ...]) -> Iterator[list[str]]:
 def wrong_files(path: tuple[str, ...]) -> Iterator[list[str]]:
     """The command with all that it must read being of a wrong kind."""
     required = [each for each in LEAVES[path].params if each.required or not is_option(each)]
-    written = ("to", "out", *(["file"] if path == ("init",) else []))
+    written = ("to", "out")
     if path in _LONG or all(each.name in written for each in required):
         return
     for wrong in ("missing", "folder", "picture.png", "empty"):
@@ -192,13 +192,24 @@ TOLD = {
     "translate a.en --system toy:1 --beam 2 --n 3": "has no 3 best",
     "translate a.en --system toy:1 --to a.en": "a.en",
     "score --system toy:1 a.en --target one.txt": "equally many",
-    "compare --table table.tsv --group x": "--group has no effect",
-    "compare --table table.tsv --summary": "--summary has no effect",
+    "compare --factors table.tsv --seed-group x": "--seed-group has no effect",
+    "compare --factors table.tsv --summary": "--summary has no effect",
     "compare folder --json --format latex": "excludes --format latex",
-    "correlate human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
+    "agreement human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
     "agreement human.jsonl --task winomt --field score": "--field has no effect",
+    "agreement human.jsonl --human human.jsonl --task winomt": "--task has no effect",
+    "agreement human.jsonl --metric chrf": "--metric has no effect",
+    "annotate human.jsonl --overlap 3": "--overlap has no effect",
+    "annotate human.jsonl --sample": "needs --queue FILE",
+    "annotate human.jsonl --sample --queue out --port 3": "--port has no effect",
+    "annotate cued.jsonl --sample --translations one.txt --tests x --queue out": "about a run",
     "annotate human.jsonl --n 3": "is about a run folder",
     "run study.toml --workers 2": "say --ray too",
+    "run study.toml other.toml": "run takes one study",
+    "run study.toml --system toy:1": "--system has no effect",
+    "run new.toml --init --ray": "--ray has no effect",
+    "run --merge folder": "needs --out FOLDER",
+    "run --merge folder --out out --shard 1/2": "--shard has no effect",
     "run study.toml --shard 1/2 --all": "--all has no effect",
     "run study.toml --shard 1/2 --report": "--report/--no-report has no effect",
     "make pairs --type x --language de --source a.en --reference a.de": "--language has no effect",
@@ -231,15 +242,14 @@ OFFLINE = [
     "translate a.en --system llm:nobody/nothing?source=English&target=German",
     "translate a.en --system http://127.0.0.1:9/translate",
     "translate a.en --system openai:http://127.0.0.1:9/v1#m?source=English&target=German",
-    "score --source a.en --target a.de --system hf:nobody/nothing",
+    "score a.en --target a.de --system hf:nobody/nothing",
     "translate --decode sample a.en --system hf:nobody/nothing",
-    "top-k a.en --system hf:nobody/nothing",
     f"{CONTRAST} --system hf:nobody/nothing",
     "condition --tests cued.jsonl --system toy:1 --evaluator hf:nobody/nothing",
     "likelihood --tests sentences.jsonl --system hf:nobody/nothing",
     "contrast --tests distil-lingeval/np_agreement --system toy:1",
     "data get distil-lingeval/np_agreement --data-dir fetched",
-    "init --tests distil-lingeval/np_agreement new.toml",
+    "run --init --tests distil-lingeval/np_agreement new.toml",
 ]
 GENERATED = {
     "repeated": [line for path in LEAVES for line in repeats(path)],

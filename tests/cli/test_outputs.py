@@ -69,12 +69,12 @@ patterns flow --source a.en --data a.de --words words.json --flows OUT
 patterns flow --source a.en --data a.de --distilled a.de --words words.json --svg OUT
 patterns flow --source a.en --data a.de --words words.json --to OUT
 quality --system {TOY} --tests tests.jsonl --records OUT
-annotate sample --tests winomt:wino.tsv --translations wino.txt --to OUT
+annotate --sample winomt:wino.tsv --translations wino.txt --queue OUT
 make counts --source a.en --target a.de --lexicon lexicon.tsv --to OUT
 make counts --source a.en --target a.de --words words.json --to OUT
-correlate human.jsonl --human human.jsonl --to OUT
+agreement human.jsonl --human human.jsonl --to OUT
 agreement human.jsonl --task winomt --to OUT
-compare --table human.jsonl --to OUT
+compare --factors human.jsonl --to OUT
 systems --to OUT
 make challenge --source a.en --reference a.de --parses a.conllu --alignments links --to OUT
 make pairs --type placeholder_ding --source a.en --reference a.de --to OUT

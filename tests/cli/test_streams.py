@@ -66,7 +66,7 @@ condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --records o
 challenge --tests tests.jsonl --system toy:1 --metric chrf --matched-corpora 2 --records o
 run study.toml
 run study.toml --json
-correlate human.jsonl --human human.jsonl
+agreement human.jsonl --human human.jsonl
 patterns flow --source a.en --data a.en --words words.json --flows o
 make pairs --list-types
 systems

@@ -204,7 +204,7 @@ chunk = 2
     for number in (1, 2):
         assert babelscope("run study.toml --out", f"part{number}", "--shard", f"{number}/2").code == 0
     (tmp_path / "pieces.model").unlink()
-    ran = babelscope("merge part1 part2 --out merged")
+    ran = babelscope("run --merge part1 part2 --out merged")
     assert ran.code == 0, ran.err
     assert (tmp_path / "merged" / "summary.json").read_bytes() == (
         tmp_path / "whole" / "summary.json"
@@ -291,7 +291,7 @@ def test_correlate(babelscope: Babelscope, tmp_path: Path) -> None:
     write_lines(tmp_path / "records.jsonl", [json.dumps(row) for row in rows])
     scored = [{"system": "s", "id": n, "score": score} for n, score in enumerate(human)]
     write_lines(tmp_path / "human.jsonl", [json.dumps(row) for row in scored])
-    asked = ("correlate", "records.jsonl", "--human", "human.jsonl", "--metric", "bleu", "--json")
+    asked = ("agreement", "records.jsonl", "--human", "human.jsonl", "--metric", "bleu", "--json")
     refused = babelscope(*asked)
     assert (refused.code, refused.out) == (2, "")
     assert REFUSED in refused.err
@@ -355,7 +355,7 @@ def test_an_unknown_tokenizer_is_told_by_every_command(babelscope: Babelscope) -
         "make challenge --source source.zh --reference reference.zh",
         "translate --decode mbr --system toy:1 source.zh --metric bleu",
         "translate --system toy:1 source.zh --decode mbr --metric bleu",
-        "correlate plain.zh.jsonl --human plain.zh.jsonl --metric bleu",
+        "agreement plain.zh.jsonl --human plain.zh.jsonl --metric bleu",
     ):
         ran = babelscope(f"{asked} --tokenize chars")
         assert (ran.code, ran.out) == (2, "")
@@ -371,7 +371,7 @@ def test_a_model_is_not_overwritten_by_what_it_splits(babelscope: Babelscope, tm
         "make challenge --source source.th --reference reference.th --to",
         "translate --decode mbr --system toy:1 source.th --metric bleu --to",
         "translate --system toy:1 source.th --decode mbr --metric bleu --to",
-        "correlate list.th --human list.th --metric bleu --to",
+        "agreement list.th --human list.th --metric bleu --to",
     ):
         ran = babelscope(f"{asked} pieces.model --tokenize spm:pieces.model")
         assert (ran.code, ran.out) == (2, "")

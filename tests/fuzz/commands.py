@@ -67,9 +67,9 @@ challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1
 run study.toml --out r --json --no-report
 run study.toml --seed 3
 compare . --summary --format markdown
-compare --table best.tsv --covariate bleu --figure all
+compare --factors best.tsv --on bleu --figure all
 report r -o o
-correlate human.jsonl --human human.jsonl --field score --json
+agreement human.jsonl --human human.jsonl --field score --json
 agreement judged.jsonl --task winomt
 agreement earlier.csv --task winomt
 annotate q.jsonl --annotator me --task assessment --port 0 --no-open --json
@@ -83,8 +83,8 @@ patterns flow --counts words.json --json
 quality --tests tests.jsonl --system file:given.txt --metric chrf --json
 make counts --source a.en --target a.de --lexicon best.tsv --json
 make counts --source a.en --target a.de --words words.json --labor best.tsv --json
-annotate sample --tests cued.jsonl --translations given.txt --to o --json
-merge r --out o
+annotate --sample cued.jsonl --translations given.txt --queue o --json
+run --merge r --out o
 systems --json
 data list --json
 data show mucow --json
@@ -96,12 +96,12 @@ lab corpus --n 3 --seed 1 --stats --json
 """.strip().split("\n")
 _ON_RUNS = """
 compare r0 --json
-compare r0 --format latex --group toy=toy:*
-compare r0 --table best.tsv --covariate bleu
+compare r0 --format latex --seed-group toy=toy:*
+compare r0 --factors best.tsv --on bleu
 report r0 -o o --items 3
-merge r0 --out o
+run --merge r0 --out o
 agreement q.jsonl --verdicts r0 --json
-annotate sample r0 --to o --n 3
+annotate --sample r0 --queue o --n 3
 space --rejudge r0 --json
 """.strip().split("\n")
 

@@ -152,7 +152,7 @@ CASES: dict[str, list[str]] = {
     "patterns/winomt": [
         "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --json --out run",
         "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --protocol paper --json",
-        "annotate sample run --to sampled.jsonl --n 4",
+        "annotate --sample run --queue sampled.jsonl --n 4",
     ],
     "patterns/mucow": [
         "patterns mucow --tests mucow:senses --translations senses.de --lemmatize de --json --records records.jsonl",
@@ -201,12 +201,12 @@ CASES: dict[str, list[str]] = {
         "run small.toml --out whole --json --no-report",
         "run small.toml --shard 1/2 --out one --json",
         "run small.toml --shard 2/2 --out two --json",
-        "merge one two --out run --json --no-report",
+        "run --merge one two --out run --json --no-report",
     ],
     "runs/seeds": [
         "run seeds.toml --out run --json --no-report",
-        "compare run --json --covariate width --covariate smoothed --figure chrf",
-        "compare run --json --group 'teachers=teacher-*' --group 'students=student-*'",
+        "compare run --json --on width --on smoothed --figure chrf",
+        "compare run --json --seed-group 'teachers=teacher-*' --seed-group 'students=student-*'",
     ],
     "runs/stored": [
         "run stored.toml --out run --json --no-report",
@@ -263,8 +263,8 @@ CASES: dict[str, list[str]] = {
     "people/agreement": [
         "agreement --task mucow released.ann.jsonl released.bob.jsonl --json",
         "agreement --task mucow released.ann.jsonl released.bob.jsonl released.cy.jsonl --json",
-        "correlate rated.jsonl --human human.jsonl --field score --json",
-        "correlate translated.jsonl --human human.jsonl --metric chrf --metric ter --json",
+        "agreement rated.jsonl --human human.jsonl --field score --json",
+        "agreement translated.jsonl --human human.jsonl --metric chrf --metric ter --json",
     ],
     "people/released": [
         "agreement --task winomt winomt.one.jsonl winomt.two.jsonl earlier.csv --json",
@@ -280,7 +280,7 @@ CASES: dict[str, list[str]] = {
         "agreement queue.jsonl --json",
         "agreement queue.jsonl --verdicts verdicts.jsonl --json",
         "agreement scored.jsonl --json",
-        "correlate two.jsonl --human two-human.jsonl --field score --json",
+        "agreement two.jsonl --human two-human.jsonl --field score --json",
     ],
     # --- lab ---
     "lab/corpus": [
@@ -348,7 +348,7 @@ CASES |= {
         "space --nbest top=own.de --reference own.de",
         "space --nbest top=top.moses --reference a.de",
         "agreement pairs.jsonl",
-        "correlate rated.jsonl --human pairs.jsonl",
+        "agreement rated.jsonl --human pairs.jsonl",
         "make challenge --parses own.en --source own.en --reference own.de",
         "condition --tests ambiguous.jsonl --translations a.de --evaluator lab:teacher",
         "patterns mucow --tests mucow:nowhere --translations senses.de",
@@ -363,11 +363,11 @@ CASES |= {
         "quality --tests parallel:own.en,own.de --system file:first.de --metric bleu --out run",
         "contrast --rejudge run",
         "quality --rejudge run --metric chrf --seed 3",
-        "merge run --out merged",
-        "compare run --covariate width",
-        "compare run --figure nothing --table rated.jsonl",
+        "run --merge run --out merged",
+        "compare run --on width",
+        "compare run --figure nothing --factors rated.jsonl",
         "quality --tests parallel:own.en,own.de --system file:first.de --out own.en",
-        "init --system lab:student --tests pairs.jsonl study.toml",
+        "run --init --system lab:student --tests pairs.jsonl study.toml",
     ],
     "warnings/judging": [
         "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --direction higher --ties wrong",

@@ -93,20 +93,20 @@ condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --
 space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr-samples 2 --out space-run
 space --rejudge space-run --metric bleu --segments segments.jsonl
 challenge --tests challenge.jsonl --system lab:teacher --matched-corpora 2 --out challenge-run
-init --system lab:student --tests pairs.jsonl --method contrast init.toml
+run --init --system lab:student --tests pairs.jsonl --method contrast init.toml
 run study.toml --out whole
 run study.toml --out shard-1 --shard 1/2
 run study.toml --out shard-2 --shard 2/2
-merge shard-1 shard-2 --out merged
+run --merge shard-1 shard-2 --out merged
 compare whole space-run --format markdown
 report whole space-run challenge-run -o page-of-runs.html
 demo --n 10 --out demo-run
 systems --json
 annotate judge.jsonl --annotator me --task assessment --port 0 --no-open
 2 annotate challenge.jsonl --annotator me --port 0 --no-open
-annotate sample --tests winomt:wino.tsv --translations wino.de --to sampled.jsonl
+annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
 2 agreement judge.jsonl
-correlate scores.jsonl --human scores.jsonl --field score
+agreement scores.jsonl --human scores.jsonl --field score
 data list
 data metric chrf
 data show distil-lingeval/clause_omission.mt

@@ -78,15 +78,12 @@ _BUILT_IN = (
         Command(name, summary, f"babelscope.methods.{_JUDGING[name]}:COMMAND")
         for name, summary in BUILT_IN.items()
     ),
-    _function("run", "Run a study, or go on with it where it was stopped."),
-    _function("init", "Write a study with all settings as comments."),
-    _function("merge", "Put the shards of a study together into one run.", "run"),
+    _function("run", "Run a study, or resume it where it was stopped."),
     _function("compare", "Compare runs: figures side by side, and their differences."),
     _function("report", "Show runs on one page: findings, tables, charts, every item.", "run"),
     _function("systems", "List what can be opened as a system, with examples."),
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
-    _function("agreement", "Measure how far annotators agree, and methods with them."),
-    _function("correlate", "Correlate scores of translations with human scores."),
+    _function("agreement", "Measure how far annotators agree, and methods or metrics with them."),
     _group("data", "List, show and download public test sets and parser models, and make metrics ready."),
     _group("make", "Make test sets from sources and references."),
     _group("patterns", "Judge given translations by known words and word forms."),

@@ -42,6 +42,7 @@ from babelscope.systems.exact import SOURCES_AT_ONCE
 from babelscope.systems.mbr import SAMPLES_AT_ONCE, Decision, Sources, Weights
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
+from babelscope.util.terminal import terminal_width
 from babelscope.util.text import read_lines, require_equal_counts, shorten, text_fault
 
 if TYPE_CHECKING:
@@ -282,6 +283,7 @@ class _Decoder:
         self, specs: Sequence[str], to: Path | None, cache: bool | None, *, as_json: bool
     ) -> None:
         """Ask each system about each source and write its answers, then figures, notes and what is missing."""
+        from babelscope.core.tables import rows_text
         from babelscope.util.progress import progress
 
         opened = open_systems(specs, *self.needs, cache=cache, what_for=self.command)
@@ -315,7 +317,7 @@ class _Decoder:
             print(f"babelscope: {self.kind} with notes: {told}", file=sys.stderr)
         self.close()
         if result is not None and not as_json:
-            print(result, file=sys.stderr)
+            print(f"{rows_text(result.rows, terminal_width())}\n{result.signature}", file=sys.stderr)
         elif result is None and sys.stderr.isatty():
             count = len(self.sources.texts)
             lines = f"{count:,} {'line' if count == 1 else 'lines'}"

@@ -241,7 +241,7 @@ def _direction_note(row: Row) -> str:
 COMMAND = JudgingCommand(
     "quality",
     "Measure translations of any system by BLEU, chrF or other metrics. Files, programs and servers too; `compare "
-    "--table RUN` reads the figures of a run.",
+    "--factors RUN` reads the figures of a run.",
     "quality",
     QualitySettings,
     changed={
