@@ -113,13 +113,13 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
         ((), "compare needs run folders, or a table of --factors"),
         (("one", "--json", "--format", "latex"), "excludes --format latex"),
         (("one", "other"), "other test sets: only"),
-        (("one", "--group", "x*"), "the group 'x*' needs at least two systems"),
+        (("one", "--seed-group", "x*"), "the group 'x*' needs at least two systems"),
         (("one", "--factors", "no.tsv"), "no.tsv: no such file"),
         (("one", "--factors", "h.tsv", "--figure", "bleu"), "no run has the figure 'bleu' to be regressed"),
         (("--factors", "h.tsv"), "h.tsv has no column 'bleu'; it has a"),
         (
             ("one", "--on", "bleu", "--figure", "all"),
-            "nothing says the 'bleu' of systems: the runs name no factors, and there is no --table",
+            "nothing says the 'bleu' of systems: no factors in the runs, and no table",
         ),
     ],
 )

@@ -23,7 +23,7 @@ from tests.support.toy_fixtures import Babelscope
 
 GO_ON = "run the same command again to go on"
 # They answer at once, or nearly so.
-SHORT = {"systems", "data list", "data show", "lab models"}
+SHORT = {"systems", "data list"}
 # What must be said, and beginnings of the names of files that may be left, to go on with.
 TOLD: dict[str, tuple[str, tuple[str, ...]]] = {
     "servers": ("only answers of servers are kept", ()),
@@ -104,7 +104,7 @@ translate --decode exact --system toy:1?alphabet=ab&limit=4 a.en --n 2 --to out 
 make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json --to out @ making.cue_search:make_cues
 make machine-references --system toy:1 --tests pairs.jsonl --to out @ TOY.translate
 lab evaluate --system toy:1 --n 10 @ TOY.translate
-lab truth --evaluator toy:1 --n 24 --records out @ TOY.score
+lab evaluate --evaluator toy:1 --n 24 --records out @ TOY.score
 """,
     "parts": """
 make pairs --type np_agreement --source a.en --reference a.de --to out @ making.pairs:make_lines
@@ -117,14 +117,14 @@ run study.toml --out run --no-report @ JUDGE
 run --merge one two --out run @ runs.shards:merge
 demo --n 10 --out run @ runs.study:run_study
 lab train --source a.en --target a.de --out run @ lab.training.train:train
-lab distill --teacher one --source a.en --out run @ lab.training.distillation:distill
-lab augment --source a.en --target a.de --forward one --out run @ lab.training.augmenting:augment
-lab make-models --out run --models two @ lab.training.recipe:make_models
+lab train --teacher one --source a.en --out run @ lab.training.distillation:distill
+lab prepare --source a.en --target a.de --forward one --out run @ lab.training.augmenting:augment
+lab models --train run --out two @ lab.training.recipe:make_models
 lab locality --out run --quick @ lab.experiments.locality:locality
 """,
     "study": "run study.toml --no-report @ JUDGE",
     "download": "data get distil-lingeval/np_agreement @ util.published:fetch",
-    "metric": "data metric comet --yes @ metrics.corpus:find_metric",
+    "metric": "data get comet --yes @ metrics.corpus:find_metric",
 }
 PLACES = {"JUDGE": "methods.jobs:Job.judge", "SEARCH": "making.challenge.search:run_search"}
 COMMANDS = [(kept, *line.split(" @ ")) for kept, lines in CASES.items() for line in lines.strip().split("\n")]

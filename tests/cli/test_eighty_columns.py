@@ -105,9 +105,9 @@ t annotate --sample winomt:wino.tsv --translations wino.de --queue queue.jsonl
 t agreement one.jsonl two.jsonl --task winomt
 t agreement scores.jsonl --human scores.jsonl
 t data list
-t data show distil-lingeval/clause_omission.mt
+t data list distil-lingeval/clause_omission.mt
 h data get
-t data metric chrf
+t data get chrf
 t make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
 t make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
 t make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --score-with lab:student
@@ -116,15 +116,13 @@ t make counts --source doctors.en --target doctors.de --words lab:occupations
 t make pairs --list-types
 t make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 d make pairs --audit 2 --type polarity_particle_nicht_del --source a.en --reference a.de
-t lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
+t lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 h lab locality
 t lab corpus --n 200 --out corpus --stats
 t lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 t lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
-h lab distill
-t lab augment --source corpus/corpus.en --target corpus/corpus.de --forward trained --beam 1 --out augmented
+t lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --beam 1 --out augmented
 t lab models
-h lab make-models
 t lab evaluate --system lab:student --n 10
 """.strip().split("\n")
 

@@ -91,7 +91,7 @@ COMMANDS = {
         *("--to", "{out}", "--save-candidates", "{out}.candidates"),
     ],
     "evaluate": ["lab", "evaluate", "--system", TOY, "--n", "10", "--json"],
-    "truth": f"lab truth --evaluator {TOY} --tests gender --tests senses --n 24 --records {{out}}".split(),
+    "truth": f"lab evaluate --evaluator {TOY} --tests gender --tests senses --n 24 --records {{out}}".split(),
 }
 
 

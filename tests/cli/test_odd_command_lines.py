@@ -76,7 +76,7 @@ def judging_commands() -> Iterator[JudgingCommand]:
 LEAVES = dict(leaves(get_command(app)))
 JUDGING = list(judging_commands())
 # Trains or starts something for minutes where nothing is wrong with its options.
-_LONG = {("demo",), ("lab", "make-models"), ("annotate",)}
+_LONG = {("demo",), ("lab", "models"), ("annotate",)}
 
 
 def is_option(parameter: Any) -> bool:

@@ -84,7 +84,7 @@ make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --sa
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --save-candidates OUT
 make machine-references --system {TOY} --tests pairs.jsonl --to OUT
 make machine-references --system {TOY} --tests pairs.jsonl --to o --queue OUT
-lab truth --evaluator {TOY} --tests gender --n 24 --records OUT
+lab evaluate --evaluator {TOY} --tests gender --n 24 --records OUT
 report run --to OUT
 """.strip().split("\n")
 FOLDERS = f"""
@@ -97,7 +97,7 @@ challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 -
 FIGURES = [
     each
     for each in COMMANDS
-    if "--to OUT" not in each and not each.startswith(("make cues", "make machine", "lab truth"))
+    if "--to OUT" not in each and not each.startswith(("make cues", "make machine", "lab evaluate"))
 ]
 
 

@@ -71,7 +71,7 @@ patterns flow --source a.en --data a.en --words words.json --flows o
 make pairs --list-types
 systems
 data list
-data show distil-lingeval --json
+data list distil-lingeval --json
 lab models
 lab corpus --n 3 --stats
 --version

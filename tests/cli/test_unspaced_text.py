@@ -340,7 +340,7 @@ def test_what_splits_at_spaces_only_refuses_such_texts(babelscope: Babelscope, t
     for asked in (
         "make counts --source source.zh --target reference.zh --lexicon senses.tsv",
         "patterns flow --source source.zh --data reference.zh --words words.json",
-        "lab locality --source many.en --target many.zh --length 9 --quick --out o",
+        "lab locality --source many.en --target many.zh --set length=9 --quick --out o",
     ):
         ran = babelscope(asked)
         assert (ran.code, ran.out) == (2, ""), ran.err

@@ -287,8 +287,8 @@ CASES: dict[str, list[str]] = {
         "lab corpus --n 120 --out corpus",
         "lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared --json",
         "lab evaluate --system lab:student --n 20 --json",
-        "lab truth --evaluator lab:teacher --system lab:student --n 24 --json",
-        "lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other --protocol paper --json",
+        "lab evaluate --evaluator lab:teacher --system lab:student --n 24 --json",
+        "lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other --protocol paper --json",
     ],
 }
 CASES |= {

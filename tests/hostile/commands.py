@@ -108,8 +108,8 @@ annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
 2 agreement judge.jsonl
 agreement scores.jsonl --human scores.jsonl --field score
 data list
-data metric chrf
-data show distil-lingeval/clause_omission.mt
+data get chrf
+data list distil-lingeval/clause_omission.mt
 1 data get distil-lingeval/clause_omission.mt --data-dir fetched
 make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
 make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
@@ -125,21 +125,21 @@ patterns winomt --tests winomt:wino.tsv --translations wino.de --target de
 patterns winomt --tests winomt:wino.tsv --translations wino.ru --target ru
 patterns mucow --tests mucow:mucow --translations mucow.de --lemmatize de
 patterns flow --source doctors.en --data doctors.de --words lab:occupations
-lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
-lab locality --out local --quick --model sine --model learned --setting regular --sentences 10 --epochs 1
+lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
+lab locality --out local --quick --model sine --model learned --setting regular --set sentences=10 --set epochs=1
 lab corpus --n 200 --out corpus
 lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
-2 lab distill --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
-lab augment --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --beam 1 --threads 1
+2 lab train --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
+lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --beam 1 --threads 1
 lab models
-lab make-models --help
+lab models --help
 lab evaluate --system lab:student --n 10
 """.strip().split("\n")
 """In their order: some read what others wrote; a number is the exit code, if it is not 0.
 
-`lab make-models` takes hours, and is called for its help only. `lab distill` ends where its teacher, which was hardly
-trained, has given no translation that was finished.
+`lab models --train` takes hours, and is called for its help only. `lab train --teacher` ends where its
+teacher, which was hardly trained, has given no translation that was finished.
 """
 
 

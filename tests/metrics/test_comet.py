@@ -149,7 +149,7 @@ def test_nothing_is_downloaded_unasked(
         assert "nothing was done, since there is no terminal to ask on; agree with --yes" in told
         assert r"\n" not in ran.err
     assert list((tmp_path / "elsewhere").iterdir()) == []
-    with pytest.raises(BabelscopeError, match="make them with: babelscope data metric comet"):
+    with pytest.raises(BabelscopeError, match="make them with: babelscope data get comet"):
         COMET.sentence(["a"], [["a"]], ["x"])
 
 

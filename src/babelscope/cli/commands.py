@@ -84,7 +84,7 @@ _BUILT_IN = (
     _function("systems", "List what can be opened as a system, with examples."),
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
     _function("agreement", "Measure how far annotators agree, and methods or metrics with them."),
-    _group("data", "List, show and download public test sets and parser models, and make metrics ready."),
+    _group("data", "List and download public test sets, parser models and metrics."),
     _group("make", "Make test sets from sources and references."),
     _group("patterns", "Judge given translations by known words and word forms."),
 )

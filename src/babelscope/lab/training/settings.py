@@ -288,17 +288,19 @@ SETTABLE: dict[str, Callable[[str], Any]] = {
 """Setting -> parser of its value, for `name=value` on the command line."""
 
 
-def read_settings(given: Sequence[str]) -> dict[str, Any]:
-    """Settings from words such as `dropout=0.1`."""
+def read_settings(
+    given: Sequence[str], settable: Mapping[str, Callable[[str], Any]] = SETTABLE
+) -> dict[str, Any]:
+    """Settings from words such as `dropout=0.1`; `settable` reads the value of each name."""
     found = {}
     for word in given:
         name, _, value = word.partition("=")
-        if name not in SETTABLE:
+        if name not in settable:
             raise BabelscopeError(
-                f"{word!r} sets nothing; it must be name=value with one of {', '.join(SETTABLE)}"
+                f"{word!r} sets nothing; it must be name=value with one of {', '.join(settable)}"
             )
         try:
-            found[name] = SETTABLE[name](value)
+            found[name] = settable[name](value)
         except (ValueError, KeyError):
             raise BabelscopeError(f"{word!r}: {value!r} is no value for {name}") from None
     return found
