@@ -98,7 +98,7 @@ t run --merge shard-1 shard-2 --out merged
 t compare whole
 t report whole -o page.html
 t demo --n 10 --out demo-run
-t init --system lab:student --tests pairs.jsonl --method contrast init.toml
+t run --init --system lab:student --tests pairs.jsonl --method contrast init.toml
 t systems
 h annotate
 t annotate --sample winomt:wino.tsv --translations wino.de --queue queue.jsonl

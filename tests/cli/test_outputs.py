@@ -97,7 +97,8 @@ challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 -
 FIGURES = [
     each
     for each in COMMANDS
-    if "--to OUT" not in each and not each.startswith(("make cues", "make machine", "lab evaluate"))
+    if "--to OUT" not in each
+    and not each.startswith(("make cues", "make machine", "lab evaluate", "annotate"))
 ]
 
 

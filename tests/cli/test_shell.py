@@ -209,7 +209,7 @@ def _completed(*words: str) -> list[str]:
 
 
 def test_names_of_commands_are_completed_without_importing_them() -> None:
-    assert _completed("babelscope", "co") == ["contrast", "condition", "compare", ""]
+    assert _completed("babelscope", "co") == ["contrast", "condition", "compare", "", ""]
 
 
 def test_options_and_subcommands_are_completed() -> None:

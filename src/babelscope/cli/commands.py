@@ -70,7 +70,7 @@ def _group(name: str, summary: str) -> Command:
     return Command(name, summary, f"babelscope.cli.{name}:app")
 
 
-# In the order of the list. A summary is how the command's own help begins.
+# A summary is how the command's own help begins.
 _BUILT_IN = (
     _function("translate", "Translate lines of text."),
     _function("score", "Score given translations: how probable a system finds them.", "translate"),
@@ -88,6 +88,17 @@ _BUILT_IN = (
     _group("make", "Make test sets from sources and references."),
     _group("patterns", "Judge given translations by known words and word forms."),
 )
+
+# What a person wants to do -> the commands for it, in the order of the list.
+_SECTIONS = {
+    "Try it": ["demo"],
+    "Ask a system": ["systems", "translate", "score"],
+    "Judge systems": [*BUILT_IN, "patterns", "run"],
+    "Compare and show": ["compare", "report"],
+    "Make test sets": ["data", "make"],
+    "People": ["annotate", "agreement"],
+    "Lab": ["lab"],
+}
 
 COMMANDS: Registry[Command] = _Commands(
     "command",
@@ -132,8 +143,17 @@ class CommandGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(self.commands)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        self._listed().format_commands(ctx, formatter)
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """List the commands by what they are for, then those of other packages."""
+        there = list(self.commands)
+        known = {name for names in _SECTIONS.values() for name in names}
+        others = [name for name in there if name not in known]
+        widest = max(map(len, there))
+        for title, names in {**_SECTIONS, "Of other packages": others}.items():
+            rows = [(name.ljust(widest), _summary(name)) for name in names if name in there]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Names that a shell offers at Tab: from the summaries, so that Tab imports no command."""

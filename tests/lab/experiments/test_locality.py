@@ -325,7 +325,8 @@ def test_a_kept_network_opens_as_a_system_with_all_capabilities(
         "--pieces",
         str(pieces),
     ]
-    sizes = [
+    sizes = ["width=16", "heads=2", "layers=1", "epochs=3", "repetitions=1"]
+    text += [word for size in sizes for word in ("--set", size)]
         "--set",
         "width=16",
         "--set",
@@ -338,7 +339,7 @@ def test_a_kept_network_opens_as_a_system_with_all_capabilities(
         "repetitions=1",
     ]
     asked = ["--out", "x", "--model", model, "--setting", setting, "--quiet", "--workers", "1"]
-    ran = babelscope("lab", "locality", *asked, *text, *sizes)
+    ran = babelscope("lab", "locality", *asked, *text)
     assert ran.code == 0, ran.err
     figures = json.loads((tmp_path / "x" / f"{model}-{setting}-1.json").read_text(encoding="utf-8"))
     assert 1 <= figures["best_epoch"] <= 3
