@@ -327,17 +327,6 @@ def test_a_kept_network_opens_as_a_system_with_all_capabilities(
     ]
     sizes = ["width=16", "heads=2", "layers=1", "epochs=3", "repetitions=1"]
     text += [word for size in sizes for word in ("--set", size)]
-        "--set",
-        "width=16",
-        "--set",
-        "heads=2",
-        "--set",
-        "layers=1",
-        "--set",
-        "epochs=3",
-        "--set",
-        "repetitions=1",
-    ]
     asked = ["--out", "x", "--model", model, "--setting", setting, "--quiet", "--workers", "1"]
     ran = babelscope("lab", "locality", *asked, *text)
     assert ran.code == 0, ran.err
