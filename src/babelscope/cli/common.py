@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from babelscope.methods.command import ASKED, KEPT
 from babelscope.util.errors import BabelscopeError, SystemFailure, at
 from babelscope.util.files import replacing
 from babelscope.util.terminal import terminal_width, visible, wrap, write_data
@@ -44,11 +43,12 @@ def folder_option(help: str) -> Any:
     return typer.Option(metavar="FOLDER", help=help)
 
 
-# Said once, for commands that judge and for those that do not.
-_HELP = {option.name: option.help for option in (*ASKED, *KEPT)}
-Systems = Annotated[list[str], typer.Option("--system", metavar="SYSTEM", help=_HELP["system"])]
+Systems = Annotated[
+    list[str],
+    typer.Option("--system", metavar="SYSTEM", help="A system, see `babelscope systems`; may be repeated."),
+]
 OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab: easy, hard or clean.")]
-AsJson = Annotated[bool, typer.Option("--json", help=_HELP["json"])]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 Format = Literal["text", "markdown", "latex", "csv", "json"]
 InFormat = Annotated[
     Format,
@@ -57,16 +57,22 @@ InFormat = Annotated[
         help="How figures are printed. latex: with the packages booktabs and graphicx. json: one object per line.",
     ),
 ]
-AllRows = Annotated[bool, typer.Option("--all", help=_HELP["all"])]
+AllRows = Annotated[bool, typer.Option("--all", help="Print all tables and every row, not only a summary.")]
 Tables = Annotated[
     list[str] | None,
-    typer.Option("--table", metavar="NAME", help=_HELP["table"]),
+    typer.Option(
+        "--table",
+        metavar="NAME",
+        help="Print only the table of this name; an unknown name lists all. May be repeated.",
+    ),
 ]
 ToFile = Annotated[
     Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")
 ]
-Records = Annotated[Path | None, typer.Option("--records", metavar="FILE", help=_HELP["records"])]
-Seed = Annotated[int, typer.Option(help=_HELP["seed"])]
+Records = Annotated[
+    Path | None, typer.Option("--records", metavar="FILE", help="Write one JSON object per item there.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Tokenize = Annotated[
     str,
     typer.Option(
@@ -75,10 +81,14 @@ Tokenize = Annotated[
         "the target language needs it, where that is stated.",
     ),
 ]
-Yes = Annotated[
-    bool, typer.Option("--yes", help="Make the environment that a metric needs (comet) without asking.")
+Cache = Annotated[
+    bool | None,
+    typer.Option(
+        "--cache/--no-cache",
+        help="Remember answers in $BABELSCOPE_CACHE, else in the user's cache folder. If not set, those of servers "
+        "are kept until the command has ended well; --no-cache keeps none.",
+    ),
 ]
-Cache = Annotated[bool | None, typer.Option("--cache/--no-cache", help=_HELP["cache"])]
 
 
 def open_systems(

@@ -181,7 +181,8 @@ class _Comparison:
         if rows := self.more["prompts"]:
             found.append(prompts_table(rows))
         if rows := self.more["evaluators"]:
-            found.append(_agreement_table(rows))
+            title = "agreement of evaluators, mean Spearman correlation over their pairs [least, greatest]"
+            found.append(of_rows(title, rows))
         if rows := self.more["regression"]:
             found.append(of_rows("regression, percentage points for one more of a variable", rows, sign=True))
         return found
@@ -334,25 +335,3 @@ def _side_by_side_table(group: Comparison) -> Table:
     headings: list[str | Column] = ["figure", *labels]
     headings += [Column("", system=column.name) for column in group.results]
     return Table(f"{group.method} on {group.tests}", headings, lines, 1 + len(labels), notes=notes)
-
-
-def _agreement_table(rows: list[Row]) -> Table:
-    """What is no interval, but the least and greatest correlation of two evaluators."""
-    from babelscope.core.tables import Table
-
-    labels = list(dict.fromkeys(label for row in rows for label in row.labels))
-    return Table(
-        "agreement of evaluators, mean Spearman correlation over their pairs",
-        [*labels, "mean", "least", "greatest", "n"],
-        [
-            [
-                *(str(row.labels.get(label, "")) for label in labels),
-                row.estimate.value,
-                row.estimate.low,
-                row.estimate.high,
-                row.estimate.n,
-            ]
-            for row in rows
-        ],
-        len(labels),
-    )
