@@ -240,7 +240,9 @@ def listed(text: str) -> dict[str, str]:
     """Summaries by command, put together where they were folded."""
     found: dict[str, str] = {}
     name = ""
-    for line in text.split("\nCommands:\n", 1)[1].splitlines():
+    for line in text.split("\n  --help ", 1)[1].splitlines()[1:]:
+        if not line.startswith("  "):
+            continue
         if line.startswith("  ") and line[2:3].strip():
             name, _, line = line.strip().partition(" ")
         found[name] = f"{found.get(name, '')} {line.strip()}".strip()

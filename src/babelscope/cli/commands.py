@@ -109,14 +109,15 @@ COMMANDS: Registry[Command] = _Commands(
 
 
 class _Built(Mapping[str, Any]):
-    """Commands by name, built when asked for: ours in their order, then those of plug-ins."""
+    """Commands by name, built when asked for: in the order of the sections, then those of other packages."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[str]:
-        yield from COMMANDS.built_in
-        yield from (name for name in COMMANDS.names() if name not in COMMANDS.built_in)
+        there = COMMANDS.names()
+        listed = [name for names in _SECTIONS.values() for name in names if name in there]
+        yield from dict.fromkeys([*listed, *COMMANDS.built_in, *there])
 
     def __len__(self) -> int:
         return len(COMMANDS.names())
