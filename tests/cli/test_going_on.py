@@ -81,7 +81,7 @@ COMMANDS = {
         *("make", "challenge", *TEXT, "--parses", "{}/c.en.conllu", "--alignments", "{}/c.align"),
         *("--to", "{out}", "--json"),
     ],
-    "count": ["make", "challenge", "--parses", "{}/c.en.conllu", "--count", "--json"],
+    "count": ["make", "challenge", "--parses", "{}/c.en.conllu", "--json"],
     "machine-references": [
         *("make", "machine-references", "--tests", "{}/human.jsonl", "--system", TOY, "--score-with", TOY),
         *("--to", "{out}", "--queue", "{out}.queue", "--with-human", "--json"),
