@@ -150,7 +150,7 @@ def test_what_it_offers_is_listed(home: Home) -> None:
     assert "How often does the system repeat the source" in listed
     assert "Say it again." in listed
     assert "parrot" in {row["scheme"] for row in home.rows("systems")}
-    (type_,) = home.rows("make", "types", "--language", "xx")
+    (type_,) = home.rows("make", "pairs", "--list-types", "--language", "xx", "--json")
     assert (type_["name"], type_["detector"]) == ("parrot_stutter", True)
     assert home.run("parrot", "hi", "--times", 3) == "hi hi hi\n"
 
@@ -180,7 +180,16 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     assert f"{(1 / 4 + 2 / 3) / 6:.3f} [" in printed
     assert ">parrot_overlap</th>" in home.page("challenge", installed=False)
     assert home.run(
-        "mbr", "--system", "parrot:polly", "--source", "zoo.en", "--n", 3, "--metric", "parrot_overlap"
+        "translate",
+        "--decode",
+        "mbr",
+        "--system",
+        "parrot:polly",
+        "zoo.en",
+        "--n",
+        3,
+        "--metric",
+        "parrot_overlap",
     )
     translated = [
         {"system": "polly", "id": str(number), "source": source, "translation": source, "references": [reference],
@@ -188,7 +197,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
         for number, (_, source, reference) in enumerate(ZOO)
     ]  # fmt: skip
     (home.folder / "said.jsonl").write_text("".join(json.dumps(each) + "\n" for each in translated))
-    rows = home.rows("correlate", "said.jsonl", "--human", "said.jsonl", "--metric", "parrot_overlap")
+    rows = home.rows("agreement", "said.jsonl", "--human", "said.jsonl", "--metric", "parrot_overlap")
     assert "parrot_overlap" in str(rows)
 
 
@@ -233,7 +242,7 @@ def test_its_error_type_makes_pairs_and_its_detector_is_heard(home: Home, pairs:
 def test_a_study_of_it_is_the_same_in_shards(home: Home, study: str) -> None:
     for number in (1, 2):
         home.run("run", "all.toml", "--shard", f"{number}/2", "--out", f"shard-{number}")
-    home.run("merge", "shard-1", "shard-2", "--out", "merged", "--no-report")
+    home.run("run", "--merge", "shard-1", "shard-2", "--out", "merged", "--no-report")
     assert home.same_run(study, "merged")
 
 

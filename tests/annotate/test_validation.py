@@ -102,7 +102,7 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
     matched = {each["id"]: each for each in lines(Path("matched/records.jsonl"))}
     undecided = {name for name, each in matched.items() if each["correct"] is None}
     assert 8 < len(undecided) < N - 10
-    (told,) = ran(babelscope, "annotate", "sample", "matched", "--n", "8", "--to", "queue.jsonl")
+    (told,) = ran(babelscope, "annotate", "--sample", "matched", "--n", "8", "--queue", "queue.jsonl")
     assert told["of"] == {"undecided": len(undecided), "decided": N - len(undecided)}
     queue = read_tasks("queue.jsonl")
     drawn = Counter(task.id in undecided for task in queue)
@@ -146,7 +146,7 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
 def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None:
     made = study(babelscope)
     texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
-    ran(babelscope, "annotate sample conditioned --patterns matched --protocol paper --to q.jsonl")
+    ran(babelscope, "annotate --sample conditioned --patterns matched --assume-decided --queue q.jsonl")
     matched = {each["id"]: each["correct"] for each in lines(Path("matched/records.jsonl"))}
     open_ = {name for name, correct in matched.items() if correct is None}
     anna = by_oracle(made, texts)
@@ -167,7 +167,9 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
 def test_a_part_is_judged_by_all_and_the_rest_is_shared_out(babelscope: Babelscope) -> None:
     study(babelscope)
     Path("own.md").write_text("# Ours\n\n* look at **one** word\n")
-    asked = "annotate sample matched --n 20 --to queue.jsonl --overlap 10 --annotator anna --annotator bert"
+    asked = (
+        "annotate --sample matched --n 20 --queue queue.jsonl --overlap 10 --annotator anna --annotator bert"
+    )
     ran(babelscope, f"{asked} --guidelines own.md")
     tasks = read_tasks("queue.jsonl")
     own = {name: {task.id for task in tasks if task.is_for(name)} for name in ("anna", "bert")}
@@ -175,7 +177,7 @@ def test_a_part_is_judged_by_all_and_the_rest_is_shared_out(babelscope: Babelsco
     assert own["anna"] | own["bert"] == {task.id for task in tasks}
     assert abs(len(own["anna"]) - len(own["bert"])) <= 1
     assert Path("queue.guidelines.md").read_text() == "# Ours\n\n* look at **one** word\n"
-    again = babelscope("annotate", "sample", "matched", "--n", "20", "--to", "queue.jsonl")
+    again = babelscope("annotate", "--sample", "matched", "--n", "20", "--queue", "queue.jsonl")
     assert again.code == 2
     assert "exists, and there may be answers" in again.err
 
@@ -184,7 +186,7 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
     """Any language pair: a test set of ambiguous sources and a file of translations."""
     study(babelscope)
     Path("out.fr").write_text("".join(f"une phrase {n}\n" for n in range(N)))
-    (told,) = ran(babelscope, "annotate sample --tests tests.jsonl --translations out.fr --to q.jsonl --n 30")
+    (told,) = ran(babelscope, "annotate --sample tests.jsonl --translations out.fr --queue q.jsonl --n 30")
     assert (told["drawn"], told["of"]) == (30, {"unjudged": N})
     whole = Counter(each["category"] for each in lines(Path("tests.jsonl")))
     named = {each["id"]: each["category"] for each in lines(Path("tests.jsonl"))}
@@ -194,7 +196,7 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
 
 def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
     study(babelscope)
-    ran(babelscope, "annotate", "sample", "matched", "--n", "5", "--to", "queue.jsonl")
+    ran(babelscope, "annotate", "--sample", "matched", "--n", "5", "--queue", "queue.jsonl")
     answer_all("queue.jsonl", "anna", lambda _: "Correct Sense")
     records = lines(Path("conditioned/records.jsonl"))
     others = [{**each, "translation": "etwas anderes"} for each in records]
@@ -216,13 +218,13 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
 def test_records_of_a_command_are_sampled_and_judged_as_they_are(babelscope: Babelscope) -> None:
     study(babelscope)
     ran(babelscope, f"condition --tests tests.jsonl {EVALUATED} --records records.jsonl")
-    (told,) = ran(babelscope, "annotate sample records.jsonl --n 10 --to queue.jsonl")
+    (told,) = ran(babelscope, "annotate --sample records.jsonl --n 10 --queue queue.jsonl")
     assert (told["drawn"], told["of"]) == (10, {"decided": N}), "the paper's protocol decides all"
     tasks = read_tasks("records.jsonl", "mucow")
     assert len(tasks) == N
     assert any("Correct sense of" in block.title for block in tasks[0].blocks)
     without = babelscope("annotate", "records.jsonl", "--no-open")
-    assert "draw records of condition with `babelscope annotate sample`" in " ".join(without.err.split())
+    assert "draw records of condition with `babelscope annotate --sample`" in " ".join(without.err.split())
 
 
 def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None:
@@ -235,7 +237,7 @@ def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None
         "--tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --alignments links --target de"
     )
     ran(babelscope, f"patterns winomt {asked} --gender-rules sound --out matched")
-    ran(babelscope, "annotate", "sample", "matched", "--to", "queue.jsonl")
+    ran(babelscope, "annotate", "--sample", "matched", "--queue", "queue.jsonl")
     answer_all("queue.jsonl", "anna", lambda task: "Male" if task.id == "1" else "Female")
     found = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched")
     values = {row["undecided_as"]: row["value"] for row in found if row["name"] == "agreement"}

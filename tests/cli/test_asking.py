@@ -1,4 +1,4 @@
-"""`translate`, `sample`, `score` and `mbr`: lines in, the same number of lines out, or a sentence why not."""
+"""`translate` and `score`: lines in, the same number of lines out, or a sentence why not."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from tests.support.toys import ToySystem
 SOURCES = ["a b", "b c", "ca"]
 TARGETS = ["ab", "", "cab"]
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
-SCORE = "score --system toy:1 --source in.txt --target out.txt"
-MBR = "mbr --system toy:1 --source in.txt --n 9"
+SCORE = "score --system toy:1 in.txt --target out.txt"
+MBR = "translate --decode mbr --system toy:1 in.txt --n 9"
 LIST = """0 ||| ab ab ||| -1.0
 0 ||| ab cb ||| -2.0
 0 ||| cb cb ||| -2.5
@@ -56,7 +56,7 @@ def test_a_translation_a_line_from_a_file_or_stdin(babelscope: Babelscope) -> No
 
 def test_n_best_are_separated_by_tabs(babelscope: Babelscope) -> None:
     right = TOY.translate(SOURCES, beam=6, n_best=3)
-    ran = babelscope("translate --system toy:1 --beam 6 --n-best 3 in.txt")
+    ran = babelscope("translate --system toy:1 --beam 6 --n 3 in.txt")
     assert ran.out.split("\n")[:-1] == ["\t".join(each.text for each in answers) for answers in right]
 
 
@@ -128,7 +128,7 @@ def test_the_end_is_told_on_a_terminal(
 
 def test_samples_of_a_source_are_on_its_line(babelscope: Babelscope) -> None:
     expected = "".join("\t".join(texts) + "\n" for texts in drawn(5, seed=7))
-    asked = "sample --system toy:1 --n 5 --source"
+    asked = "translate --decode sample --system toy:1 --n 5"
     assert babelscope(f"{asked} in.txt --seed 7").out == expected
     assert babelscope(f"{asked} - --seed 7", stdin=b"a b\nb c\nca\n").out == expected
     assert babelscope(f"{asked} in.txt").out != expected
@@ -137,7 +137,7 @@ def test_samples_of_a_source_are_on_its_line(babelscope: Babelscope) -> None:
 
 
 def test_samples_that_did_not_end_are_counted(babelscope: Babelscope) -> None:
-    ran = babelscope("sample --system toy:1?limit=2 --n 9 --source in.txt --json")
+    ran = babelscope("translate --decode sample --system toy:1?limit=2 --n 9 in.txt --json")
     right = ToySystem(salt="1", limit=2).sample(SOURCES, n=9, seed=0)
     for row, own in zip(ran.rows, right, strict=True):
         assert [each["total"] for each in row["samples"]] == [each.total for each in own]
@@ -190,18 +190,17 @@ def test_no_line_at_all_is_no_figure(babelscope: Babelscope, tmp_path: Path) -> 
 
 
 def test_several_metrics_and_systems_have_a_line_each(babelscope: Babelscope) -> None:
-    asked = "mbr --source in.txt --n 7 --metric ter --metric chrf++ --system toy:1"
+    asked = "translate --decode mbr in.txt --n 7 --metric ter --metric chrf++ --system toy:1"
     metrics = ("ter", "chrf++")
     right = [mbr_decode(texts, expected_utility(metric)) for texts in drawn(7) for metric in metrics]
     ran = babelscope(asked)
-    lines = ran.out.split("\n")[1:-1]
+    lines = ran.out.split("\n")[:-1]
     assert [line.split("\t")[0] for line in lines] == ["ter", "chrf++"] * 3
     assert [line.split("\t")[-1] for line in lines] == [each.text for each in right]
     assert "expected_utility" in ran.err
     assert "mbr|aggregate:0|metric:ter,chrf++|n:7|" in ran.err
-    both = babelscope(f"{asked} --system toy:2").out.split("\n")
-    assert both[0].split("\t")[:2] == ["system", "metric"]
-    assert [line.split("\t")[0] for line in both[1:-1]] == ["toy:1"] * 6 + ["toy:2"] * 6
+    both = [line.split("\t")[:2] for line in babelscope(f"{asked} --system toy:2").out.split("\n")[:-1]]
+    assert both == [[name, by] for name in ("toy:1", "toy:2") for by in ("ter", "chrf++") * 3]
 
 
 @pytest.mark.parametrize("aggregate", [0, 2])
@@ -219,7 +218,7 @@ def test_least_risk_has_all_that_a_number_needs(babelscope: Babelscope, aggregat
 
 
 def test_a_list_is_weighed_by_its_probabilities(babelscope: Babelscope) -> None:
-    asked = "mbr --system lists:?beam=list.txt --source in.txt --json"
+    asked = "translate --decode mbr --system lists:?beam=list.txt in.txt --json"
     lines, [figure] = parts(babelscope(asked))
     weights = [math.exp(each) for each in (-1.0, -2.0, -2.5)]
     right = mbr_decode(["ab ab", "ab cb", "cb cb"], expected_utility("chrf", weights=weights))
@@ -237,27 +236,20 @@ def test_a_list_is_weighed_by_its_probabilities(babelscope: Babelscope) -> None:
 def test_alternatives_without_log_probabilities_count_as_often_as_they_are_there(
     babelscope: Babelscope,
 ) -> None:
-    asked = "mbr --system file:alternatives.tsv?format=tsv --source in.txt"
+    asked = "translate --decode mbr --system file:alternatives.tsv?format=tsv in.txt"
     texts = [["ab", "ab", "cb"], ["ba"], ["abc", "ab c"]]
     ran = babelscope(asked)
-    lines = ran.out.split("\n")[1:-1]
-    assert [line.split("\t")[3] for line in lines] == [mbr_decode(own).text for own in texts]
-    assert [line.split("\t")[1] for line in lines] == ["3", "1", "2"]
+    assert ran.out.split("\n")[:-1] == [mbr_decode(own).text for own in texts]
+    assert [line["n"] for line in parts(babelscope(f"{asked} --json"))[0]] == [3, 1, 2]
     assert "has a single candidate for 1 of 3 sources" in ran.err
     assert "single candidate" not in babelscope(MBR).err
     ran = babelscope(f"{asked} --weights probability")
     assert (ran.code, "has no log-probabilities to weigh candidates by" in ran.err) == (2, True)
 
 
-def test_translate_by_minimum_risk_writes_translations_only(babelscope: Babelscope) -> None:
-    asked = "translate --system toy:1 in.txt --decode mbr --samples 9 --seed 3"
+def test_text_has_translations_only(babelscope: Babelscope) -> None:
     right = [mbr_decode(texts) for texts in drawn(9, seed=3)]
-    assert babelscope(asked).out == "".join(f"{each.text}\n" for each in right)
-    rows = babelscope(f"{asked} --json").rows
-    assert [row["translations"][0]["text"] for row in rows] == [each.text for each in right]
-    assert [(row["utility"], row["n"], row["metric"]) for row in rows] == [
-        (each.utility, 9, "chrf") for each in right
-    ]
+    assert babelscope(f"{MBR} --seed 3").out == "".join(f"{each.text}\n" for each in right)
 
 
 @pytest.mark.parametrize(
@@ -266,13 +258,31 @@ def test_translate_by_minimum_risk_writes_translations_only(babelscope: Babelsco
         (f"{MBR} --metric chfr", "did you mean chrf?"),
         (f"{MBR} --metric bleu --aggregate 1", "bleu has no linear-time form"),
         (f"{MBR} --temperature 0", "a temperature is above 0"),
-        ("mbr --source in.txt --system lists:?beam=list.txt&top=list.txt", "name one of top= and beam="),
-        ("mbr --source in.txt --system cmd:cat", "mbr needs a system that"),
-        ("sample --system toy:1 --source in.txt --n 0", "'--n'"),
-        ("sample --system toy:1 --source in.txt --top-p 1.5", "top-p is above 0 and at most 1, not 1.5"),
-        ("sample --system toy:1 --source in.txt --temperature 2", "draws from its whole distribution only"),
-        ("translate --system toy:1 in.txt --samples 9", "--samples has no effect here: it is about --decode"),
-        ("translate --system toy:1 in.txt --decode mbr --beam 9", "--beam has no effect here: it is about"),
+        (
+            "translate --decode mbr in.txt --system lists:?beam=list.txt&top=list.txt",
+            "name one of top= and beam=",
+        ),
+        ("translate --decode mbr in.txt --system cmd:cat", "--decode mbr needs a system that"),
+        ("translate --decode sample --system toy:1 in.txt --n 0", "'--n'"),
+        (
+            "translate --decode sample --system toy:1 in.txt --top-p 1.5",
+            "top-p is above 0 and at most 1, not 1.5",
+        ),
+        (
+            "translate --decode sample --system toy:1 in.txt --temperature 2",
+            "draws from its whole distribution only",
+        ),
+        (
+            "translate --system toy:1 in.txt --seed 9",
+            "--seed has no effect here: it is about --decode sample",
+        ),
+        ("translate --system toy:1 in.txt --max-length 9", "--max-length has no effect here: it is about"),
+        ("translate --system toy:1 in.txt --decode sample --metric ter", "it is about --decode mbr"),
+        (f"{MBR} --beam 9", "--beam has no effect here: it is about --decode beam"),
+        (f"{MBR} --length 3", "--length has no effect here: it is about --decode exact"),
+        ("translate --system toy:1 in.txt --n 6", "a beam of 5 has no 6 best translations; say --beam 6"),
+        ("translate --system toy:1 in.txt --tests lab:parallel", "one of the two"),
+        ("translate --system lab:teacher --tests references:in.txt", "a system may need the sources"),
     ],
 )
 def test_bad_input_is_told(babelscope: Babelscope, command: str, told: str) -> None:
@@ -283,17 +293,15 @@ def test_bad_input_is_told(babelscope: Babelscope, command: str, told: str) -> N
 def test_a_test_set_has_sources_and_its_ids_name_lists(babelscope: Babelscope, tmp_path: Path) -> None:
     items = [{"id": f"item-{n}", "source": source} for n, source in enumerate(SOURCES)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
-    by_tests = babelscope("mbr --n 9 --json --system toy:1 --tests a.jsonl").out
+    by_tests = babelscope("translate --decode mbr --n 9 --json --system toy:1 --tests a.jsonl").out
     assert by_tests == babelscope(f"{MBR} --json").out
     lines = [{"id": "item-2", "text": text, "logprob": -number} for number, text in enumerate(("ab", "b"), 1)]
     (tmp_path / "l.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    listed = "mbr --n 9 --json --system lists:?top=l.jsonl"
+    listed = "translate --decode mbr --n 9 --json --system lists:?top=l.jsonl"
     found = parts(babelscope(f"{listed} --tests a.jsonl"))[0]
     assert [row.get("n") for row in found] == [None, None, 2]
     (tmp_path / "r.de").write_text("a\nb\nc\n")
     for more, told in (
-        ("", "mbr needs --source FILE or --tests TESTS"),
-        ("--tests a.jsonl --source in.txt", "one of the two"),
         ("--tests references:r.de --metric cmd:cat", "may need the sources, and references:r.de has none"),
     ):
         ran = babelscope(f"{listed} {more}")

@@ -34,7 +34,7 @@ def test_sections_as_json(babelscope: Babelscope, tmp_path: Path) -> None:
     run(babelscope, "two", *systems[:3], evaluator="toy:f")
     lines = [f"{name}\t{20 + n * n}\t{int(name[4] == 's')}" for n, name in enumerate(systems)]
     (tmp_path / "bleu.tsv").write_text("\n".join(["system\tbleu\tdistilled", *lines]) + "\n")
-    rows = babelscope("compare one --table bleu.tsv --json").rows
+    rows = babelscope("compare one --factors bleu.tsv --json").rows
     sections = [row["table"] for row in rows]
     assert list(dict.fromkeys(sections)) == ["figures", "paired", "seeds", "regression"]
     regressed = [row for row in rows if row["table"] == "regression"]
@@ -56,7 +56,7 @@ def test_a_figure_that_is_the_same_for_all_systems_is_not_regressed(
 ) -> None:
     lines = [f"s{n}\t{n}\t0.5\t{n * n}" for n in range(6)]
     (tmp_path / "t.tsv").write_text("\n".join(["system\tbleu\tsame\tother", *lines]) + "\n")
-    asked = ("compare --table t.tsv --covariate bleu --figure",)
+    asked = ("compare --factors t.tsv --on bleu --figure",)
     assert babelscope(*asked, "other").code == 0
     ran = babelscope(*asked, "same")
     assert (ran.code, ran.out) == (2, "")
@@ -100,26 +100,26 @@ def test_tables_for_people(babelscope: Babelscope) -> None:
 def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
     lines = [f"{n + n % 3}\t{n}\t{'yes' if n % 2 else 'no'}" for n in range(8)]
     (tmp_path / "h.tsv").write_text("\n".join(["accuracy\tbleu\tdistilled", *lines]) + "\n")
-    ran = babelscope("compare --table h.tsv --figure accuracy")
+    ran = babelscope("compare --factors h.tsv --figure accuracy")
     assert "regression" in ran.out
     assert ran.out.count("distilled") == 1
-    only = babelscope("compare --table h.tsv --figure accuracy --covariate bleu --json")
+    only = babelscope("compare --factors h.tsv --figure accuracy --on bleu --json")
     assert len(only.out.split("\n")) == 3
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "compare needs run folders, or a --table"),
+        ((), "compare needs run folders, or a table of --factors"),
         (("one", "--json", "--format", "latex"), "excludes --format latex"),
         (("one", "other"), "other test sets: only"),
-        (("one", "--group", "x*"), "the group 'x*' needs at least two systems"),
-        (("one", "--table", "no.tsv"), "no.tsv: no such file"),
-        (("one", "--table", "h.tsv", "--figure", "bleu"), "no run has the figure 'bleu' to be regressed"),
-        (("--table", "h.tsv"), "h.tsv has no column 'bleu'; it has a"),
+        (("one", "--seed-group", "x*"), "the group 'x*' needs at least two systems"),
+        (("one", "--factors", "no.tsv"), "no.tsv: no such file"),
+        (("one", "--factors", "h.tsv", "--figure", "bleu"), "no run has the figure 'bleu' to be regressed"),
+        (("--factors", "h.tsv"), "h.tsv has no column 'bleu'; it has a"),
         (
-            ("one", "--covariate", "bleu", "--figure", "all"),
-            "nothing says the 'bleu' of systems: the runs name no factors, and there is no --table",
+            ("one", "--on", "bleu", "--figure", "all"),
+            "nothing says the 'bleu' of systems: no factors in the runs, and no table",
         ),
     ],
 )

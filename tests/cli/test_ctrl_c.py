@@ -23,7 +23,7 @@ from tests.support.toy_fixtures import Babelscope
 
 GO_ON = "run the same command again to go on"
 # They answer at once, or nearly so.
-SHORT = {"systems", "init", "data list", "data show", "lab models", "make types"}
+SHORT = {"systems", "data list"}
 # What must be said, and beginnings of the names of files that may be left, to go on with.
 REPORTED_FLAGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "servers": ("only answers of servers are kept", ()),
@@ -68,9 +68,9 @@ FILES = {
 CASES = {
     "servers": """
 translate --system toy:1 a.en --to out @ TOY.translate
-sample --system toy:1 --source a.en --n 2 --to out @ TOY.sample
-mbr --system toy:1 --source a.en --n 2 --to out @ TOY.sample
-score --system toy:1 --source a.en --target a.de --to out @ TOY.score
+translate --decode sample --system toy:1 a.en --n 2 --to out @ TOY.sample
+translate --decode mbr --system toy:1 a.en --n 2 --to out @ TOY.sample
+score --system toy:1 a.en --target a.de --to out @ TOY.score
 contrast --system toy:1 --tests pairs.jsonl --records out @ JUDGE
 errors --system toy:1 --tests pairs.jsonl --records out @ JUDGE
 condition --system toy:1 --evaluator toy:1 --tests cued.jsonl --records out @ JUDGE
@@ -90,22 +90,22 @@ compare one two --to out @ runs.reading:read_run
 report one --to out @ report.page:collect
 annotate pairs.jsonl --no-open @ annotate.queue:read_tasks
 annotate far.jsonl --no-open @ annotate.queue:queue_of_set
-annotate sample --tests winomt:wino.tsv --translations wino.txt --to out @ annotate.queue:draw_sample
+annotate --sample winomt:wino.tsv --translations wino.txt --queue out @ annotate.queue:draw_sample
 agreement scores.jsonl --task winomt --to out @ annotate.answers:find_answers
-correlate scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
+agreement scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
 make pairs --type placeholder_ding --source a.en --reference a.de @ making.pairs:PairsOfFiles.lines
-make audit --type placeholder_ding --source a.en --reference a.de --to out @ making.pairs:sample_for_audit
-make senses --source a.en --target a.de --lexicon tests.tsv --to out @ making.counts:count_senses
-make occupations --source a.en --target a.de --words words.json --to out @ making.counts:count_genders
+make pairs --audit 30 --type placeholder_ding --source a.en --reference a.de --to out @ making.pairs:sample_for_audit
+make counts --source a.en --target a.de --lexicon tests.tsv --to out @ making.counts:count_senses
+make counts --source a.en --target a.de --words words.json --to out @ making.counts:count_genders
 lab corpus --n 50 --stats @ lab.grammar.corpus:generate
 lab prepare --source a.en --target a.de --languages en-de --out run @ lab.training.preparing:filter_pairs
 """,
     "answers": """
-top-k --system toy:1?alphabet=ab&limit=4 a.en --k 2 --to out @ TOY.top_k
+translate --decode exact --system toy:1?alphabet=ab&limit=4 a.en --n 2 --to out @ TOY.top_k
 make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json --to out @ making.cue_search:make_cues
 make machine-references --system toy:1 --tests pairs.jsonl --to out @ TOY.translate
 lab evaluate --system toy:1 --n 10 @ TOY.translate
-lab truth --evaluator toy:1 --n 24 --records out @ TOY.score
+lab evaluate --evaluator toy:1 --n 24 --records out @ TOY.score
 """,
     "parts": """
 make pairs --type np_agreement --source a.en --reference a.de --to out @ making.pairs:make_lines
@@ -115,17 +115,17 @@ lab corpus --n 50 --out run @ lab.grammar.corpus:_make_part
     "run": """
 contrast --system toy:1 --tests pairs.jsonl --records out --out run @ JUDGE
 run study.toml --out run --no-report @ JUDGE
-merge one two --out run @ runs.shards:merge
+run --merge one two --out run @ runs.shards:merge
 demo --n 10 --out run @ runs.study:run_study
 lab train --source a.en --target a.de --out run @ lab.training.train:train
-lab distill --teacher one --source a.en --out run @ lab.training.distillation:distill
-lab augment --source a.en --target a.de --forward one --out run @ lab.training.augmenting:augment
-lab make-models --out run --models two @ lab.training.recipe:make_models
+lab train --teacher one --source a.en --out run @ lab.training.distillation:distill
+lab prepare --source a.en --target a.de --forward one --out run @ lab.training.augmenting:augment
+lab models --train run --out two @ lab.training.recipe:make_models
 lab locality --out run --quick @ lab.experiments.locality:locality
 """,
     "study": "run study.toml --no-report @ JUDGE",
     "download": "data get distil-lingeval/np_agreement @ util.published:fetch",
-    "metric": "data metric comet --yes @ metrics.corpus:find_metric",
+    "metric": "data get comet --yes @ metrics.corpus:find_metric",
 }
 PLACES = {"JUDGE": "methods.jobs:Job.judge", "SEARCH": "making.challenge.search:run_search"}
 COMMANDS = [(kept, *line.split(" @ ")) for kept, lines in CASES.items() for line in lines.strip().split("\n")]
@@ -182,7 +182,7 @@ def test_ctrl_c_says_what_is_kept(
         (tmp_path / name).write_text(text)
     if "one" in command.split():
         for number, name in enumerate(("one", "two"), 1):
-            shard = ("--shard", f"{number}/2") if command.startswith("merge") else ()
+            shard = ("--shard", f"{number}/2") if command.startswith("run --merge") else ()
             made = babelscope("run study.toml --no-report --out", name, *shard)
             assert made.code == 0, made.err
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}

@@ -30,7 +30,7 @@ name = "contrast"
 COMMANDS = {
     "judging": "contrast --system toy:1 --system toy:2 --tests pairs.jsonl",
     "run": "run study.toml --no-report",
-    "merge": "merge shard-1 shard-2 --out merged --no-report",
+    "merge": "run --merge shard-1 shard-2 --out merged --no-report",
 }
 
 

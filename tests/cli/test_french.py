@@ -35,7 +35,7 @@ def test_french_from_raw_text_to_a_report(captions: Path, shared: Path, babelsco
     model = shared / "models" / "udpipe" / "french-partut-ud-2.5-191206.udpipe"
     (captions / "own.toml").write_text(OWN)
     make = ["make", "challenge", "--source", "a.fr", "--reference", "a.en", "--parser", f"udpipe:{model}"]
-    made = babelscope(*make, "--own-rules", "own.toml", "--to", "set.jsonl", "--cost", "--json")
+    made = babelscope(*make, "--own-rules", "own.toml", "--to", "set.jsonl", "--json")
     assert made.code == 0, made.err
     # The model's license is named, and nothing is wrong with its counts.
     assert [line for line in made.err.split("\n") if "warning" in line and "license" not in line] == []
@@ -73,7 +73,7 @@ def test_a_feature_that_the_parser_does_not_give_is_told(
         (captions / f"b.{code}").write_text("".join(f"{line}\n" for line in lines))
     made = babelscope(
         *("make", "challenge", "--source", "b.fr", "--reference", "b.en", "--parser", f"udpipe:{model}"),
-        *("--phenomenon", "reflexive", "--count", "--json"),
+        *("--phenomenon", "reflexive", "--json"),
     )
     assert "reflexive was found in none of 120 parses; it needs words with Reflex=Yes" in made.err
     assert all(json.loads(line).get("sentences", 0) in (0, 120) for line in made.out.splitlines())

@@ -81,7 +81,7 @@ COMMANDS = {
         *("make", "challenge", *TEXT, "--parses", "{}/c.en.conllu", "--alignments", "{}/c.align"),
         *("--to", "{out}", "--json"),
     ],
-    "count": ["make", "challenge", "--parses", "{}/c.en.conllu", "--count", "--json"],
+    "count": ["make", "challenge", "--parses", "{}/c.en.conllu", "--json"],
     "machine-references": [
         *("make", "machine-references", "--tests", "{}/human.jsonl", "--system", TOY, "--score-with", TOY),
         *("--to", "{out}", "--queue", "{out}.queue", "--with-human", "--json"),
@@ -91,7 +91,7 @@ COMMANDS = {
         *("--to", "{out}", "--save-candidates", "{out}.candidates"),
     ],
     "evaluate": ["lab", "evaluate", "--system", TOY, "--n", "10", "--json"],
-    "truth": f"lab truth --evaluator {TOY} --tests gender --tests senses --n 24 --records {{out}}".split(),
+    "truth": f"lab evaluate --evaluator {TOY} --tests gender --tests senses --n 24 --records {{out}}".split(),
 }
 
 

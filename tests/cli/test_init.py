@@ -1,4 +1,4 @@
-"""`babelscope init`: what it writes runs as it is, and shows every setting with its default."""
+"""`babelscope run --init`: what it writes runs as it is, and shows every setting with its default."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def files(tmp_path: Path) -> None:
 
 def test_what_is_written_runs(babelscope: Babelscope, tmp_path: Path) -> None:
     named = ("--system", "toy:1", "--system", 'toy:"2"', "--tests", "parallel:in.txt,out.txt")
-    ran = babelscope("init", *named, "mine.toml")
+    ran = babelscope("run --init", *named, "mine.toml")
     assert (ran.code, ran.err) == (0, "")
     assert ran.out == "wrote mine.toml; look at it, then: babelscope run mine.toml\n"
     ran = babelscope("run", "mine.toml", "--json")
@@ -32,7 +32,7 @@ def test_what_is_written_runs(babelscope: Babelscope, tmp_path: Path) -> None:
 
 
 def test_with_nothing_named_the_lab_is_judged(babelscope: Babelscope, tmp_path: Path) -> None:
-    assert babelscope("init").code == 0
+    assert babelscope("run --init study.toml").code == 0
     study = tmp_path / "study.toml"
     study.write_text(re.sub(r"n=\d+", "n=2", study.read_text()))
     ran = babelscope("run", "study.toml", "--json")
@@ -45,7 +45,7 @@ def test_with_nothing_named_the_lab_is_judged(babelscope: Babelscope, tmp_path: 
 def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path, name: str) -> None:
     chat = "openai:http://localhost:8000/v1#model?source=English&target=German"
     system = chat if name.endswith("_answers") else "lab:student"
-    assert babelscope("init", "--system", system, "--method", name).code == 0
+    assert babelscope("run --init study.toml", "--system", system, "--method", name).code == 0
     text = (tmp_path / "study.toml").read_text()
     study = tomllib.loads(re.sub(r"(?m)^#(?=\w+ = \S)", "", text))
     (method,) = study["methods"]
@@ -67,7 +67,7 @@ def _settings(name: str) -> list[Key]:
 
 def test_a_file_is_not_overwritten(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "study.toml").write_text("mine")
-    ran = babelscope("init")
+    ran = babelscope("run --init study.toml")
     assert (ran.code, ran.err) == (
         2,
         "babelscope: error: study.toml is there already; name another file\n",
@@ -87,13 +87,12 @@ def test_a_file_is_not_overwritten(babelscope: Babelscope, tmp_path: Path) -> No
         (("--method", "contrasts"), "did you mean contrast?"),
         (("--tests", "on.jsonl"), "on.jsonl: no such file"),
         (("--tests", "parallel:in.txt,out.txt", "--method", "contrast"), "contrast judges MinimalPair items"),
-        (("none/study.toml",), "none is no folder"),
     ],
 )
 def test_what_would_not_run_is_not_written(
     babelscope: Babelscope, tmp_path: Path, named: tuple[str, ...], told: str
 ) -> None:
-    ran = babelscope("init", *named)
+    ran = babelscope("run --init study.toml", *named)
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
     assert ran.err.count("\n") == 1
@@ -103,6 +102,6 @@ def test_what_would_not_run_is_not_written(
 def test_paths_are_those_that_the_study_will_find(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "studies").mkdir()
     named = ("--system", "toy:1", "--tests")
-    assert babelscope("init", *named, "parallel:in.txt,out.txt", "studies/a.toml").code == 2
-    assert babelscope("init", *named, "parallel:../in.txt,../out.txt", "studies/a.toml").code == 0
+    assert babelscope("run --init", *named, "parallel:in.txt,out.txt", "studies/a.toml").code == 2
+    assert babelscope("run --init", *named, "parallel:../in.txt,../out.txt", "studies/a.toml").code == 0
     assert babelscope("run", "studies/a.toml", "--no-report").code == 0

@@ -38,13 +38,13 @@ def test_pairs_go_to_stdout_or_a_file(babelscope: Babelscope, tmp_path: Path) ->
     asked = f"make pairs --type polarity_particle_nicht_del --kind machine {files} --to out.jsonl"
     assert babelscope(asked).code == 0
     assert (tmp_path / "out.jsonl").read_text(encoding="utf-8") == printed.out
-    (row,) = babelscope(f"make audit --type subj_verb_agreement -n 1 {files}").rows
+    (row,) = babelscope(f"make pairs --audit 1 --type subj_verb_agreement {files}").rows
     assert row["really_wrong"] is None
 
 
 @pytest.mark.usefixtures("corpus")
 def test_counting_in_parses_alone(babelscope: Babelscope, tmp_path: Path) -> None:
-    asked = "make challenge --parses c.de.conllu --language de --count"
+    asked = "make challenge --parses c.de.conllu --language de"
     (row,) = babelscope(f"{asked} --phenomenon particle --min-distance 1 --json").rows
     labels = read_rows(tmp_path / "c.labels.jsonl")
     wide = [
@@ -95,7 +95,7 @@ def test_a_challenge_set_that_the_rest_of_the_program_reads(babelscope: Babelsco
 def test_own_rules_are_counted_and_shown(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(OWN, encoding="utf-8")
     asked = "make challenge --parses c.de.conllu --own-rules own.toml"
-    (row,) = babelscope(f"{asked} --count --phenomenon verb_and_adverb --min-distance 0 --json").rows
+    (row,) = babelscope(f"{asked} --phenomenon verb_and_adverb --min-distance 0 --json").rows
     assert row["sentences"] > 0
     out = babelscope(f"{asked} --show 5").out
     shown = out.partition("5 of what was found, drawn at random:\n")[2]
@@ -126,12 +126,11 @@ def test_the_sample_is_the_same_however_the_corpus_is_split(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ("", "give --to FILE for a challenge set, or --count"),
-        ("--count", "needs a source and a reference, or parses to count in"),
+        ("", "needs a source and a reference, or parses to count in"),
         ("--parses c.en.conllu --to x", "a challenge set needs --source and --reference"),
-        ("--source c.en --count", "belong together"),
-        ("--source c.en --reference c.de --parser malt:de --count", "a parser is udpipe:"),
-        ("--parses c.en.conllu --phenomenon partikel --count", "did you mean particle"),
+        ("--source c.en", "belong together"),
+        ("--source c.en --reference c.de --parser malt:de", "a parser is udpipe:"),
+        ("--parses c.en.conllu --phenomenon partikel", "did you mean particle"),
         ("--parses c.de.conllu --show 5 --json", "--show is for reading"),
         ("--source c.en --reference c.de --show 5", "show"),
     ],
@@ -194,7 +193,7 @@ def count(babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch, trees: Sequen
     ran = babelscope(
         *("make", "challenge", "--source", "source", "--reference", "source", "--parser", "stanza:en"),
         *(part for name in PHENOMENA for part in ("--phenomenon", name)),
-        *("--count", *more),
+        *more,
     )
     assert ran.code == 0, ran.err
     return " ".join(ran.err.split())
@@ -232,7 +231,7 @@ def test_nothing_is_known_of_a_rule_of_the_users(
 
 def test_parses_of_a_set_that_was_chosen_are_not_warned_of(babelscope: Babelscope) -> None:
     Path("c.conllu").write_text("".join(f"{each}\n\n" for each in particles(300, 300)))
-    ran = babelscope("make challenge --parses c.conllu --phenomenon particle --count")
+    ran = babelscope("make challenge --parses c.conllu --phenomenon particle")
     assert ran.code == 0, ran.err
     assert "gold trees" not in ran.err
 

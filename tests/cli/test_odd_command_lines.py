@@ -67,7 +67,7 @@ JUDGING = {
     for name in method_names()
 }
 # Trains or starts something for minutes where nothing is wrong with its options.
-_LONG = {("demo",), ("lab", "make-models"), ("annotate",)}
+_LONG = {("demo",), ("lab", "models"), ("annotate",)}
 
 
 def is_option(parameter: Any) -> bool:
@@ -89,7 +89,7 @@ def repeats(path: tuple[str, ...]) -> Iterator[list[str]]:
 def wrong_files(path: tuple[str, ...]) -> Iterator[list[str]]:
     """The command with all that it must read being of a wrong kind."""
     required = [each for each in LEAVES[path].params if each.required or not is_option(each)]
-    written = ("to", "out", *(["file"] if path == ("init",) else []))
+    written = ("to", "out")
     if path in _LONG or all(each.name in written for each in required):
         return
     for wrong in ("missing", "folder", "picture.png", "empty"):
@@ -133,7 +133,7 @@ def with_rejudge() -> Iterator[list[str]]:
 
 CONTRAST = "contrast --tests pairs.jsonl --detect-in-output no"
 CONDITION = "condition --evaluator toy:2"
-ALIGNED = "make challenge --source a.en --reference a.de --alignments links --count"
+ALIGNED = "make challenge --source a.en --reference a.de --alignments links"
 CUES = "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json"
 # What is contradictory or without effect -> a part of what is said.
 TOLD = {
@@ -158,16 +158,27 @@ TOLD = {
     "challenge --tests sentences.jsonl --system toy:1 --target-language de": "without target_parser",
     "translate a.en --system file:a.de --beam 3": "--beam has no effect",
     "translate a.en --system cmd:cat --beam 3": "--beam has no effect",
-    "translate a.en --system toy:1 --beam 2 --n-best 3": "has no 3 best",
+    "translate a.en --system toy:1 --beam 2 --n 3": "has no 3 best",
     "translate a.en --system toy:1 --to a.en": "a.en",
-    "score --system toy:1 --source a.en --target one.txt": "equally many",
-    "compare --table table.tsv --group x": "--group has no effect",
-    "compare --table table.tsv --summary": "--summary has no effect",
+    "score --system toy:1 a.en --target one.txt": "equally many",
+    "compare --factors table.tsv --seed-group x": "--seed-group has no effect",
+    "compare --factors table.tsv --summary": "--summary has no effect",
     "compare folder --json --format latex": "excludes --format latex",
-    "correlate human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
+    "agreement human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
     "agreement human.jsonl --task winomt --field score": "--field has no effect",
+    "agreement human.jsonl --human human.jsonl --task winomt": "--task has no effect",
+    "agreement human.jsonl --metric chrf": "--metric has no effect",
+    "annotate human.jsonl --overlap 3": "--overlap has no effect",
+    "annotate human.jsonl --sample": "needs --queue FILE",
+    "annotate human.jsonl --sample --queue out --port 3": "--port has no effect",
+    "annotate cued.jsonl --sample --translations one.txt --tests x --queue out": "about a run",
     "annotate human.jsonl --n 3": "is about a run folder",
     "run study.toml --workers 2": "say --ray too",
+    "run study.toml other.toml": "run takes one study",
+    "run study.toml --system toy:1": "--system has no effect",
+    "run new.toml --init --ray": "--ray has no effect",
+    "run --merge folder": "needs --out FOLDER",
+    "run --merge folder --out out --shard 1/2": "--shard has no effect",
     "run study.toml --shard 1/2 --all": "--all has no effect",
     "run study.toml --shard 1/2 --report": "--report/--no-report has no effect",
     "make pairs --type x --language de --source a.en --reference a.de": "--language has no effect",
@@ -175,15 +186,20 @@ TOLD = {
     "make pairs --type all --language xx --source a.en --reference a.de": "no error types",
     "make pairs --type all --mode nothing --source a.en --reference a.de": "has no mode",
     "make pairs --type all --source a.en --reference one.txt": "equally many",
-    "make challenge --parses a.conllu --count --to out": "give --to FILE",
-    "make challenge --parses a.conllu --count --only-found": "--only-found has no effect",
-    "make challenge --parses a.conllu --count --symmetrization union": "--symmetrization has no effect",
-    "make challenge --parses a.conllu --count --max-tau 0.5": "--max-tau has no effect",
+    "make pairs --type all": "needs --type, --source and --reference",
+    "make pairs --list-types --type all": "--type has no effect",
+    "make pairs --type a --type b --audit 3 --source a.en --reference a.de": "give one --type",
+    "make pairs --type a --audit 3 --all --source a.en --reference a.de": "--all has no effect",
+    "make counts --source a.en --target a.de": "needs one of --lexicon",
+    "make counts --lexicon tests.tsv --words words.json": "needs one of --lexicon",
+    "make counts --words words.json --source a.en": "give --source and --target",
+    "make counts --words words.json --source a.en --target a.de --lemmatize de": "--lemmatize has no effect",
+    "make challenge --parses a.conllu --to out": "needs --source and --reference",
+    "make challenge --parses a.conllu --only-found": "--only-found has no effect",
+    "make challenge --parses a.conllu --max-tau 0.5": "--max-tau has no effect",
     f"{ALIGNED} --language de": "--language has no effect",
-    f"{ALIGNED} --symmetrization union": "no effect",
     f"{CUES} --model x": "either --model",
     f"{CUES} --protocol paper --share 0.3": "no effect",
-    f"{CUES} --protocol paper --criterion difference": ("--criterion has no effect"),
     "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
     "patterns flow --source a.en --data a.de --words words.json --svg out": "needs --distilled",
     "patterns flow --source a.en --data a.de --words words.json --student a.de": "0 --distilled",
@@ -193,15 +209,14 @@ OFFLINE = [
     "translate a.en --system llm:nobody/nothing?source=English&target=German",
     "translate a.en --system http://127.0.0.1:9/translate",
     "translate a.en --system openai:http://127.0.0.1:9/v1#m?source=English&target=German",
-    "score --source a.en --target a.de --system hf:nobody/nothing",
-    "sample --source a.en --system hf:nobody/nothing",
-    "top-k a.en --system hf:nobody/nothing",
+    "score a.en --target a.de --system hf:nobody/nothing",
+    "translate --decode sample a.en --system hf:nobody/nothing",
     f"{CONTRAST} --system hf:nobody/nothing",
     "condition --tests cued.jsonl --system toy:1 --evaluator hf:nobody/nothing",
     "likelihood --tests sentences.jsonl --system hf:nobody/nothing",
     "contrast --tests distil-lingeval/np_agreement --system toy:1",
     "data get distil-lingeval/np_agreement --data-dir fetched",
-    "init --tests distil-lingeval/np_agreement new.toml",
+    "run --init --tests distil-lingeval/np_agreement new.toml",
 ]
 GENERATED = {
     "repeated": [line for path in LEAVES for line in repeats(path)],

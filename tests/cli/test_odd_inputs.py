@@ -142,7 +142,7 @@ CASES = [
         (("translate", "--system", "toy:1", "in"), TEXT),
         (("contrast", "--system", "toy:1", "--tests", "in", "--detect-in-output", "no", "--json"), ITEMS),
         (("run", "in", "--out", "out", "--no-report", "--json"), STUDIES),
-        (("make", "challenge", "--parses", "in", "--count", "--json"), PARSES),
+        (("make", "challenge", "--parses", "in", "--json"), PARSES),
     )
     for name, (data, told) in inputs.items()
 ]

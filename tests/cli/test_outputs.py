@@ -49,10 +49,10 @@ FILES = {
 # Each with an option that names a file it writes: a file is put in place of OUT.
 COMMANDS = f"""
 translate --system {TOY} a.en --to OUT
-sample --system {TOY} --source a.en --n 2 --to OUT
-mbr --system {TOY} --source a.en --n 2 --to OUT
-top-k --system {TOY} a.en --k 3 --to OUT
-score --system {TOY} --source a.en --target a.de --to OUT
+translate --decode sample --system {TOY} a.en --n 2 --to OUT
+translate --decode mbr --system {TOY} a.en --n 2 --to OUT
+translate --decode exact --system {TOY} a.en --n 3 --to OUT
+score --system {TOY} a.en --target a.de --to OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --records OUT
 contrast --system {TOY} --tests pairs.jsonl --detect-in-output no --annotate OUT
 condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --translations given --records OUT
@@ -68,22 +68,22 @@ patterns flow --source a.en --data a.de --words words.json --flows OUT
 patterns flow --source a.en --data a.de --distilled a.de --words words.json --svg OUT
 patterns flow --source a.en --data a.de --words words.json --to OUT
 quality --system {TOY} --tests tests.jsonl --records OUT
-annotate sample --tests winomt:wino.tsv --translations wino.txt --to OUT
-make senses --source a.en --target a.de --lexicon lexicon.tsv --to OUT
-make occupations --source a.en --target a.de --words words.json --to OUT
-correlate human.jsonl --human human.jsonl --to OUT
+annotate --sample winomt:wino.tsv --translations wino.txt --queue OUT
+make counts --source a.en --target a.de --lexicon lexicon.tsv --to OUT
+make counts --source a.en --target a.de --words words.json --to OUT
+agreement human.jsonl --human human.jsonl --to OUT
 agreement human.jsonl --task winomt --to OUT
-compare --table human.jsonl --to OUT
+compare --factors human.jsonl --to OUT
 systems --to OUT
 make challenge --source a.en --reference a.de --parses a.conllu --alignments links --to OUT
 make pairs --type placeholder_ding --source a.en --reference a.de --to OUT
-make audit --type placeholder_ding --source a.en --reference a.de --to OUT
+make pairs --audit 30 --type placeholder_ding --source a.en --reference a.de --to OUT
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --to OUT
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --save-cues OUT
 make cues --tests cued.jsonl --evaluator {TOY} --candidates candidates.json --save-candidates OUT
 make machine-references --system {TOY} --tests pairs.jsonl --to OUT
 make machine-references --system {TOY} --tests pairs.jsonl --to o --queue OUT
-lab truth --evaluator {TOY} --tests gender --n 24 --records OUT
+lab evaluate --evaluator {TOY} --tests gender --n 24 --records OUT
 report run --to OUT
 """.strip().split("\n")
 FOLDERS = f"""
@@ -96,7 +96,8 @@ challenge --system {TOY} --tests tests.jsonl --metric chrf --matched-corpora 2 -
 FIGURES = [
     each
     for each in COMMANDS
-    if "--to OUT" not in each and not each.startswith(("make cues", "make machine", "lab truth"))
+    if "--to OUT" not in each
+    and not each.startswith(("make cues", "make machine", "lab evaluate", "annotate"))
 ]
 
 

@@ -82,7 +82,7 @@ def test_help_imports_nothing_heavy() -> None:
 def test_marian_models_need_torch_and_little_else(tmp_path: Path) -> None:
     (tmp_path / "source").write_text("two dogs run\n", encoding="utf-8")
     (tmp_path / "target").write_text("zwei Hunde\n", encoding="utf-8")
-    found = imported("score --system lab:teacher --source source --target target", folder=tmp_path)
+    found = imported("score --system lab:teacher source --target target", folder=tmp_path)
     assert "torch" in found
     assert not found & NOT_TO_SCORE
     found = imported("translate --system lab:student source", folder=tmp_path)
@@ -210,7 +210,7 @@ def _completed(*words: str) -> list[str]:
 
 
 def test_names_of_commands_are_completed_without_importing_them() -> None:
-    assert _completed("babelscope", "co") == ["contrast", "condition", "compare", "correlate", "", ""]
+    assert _completed("babelscope", "co") == ["contrast", "condition", "compare", "", ""]
 
 
 def test_options_and_subcommands_are_completed() -> None:
@@ -241,7 +241,9 @@ def listed(text: str) -> dict[str, str]:
     """Summaries by command, put together where they were folded."""
     found: dict[str, str] = {}
     name = ""
-    for line in text.split("\nCommands:\n", 1)[1].splitlines():
+    for line in text.split("\n  --help ", 1)[1].splitlines()[1:]:
+        if not line.startswith("  "):
+            continue
         if line.startswith("  ") and line[2:3].strip():
             name, _, line = line.strip().partition(" ")
         found[name] = f"{found.get(name, '')} {line.strip()}".strip()

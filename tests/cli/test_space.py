@@ -139,7 +139,7 @@ def test_a_shard_starts_no_program_that_it_names(
         for part in (*told["systems"].values(), *told["tests"].values()):
             part["spec"] = named
         manifest.write_text(json.dumps(told))
-    assert babelscope("merge", "s1", "s2", "--out", "merged").code == 0
+    assert babelscope("run", "--merge", "s1", "s2", "--out", "merged").code == 0
     assert babelscope("report", "merged", "-o", "page.html").code == 0
     assert babelscope("compare", "merged").code == 0
     assert babelscope("space", "--rejudge", "merged").code == 2
@@ -174,7 +174,7 @@ def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_pa
             for each in lines
         )
     )
-    rows = babelscope("correlate", str(records), "--human", str(human), "--field", "top_kqrg", "--json").rows
+    rows = babelscope("agreement", str(records), "--human", str(human), "--field", "top_kqrg", "--json").rows
     assert [(row["name"], row["level"], row["value"]) for row in rows] == [
         ("pearson", "sentence", pytest.approx(1)),
         ("pearson", "system", pytest.approx(1)),

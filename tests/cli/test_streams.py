@@ -57,21 +57,21 @@ COMMANDS = [
     for each in """
 translate --system toy:1 a.en
 translate --system toy:1 a.en --json
-sample --system toy:1 --source a.en --n 2
-mbr --system toy:1 --source a.en --n 2
-score --system toy:1 --source a.en --target a.en
+translate --decode sample --system toy:1 a.en --n 2
+translate --decode mbr --system toy:1 a.en --n 2
+score --system toy:1 a.en --target a.en
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --records o
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --records o
 condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --records o
 challenge --tests tests.jsonl --system toy:1 --metric chrf --matched-corpora 2 --records o
 run study.toml
 run study.toml --json
-correlate human.jsonl --human human.jsonl
+agreement human.jsonl --human human.jsonl
 patterns flow --source a.en --data a.en --words words.json --flows o
-make types
+make pairs --list-types
 systems
 data list
-data show distil-lingeval --json
+data list distil-lingeval --json
 lab models
 lab corpus --n 3 --stats
 --version

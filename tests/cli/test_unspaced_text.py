@@ -204,7 +204,7 @@ chunk = 2
     for number in (1, 2):
         assert babelscope("run study.toml --out", f"part{number}", "--shard", f"{number}/2").code == 0
     (tmp_path / "pieces.model").unlink()
-    ran = babelscope("merge part1 part2 --out merged")
+    ran = babelscope("run --merge part1 part2 --out merged")
     assert ran.code == 0, ran.err
     assert (tmp_path / "merged" / "summary.json").read_bytes() == (
         tmp_path / "whole" / "summary.json"
@@ -256,11 +256,8 @@ def test_make_challenge_and_challenge_go_together(babelscope: Babelscope) -> Non
     assert value(rows, "bleu", phenomenon="all") == pytest.approx(bleu(CHINESE, "zh"), abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    "command", ["mbr --source source.zh --n 6", "translate source.zh --decode mbr --samples 6"]
-)
-def test_utilities_split_words_by_the_tokenizer(babelscope: Babelscope, command: str) -> None:
-    asked = (command, "--system", "toy:1?alphabet=他在城书")
+def test_utilities_split_words_by_the_tokenizer(babelscope: Babelscope) -> None:
+    asked = ("translate --decode mbr source.zh --n 6 --system", "toy:1?alphabet=他在城书")
     refused = babelscope(*asked, "--metric", "bleu")
     assert refused.code == 2
     assert REFUSED in refused.err
@@ -272,7 +269,7 @@ def test_utilities_split_words_by_the_tokenizer(babelscope: Babelscope, command:
 
 
 def test_mbr_takes_the_language_of_a_test_set(babelscope: Babelscope) -> None:
-    asked = ("mbr", "--system", "file:said.zh", "--metric", "bleu", "--json", "--tests")
+    asked = ("translate --decode mbr --system", "file:said.zh", "--metric", "bleu", "--json", "--tests")
     stated, named = (
         babelscope(*asked, *more) for more in (("stated.zh.jsonl",), ("plain.zh.jsonl", "--tokenize", "zh"))
     )
@@ -294,7 +291,7 @@ def test_correlate(babelscope: Babelscope, tmp_path: Path) -> None:
     write_lines(tmp_path / "records.jsonl", [json.dumps(row) for row in rows])
     scored = [{"system": "s", "id": n, "score": score} for n, score in enumerate(human)]
     write_lines(tmp_path / "human.jsonl", [json.dumps(row) for row in scored])
-    asked = ("correlate", "records.jsonl", "--human", "human.jsonl", "--metric", "bleu", "--json")
+    asked = ("agreement", "records.jsonl", "--human", "human.jsonl", "--metric", "bleu", "--json")
     refused = babelscope(*asked)
     assert (refused.code, refused.out) == (2, "")
     assert REFUSED in refused.err
@@ -341,9 +338,9 @@ def test_what_splits_at_spaces_only_refuses_such_texts(babelscope: Babelscope, t
     write_lines(tmp_path / "many.en", [f"{english} {n}" for n in range(40) for english, _, _ in CHINESE])
     write_lines(tmp_path / "many.zh", [f"{right}{n}" for n in range(40) for _, right, _ in CHINESE])
     for asked in (
-        "make senses --source source.zh --target reference.zh --lexicon senses.tsv",
+        "make counts --source source.zh --target reference.zh --lexicon senses.tsv",
         "patterns flow --source source.zh --data reference.zh --words words.json",
-        "lab locality --source many.en --target many.zh --length 9 --quick --out o",
+        "lab locality --source many.en --target many.zh --set length=9 --quick --out o",
     ):
         ran = babelscope(asked)
         assert (ran.code, ran.out) == (2, ""), ran.err
@@ -355,10 +352,10 @@ def test_an_unknown_tokenizer_is_told_by_every_command(babelscope: Babelscope) -
         "quality --system file:said.zh --tests plain.zh.jsonl",
         "challenge --system file:said.zh --tests plain.zh.jsonl",
         "space --system toy:1 --tests plain.zh.jsonl",
-        "make challenge --source source.zh --reference reference.zh --count",
-        "mbr --system toy:1 --source source.zh --metric bleu",
+        "make challenge --source source.zh --reference reference.zh",
+        "translate --decode mbr --system toy:1 source.zh --metric bleu",
         "translate --system toy:1 source.zh --decode mbr --metric bleu",
-        "correlate plain.zh.jsonl --human plain.zh.jsonl --metric bleu",
+        "agreement plain.zh.jsonl --human plain.zh.jsonl --metric bleu",
     ):
         ran = babelscope(f"{asked} --tokenize chars")
         assert (ran.code, ran.out) == (2, "")
@@ -372,9 +369,9 @@ def test_a_model_is_not_overwritten_by_what_it_splits(babelscope: Babelscope, tm
         "challenge --system file:said.th --tests plain.th.jsonl --records",
         "space --system toy:1 --tests plain.th.jsonl --records",
         "make challenge --source source.th --reference reference.th --to",
-        "mbr --system toy:1 --source source.th --metric bleu --to",
+        "translate --decode mbr --system toy:1 source.th --metric bleu --to",
         "translate --system toy:1 source.th --decode mbr --metric bleu --to",
-        "correlate list.th --human list.th --metric bleu --to",
+        "agreement list.th --human list.th --metric bleu --to",
     ):
         ran = babelscope(f"{asked} pieces.model --tokenize spm:pieces.model")
         assert (ran.code, ran.out) == (2, "")

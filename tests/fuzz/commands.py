@@ -57,8 +57,8 @@ _FILES: Files = {
 _COMMANDS = """
 translate --system toy:1 a.en --beam 2 --json
 translate --system file:given.txt a.en --to o
-sample --system toy:1 --source a.en --n 2 --seed 3
-score --system toy:1 --source a.en --target a.de --json
+translate --decode sample --system toy:1 a.en --n 2 --seed 3
+score --system toy:1 a.en --target a.de --json
 contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --ties half --score total
 contrast --tests pairs.jsonl --system scores:scores?layout=columns --records o
 condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --score-base 2 --least-certain 1 --out r
@@ -67,27 +67,27 @@ challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1
 run study.toml --out r --json --no-report
 run study.toml --seed 3
 compare . --summary --format markdown
-compare --table best.tsv --covariate bleu --figure all
+compare --factors best.tsv --on bleu --figure all
 report r -o o
-correlate human.jsonl --human human.jsonl --field score --json
+agreement human.jsonl --human human.jsonl --field score --json
 agreement judged.jsonl --task winomt
 agreement earlier.csv --task winomt
 annotate q.jsonl --annotator me --task assessment --port 0 --no-open --json
 make challenge --parses a.conllu --source parsed.en --reference a.de --alignments links --parsed-side source --to o
-make challenge --parses a.conllu --count --language de --exact
+make challenge --parses a.conllu --language de --exact
 make pairs --type auxiliary --source a.en --reference a.de --to o
-make audit --type auxiliary --source a.en --reference a.de -n 2
-make types
+make pairs --audit 2 --type auxiliary --source a.en --reference a.de
+make pairs --list-types
 patterns flow --source a.en --data a.de --words words.json --json
 patterns flow --counts words.json --json
 quality --tests tests.jsonl --system file:given.txt --metric chrf --json
-make senses --source a.en --target a.de --lexicon best.tsv --json
-make occupations --source a.en --target a.de --words words.json --labor best.tsv --json
-annotate sample --tests cued.jsonl --translations given.txt --to o --json
-merge r --out o
+make counts --source a.en --target a.de --lexicon best.tsv --json
+make counts --source a.en --target a.de --words words.json --labor best.tsv --json
+annotate --sample cued.jsonl --translations given.txt --queue o --json
+run --merge r --out o
 systems --json
 data list --json
-data show mucow --json
+data list mucow --json
 data get x --data-dir d
 lab models
 lab corpus --n 3 --seed 1 --stats --json
@@ -96,12 +96,12 @@ lab corpus --n 3 --seed 1 --stats --json
 """.strip().split("\n")
 _ON_RUNS = """
 compare r0 --json
-compare r0 --format latex --group toy=toy:*
-compare r0 --table best.tsv --covariate bleu
+compare r0 --format latex --seed-group toy=toy:*
+compare r0 --factors best.tsv --on bleu
 report r0 -o o --items 3
-merge r0 --out o
+run --merge r0 --out o
 agreement q.jsonl --verdicts r0 --json
-annotate sample r0 --to o --n 3
+annotate --sample r0 --queue o --n 3
 space --rejudge r0 --json
 """.strip().split("\n")
 
@@ -119,7 +119,7 @@ class NotASentence(Exception):
     """What a command said is not what it should say."""
 
 
-_LASTING = {"train", "distill", "augment", "make-models", "locality", "prepare", "demo", "evaluate", "truth"}
+_LASTING = {"train", "models", "locality", "prepare", "demo", "evaluate"}
 
 
 def _run(folder: Path) -> None:

@@ -81,10 +81,10 @@ translate --system {fsmt} a.en
 translate --system {ct2} a.en
 2 translate --system hf:teacher a.en
 translate --system {t5} a.en
-sample --system lab:teacher --source a.en --n 2
-top-k --system lab:teacher a.en --k 2 --budget-expansions 200
-mbr --system lab:teacher --source a.en --n 3
-score --system lab:teacher --source a.en --target a.de --json
+translate --decode sample --system lab:teacher a.en --n 2
+translate --decode exact --system lab:teacher a.en --n 2 --budget-expansions 200
+translate --decode mbr --system lab:teacher a.en --n 3
+score --system lab:teacher a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
 errors --system lab:teacher --tests pairs.jsonl --json
 likelihood --system lab:teacher --tests sentences.jsonl --references first
@@ -93,53 +93,53 @@ condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --
 space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr-samples 2 --out space-run
 space --rejudge space-run --metric bleu --segments segments.jsonl
 challenge --tests challenge.jsonl --system lab:teacher --matched-corpora 2 --out challenge-run
-init --system lab:student --tests pairs.jsonl --method contrast init.toml
+run --init --system lab:student --tests pairs.jsonl --method contrast init.toml
 run study.toml --out whole
 run study.toml --out shard-1 --shard 1/2
 run study.toml --out shard-2 --shard 2/2
-merge shard-1 shard-2 --out merged
+run --merge shard-1 shard-2 --out merged
 compare whole space-run --format markdown
 report whole space-run challenge-run -o page-of-runs.html
 demo --n 10 --out demo-run
 systems --json
 annotate judge.jsonl --annotator me --task assessment --port 0 --no-open
 2 annotate challenge.jsonl --annotator me --port 0 --no-open
-annotate sample --tests winomt:wino.tsv --translations wino.de --to sampled.jsonl
+annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
 2 agreement judge.jsonl
-correlate scores.jsonl --human scores.jsonl --field score
+agreement scores.jsonl --human scores.jsonl --field score
 data list
-data metric chrf
-data show distil-lingeval/clause_omission.mt
+data get chrf
+data list distil-lingeval/clause_omission.mt
 1 data get distil-lingeval/clause_omission.mt --data-dir fetched
 make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
 make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
-make challenge --parser udpipe:lab-en --source a.en --reference a.de --count
+make challenge --parser udpipe:lab-en --source a.en --reference a.de
 make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --score-with lab:student
-make senses --source a.en --target a.de --lexicon lexicon.tsv
-make occupations --source doctors.en --target doctors.de --words lab:occupations
-make types
+make counts --source a.en --target a.de --lexicon lexicon.tsv
+make counts --source doctors.en --target doctors.de --words lab:occupations
+make pairs --list-types
 make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 make pairs --type polarity_particle_nicht_del --source a.en --reference a.de
-make audit --type subj_verb_agreement --source a.en --reference a.de -n 2
+make pairs --audit 2 --type subj_verb_agreement --source a.en --reference a.de
 patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de
 patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.ru?format=auto --target ru
 patterns mucow --tests mucow:mucow?all=yes --system file:mucow.de?format=auto --lemmatize de
 patterns flow --source doctors.en --data doctors.de --words lab:occupations
-lab truth --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
-lab locality --out local --quick --model sine --model learned --setting regular --sentences 10 --epochs 1
+lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
+lab locality --out local --quick --model sine --model learned --setting regular --set sentences=10 --set epochs=1
 lab corpus --n 200 --out corpus
 lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
-2 lab distill --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
-lab augment --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --beam 1 --threads 1
+2 lab train --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
+lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --beam 1 --threads 1
 lab models
-lab make-models --help
+lab models --help
 lab evaluate --system lab:student --n 10
 """.strip().split("\n")
 """In their order: some read what others wrote; a number is the exit code, if it is not 0.
 
-`lab make-models` takes hours, and is called for its help only. `lab distill` ends where its teacher, which was hardly
-trained, has given no translation that was finished.
+`lab models --train` takes hours, and is called for its help only. `lab train --teacher` ends where its
+teacher, which was hardly trained, has given no translation that was finished.
 """
 
 

@@ -144,7 +144,7 @@ def test_parses_without_a_finite_verb_are_told(tmp_path: Path, capsys: pytest.Ca
         assert finder.without_verb == (not finite), verb
     path = tmp_path / "parses.conllu"
     path.write_text((tree("NOUN _") + "\n") * 2 + tree("VERB _") + "\n")
-    line = ["make", "challenge", "--parses", str(path), "--count", "--phenomenon", "particle"]
+    line = ["make", "challenge", "--parses", str(path), "--phenomenon", "particle"]
     with pytest.warns(UserWarning, match="2 of 3 parses have no finite verb"):
         get_command(app).main(line, standalone_mode=False)
     assert "particle" in capsys.readouterr().out

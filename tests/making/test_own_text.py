@@ -64,7 +64,7 @@ def files(tmp_path: Path) -> None:
     )
 
 
-SENSES = ("make", "senses", "--source", "en", "--target", "de", "--lexicon", "lexicon.tsv")
+SENSES = ("make", "counts", "--source", "en", "--target", "de", "--lexicon", "lexicon.tsv")
 
 
 def test_senses_are_counted_and_named(babelscope: Babelscope) -> None:
@@ -106,7 +106,7 @@ def test_lemmas_find_inflected_forms(babelscope: Babelscope, tmp_path: Path) -> 
 
 
 def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
-    asked = ("make", "occupations", "--source", "work.en", "--target", "work.de", "--words", "q.json")
+    asked = ("make", "counts", "--source", "work.en", "--target", "work.de", "--words", "q.json")
     more = ("--distilled", "work.t", "--labor", "labor.tsv", "--to", "ratios.tsv")
     rows = babelscope(*asked, *more, "--tests", "wino.jsonl", "--save-tests", "told.jsonl", "--json").rows
     ratios = {(row["stage"], row["occupation"]): row for row in rows if row["name"] == "female_ratio"}
@@ -136,9 +136,9 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
     """What `patterns flow --flows` wrote of the same text gives the same ratios."""
     text = ("--source", "work.en", "--words", "q.json", "--distilled", "work.t", "--json")
     assert babelscope("patterns", "flow", "--data", "work.de", *text, "--flows", "flows.json").code == 0
-    stored = babelscope("make", "occupations", "--counts", "flows.json", "--json")
+    stored = babelscope("make", "counts", "--counts", "flows.json", "--json")
     assert stored.code == 0, stored.err
-    assert stored.out == babelscope("make", "occupations", "--target", "work.de", *text).out
+    assert stored.out == babelscope("make", "counts", "--target", "work.de", *text).out
 
 
 @pytest.mark.parametrize(
@@ -149,17 +149,17 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
         ((*SENSES[:-1], "de"), "de:1 is neither a word, a tab and lemmas of a sense"),
         ((*SENSES[:4], "--target", "work.de", *SENSES[6:]), "en ends before line 7"),
         ((*SENSES[:4], "--target", "en", *SENSES[6:]), "none of the 4 senses occurs in en and en"),
-        (("make", "occupations"), "needs --source, --target and --words, or --counts"),
+        (("make", "counts"), "needs one of --lexicon (senses), --words (occupations) and --counts"),
         (
-            ("make", "occupations", "--source", "en", "--target", "de", "--words", "q.json"),
+            ("make", "counts", "--source", "en", "--target", "de", "--words", "q.json"),
             "en has none of the occupations",
         ),
         (
-            ("make", "occupations", "--counts", "q.json", "--labor", "wrong.tsv"),
+            ("make", "counts", "--counts", "q.json", "--labor", "wrong.tsv"),
             "wrong.tsv:1 is not an occupation, a tab and a percentage from 0 to 100",
         ),
         (
-            ("make", "occupations", "--counts", "q.json", "--labor", "lexicon.tsv"),
+            ("make", "counts", "--counts", "q.json", "--labor", "lexicon.tsv"),
             "lexicon.tsv:2 is not an occupation, a tab and a percentage",
         ),
     ],

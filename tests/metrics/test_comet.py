@@ -138,7 +138,6 @@ def test_nothing_is_downloaded_unasked(
     monkeypatch.setenv("BABELSCOPE_ENVIRONMENTS", str(tmp_path / "elsewhere"))
     (tmp_path / "a.en").write_text("A dog sleeps.\n")
     for asked in (
-        ("mbr", "--system", "lab:student", "--source", "a.en", "--metric", "comet"),
         ("space", "--system", "lab:student", "--tests", "sources:a.en", "--metric", "cometkiwi"),
         ("translate", "--system", "lab:student", "a.en", "--decode", "mbr", "--metric", "comet"),
         ("data", "metric", "comet"),
@@ -150,7 +149,7 @@ def test_nothing_is_downloaded_unasked(
         assert "nothing was done, since there is no terminal to ask on; agree with --yes" in told
         assert r"\n" not in ran.err
     assert list((tmp_path / "elsewhere").iterdir()) == []
-    with pytest.raises(BabelscopeError, match="make them with: babelscope data metric comet"):
+    with pytest.raises(BabelscopeError, match="make them with: babelscope data get comet"):
         COMET.sentence(["a"], [["a"]], ["x"])
 
 

@@ -44,7 +44,7 @@ def test_each_system_is_warned_of_once(babelscope: Babelscope, tests: str) -> No
             """[[methods]]\nname = "quality"\n[run]\nchunk = 2\n"""
         )
         assert babelscope("run", "study.toml", "--shard", f"{number}/2", "--out", f"part{number}").code == 0
-    assert babelscope("merge", "part1", "part2", "--out", "whole").code == 0
+    assert babelscope("run", "--merge", "part1", "part2", "--out", "whole").code == 0
     rows = json.loads(Path("whole/summary.json").read_text())["rows"]
     assert {row["context"] for row in rows} == {0}
 

@@ -67,7 +67,7 @@ def test_a_finished_run_says_what_its_records_are(run: Path) -> None:
         ("report", "run", "--to", "page.html"),
         ("compare", "run"),
         ("likelihood", "--rejudge", "run"),
-        ("correlate", "run/records.jsonl", "--human", "human.jsonl"),
+        ("agreement", "run/records.jsonl", "--human", "human.jsonl"),
     ],
 )
 def test_every_reader_refuses_a_damaged_run(

@@ -77,7 +77,7 @@ def test_resumed_merged_and_judged_again(babelscope: Babelscope, app: Changing) 
             babelscope("run", "study.toml", "--trust", "--shard", f"{number}/2", "--out", f"s{number}").code
             == 0
         )
-    assert signature(babelscope, "merged", "merge", "s1", "s2") == whole
+    assert signature(babelscope, "merged", "run", "--merge", "s1", "s2") == whole
     assert Path("merged/records.jsonl").read_bytes() == Path("whole/records.jsonl").read_bytes()
     # Killed after the first chunk.
     lines = Path("whole/records.jsonl").read_bytes().split(b"\n")

@@ -247,7 +247,7 @@ def test_another_version_is_refused(study: Path, tmp_path: Path, monkeypatch: py
 def test_a_shard_is_never_taken_for_a_whole(study: Path) -> None:
     shard = run_study(study, shard="1/2")
     assert shard.rows == ()
-    with pytest.raises(BabelscopeError, match=r"1-of-2 is one shard of a study; .* babelscope merge"):
+    with pytest.raises(BabelscopeError, match=r"1-of-2 is one shard of a study; .* babelscope run --merge"):
         read_run(shard.folder or "")
     for wrong in ({}, {"shard": "2/2"}, {"shard": "1/3"}):
         with pytest.raises(BabelscopeError, match=r"holds another run.*shard"):
@@ -277,10 +277,10 @@ def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
     ran = babelscope("run", "study.toml", "--shard", "2/2")
     assert ran.err == "shard 2 of 2: 12 records in runs/study-shard-2-of-2\n"
     shards = [f"runs/study-shard-{number}-of-2" for number in (1, 2)]
-    ran = babelscope("merge", *shards, "--out", "merged", "--json")
+    ran = babelscope("run", "--merge", *shards, "--out", "merged", "--json")
     assert (ran.code, ran.out) == (0, plain.out)
     assert (tmp_path / "merged" / "report.html").exists()
-    ran = babelscope("merge", shards[0], "--out", "again")
+    ran = babelscope("run", "--merge", shards[0], "--out", "again")
     assert (ran.code, ran.out) == (2, "")
     assert "shard 2/2 is missing" in ran.err
 

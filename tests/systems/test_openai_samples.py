@@ -348,11 +348,13 @@ def test_space_of_samples_without_whole_log_probabilities_ranks_none(
 def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     system = spec(serve(ChatModel(tells_eos=False)))
-    ran = babelscope("mbr", "--system", system, "--tests", tests, "--n", "30", "--json")
+    ran = babelscope("translate --decode mbr --system", system, "--tests", tests, "--n", "30", "--json")
     chosen = [row["translation"]["text"] for row in ran.rows if "translation" in row]
     assert len(chosen) == 3
     assert set(chosen) <= answers().keys()
-    refused = babelscope("mbr", "--system", system, "--tests", tests, "--n", "9", "--weights", "probability")
+    refused = babelscope(
+        "translate --decode mbr --system", system, "--tests", tests, "--n", "9", "--weights", "probability"
+    )
     assert refused.code == 2
     assert "has no log-probabilities to weigh candidates by" in refused.err
 

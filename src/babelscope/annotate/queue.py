@@ -250,7 +250,7 @@ def _make(record: Mapping[str, Any], given: str | None) -> Task:
     if not isinstance(kind, str) or kind not in GUIDES:
         fault = "field 'task' is missing" if kind is None else f"{shorten(str(kind))} is no task"
         method = record.get("method")
-        sample = f"; or draw records of {method} with `babelscope annotate sample`" if method else ""
+        sample = f"; or draw records of {method} with `babelscope annotate --sample`" if method else ""
         raise BabelscopeError(f"{fault}; give one with --task: {', '.join(GUIDES)}{sample}")
     number = _get(record, "id")
     if isinstance(number, bool) or not isinstance(number, str | int) or str(number) == "":

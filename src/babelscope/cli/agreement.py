@@ -1,17 +1,18 @@
-"""`babelscope agreement`: how far annotators agree with each other, and methods with annotators."""
+"""`babelscope agreement`: how far annotators agree with each other, and methods and metrics with them."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, ToFile, file_option, write_rows
+from babelscope.cli.common import AsJson, ToFile, Tokenize, file_option, write_rows
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from babelscope.core.results import Row
     from babelscope.stats.agreement import Annotator, Quirk
     from babelscope.util.text import LocatedRecord
+
+# A corpus of MuCoW from which the paper's annotators saw nothing.
+_NOT_ANNOTATED = "opensubs"
 
 Task = Literal["mucow", "winomt"]
 Protocol = Literal["checked", "paper"]
@@ -32,7 +36,8 @@ def agreement(
         typer.Argument(
             metavar="FILE...",
             help="Answers of `babelscope annotate`, or the file that was annotated; released annotations as JSON "
-            "lines, WinoMT's own as .csv.",
+            "lines, WinoMT's own as .csv. With --human, scores: JSON lines with `system`, `id` and `score`; with "
+            "--metric, `source`, `translation`, `references`.",
         ),
     ],
     task: Annotated[Task | None, typer.Option(help="What was annotated, for released files.")] = None,
@@ -44,6 +49,18 @@ def agreement(
         Path | None,
         file_option("A method's verdicts or scores: a run, or JSON lines with `correct`, maybe `weight`."),
     ] = None,
+    human: Annotated[
+        Path | None,
+        file_option(
+            "Correlate the scores in FILE... with these human scores, or answers of `babelscope annotate`; the mean "
+            "counts."
+        ),
+    ] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METRIC", help="Score the translations by this; may be repeated."),
+    ] = None,
+    tokenize: Tokenize = "",
     field: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Field of the scores. (Default: score; of lists, top_kqrg.)"),
@@ -56,17 +73,32 @@ def agreement(
         Literal["tests", "annotated"],
         typer.Option(help="Rank weights of WinoMT's --verdicts in the test set, or in what was annotated."),
     ] = "tests",
-    without_corpus: Annotated[
-        str, typer.Option(metavar="NAME", help="A corpus of MuCoW that was not annotated.")
-    ] = "opensubs",
     as_json: AsJson = False,
     to: ToFile = None,
 ) -> None:
-    """Measure how far annotators agree, and methods with them. Kappa, alpha for more than two, correlations."""
+    """Measure how far annotators agree, and methods or metrics with them.
+
+    Kappa, alpha for more than two; with --human, Pearson's and Spearman's correlation over sentences and systems.
+    """
     from babelscope.annotate.answers import find_answers
     from babelscope.util.progress import working
 
-    check_outputs({"--to": to}, inputs=[*files, patterns, verdicts])
+    check_outputs({"--to": to}, inputs=[*files, human, patterns, verdicts, *(metric or ()), tokenize])
+    verdicts_only = ("task", "patterns", "verdicts", "protocol", "weights")
+    refuse_unused(
+        context,
+        {
+            **dict.fromkeys(verdicts_only, None if human is None else "annotators, not scores (--human)"),
+            "metric": None if human is not None else "--human",
+            "tokenize": None if metric else "--metric",
+            "field": "scores in the files, not --metric" if metric else None,
+        },
+    )
+    if human is not None:
+        write_rows(
+            _correlated(files, human, field or "score", metric or [], tokenize), as_json=as_json, to=to
+        )
+        return
     answers = find_answers(files)
     released = "released annotations" if answers else None
     of_patterns = None if patterns is not None else "the verdicts of --patterns"
@@ -78,7 +110,6 @@ def agreement(
             "weights": released or of_winomt,
             "field": None if answers else "answers of `babelscope annotate`",
             "protocol": of_patterns,
-            "without_corpus": released or of_patterns,
         },
     )
     read = [*files, *(path for path in (patterns, verdicts) if path is not None)]
@@ -91,7 +122,7 @@ def agreement(
             )
         else:
             people, rows = _released(files, task)
-            rows += _methods(people, task, patterns, verdicts, without_corpus, weights, protocol)
+            rows += _methods(people, task, patterns, verdicts, weights, protocol)
     write_rows(rows, as_json=as_json, to=to)
 
 
@@ -161,7 +192,7 @@ def _released(files: list[Path], task: Task) -> tuple[list[Annotator], list[Row]
 
     annotators: dict[str, Annotator] = {}
     earlier: dict[str, Annotator] = {}  # WinoMT's own annotations, which know rows only
-    for name, path in distinct_names(files).items():
+    for name, path in _distinct_names(files).items():
         if path.suffix == ".csv" and task == "winomt":
             earlier[name] = parse_earlier(_table(path), str(path))
         else:
@@ -175,7 +206,7 @@ def _released(files: list[Path], task: Task) -> tuple[list[Annotator], list[Row]
     return list(annotators.values()), rows
 
 
-def distinct_names(files: list[Path]) -> dict[str, Path]:
+def _distinct_names(files: list[Path]) -> dict[str, Path]:
     """Files by their names without suffix; files with one name in two folders by their paths."""
     stems = [path.stem for path in files]
     return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in files}
@@ -199,7 +230,6 @@ def _methods(
     task: Task,
     patterns: Path | None,
     verdicts: Path | None,
-    without_corpus: str,
     weights: str,
     protocol: Protocol,
 ) -> list[Row]:
@@ -217,7 +247,7 @@ def _methods(
     drawn_from = [
         each
         for each in (given[patterns] if patterns is not None and task == "mucow" else ())
-        if each.corpus != without_corpus and find_form(each.word, each.source) is not None
+        if each.corpus != _NOT_ANNOTATED and find_form(each.word, each.source) is not None
     ]
     quirks: list[Quirk] = ["shared-labels", "inflated-coverage"] if protocol == "paper" else []
     labels = {"quirks": ", ".join(quirks) or "none"} if task == "mucow" else {}
@@ -235,3 +265,51 @@ def _methods(
             names = {**row.labels, "verdicts": path.stem, "weighting": weighting, **labels}
             rows.append(replace(row, labels=names))
     return rows
+
+
+def _correlated(files: list[Path], human: Path, field: str, metrics: list[str], tokenize: str) -> list[Row]:
+    """Correlations of scores, or of translations scored here, with human scores."""
+    from babelscope.annotate.agreement import check_lists, read_scores
+    from babelscope.annotate.answers import find_answers
+    from babelscope.metrics.corpus import prepare_metrics, score_records
+    from babelscope.runs.reading import check_if_of_a_run
+    from babelscope.stats.correlation import human_correlations, parse_scores
+    from babelscope.util.progress import working
+    from babelscope.util.text import read_json_lines
+
+    chosen = prepare_metrics(metrics, tokenize=tokenize)
+    answers = find_answers([human])
+    people, unfinished = read_scores(answers) if answers else ([], 0)
+    judged = parse_scores(people or read_json_lines(human), average=True)
+    scores = {}
+    for name, path in _distinct_names(files).items():
+        records = list(read_json_lines(check_if_of_a_run(path)))
+        for each in chosen:
+            rated = score_records(each, records, tokenize)
+            scores[each.name if len(files) == 1 else f"{name} {each.name}"] = parse_scores(rated)
+        if not chosen:
+            check_lists(people, records, field)
+            for by, own in _by_metric(records, field).items():
+                scores[f"{name} {by}".strip()] = parse_scores(own, field=field)
+    if unfinished:
+        print(f"babelscope: {unfinished} unfinished answers are left out", file=sys.stderr)
+    with working("correlating"):
+        return human_correlations(judged, scores)
+
+
+def _by_metric(records: Sequence[LocatedRecord], field: str) -> dict[str, list[LocatedRecord]]:
+    """Records of `space` under several metrics, once per metric (table 4); others as they are."""
+    first = next((record for _, record in records), {})
+    gains, metrics = first.get("gains"), first.get("metrics")
+    if not (isinstance(gains, dict) and isinstance(metrics, dict) and field in first):
+        return {"": list(records)}
+    found = {name: list(records) for name in metrics if name not in gains}
+    for name in gains:
+        found[name] = []
+        for place, record in records:
+            by_metric = record.get("gains")
+            own = by_metric.get(name) if isinstance(by_metric, dict) else None
+            if not isinstance(own, dict):
+                raise BabelscopeError(f"{place} has no gains by {name}, unlike the first record")
+            found[name].append((place, {**record, **own}))
+    return found

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from babelscope.cli.agreement import Protocol
 from babelscope.cli.common import AsJson, Form, Seed, as_line, file_option, paragraph, print_json, write_file
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError, explain_damage
@@ -44,12 +43,13 @@ OfSystems = Annotated[list[str] | None, _name("For a run; may be repeated. (Defa
 
 
 def annotate(
+    context: typer.Context,
     file: Annotated[
         Path,
         typer.Argument(
             metavar="FILE|RUN|TESTS",
-            help="What is judged: JSON lines; a finished run folder; or a challenge set, with no system: are its "
-            "dependencies real?",
+            help="What is judged: JSON lines; a finished run folder; a challenge set: are its dependencies real? "
+            "With --sample, a run of `patterns` or `condition`, their --records, or a test set.",
         ),
     ],
     annotator: Annotated[
@@ -62,13 +62,48 @@ def annotate(
     method: OfMethod = "",
     tests: OfTests = "",
     system: OfSystems = None,
-    n: Annotated[int | None, _number("Items to draw from a run or challenge set. (Default: 100.)")] = None,
+    n: Annotated[
+        int | None,
+        _number(
+            "Items to draw from a run or challenge set [100]; with --sample, undecided ones at most [200]."
+        ),
+    ] = None,
     distance: Annotated[
         list[int] | None,
         _number("Of a challenge set: words between head and dependent, exactly; may be repeated.", low=0),
     ] = None,
     queue: Annotated[
         Path | None, file_option("Where the drawn items go. (Default: RUN.queue.jsonl.)")
+    ] = None,
+    sample: Annotated[
+        bool,
+        typer.Option(
+            "--sample",
+            help="Only write --queue, for a validation study: what pattern matching cannot decide, and of the rest "
+            "in proportion.",
+        ),
+    ] = False,
+    translations: Annotated[
+        Path | None, file_option("With --sample: your own translations of the test set.")
+    ] = None,
+    patterns: Annotated[
+        Path | None,
+        _name("With --sample: verdicts of pattern matching on the same translations.", "RUN|RECORDS"),
+    ] = None,
+    most: Annotated[
+        int | None, _number("With --sample: translations in all, fewer of both kinds in the same proportion.")
+    ] = None,
+    assume_decided: Annotated[
+        bool,
+        typer.Option(
+            "--assume-decided",
+            help="With --sample: ask only about what is undecided; `agreement --patterns` then takes what was "
+            "decided for right, in proportion, as the paper does (appendix E).",
+        ),
+    ] = False,
+    overlap: Annotated[
+        int | None,
+        _number("With --sample: items that all annotators judge; the others are divided. [all]", low=0),
     ] = None,
     guidelines: Annotated[
         Path | None,
@@ -79,14 +114,31 @@ def annotate(
     as_json: AsJson = False,
     seed: Seed = 0,
 ) -> None:
-    """Judge translations in the browser, blind and by keyboard. Every answer is saved at once.
-
-    `babelscope annotate sample` draws what people should judge in a validation study.
-    """
+    """Judge translations in the browser, blind and by keyboard. Every answer is saved at once."""
     from babelscope.annotate.queue import queue_of_set, read_tasks
     from babelscope.annotate.server import Desk, guidelines_path, read_markdown
     from babelscope.runs.reading import check_if_of_a_run, queue_of_run
 
+    only = ("translations", "patterns", "most", "assume_decided", "overlap")
+    unshared = None if overlap is not None else "--overlap; without it, all judge all"
+    unjudged = dict.fromkeys(("task", "distance", "port", "open_page"), "judging, not --sample")
+    refuse_unused(context, {**unjudged, "annotator": unshared} if sample else dict.fromkeys(only, "--sample"))
+    if sample:
+        drawn = {"n": n or 200, "most": most, "assume_decided": assume_decided, "seed": seed}
+        of_judged = {"method": method, "tests": tests, "systems": system or ()}
+        _write_sample(
+            file,
+            queue,
+            translations,
+            patterns,
+            of_judged,
+            drawn,
+            annotator or [],
+            overlap,
+            guidelines,
+            as_json,
+        )
+        return
     names = annotator or ["me"]
     of_run = {"--method": method, "--tests": tests, "--system": system}
     if file.is_dir():
@@ -205,97 +257,60 @@ def _has_desktop() -> bool:
     return sys.platform != "linux" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
 
 
-def sample(
-    context: typer.Context,
-    to: Annotated[Path, _name("Where the queue goes.", "FILE.jsonl")],
-    judged: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="RUN|RECORDS", help="A finished run of `patterns` or `condition`, or their --records."
-        ),
-    ] = None,
-    tests: Annotated[str, _name("Without a run: a test set of ambiguous sources.", "TESTS")] = "",
-    translations: Annotated[Path | None, file_option("Your own translations of --tests.")] = None,
-    patterns: Annotated[
-        Path | None,
-        _name("Verdicts of pattern matching on the same translations: what is undecided?", "RUN|RECORDS"),
-    ] = None,
-    n: Annotated[int, _number("Most undecided translations; of all if all are decided.")] = 200,
-    most: Annotated[
-        int | None, _number("Most translations in all: fewer of both kinds, in the same proportion.")
-    ] = None,
-    assume_decided: Annotated[
-        bool,
-        typer.Option(
-            "--assume-decided",
-            help="Ask only about what is undecided; `agreement --patterns` then takes what was decided for right, "
-            "in proportion, as the paper does.",
-        ),
-    ] = False,
-    protocol: Annotated[
-        Protocol, typer.Option(help="paper: as in appendix E, 200 undecided ones with --assume-decided.")
-    ] = "checked",
-    annotator: Annotated[list[str] | None, _name("Who judges, for --overlap; may be repeated.")] = None,
-    overlap: Annotated[
-        int | None, _number("Items that all judge; the others are divided. (Default: all judge all.)", low=0)
-    ] = None,
-    guidelines: Annotated[
-        Path | None, _name("Your own, in Markdown; copied to the folder of the queue.", "FILE.md")
-    ] = None,
-    method: OfMethod = "",
-    of_tests: OfTests = "",
-    system: OfSystems = None,
-    as_json: AsJson = False,
-    seed: Seed = 0,
+def _write_sample(
+    judged: Path,
+    queue: Path | None,
+    translations: Path | None,
+    patterns: Path | None,
+    of_judged: Mapping[str, Any],
+    drawing: Mapping[str, Any],
+    names: list[str],
+    overlap: int | None,
+    guidelines: Path | None,
+    as_json: bool,
 ) -> None:
     """Draw what people should judge: what pattern matching cannot decide, and of the rest in proportion."""
     from babelscope.annotate.answers import check_names
     from babelscope.annotate.queue import draw_sample, records_of, records_of_translations, share_among
     from babelscope.annotate.server import guidelines_path, read_markdown
 
-    if (judged is None) == (not tests or translations is None):
-        raise BabelscopeError("annotate sample needs a run or records, or --tests and --translations")
-    of_run = None if judged is not None else "a run or records"
-    without_run = None if judged is None else "translations without a run"
-    refuse_unused(
-        context,
-        {
-            **dict.fromkeys(("method", "of_tests", "system"), of_run),
-            **dict.fromkeys(("tests", "translations"), without_run),
-            "annotator": None if overlap is not None else "--overlap; without it, all judge all",
-        },
-    )
-    names = annotator or []
+    if queue is None:
+        raise BabelscopeError("--sample needs --queue FILE, where what is drawn goes")
+    if translations is not None and any(of_judged.values()):
+        raise BabelscopeError("--method, --tests and --system are about a run, not about --translations")
     check_names(names)
-    copy = guidelines_path(to) if guidelines is not None else None
-    check_outputs({"--to": to, "--guidelines": copy}, inputs=[judged, translations, patterns, guidelines])
-    for path in (to, copy):
+    copy = guidelines_path(queue) if guidelines is not None else None
+    check_outputs(
+        {"--queue": queue, "--guidelines": copy}, inputs=[judged, translations, patterns, guidelines]
+    )
+    for path in (queue, copy):
         if path is not None and path.exists():
             raise BabelscopeError(
-                f"{path} exists, and there may be answers to it; choose another file for --to"
+                f"{path} exists, and there may be answers to it; choose another file for --queue"
             )
     if guidelines is not None:
         read_markdown(guidelines)
     with explain_damage(", ".join(str(each) for each in (judged, patterns) if each is not None)):
         records = (
-            records_of(judged, method=method, tests=of_tests, systems=system or ())
-            if judged is not None
-            else records_of_translations(tests, translations or Path())
+            records_of(judged, **of_judged)
+            if translations is None
+            else records_of_translations(str(judged), translations)
         )
         by = None if patterns is None else [(str(patterns), each) for each in records_of(patterns)]
-        assumed = assume_decided or protocol == "paper"
-        lines, sizes = draw_sample(records, by=by, n=n, most=most, assume_decided=assumed, seed=seed)
+        lines, sizes = draw_sample(records, by=by, **drawing)
     left_out = len(records) - sum(sizes.values())
     if guidelines is not None and copy is not None:
         write_file(copy, Form.LINES, [guidelines.read_text("utf-8").rstrip("\n")])
-    write_file(to, Form.JSON, map(as_line, lines if overlap is None else share_among(lines, names, overlap)))
+    write_file(
+        queue, Form.JSON, map(as_line, lines if overlap is None else share_among(lines, names, overlap))
+    )
     if as_json:
-        print_json({"queue": str(to), "drawn": len(lines), "of": sizes, "left_out": left_out})
+        print_json({"queue": str(queue), "drawn": len(lines), "of": sizes, "left_out": left_out})
         return
     drawn = [
         f"{sum(line['stratum'] == name for line in lines)} of {size} {name}" for name, size in sizes.items()
     ]
     left = f"; {left_out} records have nothing to be judged" if left_out else ""
-    print(f"{to}: {' and '.join(drawn)} are drawn to be judged{left}", file=sys.stderr)
+    print(f"{queue}: {' and '.join(drawn)} are drawn to be judged{left}", file=sys.stderr)
     who = "".join(f" --annotator {name}" for name in names)
-    print(paragraph(f"to judge them: babelscope annotate {to}{who}"))
+    print(paragraph(f"to judge them: babelscope annotate {queue}{who}"))

@@ -53,30 +53,35 @@ def _group(name: str, summary: str) -> Command:
     return Command(name, summary, f"babelscope.cli.{name}:app")
 
 
-# In the order of the list. A summary is how the command's own help begins.
+# A summary is how the command's own help begins.
 _BUILT_IN = (
     _function("translate", "Translate lines of text."),
-    _function("sample", "Draw translations at random, in the order drawn.", "translate"),
-    _function("mbr", "Choose the translation of least Bayes risk.", "translate"),
-    Command("top-k", "Search for the most probable translations, with proof.", "babelscope.cli.top_k:top_k"),
-    _function("score", "Score given translations: how probable a system finds them."),
+    _function("score", "Score given translations: how probable a system finds them.", "translate"),
     *(
         Command(name.replace("_", "-"), summary, METHODS.built_in[name])
         for name, summary in SUMMARIES.items()
     ),
-    _function("run", "Run a study, or go on with it where it was stopped."),
-    _function("init", "Write a study with all settings as comments."),
-    _function("merge", "Put the shards of a study together into one run.", "run"),
+    _function("run", "Run a study, or resume it where it was stopped."),
     _function("compare", "Compare runs: figures side by side, and their differences."),
     _function("report", "Show runs on one page: findings, tables, charts, every item.", "run"),
     _function("systems", "List what can be opened as a system, with examples."),
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
-    _function("agreement", "Measure how far annotators agree, and methods with them."),
-    _function("correlate", "Correlate scores of translations with human scores."),
-    _group("data", "List, show and download public test sets and parser models, and make metrics ready."),
+    _function("agreement", "Measure how far annotators agree, and methods or metrics with them."),
+    _group("data", "List and download public test sets, parser models and metrics."),
     _group("make", "Make test sets from sources and references."),
     _group("patterns", "Judge given translations by known words and word forms."),
 )
+
+# What a person wants to do -> the commands for it, in the order of the list.
+_SECTIONS = {
+    "Try it": ["demo"],
+    "Ask a system": ["systems", "translate", "score"],
+    "Judge systems": [*(name.replace("_", "-") for name in SUMMARIES), "patterns", "run"],
+    "Compare and show": ["compare", "report"],
+    "Make test sets": ["data", "make"],
+    "People": ["annotate", "agreement"],
+    "Lab": ["lab"],
+}
 
 COMMANDS: Registry[Command] = _Commands(
     "command",
@@ -87,14 +92,15 @@ COMMANDS: Registry[Command] = _Commands(
 
 
 class _Built(Mapping[str, Any]):
-    """Commands by name, built when asked for: ours in their order, then those of plug-ins."""
+    """Commands by name, built when asked for: in the order of the sections, then those of other packages."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
 
     def __iter__(self) -> Iterator[str]:
-        yield from COMMANDS.built_in
-        yield from sorted({*COMMANDS.names(), *_methods_of_plugins()} - {*COMMANDS.built_in})
+        there = [*COMMANDS.names(), *sorted(_methods_of_plugins())]
+        listed = [name for names in _SECTIONS.values() for name in names if name in there]
+        yield from dict.fromkeys([*listed, *COMMANDS.built_in, *there])
 
     def __len__(self) -> int:
         return len(list(iter(self)))
@@ -137,8 +143,17 @@ class CommandGroup(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
         return list(self.commands)
 
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        self._listed().format_commands(ctx, formatter)
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """List the commands by what they are for, then those of other packages."""
+        there = list(self.commands)
+        known = {name for names in _SECTIONS.values() for name in names}
+        others = [name for name in there if name not in known]
+        widest = max(map(len, there))
+        for title, names in {**_SECTIONS, "Of other packages": others}.items():
+            rows = [(name.ljust(widest), _summary(name)) for name in names if name in there]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Names that a shell offers at Tab: from the summaries, so that Tab imports no command."""

@@ -81,9 +81,6 @@ Tokenize = Annotated[
         "the target language needs it, where that is stated.",
     ),
 ]
-Yes = Annotated[
-    bool, typer.Option("--yes", help="Make the environment that a metric needs (comet) without asking.")
-]
 Cache = Annotated[
     bool | None,
     typer.Option(

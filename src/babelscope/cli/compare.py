@@ -39,27 +39,27 @@ def compare(
         list[Path] | None,
         typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out."),
     ] = None,
-    group: Annotated[
+    seed_group: Annotated[
         list[str] | None,
         typer.Option(
             metavar="[NAME=]PATTERN",
             help="Systems that differ by their seed only; may be repeated. Else x, x-2, x-3.",
         ),
     ] = None,
-    table: Annotated[
+    on: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FACTOR",
+            help="Regress a figure of the systems on this: a factor that the study names, or a column of --factors; "
+            "may be repeated. (Default: bleu and distilled, with --factors.)",
+        ),
+    ] = None,
+    factors: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE.tsv|RUN",
-            help="Regress a figure of the systems on columns of this table, one line per system (column `system`), "
-            "or on figures of a run of `quality`; may be repeated.",
-        ),
-    ] = None,
-    covariate: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column of --table, or a factor that the study names of its systems, that may explain the figure; "
-            "may be repeated. (Default: bleu and distilled, with --table.)",
+            help="A table of factors, one line per system (column `system`), or a run of `quality`, whose figures "
+            "are factors; may be repeated.",
         ),
     ] = None,
     figure: Annotated[
@@ -73,14 +73,14 @@ def compare(
     svg: Annotated[
         Path | None,
         file_option(
-            "Draw the figure against the first covariate there, one point per system: .svg, .pdf or .png."
+            "Draw the figure against the first factor there, one point per system: .svg, .pdf or .png."
         ),
     ] = None,
     lines: Annotated[
         str,
         typer.Option(
             metavar="COLUMN",
-            help="A column of --table for that chart, such as teacher: systems alike in it are joined by a line.",
+            help="A column of --factors for that chart, such as teacher: systems alike in it are joined by a line.",
         ),
     ] = "",
     summary: Annotated[
@@ -96,24 +96,24 @@ def compare(
     Wins and losses item by item with significance, means over seeds, agreement of evaluators, regression.
     """
     chosen = chosen_format(format, as_json=as_json)
-    if not runs and not table:
-        raise BabelscopeError("compare needs run folders, or a --table")
+    if not runs and not factors:
+        raise BabelscopeError("compare needs run folders, or a table of --factors")
     refuse_unused(
         context,
         {
-            "group": None if runs else "runs",
+            "seed_group": None if runs else "runs",
             "summary": None if runs else "runs",
-            "svg": None if runs and (table or covariate) else "runs and a --table or --covariate",
+            "svg": None if runs and (factors or on) else "runs, and factors of --on or --factors",
             "lines": None if svg is not None else "the chart of --svg",
         },
     )
-    check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(table or ())])
-    damage = explain_damage(", ".join(map(str, [*(runs or ()), *(table or ())])))
-    variables = covariate or (["bleu", "distilled"] if table else [])
+    check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(factors or ())])
+    damage = explain_damage(", ".join(map(str, [*(runs or ()), *(factors or ())])))
+    variables = on or (["bleu", "distilled"] if factors else [])
     with contextlib.ExitStack() as after, damage, output(to, figures(chosen == "json")) as write:
-        found = _compare_runs(runs or [], group or [], table or [], variables, figure, summary)
+        found = _compare_runs(runs or [], seed_group or [], factors or [], variables, figure, summary)
         if svg is not None:
-            chart = _chart(found.groups, found.known, variables[0], figure, lines, group or [])
+            chart = _chart(found.groups, found.known, variables[0], figure, lines, seed_group or [])
             after.callback(draw_chart(svg, chart))
         if chosen == "json":
             for section, rows in found.rows():
@@ -181,7 +181,8 @@ class _Comparison:
         if rows := self.more["prompts"]:
             found.append(spread_table(rows))
         if rows := self.more["evaluators"]:
-            found.append(_agreement_table(rows))
+            title = "agreement of evaluators, mean Spearman correlation over their pairs [least, greatest]"
+            found.append(of_rows(title, rows))
         if rows := self.more["regression"]:
             found.append(of_rows("regression, percentage points for one more of a variable", rows, sign=True))
         return found
@@ -233,7 +234,7 @@ def _compare_runs(
             advance(1)
     if table and not opened:
         if len(table) > 1 or table[0].is_dir():
-            raise BabelscopeError("without runs, --table is one table that has the figure, too")
+            raise BabelscopeError("without runs, --factors is one table that has the figure, too")
         found.more["regression"] += regression.regress_column(table[0], figure, variables)
     return found
 
@@ -333,25 +334,3 @@ def _side_by_side_table(group: Comparison) -> Table:
     headings: list[str | Column] = ["figure", *labels]
     headings += [Column("", system=column.name) for column in group.results]
     return Table(f"{group.method} on {group.tests}", headings, lines, 1 + len(labels), notes=notes)
-
-
-def _agreement_table(rows: list[Row]) -> Table:
-    """What is no interval, but the least and greatest correlation of two evaluators."""
-    from babelscope.core.tables import Table
-
-    labels = list(dict.fromkeys(label for row in rows for label in row.labels))
-    return Table(
-        "agreement of evaluators, mean Spearman correlation over their pairs",
-        [*labels, "mean", "least", "greatest", "n"],
-        [
-            [
-                *(str(row.labels.get(label, "")) for label in labels),
-                row.estimate.value,
-                row.estimate.low,
-                row.estimate.high,
-                row.estimate.n,
-            ]
-            for row in rows
-        ],
-        len(labels),
-    )

@@ -1,4 +1,4 @@
-"""`babelscope data`: the public test sets, and models of parsers."""
+"""`babelscope data`: the public test sets, models of parsers, and environments of metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from babelscope.cli.shell import GO_ON, ShellGroup, telling_what_is_kept
 if TYPE_CHECKING:
     from babelscope.util.published import NamedSet
 
-app = ShellGroup("List, show and download public test sets and parser models, and make metrics ready.")
+app = ShellGroup("List and download public test sets, parser models and metrics.")
 
 DataDir = Annotated[
     Path | None,
@@ -22,10 +22,20 @@ DataDir = Annotated[
 
 
 @app.command("list")
-def list_sets(as_json: AsJson = False, data_dir: DataDir = None) -> None:
+def list_sets(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="Show where this one comes from, its license, and its files with their digests."),
+    ] = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = None,
+) -> None:
     """List the public test sets that can be loaded by name, and the parser models."""
     from babelscope.util.published import MODELS, SETS
 
+    if name is not None:
+        _show(name, data_dir, as_json=as_json)
+        return
     rows = [_overview(named, data_dir) for named in SETS.values()]
     models = [_overview(named, data_dir) for named in MODELS.values()]
     if as_json:
@@ -54,9 +64,8 @@ def _print_models(models: list[dict[str, Any]]) -> None:
         typer.echo(paragraph(f"    {', '.join(names)}", "    "))
 
 
-@app.command("show")
-def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> None:
-    """Show where a test set or model comes from, its license, and its files with their digests."""
+def _show(name: str, data_dir: Path | None, *, as_json: bool) -> None:
+    """Print where a test set or model comes from, its license, and its files with their digests."""
     from babelscope.testsets.registry import find_download
     from babelscope.util.published import data_folder, file_url, read_origin
 
@@ -106,18 +115,28 @@ def show_set(name: str, as_json: AsJson = False, data_dir: DataDir = None) -> No
 
 @app.command("get")
 def get_sets(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...")],
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Test sets, parser models, or metrics (comet...).")
+    ],
     as_json: AsJson = False,
     data_dir: DataDir = None,
     refresh: Annotated[
         bool, typer.Option("--refresh", help="Replace files whose checksum is wrong.")
     ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Make a metric's environment without asking.")] = False,
 ) -> None:
-    """Download test sets and models into the data folder; what is there is checked and kept."""
+    """Download test sets and models, or make metrics ready; what is there is checked and kept.
+
+    A metric such as comet runs in a Python environment of its own, which is made here, and downloads its model.
+    """
+    from babelscope.metrics.base import METRICS
+    from babelscope.metrics.corpus import prepare_metrics
     from babelscope.testsets.registry import find_download
     from babelscope.util.published import fetch
 
-    chosen = [find_download(name) for name in names]  # a wrong name is told before anything is downloaded
+    metrics = [name for name in names if name in METRICS.names()]
+    # A wrong name is told before anything is downloaded.
+    chosen = [find_download(name) for name in names if name not in metrics]
     with telling_what_is_kept(f"files downloaded whole are kept; {GO_ON}"):
         for named in chosen:
             for fetched in fetch(named, data_dir, refresh=refresh):
@@ -129,19 +148,12 @@ def get_sets(
                     missing = fetched.status == "missing"
                     why = " (never downloaded, since its checksum is not known)" if missing else ""
                     typer.echo(f"{fetched.status:<11}{fetched.path}{why}")
-
-
-@app.command("metric")
-def make_metric(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="comet, cometkiwi.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-) -> None:
-    """Make the Python environment that a metric runs in, and download its model; what is there is kept."""
-    from babelscope.metrics.corpus import prepare_metrics
-
     with telling_what_is_kept(f"what is unfinished will be made again; {GO_ON}"):
-        for metric in prepare_metrics(names, yes=yes):
-            typer.echo(paragraph(f"{metric.name}: ready; {metric.scale.describe()}"))
+        for metric in prepare_metrics(metrics, yes=yes):
+            if as_json:
+                print_json({"name": metric.name, "status": "ready", "scale": metric.scale.describe()})
+            else:
+                typer.echo(paragraph(f"{metric.name}: ready; {metric.scale.describe()}"))
 
 
 def _overview(named: NamedSet, data_dir: Path | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`babelscope init`: a commented study for the systems, test sets and methods that are named."""
+"""`babelscope run --init`: a commented study for the systems, test sets and methods that are named."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
-
-import typer
 
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
@@ -55,27 +53,14 @@ class Key:
     help: str
 
 
-def init(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The study to write.")] = Path("study.toml"),
-    system: Annotated[
-        list[str] | None, typer.Option(metavar="SYSTEM", help="See `babelscope systems`; may be repeated.")
-    ] = None,
-    tests: Annotated[
-        list[str] | None,
-        typer.Option(metavar="TESTS", help="A test set; may be repeated. Public ones are downloaded."),
-    ] = None,
-    method: Annotated[
-        list[str] | None,
-        typer.Option(metavar="METHOD", help="Such as contrast; may be repeated. Else what fits the tests."),
-    ] = None,
-) -> None:
-    """Write a study with all settings as comments."""
+def write_study(file: Path, systems: list[str], tests: list[str], methods: list[str]) -> None:
+    """Write a study of what is named, else of the lab's things."""
     from babelscope.util.files import check_writable, replacing
 
     place = check_writable(file)
     if place.status is not None and not place.is_stream:
         raise BabelscopeError(f"{file} is there already; name another file")
-    named = (list(dict.fromkeys(each or ())) for each in (system or _SYSTEMS, tests, method))
+    named = (list(dict.fromkeys(each)) for each in (systems or _SYSTEMS, tests, methods))
     text = study_text(file, *named)
     with replacing(file) as written:
         written.write(text.encode("utf-8"))

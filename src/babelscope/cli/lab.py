@@ -22,21 +22,26 @@ from babelscope.cli.common import (
     then_records,
     write_rows,
 )
-from babelscope.cli.lab_prepare import prepare
+from babelscope.cli.lab_prepare import Device, Quiet, Threads, at_least, prepare
 from babelscope.cli.shell import (
     NOTHING_KEPT,
     PARTS_KEPT,
     ShellGroup,
     going_on,
+    refuse_unused,
     telling_what_is_kept,
     work_kept_in,
 )
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
-from babelscope.util.terminal import terminal_width, visible
+from babelscope.util.terminal import terminal_width
 
 if TYPE_CHECKING:
     from babelscope.lab.training.settings import Train, TrainingSettings
+
+
+# Items of a test set of the lab.
+_FEWEST = 24
 
 
 class Suite(StrEnum):
@@ -48,124 +53,6 @@ class Suite(StrEnum):
     senses_other = "senses-other"
 
 
-def truth(
-    evaluator: Annotated[str, typer.Option(metavar="SYSTEM", help="The system that judges translations.")],
-    system: Annotated[
-        list[str], typer.Option(metavar="SYSTEM", help="Whose translations are judged; may be repeated.")
-    ] = [],  # noqa: B006
-    tests: Annotated[list[Suite], typer.Option(help="A test set of the lab; else all four.")] = [],  # noqa: B006
-    n: Annotated[int, typer.Option("--n", min=24, help="Items of each test set.")] = 500,
-    seed: Annotated[int, typer.Option(help="Of the test items, and of mistakes.")] = 2026,
-    share: Annotated[
-        float, typer.Option(min=0, max=1, help="How many of the grammar's translations get a mistake.")
-    ] = 0.5,
-    samples: Annotated[
-        bool, typer.Option("--samples", help="Judge a random sample of each system's translations too.")
-    ] = False,
-    world: OfWorld = "easy",
-    protocol: Annotated[
-        Literal["checked", "strict", "paper"],
-        typer.Option(
-            help="strict: leave out verdicts within the evaluator's noise. paper: do not test the evaluator."
-        ),
-    ] = "checked",
-    records: Records = None,
-    as_json: AsJson = False,
-) -> None:
-    """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
-    from babelscope.lab.experiments.truth import compare_with_truth
-    from babelscope.lab.grammar.worlds import find_world
-    from babelscope.systems.registry import require
-    from babelscope.util.progress import progress
-
-    check_outputs({"--records": records}, inputs=[evaluator, *system])
-    specs = list(dict.fromkeys([evaluator, *system]))
-    opened = dict(zip(specs, open_systems(specs, cache=None).values(), strict=True))
-    require(opened[evaluator], "score", what_for="lab truth")
-    for spec in system:
-        require(opened[spec], *(("translate", "sample") if samples else ("translate",)), what_for="lab truth")
-    suites: list[Any] = [suite.value for suite in tests or Suite]
-    conditions = find_world(world)
-    given: dict[str, Any] = {"n": n, "seed": seed, "share": share, "samples": samples}
-    of = {} if world == "easy" else {"world": world}
-    of |= {} if protocol == "checked" else {"protocol": protocol}
-    asked_for = [opened[spec] for spec in (evaluator, *system)]
-    with going_on("lab truth", records, asked_for, tests=suites, **given, **of) as (_, asked):
-        rows, judged = [], []
-        with progress("judging", len(suites)) as advance:
-            for suite in suites:
-                found, items = compare_with_truth(
-                    asked[0], asked[1:], suite=suite, world=conditions, protocol=protocol, **given
-                )
-                rows += found
-                judged += items
-                advance(1)
-        with then_records(records, judged):
-            write_rows(rows, as_json=as_json)
-
-
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
-Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
-Device = Annotated[str, typer.Option(help="cpu or cuda.")]
-
-
-def augment(
-    out: Annotated[Path, folder_option("A folder of its own for the text.")],
-    source: Annotated[Path | None, file_option("Real sources, one per line.")] = None,
-    target: Annotated[Path | None, file_option("Their translations.")] = None,
-    forward: Annotated[Path | None, folder_option("A model that translates the sources.")] = None,
-    backward: Annotated[Path | None, folder_option("A model that translates the targets back.")] = None,
-    more_source: Annotated[Path | None, file_option("Translate these sources instead.")] = None,
-    more_target: Annotated[Path | None, file_option("Translate these targets back instead.")] = None,
-    real: Annotated[bool, typer.Option(help="Whether the real pairs are part of the text.")] = True,
-    beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
-    sample: Annotated[bool, typer.Option("--sample", help="Draw translations from the model.")] = False,
-    seed: Seed = 1,
-    tagged: Annotated[
-        bool, typer.Option("--tagged", help="Begin sources of machine-made pairs with <FT> or <BT>.")
-    ] = False,
-    threads: Threads = 0,
-    device: Device = "cpu",
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Add a model's translations to parallel text, forward or back; after a kill, run again to go on."""
-    from babelscope.lab.training.augmenting import Augmentation, Decoding
-    from babelscope.lab.training.augmenting import augment as augment_text
-
-    plan = Augmentation(
-        source=source,
-        target=target,
-        forward=forward,
-        backward=backward,
-        more_source=more_source,
-        more_target=more_target,
-        real=real,
-        tagged=tagged,
-        decoding=Decoding(beam, seed if sample else None),
-    )
-    with telling_what_is_kept(work_kept_in(out)):
-        card = augment_text(plan, out, threads=threads, device=device, quiet=quiet)
-    for origin, count in card["origins"].items() if as_json else ():
-        whole = count["pairs"] + sum(count["left_out"].values())
-        row = {"name": origin, "value": count["pairs"], "n": whole, "left_out": count["left_out"]}
-        print_json({**row, "folder": str(out)})
-    if not as_json:
-        print("\n".join(_summary(card, out)))
-
-
-def _summary(card: dict[str, Any], out: Path) -> list[str]:
-    from babelscope.lab.training.augmenting import ORIGIN
-
-    lines = [f"{'origin':<12}{'lines':>12}{'pairs':>12}{'left out':>12}"]
-    for origin, count in card["origins"].items():
-        left = sum(count["left_out"].values())
-        lines.append(f"{origin:<12}{count['pairs'] + left:>12,}{count['pairs']:>12,}{left:>12,}")
-        lines += [f"    {why:<32}{n:>16,}" for why, n in count["left_out"].items()]
-    lines.append(f"{'all':<12}{'':>12}{card['pairs']:>12,}")
-    return [*lines, f"text, and in {ORIGIN} where each line is from:", f"    {visible(str(out))}"]
-
-
 Model = StrEnum("Model", ["learned", "sine", "bilstm"])
 Setting = StrEnum("Setting", ["regular", "permuted", "reversed", "positions"])
 
@@ -174,30 +61,21 @@ def locality(
     out: Annotated[Path, folder_option("Where data and figures are kept.")],
     model: Annotated[list[Model] | None, typer.Option(help="May be repeated; else all.")] = None,
     setting: Annotated[list[Setting] | None, typer.Option(help="May be repeated; else all.")] = None,
-    length: Annotated[int | None, typer.Option(min=3, help="Words or pieces of every source [18].")] = None,
-    permutation: Annotated[
-        str,
-        typer.Option(
-            metavar="NUMBERS",
-            help="Where the token at each place goes, from 0; else the paper's for 18, or one by the seed.",
-        ),
-    ] = "",
     source: Annotated[Path | None, file_option("Learn from text of your own, not the lab's.")] = None,
     target: Annotated[Path | None, file_option("Its translation.")] = None,
     pieces: Annotated[int, typer.Option(min=0, help="BPE pieces of each language of it; 0: words.")] = 0,
-    layers: Annotated[
-        int | None, typer.Option(min=1, max=100, help="Of a Transformer, each side [2].")
-    ] = None,
-    width: Annotated[int | None, typer.Option(min=2, help="Of all layers [96].")] = None,
-    heads: Annotated[int | None, typer.Option(min=1, help="Of attention [4].")] = None,
-    sentences: Annotated[int | None, typer.Option(min=10, help="To train on [4000; own text: all].")] = None,
-    dev: Annotated[
-        int | None, typer.Option(min=0, help="To choose the epoch by [0, the last; own text: 500].")
-    ] = None,
-    test: Annotated[int | None, typer.Option(min=1, help="To test on [1000].")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Of training [10].")] = None,
-    repetitions: Annotated[int | None, typer.Option(min=1, help="Networks of each kind [3].")] = None,
     workers: Annotated[int, typer.Option(min=1, help="Networks trained at once, a core each.")] = 2,
+    more: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A size; may be repeated: length (words or pieces of every source, 18), permutation (where the "
+            "token at each place goes, from 0, as in 2,0,1; else the paper's for 18, or one by the seed), layers "
+            "(of a Transformer, each side, 2), width (96), heads (4), sentences (to train on, 4000; own text: all), "
+            "dev (to choose the epoch by; 0: the last), test (1000), epochs (10), repetitions (3).",
+        ),
+    ] = [],  # noqa: B006
     quick: Annotated[
         bool, typer.Option("--quick", help="Tiny sizes, to see how it goes: says nothing about a bias.")
     ] = False,
@@ -208,20 +86,9 @@ def locality(
     """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
     from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quick_plan
     from babelscope.lab.experiments.locality import locality as experiment
+    from babelscope.lab.training.settings import read_settings
 
-    options = {
-        "length": length,
-        "sentences": sentences,
-        "epochs": epochs,
-        "repetitions": repetitions,
-        "layers": layers,
-        "width": width,
-        "heads": heads,
-        "dev": dev,
-        "test": test,
-    }
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    given |= {"permutation": _numbers(permutation), "seed": seed}
+    given = {**read_settings(more, _SIZES), "seed": seed}
     if (source is None) != (target is None):
         raise BabelscopeError("text of your own needs both --source and --target")
     own = None
@@ -229,7 +96,7 @@ def locality(
         from babelscope.lab.experiments.locality import plan_for, read_own_text
 
         usual = (quick_plan() if quick else Plan()).length
-        own = read_own_text(source, target, length=length or usual, pieces=pieces)
+        own = read_own_text(source, target, length=given.get("length", usual), pieces=pieces)
         plan = plan_for(own, pieces=pieces, quick=quick, given=given)
     elif pieces:
         raise BabelscopeError(
@@ -245,35 +112,27 @@ def locality(
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    words = text.replace(",", " ").split()
-    if not all(word.isdecimal() for word in words):
-        raise BabelscopeError(f"--permutation {text!r} must be numbers with spaces between, such as 2 0 1")
-    return tuple(int(word) for word in words)
+    return tuple(int(word) for word in text.replace(",", " ").split())
+
+
+_SIZES = {
+    "length": at_least(3),
+    "permutation": _numbers,
+    "layers": at_least(1),
+    "width": at_least(2),
+    "heads": at_least(1),
+    "sentences": at_least(10),
+    "dev": at_least(0),
+    "test": at_least(1),
+    "epochs": at_least(1),
+    "repetitions": at_least(1),
+}
 
 
 app = ShellGroup("Make parallel text, and train and distill translation models.")
-app.command("truth")(truth)
-app.command("locality")(locality)
 app.command("prepare")(prepare)
-app.command("augment")(augment)
+app.command("locality")(locality)
 
-OutFolder = Annotated[
-    Path, typer.Option("--out", metavar="FOLDER", help="A folder of its own for the model.")
-]
-Minutes = Annotated[
-    float | None, typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.")
-]
-Seeds = Annotated[
-    int, typer.Option(min=1, help="Train with so many seeds, from --seed up, a folder each; mean and sd.")
-]
-Source = Annotated[Path, file_option("Source sentences, one per line.")]
-DevSource = Annotated[Path | None, file_option("Development sources; else held out.")]
-
-Shape = Annotated[
-    str, typer.Option(help="lab-teacher, lab-student, lab-llm, tiny, or the papers' big, small, mini.")
-]
-Smoothing = Annotated[float, typer.Option(help="Label smoothing; 0 for none.")]
-Steps = Annotated[int | None, typer.Option(help="Steps of training; else the shape's.")]
 More = Annotated[
     list[str],
     typer.Option(
@@ -330,78 +189,74 @@ def corpus(
 
 @app.command("train")
 def train(
-    source: Source,
-    target: Annotated[Path, file_option("Their translations, one per line.")],
-    out: OutFolder,
-    dev_source: DevSource = None,
-    dev_target: Annotated[Path | None, file_option("Their translations.")] = None,
-    shape: Shape = "lab-teacher",
-    family: Annotated[
-        str | None, typer.Option(help="llama: decoder-only, as a prompt and its answer.")
+    context: typer.Context,
+    source: Annotated[Path, file_option("Source sentences, one per line.")],
+    out: Annotated[Path, folder_option("A folder of its own for the model.")],
+    target: Annotated[Path | None, file_option("Their translations, one per line; else --teacher's.")] = None,
+    teacher: Annotated[
+        Path | None,
+        folder_option("Learn from this model's translations of the sources (sequence-level distillation)."),
     ] = None,
-    vocabulary: Annotated[int | None, typer.Option(help="Pieces of the joint vocabulary [1500].")] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Size of the teacher's beam.")] = 5,
+    dev_source: Annotated[Path | None, file_option("Development sources; else held out.")] = None,
+    dev_target: Annotated[Path | None, file_option("Their translations; else the teacher's.")] = None,
+    shape: Annotated[
+        str | None,
+        typer.Option(
+            help="lab-teacher (the default), lab-student (with --teacher), lab-llm, tiny, or the papers' big, small, "
+            "mini."
+        ),
+    ] = None,
+    vocabulary: Annotated[
+        int | None, typer.Option(help="Pieces of the joint vocabulary [1500; the teacher's].")
+    ] = None,
     tokenizer: Annotated[Path | None, folder_option("Take this model's vocabulary.")] = None,
-    label_smoothing: Smoothing = 0.1,
+    label_smoothing: Annotated[float, typer.Option(help="Label smoothing; 0 for none.")] = 0.1,
     seed: Seed = 1,
-    steps: Steps = None,
-    max_minutes: Minutes = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Train with so many seeds, from --seed up, a folder each; mean and sd.")
+    ] = 1,
+    steps: Annotated[int | None, typer.Option(help="Steps of training; else the shape's.")] = None,
+    max_minutes: Annotated[
+        float | None, typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.")
+    ] = None,
     more: More = [],  # noqa: B006
     threads: Threads = 0,
     device: Device = "cpu",
-    seeds: Seeds = 1,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a translation model on two line-parallel files; after a kill, run the same command to go on."""
-    from babelscope.lab.training.train import train as train_model
+    """Train a translation model on two line-parallel files, or on a teacher's translations.
 
-    if (dev_source is None) != (dev_target is None):
+    After a kill, run the same command to go on.
+    """
+    from babelscope.lab.training.checkpoints import DATA
+
+    if (target is None) == (teacher is None):
+        raise BabelscopeError("a model learns from --target or from a --teacher, one of the two")
+    if teacher is None and (dev_source is None) != (dev_target is None):
         raise BabelscopeError("development text needs both --dev-source and --dev-target")
     if tokenizer and vocabulary:
         raise BabelscopeError("a vocabulary is either new (--vocabulary) or another model's (--tokenizer)")
-    if family:
-        more = [*more, f"architecture={family}"]
+    of_target = None if teacher is None else "training without --teacher, whose vocabulary it takes"
+    refuse_unused(context, {"beam": None if teacher else "--teacher", "tokenizer": of_target})
+    shape = shape or ("lab-teacher" if teacher is None else "lab-student")
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
-    dev = (dev_source, dev_target) if dev_source and dev_target else None
-
     how: dict[str, Any] = {"threads": threads, "device": device, "quiet": quiet}
-    train_one = functools.partial(train_model, source, target, dev=dev, tokenizer=tokenizer, **how)
-    _train_and_print(train_one, settings, out, seeds, max_minutes, has_dev=dev is not None, as_json=as_json)
+    train_one: Train
+    if teacher is not None:
+        from babelscope.lab.training.distillation import distill
 
+        how |= {"dev_source": dev_source, "dev_target": dev_target, "beam": beam}
+        how |= {"own_vocabulary": vocabulary is not None, "translations": out / DATA if seeds > 1 else None}
+        train_one = functools.partial(distill, teacher, source, **how)
+    else:
+        from babelscope.lab.training.train import train as train_model
 
-@app.command("distill")
-def distill(
-    teacher: Annotated[Path, folder_option("A trained model.")],
-    source: Source,
-    out: OutFolder,
-    dev_source: DevSource = None,
-    dev_target: Annotated[Path | None, file_option("Their translations; else the teacher's.")] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Size of the teacher's beam.")] = 5,
-    shape: Shape = "lab-student",
-    vocabulary: Annotated[
-        int | None, typer.Option(help="Pieces of a new vocabulary; else the teacher's.")
-    ] = None,
-    label_smoothing: Smoothing = 0.1,
-    seed: Seed = 1,
-    steps: Steps = None,
-    max_minutes: Minutes = None,
-    more: More = [],  # noqa: B006
-    threads: Threads = 0,
-    device: Device = "cpu",
-    seeds: Seeds = 1,
-    quiet: Quiet = False,
-    as_json: AsJson = False,
-) -> None:
-    """Train a student on its teacher's translations (sequence-level distillation); run again to go on."""
-    from babelscope.lab.training.checkpoints import DATA
-    from babelscope.lab.training.distillation import distill as distill_model
-
-    settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
-
-    how: dict[str, Any] = {"threads": threads, "device": device, "quiet": quiet}
-    how |= {"dev_source": dev_source, "dev_target": dev_target, "beam": beam}
-    how |= {"own_vocabulary": vocabulary is not None, "translations": out / DATA if seeds > 1 else None}
-    train_one = functools.partial(distill_model, teacher, source, **how)
+        dev = (dev_source, dev_target) if dev_source and dev_target else None
+        train_one = functools.partial(
+            train_model, source, target or Path(), dev=dev, tokenizer=tokenizer, **how
+        )
     has_dev = dev_source is not None
     _train_and_print(train_one, settings, out, seeds, max_minutes, has_dev=has_dev, as_json=as_json)
 
@@ -480,10 +335,32 @@ def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
 
 
 @app.command("models")
-def models(as_json: AsJson = False) -> None:
-    """List the models that come with the package."""
+def models(
+    context: typer.Context,
+    as_json: AsJson = False,
+    train: Annotated[
+        Path | None, folder_option("Train them from nothing, two at a time; corpus and training lie there.")
+    ] = None,
+    out: Annotated[Path | None, folder_option("With --train: where the packed models go.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="With --train: how many seeds of each kind.")] = 1,
+    world: OfWorld = "easy",
+) -> None:
+    """List the models that come with the package, or train them again; after a kill, run again to go on."""
     from babelscope.lab.shipped import model_names, read_card
 
+    lists = None if train else "--train"
+    refuse_unused(
+        context, {"out": lists, "seeds": lists, "world": lists, "as_json": "the list" if train else None}
+    )
+    if train is not None:
+        from babelscope.lab.grammar.worlds import find_world
+        from babelscope.lab.training.recipe import make_models
+
+        if out is None:
+            raise BabelscopeError("--train needs --out FOLDER for the packed models")
+        with telling_what_is_kept(work_kept_in(train)):
+            make_models(train, out, seeds=range(1, seeds + 1), world=find_world(world))
+        return
     for name in model_names():
         known = read_card(name)
         row = {"name": name, "system": f"lab:{name}"} | {
@@ -496,34 +373,49 @@ def models(as_json: AsJson = False) -> None:
             print(f"{row['system']:<20}{row['shape']:<14}{row['parameters']:>9,} parameters  {smoothing}")
 
 
-@app.command("make-models")
-def make_models(
-    out: Annotated[Path, folder_option("Where corpus and training lie.")],
-    models: Annotated[Path, folder_option("Where the packed models go.")],
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds of each kind.")] = 1,
-    world: OfWorld = "easy",
-) -> None:
-    """Train the shipped models from nothing, two at a time; after a kill, run again to go on."""
-    from babelscope.lab.grammar.worlds import find_world
-    from babelscope.lab.training.recipe import make_models as make
-
-    conditions = find_world(world)
-    with telling_what_is_kept(work_kept_in(out)):
-        make(out, models, seeds=range(1, seeds + 1), world=conditions)
-
-
 @app.command("evaluate")
 def evaluate(
+    context: typer.Context,
     system: Annotated[
-        list[str], typer.Option(metavar="SYSTEM", help="Any system; else all lab models.")
+        list[str],
+        typer.Option(metavar="SYSTEM", help="Any system; may be repeated. Else all lab models."),
     ] = [],  # noqa: B006
-    n: Annotated[int, typer.Option("--n", min=10, help="Sentences of each kind.")] = 500,
-    seed: Annotated[int | None, typer.Option(help="Of the test sentences.")] = None,
+    evaluator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SYSTEM",
+            help="How often does conditioning by this system agree with the grammar? On translations of --system, "
+            "and on made mistakes.",
+        ),
+    ] = None,
+    tests: Annotated[
+        list[Suite], typer.Option(help="With --evaluator: a test set of the lab; else all four.")
+    ] = [],  # noqa: B006
+    n: Annotated[
+        int, typer.Option("--n", min=10, help="Sentences of each kind; with --evaluator, items per test set.")
+    ] = 500,
+    seed: Annotated[int, typer.Option(help="Of the test sentences, and of mistakes.")] = 2026,
+    share: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="With --evaluator: how many of the grammar's translations get a mistake."
+        ),
+    ] = 0.5,
+    samples: Annotated[
+        bool,
+        typer.Option("--samples", help="With --evaluator: judge a sample of each system's translations too."),
+    ] = False,
+    protocol: Annotated[
+        Literal["checked", "strict", "paper"],
+        typer.Option(
+            help="strict: leave out verdicts within the evaluator's noise. paper: do not test the evaluator."
+        ),
+    ] = "checked",
     world: OfWorld = "easy",
+    records: Records = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
-    from babelscope.lab.experiments.truth import SEED
     from babelscope.lab.experiments.truth import evaluate as evaluate_system
     from babelscope.lab.grammar.worlds import find_world
     from babelscope.lab.shipped import model_names
@@ -531,15 +423,64 @@ def evaluate(
     from babelscope.systems.registry import open_system, require
     from babelscope.util.progress import progress
 
+    of_evaluator = ("tests", "share", "samples", "protocol", "records")
+    refuse_unused(context, dict.fromkeys(of_evaluator, None if evaluator else "--evaluator"))
     conditions = find_world(world)
+    if evaluator is not None:
+        if n < _FEWEST:
+            raise BabelscopeError(f"--n {n}: a test set of the lab has at least {_FEWEST} items")
+        given: dict[str, Any] = {"n": n, "seed": seed, "share": share, "samples": samples}
+        suites: list[Any] = [suite.value for suite in tests or Suite]
+        _compare_with_truth(evaluator, system, suites, given, world, protocol, records, as_json=as_json)
+        return
     specs = system or [f"lab:{name}" for name in model_names(conditions)]
     opened = [with_store(open_system(spec), None) for spec in specs]
     for each in opened:
         require(each, "translate", what_for="lab evaluate")
-    seed = SEED if seed is None else seed
     rows = []
     with going_on("lab evaluate", None, opened, n=n, seed=seed, world=world) as (_, asked):
         with progress("evaluating", 3 * n * len(opened)) as advance:
             for each in asked:
                 rows += evaluate_system(each, n=n, seed=seed, world=conditions, advance=advance)
         write_rows(rows, as_json=as_json)
+
+
+def _compare_with_truth(
+    evaluator: str,
+    system: list[str],
+    suites: list[Any],
+    given: dict[str, Any],
+    world: str,
+    protocol: Literal["checked", "strict", "paper"],
+    records: Path | None,
+    *,
+    as_json: bool,
+) -> None:
+    """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
+    from babelscope.lab.experiments.truth import compare_with_truth
+    from babelscope.lab.grammar.worlds import find_world
+    from babelscope.systems.registry import require
+    from babelscope.util.progress import progress
+
+    check_outputs({"--records": records}, inputs=[evaluator, *system])
+    specs = list(dict.fromkeys([evaluator, *system]))
+    opened = dict(zip(specs, open_systems(specs, cache=None).values(), strict=True))
+    require(opened[evaluator], "score", what_for="lab evaluate --evaluator")
+    for spec in system:
+        needed: list[Any] = ["translate", *(["sample"] if given["samples"] else [])]
+        require(opened[spec], *needed, what_for="lab evaluate --evaluator")
+    conditions = find_world(world)
+    asked_for = [opened[spec] for spec in (evaluator, *system)]
+    how = {"tests": suites, "world": world, "protocol": protocol}
+    with going_on("lab evaluate --evaluator", records, asked_for, **how, **given) as (_, asked):
+        rows, judged = [], []
+        with progress("judging", len(suites)) as advance:
+            for suite in suites:
+                found, items = compare_with_truth(
+                    asked[0], asked[1:], suite=suite, world=conditions, protocol=protocol, **given
+                )
+                rows += found
+                judged += items
+                advance(1)
+        with then_records(records, judged):
+            write_rows(rows, as_json=as_json)

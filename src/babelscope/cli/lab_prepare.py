@@ -1,4 +1,4 @@
-"""`babelscope lab prepare`: filter parallel text for training, and show what each filter removed."""
+"""`babelscope lab prepare`: filter parallel text for training, or add a model's translations to it."""
 
 from __future__ import annotations
 
@@ -9,65 +9,134 @@ from typing import Annotated, Any, Literal
 import typer
 
 from babelscope.cli.common import AsJson, Seed, file_option, folder_option, print_json
-from babelscope.cli.shell import NOTHING_KEPT, telling_what_is_kept
+from babelscope.cli.shell import NOTHING_KEPT, refuse_unused, telling_what_is_kept, work_kept_in
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
 from babelscope.util.terminal import terminal_width, visible
 
-Key = Literal["pair", "source", "target"]
-Unit = Literal["words", "characters"]
 Skip = StrEnum("Skip", ["length", "ratio", "duplicate", "language", "alignment"])
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
+Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
+Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+# Options of one of the two ways.
+_OF_FILTERS = ("languages", "skip", "sample", "vocabulary", "more")
+_OF_MODELS = ("more_source", "more_target", "real", "tagged", "decode", "beam", "threads", "device", "quiet")
+
+
+def at_least(low: int) -> Any:
+    """A function that reads a whole number of at least `low`."""
+
+    def read(text: str) -> int:
+        if int(text) < low:
+            raise ValueError
+        return int(text)
+
+    return read
+
+
+def _one_of(*values: str) -> Any:
+    return {each: each for each in values}.__getitem__
+
+
+def _not_above_zero(text: str) -> float:
+    if not float(text) <= 0:
+        raise ValueError
+    return float(text)
+
+
+_SETTABLE = {
+    "ratio": float,
+    "longest": at_least(1),
+    "alignment": _not_above_zero,
+    "align_pairs": at_least(1),
+    "duplicates": _one_of("pair", "source", "target"),
+    "unit": _one_of("words", "characters"),
+    "separate": {"True": True, "False": False}.__getitem__,
+}
 
 
 def prepare(
-    source: Annotated[Path, file_option("Source sentences, one per line; may be .gz.")],
-    target: Annotated[Path, file_option("Their translations, one per line.")],
+    context: typer.Context,
     out: Annotated[Path, folder_option("A new folder for text and counts.")],
-    languages: Annotated[str, typer.Option(metavar="CODES", help="Of both sides, such as en-de.")],
-    ratio: Annotated[
-        float, typer.Option(min=1, help="Most words of the longer side a word of the other.")
-    ] = 1.5,
-    longest: Annotated[int, typer.Option(min=1, help="Most words on a side.")] = 250,
-    alignment: Annotated[
-        float, typer.Option(max=0, help="Least mean alignment score, in nats per target word.")
-    ] = -6.0,
-    align_pairs: Annotated[
-        int, typer.Option(min=1, help="Pairs that alignments are learned from.")
-    ] = 100_000,
-    duplicates: Annotated[Key, typer.Option(help="What may occur only once.")] = "pair",
-    unit: Annotated[
-        Unit,
-        typer.Option(
-            help="What lengths count and alignments link; words of scripts without spaces are characters."
-        ),
-    ] = "words",
+    source: Annotated[Path | None, file_option("Source sentences, one per line; may be .gz.")] = None,
+    target: Annotated[Path | None, file_option("Their translations, one per line.")] = None,
+    languages: Annotated[
+        str, typer.Option(metavar="CODES", help="Filter text of these languages, such as en-de.")
+    ] = "",
     skip: Annotated[list[Skip], typer.Option(help="A filter to leave out; may be repeated.")] = [],  # noqa: B006
     sample: Annotated[int, typer.Option(min=0, help="Pairs drawn from what is left; 0 for all.")] = 0,
     vocabulary: Annotated[
         int, typer.Option(min=0, help="Pieces of a vocabulary for `lab train --tokenizer`; 0 for none.")
     ] = 0,
-    separate: Annotated[bool, typer.Option("--separate", help="A vocabulary of its own a language.")] = False,
+    more: Annotated[
+        list[str],
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="A setting of the filters; may be repeated: ratio (most words of the longer side per word of the "
+            "other, 1.5), longest (words on a side, 250), alignment (least mean score, nats per target word, -6), "
+            "align_pairs (learned from, 100000), duplicates (what may occur once: pair, source, target), unit "
+            "(words, characters), separate (True: a vocabulary per language).",
+        ),
+    ] = [],  # noqa: B006
+    forward: Annotated[Path | None, folder_option("Add translations of the sources, by this model.")] = None,
+    backward: Annotated[
+        Path | None, folder_option("Add translations of the targets back, by this model.")
+    ] = None,
+    more_source: Annotated[Path | None, file_option("Translate these sources instead.")] = None,
+    more_target: Annotated[Path | None, file_option("Translate these targets back instead.")] = None,
+    real: Annotated[bool, typer.Option(help="Whether the real pairs are part of the text.")] = True,
+    tagged: Annotated[
+        bool, typer.Option("--tagged", help="Begin sources of machine-made pairs with <FT> or <BT>.")
+    ] = False,
+    decode: Annotated[Literal["beam", "sample"], typer.Option(help="How the models translate.")] = "beam",
+    beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
+    threads: Threads = 0,
+    device: Device = "cpu",
     seed: Seed = 1,
+    quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Filter line-parallel text by length ratio, language, alignment and repetition; counts what each removes."""
+    """Prepare parallel text for training: filter it, or add a model's translations to it.
+
+    Filters (--languages) are by length, ratio, repetition, language and alignment; what each removes is counted and
+    shown. Translations (--forward, --backward) that were interrupted are resumed.
+    """
+    by_model = forward is not None or backward is not None
+    if by_model == bool(languages):
+        raise BabelscopeError(
+            "lab prepare filters text (--languages) or adds translations (--forward, --backward), one of the two"
+        )
+    unused = dict.fromkeys(_OF_FILTERS, "filters (--languages)") if by_model else {}
+    unused |= {} if by_model else dict.fromkeys(_OF_MODELS, "translations (--forward, --backward)")
+    refuse_unused(context, unused)
+    if by_model:
+        from babelscope.lab.training.augmenting import Augmentation, Decoding
+
+        decoding = Decoding(beam, seed if decode == "sample" else None)
+        texts: Any = {
+            "source": source,
+            "target": target,
+            "more_source": more_source,
+            "more_target": more_target,
+        }
+        how: Any = {"forward": forward, "backward": backward, "real": real, "tagged": tagged}
+        plan = Augmentation(**texts, **how, decoding=decoding)
+        _augment(plan, out, threads=threads, device=device, quiet=quiet, as_json=as_json)
+        return
+    if source is None or target is None:
+        raise BabelscopeError("filters need --source and --target")
     from babelscope.lab.training.preparing import Preparation
-    from babelscope.lab.training.preparing import prepare as prepare_text
+    from babelscope.lab.training.settings import read_settings
 
     left_out: Any = tuple(dict.fromkeys(each.value for each in skip))
-    plan = Preparation(
-        languages=languages,
-        ratio=ratio,
-        longest=longest,
-        alignment=alignment,
-        align_pairs=align_pairs,
-        duplicates=duplicates,
-        unit=unit,
-        sample=sample,
-        skip=left_out,
-        vocabulary=vocabulary,
-        separate=separate,
-        seed=seed,
-    )
+    settings = {"sample": sample, "vocabulary": vocabulary, "seed": seed, **read_settings(more, _SETTABLE)}
+    _filter(source, target, out, Preparation(languages=languages, skip=left_out, **settings), as_json=as_json)
+
+
+def _filter(source: Path, target: Path, out: Path, plan: Any, *, as_json: bool) -> None:
+    from babelscope.lab.training.preparing import prepare as prepare_text
+
     check_outputs({}, inputs=[source, target])
     with telling_what_is_kept(NOTHING_KEPT):
         report = prepare_text(source, target, out, plan)
@@ -78,10 +147,30 @@ def prepare(
     if as_json:
         print_json({"name": "kept", "value": report["kept"], "n": report["pairs"], "folder": str(out)})
     else:
-        print("\n".join(_summary(report, out, terminal_width() or 80)))
+        print("\n".join(_filters_told(report, out, terminal_width() or 80)))
 
 
-def _summary(report: dict[str, Any], out: Path, width: int) -> list[str]:
+def _augment(plan: Any, out: Path, *, as_json: bool, **how: Any) -> None:
+    from babelscope.lab.training.augmenting import ORIGIN
+    from babelscope.lab.training.augmenting import augment as augment_text
+
+    with telling_what_is_kept(work_kept_in(out)):
+        card = augment_text(plan, out, **how)
+    lines = [f"{'origin':<12}{'lines':>12}{'pairs':>12}{'left out':>12}"]
+    for origin, count in card["origins"].items():
+        left = sum(count["left_out"].values())
+        if as_json:
+            row = {"name": origin, "value": count["pairs"], "n": count["pairs"] + left}
+            print_json({**row, "left_out": count["left_out"], "folder": str(out)})
+        lines.append(f"{origin:<12}{count['pairs'] + left:>12,}{count['pairs']:>12,}{left:>12,}")
+        lines += [f"    {why:<32}{n:>16,}" for why, n in count["left_out"].items()]
+    lines.append(f"{'all':<12}{'':>12}{card['pairs']:>12,}")
+    lines += [f"text, and in {ORIGIN} where each line is from:", f"    {visible(str(out))}"]
+    if not as_json:
+        print("\n".join(lines))
+
+
+def _filters_told(report: dict[str, Any], out: Path, width: int) -> list[str]:
     """The counts, with one example of what each filter removed; the others are in the folder."""
     from babelscope.lab.training.preparing import COUNTS, REMOVED
 

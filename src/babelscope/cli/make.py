@@ -21,7 +21,6 @@ from babelscope.cli.common import (
     as_line,
     check_beam,
     file_option,
-    folder_option,
     open_systems,
     output,
     paragraph,
@@ -30,7 +29,7 @@ from babelscope.cli.common import (
     write_rows,
 )
 from babelscope.cli.make_challenge import Ray, challenge
-from babelscope.cli.make_counts import occupations, senses
+from babelscope.cli.make_counts import counts
 from babelscope.cli.shell import (
     PARTS_KEPT,
     ShellGroup,
@@ -81,7 +80,6 @@ def machine_references(
     seed: Seed = 0,
     as_json: AsJson = False,
     cache: Cache = None,
-    data_dir: Annotated[Path | None, folder_option("Folder of the named test sets.")] = None,
 ) -> None:
     """Make minimal pairs from machine translations of the sources of others, validated by the human references.
 
@@ -100,7 +98,7 @@ def machine_references(
     if queue is not None and queue.exists() and check_answers(read_judged(queue)):
         raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
     known = check_answers(read_judged(answers)) if answers is not None else []
-    pairs = load(tests, data_dir=data_dir).items_of(MinimalPair, what_for="machine-references")
+    pairs = load(tests).items_of(MinimalPair, what_for="machine-references")
     opened = open_systems(system, "translate", cache=cache, what_for="machine-references")
     judges: list[Any] = []
     if score_with is not None:
@@ -182,13 +180,6 @@ def cues(
         Literal["checked", "paper"],
         typer.Option(help="paper: as the conditioning paper's code, which selects on what it tests."),
     ] = "checked",
-    criterion: Annotated[
-        Literal["difference", "reference"],
-        typer.Option(
-            help="difference: tells references of the senses apart. reference: right references score well under "
-            "correct cues and badly under incorrect ones (appendix D; always so with --protocol paper)."
-        ),
-    ] = "difference",
     seed: Seed = 0,
     save_cues: Annotated[
         Path | None, file_option("Write the cues of every item there, as the released file has them.")
@@ -207,13 +198,7 @@ def cues(
     if select_on is not None and protocol == "paper":
         raise BabelscopeError("--protocol paper selects on what it tests: leave --select-on out")
     paper = "--protocol checked" if protocol == "paper" else None
-    refuse_unused(
-        context,
-        {
-            "share": paper or (None if select_on is None else "tests without --select-on"),
-            "criterion": None if criterion == "reference" else paper,
-        },
-    )
+    refuse_unused(context, {"share": paper or (None if select_on is None else "tests without --select-on")})
     check_outputs(
         {"--save-cues": save_cues, "--save-candidates": save_candidates, "--to": to},
         inputs=[tests, candidates, select_on, evaluator],
@@ -224,7 +209,7 @@ def cues(
     (scorer,) = open_systems([evaluator], "score", cache=None, what_for="make cues").values()
     masked = MaskedModel(model) if model is not None else None
     mode = "paper" if protocol == "paper" else "words"
-    settings: dict[str, Any] = {"mode": mode, "criterion": criterion, "share": share, "seed": seed}
+    settings: dict[str, Any] = {"mode": mode, "share": share, "seed": seed}
     with going_on(
         "make cues",
         to,
@@ -249,54 +234,16 @@ def cues(
         print(paragraph(f"babelscope: {told}, {len(made.tests)} items to test{left_out}"), file=sys.stderr)
 
 
-app = ShellGroup("Make test sets from sources and references.")
-app.command("cues")(cues)
-app.command("challenge")(challenge)
-app.command("machine-references")(machine_references)
-app.command("senses")(senses)
-app.command("occupations")(occupations)
-
-Type = Annotated[
-    str, typer.Option("--type", metavar="TYPE", help="An error type, see `babelscope make types`.")
-]
-Types = Annotated[
-    list[str],
-    typer.Option(
-        "--type",
-        metavar="TYPE",
-        help="An error type, see `babelscope make types`, or all; may be repeated.",
-    ),
-]
-Sources = Annotated[Path, file_option("Sources, one per line; pairs without one are skipped.")]
-References = Annotated[Path, file_option("References in the type's language, one per line.")]
-
-
-@app.command("types")
-def types(
-    language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Only those of one language, such as de.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """List the error types."""
-    from babelscope.language.registry import error_types
-
-    for name, made in error_types(language).items():
-        row: dict[str, Any] = {"name": name, "plausible": made.plausible, "definition": made.definition}
-        if as_json:
-            detector = made.detect is not None
-            print_json({**row, "detector": detector, "modes": list(made.modes), "language": made.language})
-        else:
-            told = f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}"
-            typer.echo(paragraph(told, " " * 28))
-
-
-@app.command("pairs")
 def pairs(
     context: typer.Context,
-    type: Types,
-    source: Sources,
-    reference: References,
+    type: Annotated[
+        list[str] | None,
+        typer.Option("--type", metavar="TYPE", help="An error type (--list-types), or all; may be repeated."),
+    ] = None,
+    source: Annotated[
+        Path | None, file_option("Sources, one per line; pairs without one are skipped.")
+    ] = None,
+    reference: Annotated[Path | None, file_option("References in the type's language, one per line.")] = None,
     kind: Annotated[Literal["human", "machine"], typer.Option(help="Who wrote the references.")] = "human",
     seed: Seed = 0,
     all_variants: Annotated[
@@ -304,8 +251,19 @@ def pairs(
     ] = False,
     mode: Mode = None,
     language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of the references, for --type all.")
+        str | None,
+        typer.Option(metavar="CODE", help="Of the references, for --type all and --list-types: de..."),
     ] = None,
+    list_types: Annotated[bool, typer.Option("--list-types", help="Only list the error types.")] = False,
+    audit: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help='Only draw N variants of the type to be read by hand; put yes or no at "really_wrong".',
+        ),
+    ] = 0,
+    as_json: AsJson = False,
     to: ToFile = None,
     ray: Ray = None,
 ) -> None:
@@ -315,11 +273,33 @@ def pairs(
     """
     from babelscope.making.pairs import PairsOfFiles
 
-    refuse_unused(context, {"language": None if "all" in type else "--type all"})
+    whole = "pairs, not --audit" if audit else "pairs, not --list-types" if list_types else None
+    refuse_unused(
+        context,
+        {
+            **dict.fromkeys(
+                ("type", "source", "reference", "seed", "mode", "audit"), whole if list_types else None
+            ),
+            **dict.fromkeys(("kind", "all_variants", "ray"), whole),
+            "to": whole if list_types else None,
+            "language": None if list_types or "all" in (type or ()) else "--type all and --list-types",
+            "as_json": None if list_types else "--list-types; pairs are JSON in any case",
+        },
+    )
+    if list_types:
+        _list_types(language, as_json=as_json)
+        return
+    if not type or source is None or reference is None:
+        raise BabelscopeError(
+            "make pairs needs --type, --source and --reference; --list-types lists the types"
+        )
     check_outputs({"--to": to}, inputs=[source, reference])
-    choose = "all" if all_variants else "one"
     named = [each for each in type if each != "all"]
     types = list(dict.fromkeys([*(_all_types(language) if "all" in type else []), *named]))
+    if audit:
+        _write_audit(types, source, reference, to, n=audit, seed=seed, mode=mode)
+        return
+    choose = "all" if all_variants else "one"
     options = {"type": types, "kind": kind, "seed": seed, "choose": choose, "mode": mode}
     made = PairsOfFiles(source, reference, options)
     counts: Counter[str] = Counter()
@@ -337,6 +317,19 @@ def pairs(
         print(f"{name:<28}{counts[name]:>8,} {'pair' if counts[name] == 1 else 'pairs'}", file=sys.stderr)
 
 
+def _list_types(language: str | None, *, as_json: bool) -> None:
+    from babelscope.language.registry import error_types
+
+    for name, made in error_types(language).items():
+        row: dict[str, Any] = {"name": name, "plausible": made.plausible, "definition": made.definition}
+        if as_json:
+            detector = made.detect is not None
+            print_json({**row, "detector": detector, "modes": list(made.modes), "language": made.language})
+        else:
+            told = f"{name:<28}{'' if made.plausible else '(control) '}{made.definition}"
+            typer.echo(paragraph(told, " " * 28))
+
+
 def _all_types(language: str | None) -> list[str]:
     """The error types of a language; it need not be said where all are of one."""
     from babelscope.language.registry import error_types
@@ -350,23 +343,15 @@ def _all_types(language: str | None) -> list[str]:
     return list(found)
 
 
-@app.command("audit")
-def audit(
-    type: Type,
-    source: Sources,
-    reference: References,
-    n: Annotated[int, typer.Option("-n", min=1, help="How many variants.")] = 30,
-    seed: Seed = 0,
-    mode: Mode = None,
-    to: ToFile = None,
-) -> None:
-    """Draw a sample of variants to be read by hand; put yes or no at "really_wrong"."""
+def _write_audit(types: list[str], source: Path, reference: Path, to: Path | None, **how: Any) -> None:
+    """Write a sample of variants to be read by hand."""
     from babelscope.making.pairs import report_progress, sample_for_audit
 
-    check_outputs({"--to": to}, inputs=[source, reference])
+    if len(types) != 1:
+        raise BabelscopeError("--audit is of one error type: give one --type")
     with progress("making pairs", _lines(source, reference)) as advance:
         texts = report_progress(stream_lines(source), advance), stream_lines(reference)
-        rows = sample_for_audit(type, *texts, n=n, seed=seed, mode=mode)
+        rows = sample_for_audit(types[0], *texts, **how)
     with output(to, Form.JSON) as write:
         for row in rows:
             write(as_line(row))
@@ -408,3 +393,11 @@ def _lines(source: Path, reference: Path) -> int:
     counts = {str(path): count_lines(path) for path in (source, reference)}
     require_equal_counts(counts)
     return counts[str(source)]
+
+
+app = ShellGroup("Make test sets from sources and references.")
+app.command("pairs")(pairs)
+app.command("machine-references")(machine_references)
+app.command("cues")(cues)
+app.command("challenge")(challenge)
+app.command("counts")(counts)

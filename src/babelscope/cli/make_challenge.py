@@ -52,9 +52,6 @@ def challenge(
         Literal["source", "reference"], typer.Option(help="Which side --parses are of, or --parser parses.")
     ] = "source",
     alignments: Annotated[Path | None, file_option("Word alignments, 0-0 1-2; else made here.")] = None,
-    symmetrization: Annotated[
-        str, typer.Option(metavar="NAME", help="How alignments made here are symmetrized.")
-    ] = "grow-diag-final-and",
     language: Annotated[
         str | None, typer.Option(metavar="CODE", help="Of the parses, to take its rules only.")
     ] = None,
@@ -90,7 +87,7 @@ def challenge(
             metavar="N",
             min=0,
             max=1000,
-            help="Show N of what was found by --own-rules, or by all rules; without --to, only count.",
+            help="Show N of what was found by --own-rules, or by all rules.",
         ),
     ] = 0,
     min_distance: Annotated[
@@ -120,13 +117,10 @@ def challenge(
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Count bad sentences instead of stopping at the first.")
     ] = False,
-    cost: Annotated[
-        bool, typer.Option("--cost", help="Print what it cost, too: words read, seconds, memory.")
-    ] = False,
-    count: Annotated[bool, typer.Option("--count", help="Only count; --parses is enough for that.")] = False,
     as_json: AsJson = False,
     to: Annotated[
-        Path | None, file_option("Write the challenge set there, one JSON object per line.")
+        Path | None,
+        file_option("Write the challenge set there, as JSON; else only count, for which --parses is enough."),
     ] = None,
     ray: Ray = None,
 ) -> None:
@@ -134,17 +128,19 @@ def challenge(
     from babelscope.language.parsers import open_parser, parser_language
     from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, read_rules
 
-    count = count or (show > 0 and to is None)
-    _check_outcome(source, to, count=count, shown_as_json=show > 0 and as_json)
+    if to is not None and source is None:
+        raise BabelscopeError("a challenge set needs --source and --reference")
+    if show and as_json:
+        raise BabelscopeError(
+            "--show is for reading, and --json for programs; give --to FILE for all that is found"
+        )
     unparsed = None if parses is not None or parser is not None else "--parses or --parser"
     unpaired = None if source is not None else "--source and --reference"
     needs = {
         **dict.fromkeys(("parsed_side", "language", "dependency_rules", "own_rules", "show"), unparsed),
         **dict.fromkeys(("alignments", "min_displacement", "max_tau"), unpaired),
         **dict.fromkeys(("source_language", "target_language", "source_tokenize", "tokenize"), unpaired),
-        "symmetrization": "alignments made here" if alignments is not None or source is None else None,
-        "only_found": "--to" if count else None,
-        "cost": "a run in one process, without --ray" if ray is not None else None,
+        "only_found": "--to" if to is None else None,
     }
     refuse_unused(context, needs)
     check_outputs(
@@ -180,11 +176,11 @@ def challenge(
         _in_parts(search, to, asked, ray, only_found=only_found)
     elif to is not None:
         with replacing(to) as file:
-            file.writelines(search.lines(symmetrization, only_found=only_found))
+            file.writelines(search.lines(only_found=only_found))
     else:
-        search.count(symmetrization)
+        search.count()
     _warn_of_parses(search)
-    write_rows([*search.rows(exact=exact), *(search.cost_rows() if cost else ())], as_json=as_json)
+    write_rows(search.rows(exact=exact), as_json=as_json)
     if not as_json:
         _show_sample(search)
 
@@ -200,18 +196,6 @@ def _asked(search: Search, parser: str | None) -> dict[str, Any]:
         "side": corpus.parsed_side,
         "words": [corpus.source_language, corpus.target_language, *corpus.tokenizers],
     }
-
-
-def _check_outcome(source: Path | None, to: Path | None, *, count: bool, shown_as_json: bool) -> None:
-    """Refuse options that do not say what is wanted, or want what cannot be had."""
-    if (to is None) != count:
-        raise BabelscopeError("give --to FILE for a challenge set, or --count")
-    if to is not None and source is None:
-        raise BabelscopeError("a challenge set needs --source and --reference")
-    if shown_as_json:
-        raise BabelscopeError(
-            "--show is for reading, and --json for programs; give --to FILE for all that is found"
-        )
 
 
 def _show_sample(search: Search) -> None:
@@ -285,7 +269,6 @@ def _in_parts(
         contextlib.closing(map_parts(work, names, map(search.of_part, corpora), ray, store)) as results,
         progress("searching the corpus", sum(part.lines for part in corpora)) as advance,
     ):
-        search.gone_on = bool(store.find(names[:1]))
         for part, (lines, counted) in zip(corpora, results, strict=True):
             if file is not None:
                 file.write(lines.encode())

@@ -1,4 +1,4 @@
-"""`babelscope make senses` and `make occupations`: what is frequent in one's own training text."""
+"""`babelscope make counts`: what is frequent in one's own training text."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -32,87 +32,160 @@ if TYPE_CHECKING:
     from babelscope.making.counts import GenderCounts
     from babelscope.testsets.items import AmbiguousSource
 
-Source = Annotated[Path, file_option("Sources of the training text, one per line.")]
-Target = Annotated[Path, file_option("Their translations in the training text.")]
-Tests = Annotated[
-    str,
-    typer.Option(
-        metavar="TESTS",
-        help="A test set of ambiguous sources, to be written with what was counted by --save-tests.",
-    ),
-]
-SaveTests = Annotated[Path | None, typer.Option(metavar="FILE.jsonl", help="Where that test set goes.")]
+_EVERY_COUNT = "Every count: --json, or --to FILE."
 
 
-def senses(
+class _Counted(NamedTuple):
+    """What was counted: figures, a text for people, the file of --to and the test set of --save-tests."""
+
+    rows: Sequence[Row]
+    text: str
+    file: list[str]
+    items: Iterable[AmbiguousSource]
+    told: str
+    """About those items."""
+
+
+def counts(
     context: typer.Context,
-    source: Source,
-    target: Target,
+    source: Annotated[Path | None, file_option("Sources of the training text, one per line.")] = None,
+    target: Annotated[Path | None, file_option("Their translations in the training text.")] = None,
     lexicon: Annotated[
-        Path, file_option("MuCoW's keys (.key.tsv), or lines of a word, a tab and the lemmas of a sense.")
-    ],
+        Path | None,
+        file_option(
+            "Count senses: MuCoW's keys (.key.tsv), or lines of a word, a tab and the lemmas of a sense."
+        ),
+    ] = None,
+    words: Annotated[
+        str,
+        typer.Option(
+            metavar="QUERIES",
+            help="Count genders of occupations: lab:occupations, or a file {occupation: {src_forms: [...], "
+            "tgt_forms_male: [...], tgt_forms_female: [...]}}.",
+        ),
+    ] = "",
+    counts: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.json",
+            help="Genders counted before, rows [from, to, count] as released or by `patterns flow --flows`, instead.",
+        ),
+    ] = None,
     lemmas: Annotated[Path | None, file_option("The lemmas of the translations, parallel to them.")] = None,
     lemmatize: Annotated[
         str, typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.")
     ] = "",
+    distilled: Annotated[Path | None, file_option("A teacher's translations of the same sources.")] = None,
+    labor: Annotated[
+        str,
+        typer.Option(
+            metavar="FILE.tsv",
+            help="Labor statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
+            "of the paper.",
+        ),
+    ] = "",
     to: Annotated[
         Path | None,
-        typer.Option(
-            "--to",
-            metavar="FILE.json",
-            help="Write the counts there, as `mucow:` reads them (counts/senses_PAIR_count_results.json).",
-        ),
+        file_option("Write counts of senses there, as `mucow:` reads them, or ratios of genders as a table."),
     ] = None,
-    tests: Tests = "",
-    save_tests: SaveTests = None,
+    tests: Annotated[
+        str,
+        typer.Option(
+            metavar="TESTS",
+            help="A test set of ambiguous sources, to be written with what was counted by --save-tests.",
+        ),
+    ] = "",
+    save_tests: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Where that test set goes.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Count frequent and rare senses of words in your own training text. Figures of `condition` then follow them."""
+    """Count senses of words, or genders of occupations, in your own training text.
+
+    Figures of `condition` can then be given for frequent and rare senses, or for male and female occupations.
+    """
+    if sum(map(bool, (lexicon, words, counts))) != 1:
+        raise BabelscopeError(
+            "make counts needs one of --lexicon (senses), --words (occupations) and --counts"
+        )
+    if counts is None and (source is None or target is None):
+        raise BabelscopeError("--lexicon and --words are counted in text: give --source and --target")
+    refuse_unused(
+        context,
+        {
+            **dict.fromkeys(("source", "target"), None if counts is None else "text, not --counts"),
+            **dict.fromkeys(("lemmas", "lemmatize"), None if lexicon else "senses (--lexicon)"),
+            "distilled": None if words else "occupations (--words)",
+            "labor": "occupations, not senses" if lexicon else None,
+            "tests": None if save_tests is not None else "the test set of --save-tests",
+            "save_tests": None if tests else "a test set, given with --tests",
+        },
+    )
+    inputs = [source, target, lexicon, lemmas, distilled, counts, words, labor, tests]
+    check_outputs({"--to": to, "--save-tests": save_tests}, inputs=inputs)
+    items = _ambiguous(tests) if tests else []
+    texts = source or Path(), target or Path()
+    if lexicon is not None:
+        found = _senses(*texts, lexicon, lemmas, lemmatize, items)
+    else:
+        found = _occupations(*texts, distilled, words, counts, labor, items)
+    with contextlib.ExitStack() as after, output(None, figures(as_json)) as write:
+        if to is not None:
+            after.callback(write_file, to, Form.LINES, found.file)
+        if save_tests is not None:
+            after.callback(
+                write_file, save_tests, Form.JSON, (as_line(each.as_json()) for each in found.items)
+            )
+        for row in found.rows if as_json else ():
+            write(as_line(row.as_json()))
+        if not as_json:
+            write(found.text)
+        if save_tests is not None and not as_json:
+            write(paragraph(f"{save_tests}: {found.told}"))
+
+
+def _ambiguous(tests: str) -> list[AmbiguousSource]:
+    from babelscope.testsets.items import AmbiguousSource
+    from babelscope.testsets.loading import load
+
+    return list(load(tests).items_of(AmbiguousSource, what_for="counting words of items"))
+
+
+def _senses(
+    source: Path,
+    target: Path,
+    lexicon: Path,
+    lemmas: Path | None,
+    lemmatize: str,
+    items: list[AmbiguousSource],
+) -> _Counted:
     from babelscope.language.registry import lemmatize as make_lemmas
     from babelscope.making.counts import count_senses, read_lexicon, sense_rows, split_pairs, with_frequencies
     from babelscope.util.progress import progress
 
     if lemmas is not None and lemmatize:
         raise BabelscopeError("--lemmas and --lemmatize exclude each other")
-    _check_tests(context, tests, save_tests)
-    check_outputs({"--to": to, "--save-tests": save_tests}, inputs=[source, target, lexicon, lemmas, tests])
     make = None
     if lemmatize:
         make_lemmas([], lemmatize)  # told before anything is read
         make = functools.partial(make_lemmas, target=lemmatize)
     known = read_lexicon(lexicon)
-    items = _ambiguous(tests) if tests else []
     with progress("counting senses", None) as advance:
         pairs = split_pairs(source, target, lemmas=lemmas, lemmatize=make, progress=advance)
         seen: Counter[str] = Counter()
-        counts = count_senses(_counted(pairs, seen), known)
-    if not any(counts.values()):
+        found = count_senses(_counted(pairs, seen), known)
+    if not any(found.values()):
         raise BabelscopeError(
             f"none of the {len(known)} senses occurs in {source} and {target}: a word of {lexicon} with one of its "
             "lemmas on the other side"
         )
-    rows = sense_rows(counts)
-    with contextlib.ExitStack() as after, output(None, figures(as_json)) as write:
-        if to is not None:
-            named = {f"{word} - {own}": count for (word, own), count in counts.items()}
-            after.callback(write_file, to, Form.JSON, [json.dumps(named, ensure_ascii=False, indent=1)])
-        unknown = 0
-        if save_tests is not None:
-            told, unknown = with_frequencies(items, counts)
-            after.callback(_write_items, save_tests, told)
-        if as_json:
-            for row in rows:
-                write(as_line(row.as_json()))
-            return
-        how = (
-            "lemmas"
-            if lemmas is not None or lemmatize
-            else "words as they stand, so that inflected ones are missed"
-        )
-        write(paragraph(_senses_told(rows, seen["pairs"], how)))
-        if save_tests is not None:
-            told_of = f"{len(items)} items, {unknown} of a sense that was not counted"
-            write(paragraph(f"{save_tests}: {told_of}; judge them with --group-by sense_frequency"))
+    how = "lemmas" if lemmas or lemmatize else "words as they stand, so that inflected ones are missed"
+    rows = sense_rows(found)
+    named = {f"{word} - {own}": count for (word, own), count in found.items()}
+    told, unknown = with_frequencies(items, found)
+    about = f"{len(items)} items, {unknown} without a count; judge them with --group-by sense_frequency"
+    text = paragraph(_senses_told(rows, seen["pairs"], how))
+    return _Counted(rows, text, [json.dumps(named, ensure_ascii=False, indent=1)], told, about)
 
 
 def _counted(pairs: Iterable[Any], seen: Counter[str]) -> Iterable[Any]:
@@ -130,86 +203,37 @@ def _senses_told(rows: list[Row], pairs: int, how: str) -> str:
     return (
         f"{len(rows)} senses of {words} words in {pairs:,} sentence pairs, by {how}: {of['frequent']} frequent, "
         f"{of['infrequent']} infrequent, {unseen} that do not occur; {without} words have no sense that is more "
-        "frequent than all others. Every count: --json, or --to FILE."
+        f"frequent than all others. {_EVERY_COUNT}"
     )
 
 
-def occupations(
-    context: typer.Context,
-    source: Annotated[Path | None, file_option("Sources of the training text, one per line.")] = None,
-    target: Annotated[Path | None, file_option("Their translations in the training text.")] = None,
-    words: Annotated[
-        str,
-        typer.Option(
-            metavar="QUERIES",
-            help="Occupations to look for: lab:occupations, or a file {occupation: {src_forms: [...], "
-            "tgt_forms_male: [...], tgt_forms_female: [...]}}.",
-        ),
-    ] = "",
-    distilled: Annotated[Path | None, file_option("A teacher's translations of the same sources.")] = None,
-    counts: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.json",
-            help="Counts made before, rows [from, to, count] as released or by `patterns flow --flows`, instead.",
-        ),
-    ] = None,
-    labor: Annotated[
-        str,
-        typer.Option(
-            metavar="FILE.tsv",
-            help="Labor statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
-            "of the paper.",
-        ),
-    ] = "",
-    to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE.tsv", help="Write the ratios there, as a table.")
-    ] = None,
-    tests: Tests = "",
-    save_tests: SaveTests = None,
-    as_json: AsJson = False,
-) -> None:
-    """Count genders of occupations in training and distilled text. Correlate them with labor statistics."""
+def _occupations(
+    source: Path,
+    target: Path,
+    distilled: Path | None,
+    words: str,
+    counts: Path | None,
+    labor: str,
+    items: list[AmbiguousSource],
+) -> _Counted:
     from babelscope.core.tables import rows_text
     from babelscope.making import counts as counting
     from babelscope.methods.patterns.flow import read_counts
 
-    if (counts is None) == (source is None or target is None or not words):
-        raise BabelscopeError("make occupations needs --source, --target and --words, or --counts")
-    refuse_unused(
-        context,
-        dict.fromkeys(
-            ("source", "target", "words", "distilled"), None if counts is None else "text, not --counts"
-        ),
-    )
-    _check_tests(context, tests, save_tests)
-    inputs = [source, target, distilled, counts, words, labor, tests]
-    check_outputs({"--to": to, "--save-tests": save_tests}, inputs=inputs)
     women = counting.read_labor(labor) if labor else {}
-    items = _ambiguous(tests) if tests else []
     if counts is not None:
         flows, stages = read_counts(counts)
         found = counting.GenderCounts.from_flows(flows)
     else:
-        found, stages = _counts_of_text(source or Path(), target or Path(), distilled, words)
+        found, stages = _counts_of_text(source, target, distilled, words)
     ratios = counting.ratio_rows(found, stages)
     more = counting.correlation_rows(found, stages, women) if labor else []
     shares = [row for stage in stages for row in found.shares(stage)]
-    with contextlib.ExitStack() as after, output(None, figures(as_json)) as write:
-        if to is not None:
-            after.callback(write_file, to, Form.LINES, _ratio_table(ratios, stages))
-        if save_tests is not None:
-            after.callback(
-                _write_items, save_tests, counting.with_majorities(items, found.female_ratios(stages[0]))
-            )
-        if as_json:
-            for row in (*shares, *ratios, *more):
-                write(as_line(row.as_json()))
-            return
-        write(rows_text([*shares, *more], width_for(None)))
-        write("\n" + paragraph(_occupations_told(ratios, stages[0])))
-        if save_tests is not None:
-            write(paragraph(f"{save_tests}: {len(items)} items; judge them with --group-by majority_side"))
+    table = rows_text([*shares, *more], width_for(None))
+    text = f"{table}\n\n{paragraph(_occupations_told(ratios, stages[0]))}"
+    told = counting.with_majorities(items, found.female_ratios(stages[0]))
+    about = f"{len(items)} items; judge them with --group-by majority_side"
+    return _Counted([*shares, *ratios, *more], text, _ratio_table(ratios, stages), told, about)
 
 
 def _counts_of_text(
@@ -230,7 +254,7 @@ def _occupations_told(ratios: list[Row], stage: str) -> str:
     named = f" ({', '.join(female[:10])}{', ...' if len(female) > 10 else ''})" if female else ""
     return (
         f"{len(known)} occupations with a known gender in {stage}; {len(female)} are mostly female{named}. "
-        "Every ratio: --json, or --to FILE."
+        f"{_EVERY_COUNT}"
     )
 
 
@@ -250,24 +274,3 @@ def _ratio_table(ratios: list[Row], stages: list[str]) -> list[str]:
             cells += [ratio, *(str(row.counts[each]) for each in ("female", "male", "neutral"))]
         lines.append("\t".join([name, *cells]))
     return lines
-
-
-def _check_tests(context: typer.Context, tests: str, save_tests: Path | None) -> None:
-    refuse_unused(
-        context,
-        {
-            "tests": None if save_tests is not None else "the test set of --save-tests",
-            "save_tests": None if tests else "a test set, given with --tests",
-        },
-    )
-
-
-def _ambiguous(tests: str) -> list[AmbiguousSource]:
-    from babelscope.testsets.items import AmbiguousSource
-    from babelscope.testsets.loading import load
-
-    return list(load(tests).items_of(AmbiguousSource, what_for="counting words of items"))
-
-
-def _write_items(path: Path, items: Iterable[AmbiguousSource]) -> None:
-    write_file(path, Form.JSON, (as_line(item.as_json()) for item in items))

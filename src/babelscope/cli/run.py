@@ -24,6 +24,7 @@ from babelscope.cli.common import (
     print_json,
     result_text,
 )
+from babelscope.cli.init import write_study
 from babelscope.cli.shell import refuse_unused, telling_what_is_kept, work_kept_in
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_folder, check_outputs
@@ -80,8 +81,29 @@ def report(
 def run(
     context: typer.Context,
     study: Annotated[
-        Path, typer.Argument(metavar="STUDY.toml", help="Names systems, test sets and methods.")
+        list[Path],
+        typer.Argument(
+            metavar="STUDY.toml",
+            help="Names systems, test sets and methods. With --merge, the run folders of all shards.",
+        ),
     ],
+    init: Annotated[
+        bool,
+        typer.Option("--init", help="Write the study, with all settings as comments, instead of running it."),
+    ] = False,
+    system: Annotated[
+        list[str] | None, typer.Option(metavar="SYSTEM", help="With --init: a system; may be repeated.")
+    ] = None,
+    tests: Annotated[
+        list[str] | None, typer.Option(metavar="TESTS", help="With --init: a test set; may be repeated.")
+    ] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(metavar="METHOD", help="With --init; may be repeated. Else what fits the tests."),
+    ] = None,
+    merge: Annotated[
+        bool, typer.Option("--merge", help="Put the shards of a study together into one run, --out.")
+    ] = False,
     every: AllRows = False,
     table: Tables = None,
     format: InFormat = "text",
@@ -95,8 +117,7 @@ def run(
     shard: Annotated[
         str | None,
         typer.Option(
-            metavar="N/OF",
-            help="Only this share of the items, such as 3/16; then `babelscope merge` all of them.",
+            metavar="N/OF", help="Only this share of the items, such as 3/16; then --merge all of them."
         ),
     ] = None,
     ray: Annotated[
@@ -117,29 +138,60 @@ def run(
     ] = False,
     report: WithReport = True,
 ) -> None:
-    """Run a study, or go on with it where it was stopped."""
+    """Run a study, or resume it where it was stopped. `--init` writes one first.
+
+    Shards that were run apart are the same run as without shards once they are merged; no system is asked.
+    """
+    from babelscope.runs import shards
     from babelscope.runs.study import run_study
     from babelscope.runs.trust import ask_permission
 
-    shared = None if shard is None else "a whole run, not a shard"
-    refuse_unused(context, {"every": shared, "table": shared, "report": shared if report else None})
+    if len(study) > 1 and not merge:
+        raise BabelscopeError("run takes one study; --merge takes the run folders of its shards")
+    _check_way(context, init=init, merge=merge, shard=shard, report=report)
+    if init:
+        write_study(study[0], system or [], tests or [], method or [])
+        return
     chosen = chosen_format(format, as_json=as_json)
     with telling_what_is_kept(work_kept_in(out)):
-        result = run_study(
-            ask_permission(study, ray=ray, trusted=trust),
-            file=study,
-            out=out,
-            seed=seed,
-            cache=cache,
-            data_dir=data_dir,
-            shard=shard,
-            ray=ray,
-            workers=workers,
-        )
+        if merge:
+            if out is None:
+                raise BabelscopeError("--merge needs --out FOLDER, the run that is made of the shards")
+            result = shards.merge(study, out)
+        else:
+            result = run_study(
+                ask_permission(study[0], ray=ray, trusted=trust),
+                file=study[0],
+                out=out,
+                seed=seed,
+                cache=cache,
+                data_dir=data_dir,
+                shard=shard,
+                ray=ray,
+                workers=workers,
+            )
         if shard is not None:
             _show_shard(shard, result, as_json=chosen == "json")
             return
         show_result(result, report=report, format=chosen, names=table or (), every=every)
+
+
+def _check_way(context: typer.Context, *, init: bool, merge: bool, shard: str | None, report: bool) -> None:
+    """Refuse options that have no effect on a study that is written, run or merged."""
+    shared = None if shard is None else "a whole run, not a shard"
+    shown = "a run, not --init" if init else shared
+    asked = "a run, not --init" if init else "a run, not --merge" if merge else None
+    refuse_unused(
+        context,
+        {
+            **dict.fromkeys(("system", "tests", "method"), None if init else "--init"),
+            "merge": "a run, not --init" if init else None,
+            **dict.fromkeys(("every", "table"), shown),
+            **dict.fromkeys(("format", "as_json", "out"), "a run, not --init" if init else None),
+            "report": shown if report or init else None,
+            **dict.fromkeys(("seed", "cache", "data_dir", "shard", "ray", "workers", "trust"), asked),
+        },
+    )
 
 
 def show_result(
@@ -178,26 +230,6 @@ def _show_shard(shard: str, result: Result, *, as_json: bool) -> None:
         print(
             f"shard {parsed.number} of {parsed.of}: {len(result.records)} records in {where}", file=sys.stderr
         )
-
-
-def merge(
-    shards: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", help="The folders of all shards, in any order."),
-    ],
-    out: Annotated[Path, folder_option("The run folder that is made of them.")],
-    every: AllRows = False,
-    table: Tables = None,
-    format: InFormat = "text",
-    as_json: AsJson = False,
-    report: WithReport = True,
-) -> None:
-    """Put the shards of a study together into one run. It is the same as without shards; no system is asked."""
-    from babelscope.runs.shards import merge
-
-    with telling_what_is_kept(work_kept_in(out)):
-        chosen = chosen_format(format, as_json=as_json)
-        show_result(merge(shards, out), report=report, format=chosen, names=table or (), every=every)
 
 
 _HEADING = "What to look at. Words in question stand between asterisks."

@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
-from typer.main import get_group
 
-from babelscope.core.registry import resolve
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 
@@ -27,8 +25,6 @@ PARTS_KEPT = f"finished parts are kept; {GO_ON}"
 _Function = TypeVar("_Function", bound=Callable[..., None])
 # Characters of a summary: more than a sentence has.
 _LONGEST = 1000
-# A command that its first word leads to another: the word -> `module:function`, imported when it is said.
-_FIRST_WORDS = {"annotate": {"sample": "babelscope.cli.annotate:sample"}}
 
 
 def refuse_repeats(command: Any) -> Any:
@@ -46,7 +42,11 @@ def refuse_repeats(command: Any) -> Any:
             if not context.resilient_parsing:  # completion by the shell
                 for option, times in Counter(each for each in order if _takes_one(each)).items():
                     if times > 1:
-                        more = "; a study takes several (babelscope init)" if option.name == "tests" else ""
+                        more = (
+                            "; a study takes several (babelscope run --init)"
+                            if option.name == "tests"
+                            else ""
+                        )
                         raise BabelscopeError(
                             f"{_shown(option)} is given {times} times; it can be given once{more}"
                         )
@@ -87,17 +87,6 @@ def refuse_unused(context: Any, why: Mapping[str, str | None]) -> None:
 
 class ShellCommand(TyperCommand):
     """A command of the shell."""
-
-    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """The context of the command, or of the one that its first word names."""
-        places = _FIRST_WORDS.get(self.name or "", {})
-        if not args or args[0] not in places:
-            return super().make_context(info_name, args, parent, **extra)
-        word, *rest = args
-        group = typer.Typer(rich_markup_mode=None, add_completion=False)
-        group.command(word, cls=ShellCommand)(resolve(places[word]))
-        command = refuse_repeats(get_group(group).commands[word])
-        return command.make_context(f"{info_name} {word}", rest, parent, **extra)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read an option `--ray` that stands alone as one without address."""

@@ -1,18 +1,21 @@
-"""`babelscope translate`: lines in, translations out."""
+"""`babelscope translate` and `babelscope score`: lines in, answers of systems out."""
 
 from __future__ import annotations
 
 import functools
 import itertools
+import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 
 import typer
 
 from babelscope.cli.common import (
+    LINES_AT_ONCE,
     AsJson,
     Cache,
     Form,
@@ -20,7 +23,6 @@ from babelscope.cli.common import (
     Systems,
     ToFile,
     Tokenize,
-    Yes,
     as_line,
     ask_lines,
     check_beam,
@@ -29,370 +31,601 @@ from babelscope.cli.common import (
     output,
     read_sources,
 )
-from babelscope.cli.shell import answers_kept, refuse_unused, telling_what_is_kept, typed_options
-from babelscope.systems.mbr import SAMPLES_AT_ONCE, Decision, Sources, Weights, decoding_by, result_of
+from babelscope.cli.shell import (
+    answers_kept,
+    going_on,
+    refuse_unused,
+    telling_what_is_kept,
+    typed_options,
+)
+from babelscope.systems.exact import SOURCES_AT_ONCE
+from babelscope.systems.mbr import SAMPLES_AT_ONCE, Decision, Sources, Weights
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
-from babelscope.util.text import shorten, text_fault
+from babelscope.util.terminal import terminal_width
+from babelscope.util.text import read_lines, require_equal_counts, shorten, text_fault
 
 if TYPE_CHECKING:
-    from babelscope.core.system import Scored
-    from babelscope.metrics.base import Metric
+    from babelscope.core.results import Result, Row
+    from babelscope.core.system import Budget, Capability, Drawing, LengthRule, Scored, TopK
+    from babelscope.systems.mbr import Decoding
 
-_Answer = tuple[str, "list[Scored] | str", Mapping[str, Any]]
-"""A source, its translations or why there are none, and what JSON has beside them."""
-_Find = Callable[[Any, Sequence[str], Path], Iterator[_Answer]]
+_MOST_LENGTHS = 1000
+_N = {"beam": 1, "sample": 200, "exact": 10, "mbr": 100}
+# What options have an effect on, beside those on all.
+_OF_DRAWING = ("seed", "temperature", "top_k", "top_p", "epsilon")
+_OF_SEARCH = ("length", "length_penalty", "budget_expansions", "budget_seconds", "budget_bytes")
+_OF_RISK = ("metric", "tokenize", "aggregate", "weights")
 
-
-_OF_RISK = ("metric", "tokenize", "samples", "epsilon", "aggregate", "seed", "yes")
+File = Annotated[Path | None, typer.Argument(metavar="FILE", help="Sources, one per line; - is stdin.")]
 
 
 def translate(
     context: typer.Context,
     system: Systems,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Sources, one per line; - is stdin.")] = Path(
-        "-"
-    ),
-    beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
-    n_best: Annotated[int, typer.Option(min=1, help="Translations per source, separated by tabs.")] = 1,
+    file: File = None,
+    tests: Annotated[
+        str, typer.Option(metavar="TESTS", help="A test set, whose sources are taken instead.")
+    ] = "",
     decode: Annotated[
-        Literal["beam", "mbr"],
-        typer.Option(help="By beam search, or by minimum Bayes risk among samples."),
+        Literal["beam", "sample", "exact", "mbr"],
+        typer.Option(
+            help="By beam search; by drawing at random; by exact search, with proof; by minimum Bayes risk among "
+            "samples or a list made elsewhere (lists:, file:)."
+        ),
     ] = "beam",
-    metric: Annotated[str, typer.Option(metavar="METRIC", help="The utility of --decode mbr.")] = "chrf",
-    samples: Annotated[int, typer.Option(min=1, help="Samples of --decode mbr.")] = 100,
-    epsilon: Annotated[
-        float, typer.Option(help="Of --decode mbr: draw from tokens of at least this probability.")
-    ] = 0,
-    aggregate: Annotated[
-        int, typer.Option(min=0, metavar="PARTS", help="Of --decode mbr, see `babelscope mbr`.")
-    ] = 0,
-    tokenize: Tokenize = "",
+    n: Annotated[
+        int | None,
+        typer.Option(
+            "--n",
+            min=1,
+            help="Translations per source: of the beam [1], drawn [200], most probable [10]; mbr: candidates [100].",
+        ),
+    ] = None,
+    beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
     seed: Seed = 0,
+    temperature: Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")] = 1,
+    top_k: Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")] = 0,
+    top_p: Annotated[
+        float, typer.Option(help="Draw from the most probable tokens of this mass; 1: all.")
+    ] = 1,
+    epsilon: Annotated[float, typer.Option(help="Draw from tokens of at least this probability.")] = 0,
+    max_length: Annotated[int, typer.Option(min=0, help="Tokens at most; 0: the system's own limit.")] = 0,
+    length: Annotated[
+        str,
+        typer.Option(
+            metavar="N|A..B",
+            help="Exact: only translations of so many tokens, EOS included; A..B: each length by itself.",
+        ),
+    ] = "",
+    length_penalty: Annotated[
+        float, typer.Option(help="Exact: rank by log-probability / length to this power.")
+    ] = 0,
+    budget_expansions: Annotated[
+        int | None, typer.Option(min=1, help="Prefixes a search may expand for a source.")
+    ] = None,
+    budget_seconds: Annotated[
+        float | None, typer.Option(help="Seconds a search may take for a source; not reproducible.")
+    ] = None,
+    budget_bytes: Annotated[int | None, typer.Option(min=1, help="Memory a search may hold at once.")] = None,
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC",
+            help="The utility of mbr: chrf, bleu, ter, comet, cmd:COMMAND...; may be repeated. (Default: chrf.)",
+        ),
+    ] = None,
+    tokenize: Tokenize = "",
+    aggregate: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="PARTS",
+            help="mbr: compare with mean n-gram counts of so many parts of the candidates, in linear time (chrf, "
+            "chrf++); 0: with each of them.",
+        ),
+    ] = 0,
+    weights: Annotated[
+        Weights | None,
+        typer.Option(
+            help="mbr: what a candidate counts as reference: as often as it is there (samples), or its probability "
+            "within the list (lists that have log-probabilities)."
+        ),
+    ] = None,
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
-    yes: Yes = False,
 ) -> None:
-    """Translate lines of text. With several systems, each line begins with the system and a tab."""
-    from babelscope.systems.registry import find_scheme
+    """Translate lines of text. One line per source, `--n` translations separated by tabs.
 
-    by_risk = decode == "mbr"
+    With several systems, each line begins with the system. `--decode exact` writes one line per translation, with the
+    proof: whether nothing unseen is better, and the bound that nothing unseen exceeds.
+    """
+    from babelscope.core.system import Budget, Drawing
+
+    drawn = decode in ("sample", "mbr")
     refuse_unused(
         context,
-        dict.fromkeys(_OF_RISK, None if by_risk else "--decode mbr")
-        | dict.fromkeys(("beam", "n_best"), "beam search" if by_risk else None),
+        {
+            "beam": None if decode == "beam" else "--decode beam",
+            "max_length": "--decode sample, exact or mbr" if decode == "beam" else None,
+            **dict.fromkeys(_OF_DRAWING, None if drawn else "--decode sample or mbr"),
+            **dict.fromkeys(_OF_SEARCH, None if decode == "exact" else "--decode exact"),
+            **dict.fromkeys(_OF_RISK, None if decode == "mbr" else "--decode mbr"),
+        },
     )
     if "beam" in typed_options(context):
         check_beam(system)
-    if n_best > beam and any(find_scheme(spec).beam for spec in system):
-        raise BabelscopeError(f"a beam of {beam} has no {n_best} best translations; say --beam {n_best}")
-    check_outputs({"--to": to}, inputs=[file, *system, *([metric, tokenize] if by_risk else [])])
-    find: _Find = functools.partial(_by_beam, beam=max(beam, n_best), n_best=n_best)
-    if by_risk:
-        find = _by_risk(
-            metric, samples, seed=seed, epsilon=epsilon, parts=aggregate, yes=yes, tokenize=tokenize
-        )
-    sources = read_sources(file)
-    opened = open_systems(system, cache=cache)
-    _write_answers(
-        opened, sources, file, find, "translations", ("translating", "translated"), to, cache, as_json=as_json
-    )
+    metrics = list(dict.fromkeys(metric or ["chrf"])) if decode == "mbr" else []
+    check_outputs({"--to": to}, inputs=[file, tests, *system, *metrics, tokenize])
+    number = n or _N[decode]
+    drawing = Drawing(temperature, top_k, top_p, epsilon, max_length if decode != "exact" else 0)
+    decoder: _Decoder
+    if decode == "beam":
+        decoder = _Beam(_sources(file, tests), number, _beam_for(system, beam, number))
+    elif decode == "sample":
+        decoder = _Samples(_sources(file, tests), number, seed, drawing)
+    elif decode == "mbr":
+        how: dict[str, Any] = {"n": number, "seed": seed, "drawing": drawing}
+        how |= {"parts": aggregate, "weights": weights}
+        decoder = _LeastRisk.of(file, tests, metrics, tokenize, **how)
+    else:
+        if budget_seconds is not None and not budget_seconds > 0:
+            raise BabelscopeError(f"--budget-seconds {budget_seconds}: a search needs some time")
+        budget = Budget(budget_expansions, budget_seconds, budget_bytes)
+        rules = _rules(length, max_length, length_penalty)
+        decoder = _Exact(_sources(file, tests), number, budget, rules, length)
+    decoder.write_answers(system, to, cache, as_json=as_json)
 
 
-def _write_answers(
-    opened: Mapping[str, Any],
-    sources: Sequence[str],
-    file: Path,
-    find: _Find,
-    kind: str,
-    doing: tuple[str, str],
-    to: Path | None,
-    cache: bool | None,
-    *,
-    as_json: bool,
+def score(
+    system: Systems,
+    target: Annotated[Path, file_option("Translations of the sources; a line may be empty.")],
+    file: File = None,
+    as_json: AsJson = False,
+    to: ToFile = None,
+    cache: Cache = None,
 ) -> None:
-    """Ask each system about each source and write a line of answers; then report notes and missing answers."""
-    from babelscope.util.progress import progress
-
-    notes: Counter[str] = Counter()
-    unanswered = 0
-    with (
-        telling_what_is_kept(answers_kept(cache)),
-        output(to, Form.JSON if as_json else Form.LINES) as write,
-        progress(doing[0], len(opened) * len(sources)) as advance,
-    ):
-        for name, each in opened.items():
-            leading = [name] if len(opened) > 1 else []
-            for source, answers, more in find(each, sources, file):
-                told = {"system": name, "source": source}
-                if isinstance(answers, str):
-                    unanswered += 1
-                    row: dict[str, Any] = {**told, kind: [], "unanswered": answers}
-                    write(as_line(row) if as_json else "\t".join([*leading, ""]))
-                else:
-                    notes.update(note for answer in answers for note in answer.notes)
-                    row = {**told, kind: [described(own) for own in answers], **more} if as_json else {}
-                    write(as_line(row) if as_json else "\t".join([*leading, *map(one_line, answers)]))
-                advance(1)
-    tell_notes(kind, notes)
-    if sys.stderr.isatty():
-        lines = f"{len(sources):,} {'line' if len(sources) == 1 else 'lines'}"
-        missing = f"; {unanswered:,} answers are missing" if unanswered else ""
-        print(f"babelscope: {lines} {doing[1]} by {', '.join(opened)}{missing}", file=sys.stderr)
+    """Score given translations: how probable a system finds them. In natural logs, with the end of the sentence."""
+    source = file or Path("-")
+    check_outputs({"--to": to}, inputs=[source, target, *system])
+    sources, targets = Sources.of_lines(source, read_sources(source)), read_lines(target)
+    require_equal_counts({str(source): len(sources.texts), str(target): len(targets)})
+    _Scores(sources, target, targets).write_answers(system, to, cache, as_json=as_json)
 
 
-def _by_beam(system: Any, sources: Sequence[str], file: Path, *, beam: int, n_best: int) -> Iterator[_Answer]:
-    from babelscope.systems.contract import ask_translate
-    from babelscope.systems.registry import require
-    from babelscope.systems.stored.alignment import align_to_sources
+def _sources(file: Path | None, tests: str, reader: str = "a system") -> Sources:
+    """The lines of a file, or the sources of a test set, which must be known if there is a reader of them."""
+    from babelscope.testsets import Dependency, load
+    from babelscope.testsets.items import NO_SOURCE
 
-    require(system, "translate", what_for="translate")
-    held = align_to_sources(system, str(file), sources)
-    ask = functools.partial(ask_translate, held, beam=beam, n_best=n_best)
-    for source, answers in ask_lines(sources, ask, {"source": file}):
-        yield source, answers, {}
-
-
-def _by_risk(
-    metric: str, n: int, *, seed: int, epsilon: float, parts: int, yes: bool, tokenize: str
-) -> _Find:
-    """Translations of least Bayes risk, with their expected utilities for JSON."""
-    from babelscope.core.system import Drawing
-
-    drawing = Drawing(epsilon=epsilon)
-    decoding = decoding_by([metric], yes=yes, tokenize=tokenize, n=n, seed=seed, drawing=drawing, parts=parts)
-
-    def find(system: Any, sources: Sequence[str], file: Path) -> Iterator[_Answer]:
-        ask_batches: Any = functools.partial(ask_lines, files={"source": file})
-        for source, candidates in decoding.candidates(system, Sources.of_lines(file, sources), ask_batches):
-            if isinstance(candidates, str):
-                yield source, candidates, {}
-                continue
-            [own] = decoding.decide(system, source, candidates).values()
-            yield source, [own.answer], {"utility": own.choice.utility, "n": own.choice.n, "metric": metric}
-
-    return find
+    if file is not None and tests:
+        raise BabelscopeError("sources are the lines of FILE or those of --tests, one of the two")
+    if not tests:
+        return Sources.of_lines(file or Path("-"), read_sources(file or Path("-")))
+    items = [item for item in load(tests) if not isinstance(item, Dependency)]
+    if reader and any(NO_SOURCE in item.extra for item in items):
+        raise BabelscopeError(f"{reader} may need the sources, and {tests} has none; name a FILE of them")
+    languages = frozenset(item.target_language or "" for item in items)
+    return Sources(Path(tests), [item.source for item in items], [item.id for item in items], languages)
 
 
-def tell_notes(what: str, notes: Counter[str]) -> None:
-    """Say on stderr how many answers came with which note."""
-    if notes:
-        told = ", ".join(f"{count} {note}" for note, count in sorted(notes.items()))
-        print(f"babelscope: {what} with notes: {told}", file=sys.stderr)
+def _beam_for(specs: Sequence[str], beam: int, n: int) -> int:
+    from babelscope.systems.registry import find_scheme
+
+    if n > beam and any(find_scheme(spec).beam for spec in specs):
+        raise BabelscopeError(f"a beam of {beam} has no {n} best translations; say --beam {n}")
+    return max(beam, n)
 
 
-def one_line(answer: Scored) -> str:
+def _rules(length: str, max_length: int, penalty: float) -> list[LengthRule]:
+    """What each source is searched by, in the order of lengths."""
+    from babelscope.core.system import LengthRule
+
+    if not length:
+        return [LengthRule(0, max_length, penalty)]
+    found = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", length, re.ASCII)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 1 <= first <= last:
+        raise BabelscopeError(f"--length {length}: say a length, or the least and the greatest, as in 1..20")
+    if last - first >= _MOST_LENGTHS:
+        raise BabelscopeError(f"--length {length}: at most {_MOST_LENGTHS} lengths can be searched")
+    return [LengthRule(each, max_length, penalty) for each in range(first, last + 1)]
+
+
+class _Answer(NamedTuple):
+    """What is written about one source; made only when it is written."""
+
+    rows: Iterable[Mapping[str, Any]]
+    """As JSON, without the system."""
+    lines: Iterable[Sequence[str]]
+    """As text: fields, without the system."""
+    notes: Sequence[str] = ()
+    is_missing: bool = False
+
+
+@dataclass
+class _Decoder:
+    """How answers are found and written: one subclass per kind of question."""
+
+    sources: Sources
+    command: ClassVar[str] = "translate"
+    kind: ClassVar[str] = "translations"
+    doing: ClassVar[str] = "translating"
+    needs: ClassVar[tuple[Capability, ...]] = ()
+    heading: ClassVar[Sequence[str]] = ()
+
+    @property
+    def passes(self) -> int:
+        """How often each source is asked about."""
+        return 1
+
+    def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:
+        """The answers of a system of that name, in the order of the sources."""
+        raise NotImplementedError
+
+    def result(self, opened: Mapping[str, Any]) -> Result | None:  # noqa: ARG002
+        """Figures over all answers; None: there are none."""
+        return None
+
+    def rows(self, result: Result) -> Sequence[Row]:
+        """Those that JSON has."""
+        return result.rows
+
+    def kept(self, opened: Mapping[str, Any], to: Path | None) -> Any:  # noqa: ARG002
+        """A context in which systems are asked whose answers are kept; None: only as --cache says."""
+        return None
+
+    def close(self) -> None:
+        """Report on stderr what else must be known."""
+
+    def write_answers(
+        self, specs: Sequence[str], to: Path | None, cache: bool | None, *, as_json: bool
+    ) -> None:
+        """Ask each system about each source and write its answers, then figures, notes and what is missing."""
+        from babelscope.core.tables import rows_text
+        from babelscope.util.progress import progress
+
+        opened = open_systems(specs, *self.needs, cache=cache, what_for=self.command)
+        several = len(opened) > 1
+        notes: Counter[str] = Counter()
+        missing = 0
+        total = len(opened) * len(self.sources.texts) * self.passes
+        kept = self.kept(opened, to) or telling_what_is_kept(answers_kept(cache))
+        with (
+            kept as resumed,
+            output(to, Form.JSON if as_json else Form.LINES) as write,
+            progress(self.doing, total) as advance,
+        ):
+            if self.heading and not as_json:
+                write("\t".join([*(["system"] if several else []), *self.heading]))
+            systems = opened.values() if resumed is None else resumed[1]
+            for name, system in zip(opened, systems, strict=True):
+                for answer in self.answers(name, system, advance):
+                    notes.update(answer.notes)
+                    missing += answer.is_missing
+                    for row in answer.rows if as_json else ():
+                        write(as_line({"system": name, **row}))
+                    for line in answer.lines if not as_json else ():
+                        write("\t".join([*([name] if several else []), *line]))
+            result = self.result(opened)
+            if result is not None and as_json:
+                for figure in self.rows(result):
+                    write(as_line({**figure.as_json(), "signature": result.signature}))
+        if notes:
+            told = ", ".join(f"{count} {note}" for note, count in sorted(notes.items()))
+            print(f"babelscope: {self.kind} with notes: {told}", file=sys.stderr)
+        self.close()
+        if result is not None and not as_json:
+            print(f"{rows_text(result.rows, terminal_width())}\n{result.signature}", file=sys.stderr)
+        elif result is None and sys.stderr.isatty():
+            count = len(self.sources.texts)
+            lines = f"{count:,} {'line' if count == 1 else 'lines'}"
+            lacking = f"; {missing:,} answers are missing" if missing else ""
+            print(f"babelscope: {lines} translated by {', '.join(opened)}{lacking}", file=sys.stderr)
+
+    def ask(
+        self, ask: Callable[..., Any], advance: Callable[[int], object], at_once: int = LINES_AT_ONCE
+    ) -> Any:
+        """Each source with its answer, or with the reason why there is none."""
+        for each in ask_lines(self.sources.texts, ask, {"source": self.sources.path}, at_once=at_once):
+            yield each
+            advance(1)
+
+    def listed(self, source: str, answers: list[Scored] | str, **more: Any) -> _Answer:
+        """All answers to a source, on one line."""
+        if isinstance(answers, str):
+            row = {"source": source, self.kind: [], "unanswered": answers}
+            return _Answer([row], [[""]], is_missing=True)
+        rows = ({"source": source, self.kind: [_described(own) for own in answers], **more} for _ in (1,))
+        lines = ([_one_line(own) for own in answers] for _ in (1,))
+        return _Answer(rows, lines, [note for own in answers for note in own.notes])
+
+
+@dataclass
+class _Beam(_Decoder):
+    """The best translations of a beam."""
+
+    n: int
+    beam: int
+    needs = ("translate",)
+
+    def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:  # noqa: ARG002
+        from babelscope.systems.contract import ask_translate
+        from babelscope.systems.stored.reading import hold_sources
+
+        held = hold_sources(system, str(self.sources.path), self.sources.texts)
+        ask = functools.partial(ask_translate, held, beam=self.beam, n_best=self.n)
+        for source, found in self.ask(ask, advance):
+            yield self.listed(source, found)
+
+
+@dataclass
+class _Samples(_Decoder):
+    """Translations drawn at random; those of a source depend on it and the seed only."""
+
+    n: int
+    seed: int
+    drawing: Drawing
+    command = "--decode sample"
+    kind = "samples"
+    doing = "sampling"
+    needs = ("sample",)
+
+    def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:  # noqa: ARG002
+        from babelscope.systems.contract import ask_sample
+
+        ask = functools.partial(ask_sample, system, n=self.n, seed=self.seed, drawing=self.drawing)
+        for source, drawn in self.ask(ask, advance, at_once=max(1, SAMPLES_AT_ONCE // self.n)):
+            unfinished = sum("unfinished" in each.notes for each in drawn if not isinstance(each, str))
+            yield self.listed(source, drawn, n=self.n, seed=self.seed, unfinished=unfinished)
+
+
+@dataclass
+class _LeastRisk(_Decoder):
+    """The candidate of the highest expected utility, by each metric."""
+
+    decoding: Decoding
+    decided: dict[str, list[tuple[str, Mapping[str, Decision]]]] = field(default_factory=dict)
+    kind = "candidates"
+    doing = "decoding"
+
+    @classmethod
+    def of(cls, file: Path | None, tests: str, metrics: list[str], tokenize: str, **how: Any) -> _LeastRisk:
+        """Decoding by these metrics, of sources that they can read."""
+        from babelscope.systems.mbr import decoding_by
+
+        decoding = decoding_by(metrics, tokenize=tokenize, **how)
+        sources = _sources(file, tests)
+        read = [metric.name for metric in decoding.metrics if metric.reads_sources]
+        if read and not all(sources.texts):
+            raise BabelscopeError(
+                f"{read[0]} may need the sources, and {tests} has none; name a FILE of them"
+            )
+        return cls(sources, decoding if tokenize else decoding.for_languages(sources.languages))
+
+    def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:
+        ask_batches: Any = functools.partial(ask_lines, files={"source": self.sources.path})
+        own = self.decided.setdefault(name, [])
+        for source, candidates in self.decoding.candidates(system, self.sources, ask_batches):
+            found: Mapping[str, Decision] = {}
+            notes: list[str] = []
+            if not isinstance(candidates, str):
+                notes = [note for each in candidates for note in each.notes if note != "whole"]
+                found = self.decoding.decide(system, source, candidates)
+                own.append((source, found))
+            metrics = [metric.name for metric in self.decoding.metrics]
+            chosen = [(metric, found.get(metric) or str(candidates)) for metric in metrics]
+            rows = ({"source": source, "metric": by, **self._as_json(each)} for by, each in chosen)
+            named = [[by] if len(metrics) > 1 else [] for by in metrics]
+            lines = (
+                [*leading, "" if isinstance(each, str) else _one_line(each.answer)]
+                for leading, (_, each) in zip(named, chosen, strict=True)
+            )
+            yield _Answer(rows, lines, notes)
+            advance(1)
+
+    def _as_json(self, found: Decision | str) -> dict[str, Any]:
+        if isinstance(found, str):
+            return {"translation": None, "unanswered": found}
+        choice = found.choice
+        how = {"weights": found.weights.value, "aggregate": self.decoding.parts}
+        figures = {name: getattr(choice, name) for name in ("utility", "n", "distinct", "tied")}
+        return {"translation": _described(found.answer), **figures, **how}
+
+    def result(self, opened: Mapping[str, Any]) -> Result:
+        from babelscope.systems.mbr import result_of
+
+        return result_of(self.decoding, opened, self.sources.texts, self.decided)
+
+    def close(self) -> None:
+        """Count sources with nothing to choose among: a candidate alone is compared with itself."""
+        for name, answers in self.decided.items():
+            alone = sum(any(found.choice.n == 1 for found in own.values()) for _, own in answers)
+            if alone:
+                print(
+                    f"babelscope: {name} has a single candidate for {alone} of {len(answers)} sources: nothing is "
+                    "chosen there, and its expected utility is that of a text compared with itself",
+                    file=sys.stderr,
+                )
+
+
+@dataclass
+class _Exact(_Decoder):
+    """The most probable translations, with proof; a search that was stopped goes on where it was."""
+
+    n: int
+    budget: Budget
+    rules: list[LengthRule]
+    length: str
+    searched: dict[str, dict[LengthRule, list[tuple[str, TopK | str]]]] = field(default_factory=dict)
+    command = "--decode exact"
+    kind = "hypotheses"
+    doing = "searching"
+    needs = ("top_k",)
+
+    @property
+    def passes(self) -> int:
+        return len(self.rules)
+
+    @property
+    def heading(self) -> list[str]:  # type: ignore[override]
+        rank = ["source", "rank", "logprob", *(["normalized"] if self.rules[0].penalty else []), "tokens"]
+        return [*rank, "proven", "bound", "mass", "expansions", "seconds", "translation"]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What was asked for, as the signature has it."""
+        rule = self.rules[0]
+        lengths = {"lengths": self.length} if ".." in self.length else {"length": rule.exactly}
+        limits = {f"budget_{name}": value for name, value in asdict(self.budget).items()}
+        stated = {**lengths, "max_length": rule.at_most, "length_penalty": rule.penalty, **limits}
+        return {"k": self.n, **{name: value for name, value in stated.items() if value}}
+
+    def kept(self, opened: Mapping[str, Any], to: Path | None) -> Any:
+        from babelscope.util.digests import digest_json
+
+        sources = digest_json(list(self.sources.texts))
+        return going_on("translate", to, list(opened.values()), sources=sources, **self.settings)
+
+    def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:
+        from babelscope.systems.contract import ask_top_k
+
+        own = self.searched[name] = {rule: [] for rule in self.rules}
+        # The greatest length first: if the model cannot have it, that is said before any work.
+        for rule in reversed(self.rules):
+            ask = functools.partial(ask_top_k, system, k=self.n, budget=self.budget, lengths=rule)
+            for found in self.ask(ask, advance, at_once=SOURCES_AT_ONCE):
+                own[rule].append(found)
+                if rule == self.rules[0]:  # the last to be searched
+                    yield self._answer(
+                        len(own[rule]), [(each, own[each][len(own[rule]) - 1]) for each in own]
+                    )
+
+    def _answer(self, number: int, found: Sequence[tuple[LengthRule, tuple[str, TopK | str]]]) -> _Answer:
+        """What is written about the source of that number, from 1."""
+        rows = (
+            {"line": number, "source": source, "k": self.n, **_search_as_json(answer, rule)}
+            for rule, (source, answer) in found
+        )
+        lines = ([str(number), *cells] for rule, (_, answer) in found for cells in _cells(answer, rule))
+        answers = [answer.found for _, (_, answer) in found if not isinstance(answer, str)]
+        return _Answer(rows, lines, [note for own in itertools.chain(*answers) for note in own.notes])
+
+    def result(self, opened: Mapping[str, Any]) -> Result:
+        from babelscope.systems.exact import result_of
+
+        return result_of(opened, self.sources.texts, self.settings, self.searched)
+
+
+def _search_as_json(answer: TopK | str, rule: LengthRule) -> dict[str, Any]:
+    from babelscope.core.results import finite_or_none
+
+    names = {"length": rule.exactly, "max_length": rule.at_most, "length_penalty": rule.penalty}
+    asked = {name: value for name, value in names.items() if value}
+    if isinstance(answer, str):
+        return {**asked, "found": [], "unanswered": answer}
+    sure = answer.proven(rule)
+    found = [{**_described(each), "proven": rank < sure} for rank, each in enumerate(answer.found)]
+    if rule.penalty:
+        for own, each in zip(found, answer.found, strict=True):
+            own["normalized"] = rule.rank(each.total, len(each.tokens))
+    proof = {"exact": answer.exact, "bound": finite_or_none(answer.bound), "mass": answer.mass}
+    effort = {name: getattr(answer, name) for name in ("expansions", "minimum", "seconds")}
+    return {**asked, "found": found, **proof, **effort}
+
+
+def _cells(answer: TopK | str, rule: LengthRule) -> Iterator[list[str]]:
+    """One line per hypothesis; one with dashes where there is none."""
+    absent = ["-"] * (2 if rule.penalty else 1)
+    if isinstance(answer, str):
+        yield ["-", *absent, *"------", ""]
+        return
+    seconds = "-" if answer.seconds is None else f"{answer.seconds:.3f}"
+    proof = [f"{answer.bound:.4f}", f"{answer.mass:.4g}", str(answer.expansions), seconds]
+    sure = answer.proven(rule)
+    for rank, each in enumerate(answer.found, 1):
+        score = [f"{each.total:.4f}"]
+        score += [f"{rule.rank(each.total, len(each.tokens)):.4f}"] if rule.penalty else []
+        proven = "yes" if rank <= sure else "no"
+        yield [str(rank), *score, str(len(each.tokens)), proven, *proof, _one_line(each)]
+    if not answer.found:
+        yield ["-", *absent, str(rule.exactly or "-"), "yes" if answer.exact else "no", *proof, ""]
+
+
+@dataclass
+class _Scores(_Decoder):
+    """Log-probabilities of given translations."""
+
+    target: Path
+    targets: list[str]
+    answered: dict[str, list[tuple[str, Scored]]] = field(default_factory=dict)
+    command = "score"
+    doing = "scoring"
+    needs = ("score",)
+    heading = ("mean", "total", "tokens", "target")
+
+    def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:
+        from babelscope.systems.contract import ask_score
+
+        own = self.answered.setdefault(name, [])
+        pairs = list(zip(self.sources.texts, self.targets, strict=True))
+        files = {"source": self.sources.path, "target": self.target}
+        for (source, target), scored in ask_lines(pairs, functools.partial(ask_score, system), files):
+            row: dict[str, Any] = {"source": source, "target": target}
+            if isinstance(scored, str):
+                yield _Answer([{**row, "unanswered": scored}], [[*"---", target]])
+            else:
+                own.append((source, scored))
+                figures = [f"{scored.mean:.4f}", f"{scored.total:.4f}", str(len(scored.tokens))]
+                found = _described(scored)
+                yield _Answer([row | {"target": found.pop("text"), **found}], [[*figures, scored.text]])
+            advance(1)
+
+    def rows(self, result: Result) -> Sequence[Row]:
+        return [row for row in result.rows if row.name == "all"]
+
+    def result(self, opened: Mapping[str, Any]) -> Result:
+        """For each system the log-probability per token over all pairs, and the perplexity it makes."""
+        from babelscope.core.results import Result, Row
+        from babelscope.core.system import properties
+        from babelscope.methods.base import set_up
+        from babelscope.methods.jobs import config_of
+        from babelscope.systems.contract import scored_as_json
+        from babelscope.util.digests import digest_json
+
+        method = set_up("likelihood", {})
+        config = config_of([method], opened.values(), {}, seed=0, chunk=LINES_AT_ONCE)
+        pairs = list(zip(self.sources.texts, self.targets, strict=True))
+        config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
+        skipped = {name: len(pairs) - len(own) for name, own in self.answered.items()}
+        told = [
+            [skipped[name], *(scored_as_json(each) for _, each in own)]
+            for name, own in self.answered.items()
+            if not properties(opened[name]).reproducible
+        ]
+        config |= {"answers": digest_json(told)} if told else {}
+        rows = []
+        for name, own in self.answered.items():
+            records = [{"source": source, "references": [scored_as_json(each)]} for source, each in own]
+            unanswered = {"skipped": skipped[name]} if skipped[name] else {}
+            for row in method.summarize(records, 0):
+                figure = "all" if row.name == "logprob" else row.name
+                rows.append(Row(figure, row.estimate, {"system": name}, {**row.counts, **unanswered}))
+        return Result(config, rows)
+
+
+def _one_line(answer: Scored) -> str:
     """A translation as a line; one that is none would shift all lines after it."""
     if fault := text_fault(answer.text):
         raise BabelscopeError(f"a translation {fault}: {shorten(answer.text)}; use --json")
     return answer.text
 
 
-def described(answer: Scored) -> dict[str, Any]:
+def _described(answer: Scored) -> dict[str, Any]:
     """An answer as JSON, with the sum and the mean of its log-probabilities."""
     from babelscope.core.results import finite_or_none
     from babelscope.systems.contract import scored_as_json
 
     sums = {"total": answer.total, "mean": answer.mean} if answer.has_total else {}
     return {**scored_as_json(answer), **{key: finite_or_none(value) for key, value in sums.items()}}
-
-
-Temperature = Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")]
-TopK = Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")]
-TopP = Annotated[float, typer.Option(help="Draw from the most probable tokens of this mass; 1: all.")]
-Epsilon = Annotated[float, typer.Option(help="Draw from tokens of at least this probability.")]
-MaxLength = Annotated[int, typer.Option(help="Tokens at most; 0: the system's own limit.")]
-
-
-def sample(
-    system: Systems,
-    source: Annotated[Path, file_option("Sources, one per line; - is stdin.")],
-    n: Annotated[int, typer.Option("--n", min=1, help="Samples per source, separated by tabs.")] = 200,
-    seed: Seed = 0,
-    temperature: Temperature = 1,
-    top_k: TopK = 0,
-    top_p: TopP = 1,
-    epsilon: Epsilon = 0,
-    max_length: MaxLength = 0,
-    as_json: AsJson = False,
-    to: ToFile = None,
-    cache: Cache = None,
-) -> None:
-    """Draw translations at random, in the order drawn. A source's samples depend on it and the seed only.
-
-    Samples that did not end within the limit are kept and counted. With several systems, each line begins with the
-    system and a tab.
-    """
-    from babelscope.core.system import Drawing
-    from babelscope.systems.contract import ask_sample
-
-    drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
-    check_outputs({"--to": to}, inputs=[source, *system])
-    sources = read_sources(source)
-    opened = open_systems(system, "sample", cache=cache, what_for="sample")
-
-    def find(asked: Any, sources: Sequence[str], file: Path) -> Iterator[_Answer]:
-        ask = functools.partial(ask_sample, asked, n=n, seed=seed, drawing=drawing)
-        at_once = max(1, SAMPLES_AT_ONCE // n)
-        for text, drawn in ask_lines(sources, ask, {"source": file}, at_once=at_once):
-            unfinished = sum("unfinished" in each.notes for each in drawn if not isinstance(each, str))
-            yield text, drawn, {"n": n, "seed": seed, "unfinished": unfinished}
-
-    _write_answers(
-        opened,
-        sources,
-        source,
-        find,
-        "samples",
-        ("sampling", f"sampled {n} times each"),
-        to,
-        cache,
-        as_json=as_json,
-    )
-
-
-_HEADING = ("utility", "n", "distinct", "translation")
-
-Utilities = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--metric",
-        metavar="METRIC",
-        help="The utility: chrf, chrf++, bleu, ter, ribes, comet, cmd:COMMAND...; may be repeated, a line each. "
-        "(Default: chrf.)",
-    ),
-]
-Aggregate = Annotated[
-    int,
-    typer.Option(
-        min=0,
-        metavar="PARTS",
-        help="Compare with the mean n-gram counts of so many parts of the candidates, in linear time (chrf, chrf++); "
-        "0: with each of them.",
-    ),
-]
-
-
-def _sources(file: Path | None, tests: str, metrics: Sequence[Metric]) -> Sources:
-    """The lines of a file, or the sources of a test set; they must be known to metrics that read them."""
-    from babelscope.testsets import Dependency, load
-    from babelscope.testsets.items import NO_SOURCE
-
-    if file is not None and not tests:
-        return Sources.of_lines(file, read_sources(file))
-    if file is not None or not tests:
-        raise BabelscopeError("mbr needs --source FILE or --tests TESTS, one of the two")
-    items = [item for item in load(tests) if not isinstance(item, Dependency)]
-    read = [metric.name for metric in metrics if metric.reads_sources]
-    if read and any(NO_SOURCE in item.extra for item in items):
-        raise BabelscopeError(f"{read[0]} may need the sources, and {tests} has none; say --source FILE")
-    languages = frozenset(item.target_language or "" for item in items)
-    return Sources(Path(tests), [item.source for item in items], [item.id for item in items], languages)
-
-
-def mbr(
-    system: Systems,
-    source: Annotated[Path | None, file_option("Sources, one per line; - is stdin.")] = None,
-    tests: Annotated[
-        str, typer.Option(metavar="TESTS", help="A test set, whose sources are taken instead.")
-    ] = "",
-    metric: Utilities = None,
-    n: Annotated[int, typer.Option("--n", min=1, help="Samples per source, or hypotheses of a list.")] = 100,
-    tokenize: Tokenize = "",
-    aggregate: Aggregate = 0,
-    weights: Annotated[
-        Weights | None,
-        typer.Option(
-            help="What a candidate counts as reference: as often as it is there (samples), or its probability "
-            "within the list (lists that have log-probabilities)."
-        ),
-    ] = None,
-    seed: Seed = 0,
-    temperature: Temperature = 1,
-    top_k: TopK = 0,
-    top_p: TopP = 1,
-    epsilon: Epsilon = 0,
-    max_length: MaxLength = 0,
-    as_json: AsJson = False,
-    to: ToFile = None,
-    cache: Cache = None,
-    yes: Yes = False,
-) -> None:
-    """Choose the translation of least Bayes risk. Among samples, or among a list made elsewhere (lists:, file:).
-
-    One line per source: the expected utility on the metric's own scale (negated where lower is better), candidates,
-    different ones, the translation. It begins with the system and the metric where there are several.
-    """
-    from babelscope.core.system import Drawing
-    from babelscope.util.progress import progress
-
-    names = list(dict.fromkeys(metric or ["chrf"]))
-    check_outputs({"--to": to}, inputs=[source, tests, *system, *names, tokenize])
-    drawing = Drawing(temperature, top_k, top_p, epsilon, max_length)
-    decoding = decoding_by(
-        names, yes=yes, tokenize=tokenize, n=n, seed=seed, drawing=drawing, parts=aggregate, weights=weights
-    )
-    asked_about = _sources(source, tests, decoding.metrics)
-    if not tokenize:
-        decoding = decoding.for_languages(asked_about.languages)
-    opened = open_systems(system, cache=cache)
-    several = (len(opened) > 1, len(decoding.metrics) > 1)
-    notes: Counter[str] = Counter()
-    decided: dict[str, list[tuple[str, Mapping[str, Decision]]]] = {name: [] for name in opened}
-    ask_batches: Any = functools.partial(ask_lines, files={"source": asked_about.path})
-    with (
-        telling_what_is_kept(answers_kept(cache)),
-        output(to, Form.JSON if as_json else Form.LINES) as write,
-        progress("decoding", len(opened) * len(asked_about.texts)) as advance,
-    ):
-        heading = (
-            [] if as_json else ["\t".join([*itertools.compress(("system", "metric"), several), *_HEADING])]
-        )
-        for name, each in opened.items():
-            for asked, candidates in decoding.candidates(each, asked_about, ask_batches):
-                while heading:  # not before the first system is known to have candidates
-                    write(heading.pop())
-                found: Mapping[str, Decision] = {}
-                if not isinstance(candidates, str):
-                    notes.update(note for own in candidates for note in own.notes if note != "whole")
-                    found = decoding.decide(each, asked, candidates)
-                    decided[name].append((asked, found))
-                for by in (own.name for own in decoding.metrics):
-                    told = {"system": name, "source": asked, "metric": by}
-                    leading = list(itertools.compress((name, by), several))
-                    write(_line(told, found.get(by) or str(candidates), aggregate, leading, as_json))
-                advance(1)
-        result = result_of(decoding, opened, asked_about.texts, decided)
-        for row in result.rows if as_json else ():
-            write(as_line({**row.as_json(), "signature": result.signature}))
-    tell_notes("candidates", notes)
-    _tell_single(decided)
-    if not as_json:
-        print(result, file=sys.stderr)
-
-
-def _tell_single(decided: Mapping[str, Sequence[tuple[str, Mapping[str, Decision]]]]) -> None:
-    """Say how many sources had nothing to choose among: a candidate alone is compared with itself."""
-    for name, answers in decided.items():
-        alone = sum(any(found.choice.n == 1 for found in own.values()) for _, own in answers)
-        if alone:
-            print(
-                f"babelscope: {name} has a single candidate for {alone} of {len(answers)} sources: nothing is chosen "
-                "there, and its expected utility is that of a text compared with itself",
-                file=sys.stderr,
-            )
-
-
-def _line(told: dict[str, Any], found: Decision | str, parts: int, leading: list[str], as_json: bool) -> str:
-    """What was chosen for a source, or why nothing was, after what is told of it."""
-    if isinstance(found, str):
-        missing = {**told, "translation": None, "unanswered": found}
-        return as_line(missing) if as_json else "\t".join([*leading, *"---", ""])
-    choice = found.choice
-    if not as_json:
-        figures = [f"{choice.utility:.4f}", str(choice.n), str(choice.distinct)]
-        return "\t".join([*leading, *figures, one_line(found.answer)])
-    told |= {"translation": described(found.answer), "utility": choice.utility, "n": choice.n}
-    how = {"tied": choice.tied, "weights": found.weights.value, "aggregate": parts}
-    return as_line({**told, "distinct": choice.distinct, **how})

@@ -99,7 +99,7 @@ class Comet(Metric):
         checkpoint = known.note(self._note).get("checkpoint") if known.is_ready else None
         if not isinstance(checkpoint, str) or not os.path.isfile(checkpoint):
             raise BabelscopeError(
-                f"{self.name} has no environment or no model yet; make them with: babelscope data metric {self.name}"
+                f"{self.name} has no environment or no model yet; make them with: babelscope data get {self.name}"
             )
         return known, checkpoint
 

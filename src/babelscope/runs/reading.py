@@ -63,7 +63,7 @@ def read_run(path: str | Path) -> Run:
     manifest = read_manifest(path)
     if manifest.shard is not None:
         raise BabelscopeError(
-            f"{path} is one shard of a study; put all of them together with babelscope merge"
+            f"{path} is one shard of a study; put all of them together with babelscope run --merge"
         )
     # A run killed between its last two files has a summary, but no digest of its records yet.
     if manifest.status != "finished" or not (path / "summary.json").is_file():

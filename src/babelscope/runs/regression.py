@@ -41,7 +41,7 @@ class SystemTable:
         """What stands there; an error says what there is not."""
         if not self.columns:
             raise BabelscopeError(
-                f"nothing says the {column!r} of systems: the runs name no factors, and there is no --table"
+                f"nothing says the {column!r} of systems: no factors in the runs, and no table of --factors"
             )
         if column not in self.columns:
             raise BabelscopeError(f"{self.name} has no column {column!r}; it has {', '.join(self.columns)}")

@@ -103,7 +103,7 @@ class Decoding:
             for source, own in zip(sources.texts, held.all_translations(sources.texts), strict=True):
                 yield source, list(own[: self.n])
             return
-        require(system, "sample", what_for="mbr")
+        require(system, "sample", what_for="--decode mbr")
         ask = functools.partial(ask_sample, system, n=self.n, seed=self.seed, drawing=self.drawing)
         yield from ask_batches(sources.texts, ask, at_once=max(1, SAMPLES_AT_ONCE // self.n))
 

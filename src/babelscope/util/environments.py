@@ -140,7 +140,9 @@ def require_consent(what: str, *, yes: bool) -> None:
     if yes:
         return
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BabelscopeError("nothing was done, since there is no terminal to ask on; agree with --yes")
+        raise BabelscopeError(
+            "nothing was done, since there is no terminal to ask on; agree by `babelscope data get NAME --yes`"
+        )
     print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise BabelscopeError("nothing was done, since you did not agree")

@@ -99,7 +99,7 @@ def test_conditioning_agrees_with_the_truth() -> None:
 
 def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
     ran = babelscope(
-        "lab", "truth", "--evaluator", "lab:teacher", "--system", "lab:student", "--tests", "senses-other",
+        "lab", "evaluate", "--evaluator", "lab:teacher", "--system", "lab:student", "--tests", "senses-other",
         "--n", "24", "--records", "r.jsonl", "--json",
     )  # fmt: skip
     rows = ran.rows

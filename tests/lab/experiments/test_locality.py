@@ -242,12 +242,16 @@ def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--permutation", "1 x"), "must be numbers with spaces between"),
-        (("--permutation", "0 1 2"), "0 1 2 is no permutation of the numbers from 0 to 17"),
-        (("--length", "3", "--permutation", "0 1 1"), "0 1 1 is no permutation of the numbers from 0 to 2"),
+        (("--set", "permutation=1 x"), "'1 x' is no value for permutation"),
+        (("--set", "length=2"), "'2' is no value for length"),
+        (("--set", "permutation=0 1 2"), "0 1 2 is no permutation of the numbers from 0 to 17"),
+        (
+            ("--set", "length=3", "--set", "permutation=0,1,1"),
+            "0 1 1 is no permutation of the numbers from 0 to 2",
+        ),
         (("--source", "a.en"), "needs both --source and --target"),
         (("--pieces", "100"), "is for text of your own"),
-        (("--width", "90"), "divisible among 4 heads"),
+        (("--set", "width=90"), "divisible among 4 heads"),
     ],
 )
 def test_bad_options_are_refused(babelscope: Babelscope, arguments: tuple[str, ...], said: str) -> None:
@@ -311,10 +315,20 @@ def test_a_kept_network_opens_as_a_system_with_all_capabilities(
     tmp_path: Path, babelscope: Babelscope, model: str, setting: str, pieces: int
 ) -> None:
     files = write(tmp_path)
-    text = ["--source", str(files[0]), "--target", str(files[1]), "--length", "6", "--pieces", str(pieces)]
-    sizes = ["--width", "16", "--heads", "2", "--layers", "1", "--epochs", "3", "--repetitions", "1"]
+    text = [
+        "--source",
+        str(files[0]),
+        "--target",
+        str(files[1]),
+        "--set",
+        "length=6",
+        "--pieces",
+        str(pieces),
+    ]
+    sizes = ["width=16", "heads=2", "layers=1", "epochs=3", "repetitions=1"]
+    text += [word for size in sizes for word in ("--set", size)]
     asked = ["--out", "x", "--model", model, "--setting", setting, "--quiet", "--workers", "1"]
-    ran = babelscope("lab", "locality", *asked, *text, *sizes)
+    ran = babelscope("lab", "locality", *asked, *text)
     assert ran.code == 0, ran.err
     figures = json.loads((tmp_path / "x" / f"{model}-{setting}-1.json").read_text(encoding="utf-8"))
     assert 1 <= figures["best_epoch"] <= 3

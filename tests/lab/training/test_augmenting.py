@@ -218,8 +218,8 @@ def test_bad_text_is_refused_before_any_translation(
 def test_the_command_tells_the_counts(made: dict[str, Path], tmp_path: Path) -> None:
     from babelscope.cli.lab import app
 
-    words = ["augment", "--source", str(made["source"]), "--target", str(made["target"]), "--quiet"]
-    words += ["--backward", str(made["backward"]), "--sample", "--tagged", "--threads", "1"]
+    words = ["prepare", "--source", str(made["source"]), "--target", str(made["target"]), "--quiet"]
+    words += ["--backward", str(made["backward"]), "--decode", "sample", "--tagged", "--threads", "1"]
     result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "data")])
     assert result.exit_code == 0, result.exception
     assert "backward" in result.stdout

@@ -100,7 +100,7 @@ def test_what_cannot_be_trained_is_refused(tmp_path: Path, babelscope: Babelscop
             recipe(**given)
     with pytest.raises(BabelscopeError, match="languages=English-German"):
         train(*files, tmp_path / "out", recipe(languages=""), threads=1, quiet=True)
-    words = f"lab train --source {files[0]} --target {files[1]} --out no --family gpt --shape tiny"
+    words = f"lab train --source {files[0]} --target {files[1]} --out no --set architecture=gpt --shape tiny"
     ran = babelscope(*words.split())
     assert ran.code == 2
     assert "architecture is 'gpt'" in ran.err
@@ -220,7 +220,7 @@ def test_prompts_that_cannot_be_learned_are_refused(
 
 
 def test_an_encoder_has_no_prompt() -> None:
-    with pytest.raises(BabelscopeError, match="for --family llama"):
+    with pytest.raises(BabelscopeError, match="for --set architecture=llama"):
         settings_for("tiny", prompts="lines")
 
 

@@ -54,7 +54,7 @@ def test_a_student_learns_what_its_teacher_says(teacher: Path, tmp_path: Path) -
     from babelscope.cli.lab import app
 
     source, _ = write_pairs(tmp_path / "text")
-    words = ["distill", "--teacher", str(teacher), "--source", str(source), "--shape", "tiny"]
+    words = ["train", "--teacher", str(teacher), "--source", str(source), "--shape", "tiny"]
     words += ["--steps", "20", "--dev-source", str(source), "--seed", "3", "--threads", "1", "--quiet"]
     out = tmp_path / "student"
     result = CliRunner().invoke(app, [*words, "--json", "--out", str(out)])
@@ -80,7 +80,7 @@ def test_students_of_several_seeds_share_their_teacher_s_translations(
         augmenting, "translate_ids", lambda *given: asked.append(len(given[1])) or translate_ids(*given)
     )
     source, target = write_pairs(tmp_path / "text")
-    words = ["distill", "--teacher", str(teacher), "--source", str(source), "--dev-source", str(source)]
+    words = ["train", "--teacher", str(teacher), "--source", str(source), "--dev-source", str(source)]
     words += ["--dev-target", str(target), "--shape", "tiny", "--steps", "3", "--threads", "1", "--quiet"]
     result = CliRunner().invoke(app, [*words, "--seeds", "2", "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.exception

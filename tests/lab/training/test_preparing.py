@@ -155,7 +155,7 @@ def test_the_command_makes_text_and_a_vocabulary_to_train_with(
     assert max(map(len, said.out.splitlines()[:-1])) <= 80  # the last is the folder's own name
     assert len((tmp_path / "one" / "train.en").read_text(encoding="utf-8").splitlines()) == 30
     assert load_pieces(tmp_path / "one" / "tokenizer").encode(["The old man"])
-    said = babelscope(*words, *options, "--separate", "--out", str(tmp_path / "two"))
+    said = babelscope(*words, *options, "--set", "separate=True", "--out", str(tmp_path / "two"))
     assert said.code == 0, said.err
     both = load_pieces(tmp_path / "two" / "tokenizer")
     assert both.own_target

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -22,8 +21,6 @@ from babelscope.making.challenge import Corpus, Limits, Search, SearchSettings, 
 from babelscope.making.challenge.reading import _MARKS, TOO_LONG, word_splitter
 from babelscope.making.challenge.reordering import _crossings
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.process import peak_memory
-from tests.support.toy_fixtures import Babelscope
 
 N = 400
 NAMES = {rule.name for rule in RULES}
@@ -256,14 +253,7 @@ def test_parses_without_features_make_the_reflexive_rule_blind(tmp_path: Path) -
 def test_words_are_those_of_both_sides(world: World) -> None:
     search = Search(corpus(world[0]))
     words = sum(sum(item.extra["words"]) for item in search.items())
-    time.sleep(0.05)
-    rows = search.cost_rows()
-    found = {row.name: row.estimate for row in rows}
-    assert {row.counts["words"] for row in rows} == {words}
-    assert words > 500
-    assert {each.n for each in found.values()} == {N}
-    assert 0.05 <= found["seconds"].value < 600
-    assert found["memory_mb"].value == pytest.approx(peak_memory() / 2**20, rel=0.2)
+    assert search.tally.words == words > 500
     # What parts count adds up to the same.
     whole = Search(corpus(world[0]))
     for part in map(whole.of_part, whole.split(7)):
@@ -278,28 +268,6 @@ def test_of_parses_alone_the_words_of_the_trees_count(world: World) -> None:
     search = Search(Corpus(parses=parses))
     search.count()
     assert search.tally.words == sum(line.partition("\t")[0].isdigit() for line in lines)
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux says it there")
-def test_memory_is_what_the_system_says() -> None:
-    held = b"x" * (50 * 2**20)
-    status = Path("/proc/self/status").read_text(encoding="utf-8")
-    (said,) = (line.split()[1] for line in status.split("\n") if line.startswith("VmHWM:"))
-    assert peak_memory() == pytest.approx(int(said) * 1024, rel=0.05)
-    assert peak_memory() >= len(held)
-
-
-def test_the_command_prints_it_if_asked(
-    world: World, babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(world[0])
-    files = "--source c.en --reference c.de --parses c.en.conllu --alignments c.align"
-    asked = (f"make challenge {files} --count --json",)
-    rows = babelscope(*asked, "--cost").rows
-    assert [row["name"] for row in rows[-2:]] == ["seconds", "memory_mb"]
-    assert all(row["cost"] == "extraction" and row["no_interval"] == "one run" for row in rows[-2:])
-    assert babelscope(*asked).rows == rows[:-2]
-    assert "without --ray" in babelscope(*asked, "--cost", "--ray").err
 
 
 @pytest.fixture

@@ -78,7 +78,7 @@ def test_figures_of_a_run_stand_for_a_table(babelscope: Babelscope, tmp_path: Pa
         assert done.code == 0, done.err
     lines = [f"{name}\t{'yes' if number % 2 else 'no'}\tt{number % 2}" for number, name in enumerate(names)]
     (tmp_path / "t.tsv").write_text("\n".join(["system\tdistilled\tteacher", *lines]) + "\n")
-    asked = ("--covariate", "chrf", "--covariate", "distilled", "--table", "measured", "--table", "t.tsv")
+    asked = ("--on", "chrf", "--on", "distilled", "--factors", "measured", "--factors", "t.tsv")
     drawn = ("--svg", "figure.svg", "--lines", "teacher")
     rows = babelscope("compare", "judged", *asked, *drawn, "--json").rows
     found = {row["variable"]: row["value"] for row in rows if row["table"] == "regression"}
@@ -95,10 +95,10 @@ def test_figures_of_a_run_stand_for_a_table(babelscope: Babelscope, tmp_path: Pa
     assert "toy:1, mean of 2" in picture
 
     (tmp_path / "u.tsv").write_text("system\tchrf\ntoy:1\t3\n")
-    twice = babelscope("compare", "judged", "--table", "measured", "--table", "u.tsv", "--covariate", "chrf")
+    twice = babelscope("compare", "judged", "--factors", "measured", "--factors", "u.tsv", "--on", "chrf")
     assert "both measured and u.tsv have a column 'chrf'" in twice.err
-    alone = babelscope("compare", "--table", "measured", "--figure", "chrf")
-    assert "--table is one table that has the figure" in alone.err
+    alone = babelscope("compare", "--factors", "measured", "--figure", "chrf")
+    assert "--factors is one table that has the figure" in alone.err
 
 
 ITEMS = [

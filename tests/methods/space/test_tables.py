@@ -490,7 +490,7 @@ def test_a_larger_k_needs_other_answers(run: Path, babelscope: Babelscope) -> No
 
 
 def test_correlate_reads_the_answers_for_each_metric(run: Path, babelscope: Babelscope) -> None:
-    asked = ("correlate", "r3.jsonl", "--field", "top_kqrg", "--json")
+    asked = ("agreement", "r3.jsonl", "--field", "top_kqrg", "--json")
     rows = babelscope(*asked, "--human", "queue.jsonl").rows
     assert {row["metric"] for row in rows} == {"r3 chrf", "r3 ter"}
     # By hand: the mean of both annotators against kQRG by TER.
@@ -505,12 +505,12 @@ def test_correlate_reads_the_answers_for_each_metric(run: Path, babelscope: Babe
     assert alone.code == 0, alone.err
 
 
-@pytest.mark.parametrize("command", ["correlate", "agreement"])
+@pytest.mark.parametrize("command", ["scores", "verdicts"])
 def test_lists_of_another_length_are_refused(run: Path, babelscope: Babelscope, command: str) -> None:
     """The trial had a Pearson of 0.9653 between lists of 5 and verdicts at k = 10, without a word."""
     assert run
-    if command == "correlate":
-        ran = babelscope("correlate", "r4.jsonl", "--field", "top_kqrg", "--human", "queue.jsonl")
+    if command == "scores":
+        ran = babelscope("agreement", "r4.jsonl", "--field", "top_kqrg", "--human", "queue.jsonl")
     else:
         ran = babelscope("agreement", "queue.jsonl", "--verdicts", "r4.jsonl")
     assert (ran.code, ran.out) == (2, "")
@@ -523,9 +523,9 @@ def test_unfinished_answers_are_left_out_and_labels_refused(run: Path, babelscop
     lines = records_of(path)
     lines[0]["answer"]["overall"] = None
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ran = babelscope("correlate", "r3.jsonl", "--field", "top_kqrg", "--human", path.name)
+    ran = babelscope("agreement", "r3.jsonl", "--field", "top_kqrg", "--human", path.name)
     assert "1 unfinished answers are left out" in ran.err
     lines[0] |= {"task": "winomt", "answer": {"label": "Male"}}
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ran = babelscope("correlate", "r3.jsonl", "--field", "top_kqrg", "--human", path.name)
+    ran = babelscope("agreement", "r3.jsonl", "--field", "top_kqrg", "--human", path.name)
     assert (ran.code, "answered with labels, not with scores" in ran.err) == (2, True)

@@ -99,7 +99,7 @@ def _command(files: Mapping[str, Path | None], words: Sequence[str], threads: in
         *(["--threads", str(threads)] if threads else []),
         *(["--device", device] if device != "cpu" else []),
     ]
-    return shlex.join(["babelscope", "lab", "distill", *named, *words, *where, "--out", "NEW_FOLDER"])
+    return shlex.join(["babelscope", "lab", "train", *named, *words, *where, "--out", "NEW_FOLDER"])
 
 
 def _check_settings(out: Path, settings: TrainingSettings) -> None:

@@ -69,7 +69,7 @@ def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
         needs = () if teacher == first else (vocabulary,)
         found.append(Job(teacher, ("train", *TEXT, *DEV, *_TEACHER, *shared, *own), needs))
         # A student's development loss is measured against its teacher's translations, not the references.
-        distill = ("distill", "--teacher", teacher, *TEXT[:2], *DEV[:2], *SMALL, *own)
+        distill = ("train", "--teacher", teacher, *TEXT[:2], *DEV[:2], *SMALL, *own)
         found.append(Job(model_name("student", seed, world), distill, (f"{teacher}/{CARD}",)))
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
             plain = ("train", *TEXT, *DEV, *SMALL, "--label-smoothing", smoothing)
@@ -87,7 +87,7 @@ def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
     # Teachers first, because students wait for them; then students, which take longest; short jobs last.
     return sorted(
         found,
-        key=lambda job: ("teacher" not in job.name, job.arguments[0] == "train", job.name != LLM),
+        key=lambda job: ("teacher" not in job.name, "--teacher" not in job.arguments, job.name != LLM),
     )
 
 

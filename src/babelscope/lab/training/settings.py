@@ -236,21 +236,26 @@ _DEFAULTS = {field.name: field.default for field in dataclasses.fields(Shape) if
 
 
 _OPTIONS = ("shape", "vocabulary", "label_smoothing", "steps", "seed", "betas")
-SETTABLE = (
-    *(field.name for field in dataclasses.fields(TrainingSettings) if field.name not in _OPTIONS),
-    *PARTS,
-)
-"""Settings that can be given as `name=value` on the command line."""
+_NAMES = [field.name for field in dataclasses.fields(TrainingSettings) if field.name not in _OPTIONS]
+SETTABLE: Mapping[str, Callable[[str], Any]] = dict.fromkeys([*_NAMES, *PARTS], str)
+"""Settings that can be given as `name=value` on the command line; `settings_for` checks their values."""
 
 
-def read_settings(given: Sequence[str]) -> dict[str, str]:
-    """Settings from words such as `dropout=0.1`; `settings_for` checks their values."""
-    found = dict(word.partition("=")[::2] for word in given)
-    for name in found:
-        if name not in SETTABLE:
+def read_settings(
+    given: Sequence[str], settable: Mapping[str, Callable[[str], Any]] = SETTABLE
+) -> dict[str, Any]:
+    """Settings from words such as `dropout=0.1`; `settable` reads the value of each name."""
+    found = {}
+    for word in given:
+        name, _, value = word.partition("=")
+        if name not in settable:
             raise BabelscopeError(
-                f"{name!r} sets nothing; it must be name=value with one of {', '.join(SETTABLE)}"
+                f"{word!r} sets nothing; it must be name=value with one of {', '.join(settable)}"
             )
+        try:
+            found[name] = settable[name](value)
+        except (ValueError, KeyError):
+            raise BabelscopeError(f"{word!r}: {value!r} is no value for {name}") from None
     return found
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import bisect
 import math
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from babelscope.core.results import Estimate, Row, record_line
+from babelscope.core.results import Row, record_line
 from babelscope.language.ud_rules import Finder, Instance, Rule, RuleSet, choose_rules
 from babelscope.making.challenge.reading import Corpus, Pair, short_enough, with_alignment
 from babelscope.making.challenge.reordering import CROSSING, PHENOMENA, UNITS, Limits, Order, measure_order
@@ -19,7 +18,6 @@ from babelscope.stats.intervals import mean_of_counts, proportion
 from babelscope.testsets.items import ParallelSentence
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.process import peak_memory
 from babelscope.util.progress import progress
 from babelscope.util.text import is_seekable
 
@@ -237,8 +235,6 @@ class Search:
         self, corpus: Corpus, wanted: SearchSettings | None = None, *, skip_bad: bool = False
     ) -> None:
         """With `skip_bad`, bad sentences are counted in `skipped` by reason; else the first is an error."""
-        self._began = time.perf_counter()
-        self.gone_on = False
         """Whether part of it was found by an earlier run that was stopped."""
         self.corpus, self.wanted = corpus, wanted or SearchSettings()
         self._tokenizers = corpus.tokenizers  # one that is not there is told first
@@ -376,16 +372,6 @@ class Search:
         return self.tally.rows(
             distances, exact=exact, labels=labels, counts={"skipped": sum(self.skipped.values())}
         )
-
-    def cost_rows(self) -> list[Row]:
-        """Rows of what the search cost so far: words read, seconds since it began, peak memory of this process."""
-        n, why = self.tally.sentences, "one run, begun before" if self.gone_on else "one run"
-        figures = {"seconds": time.perf_counter() - self._began, "memory_mb": peak_memory() / 2**20}
-        labels, counts = {"cost": "extraction"}, {"words": self.tally.words}
-        return [
-            Row(name, Estimate.without_interval(value, n, why), labels, counts)
-            for name, value in figures.items()
-        ]
 
     def _pairs(self) -> Iterator[Pair]:
         with progress("reading sentence pairs", self.corpus.lines, quiet=self._in_parts) as advance:

@@ -1,4 +1,4 @@
-"""`babelscope top-k`: what the search finds with its proof, by length, resumed, refused."""
+"""`translate --decode exact`: what the search finds with its proof, by length, resumed, refused."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.cli import top_k as command
+from babelscope.cli import translate as command
 from babelscope.core.system import Budget, LengthRule
 from babelscope.systems.registry import open_system
 from tests.support import toys
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.usefixtures("exact_toys")
 
 SOURCES = ["a b", "b c", "ca"]
 LAB = ["the old man sleeps .", "a woman sees the dog ."]
+EXACT = "translate --decode exact --system"
 TOY = "toy:1?alphabet=ab&limit=4"
 HEADING = ["source", "rank", "logprob", "tokens", "proven", "bound", "mass", "expansions", "seconds"]
 
@@ -42,7 +43,7 @@ def rows_of(text: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 
 
 def test_a_line_a_hypothesis(babelscope: Babelscope, tmp_path: Path) -> None:
-    ran = babelscope("top-k --system", TOY, "--k", "3", "in.txt")
+    ran = babelscope(EXACT, TOY, "--n", "3", "in.txt")
     heading, *lines = [line.split("\t") for line in ran.out.split("\n")[:-1]]
     assert heading == [*HEADING, "translation"]
     expected = [
@@ -54,16 +55,16 @@ def test_a_line_a_hypothesis(babelscope: Babelscope, tmp_path: Path) -> None:
     assert all(line[8] == "-" for line in lines), "the toy does not take its time"
     assert "proven" in ran.err
     assert "top-k|k:3|" in ran.err
-    both = babelscope("top-k --system", TOY, "--system", "toy:2?alphabet=ab&limit=4", "--k", "1", "in.txt")
+    both = babelscope(EXACT, TOY, "--system", "toy:2?alphabet=ab&limit=4", "--n", "1", "in.txt")
     named = [line.split("\t")[0] for line in both.out.split("\n")[:-1]]
     assert named == ["system", *["toy:1"] * 3, *["toy:2"] * 3]
-    assert babelscope("top-k --system", TOY, "--k", "3", "in.txt", "--to", "out").out == ""
+    assert babelscope(EXACT, TOY, "--n", "3", "in.txt", "--to", "out").out == ""
     assert (tmp_path / "out").read_text() == ran.out
-    assert babelscope("top-k --system", TOY, "--k", "3", stdin=b"a b\nb c\nca\n").out == ran.out
+    assert babelscope(EXACT, TOY, "--n", "3", stdin=b"a b\nb c\nca\n").out == ran.out
 
 
 def test_json_has_the_proof_and_the_figures(babelscope: Babelscope) -> None:
-    ran = babelscope("top-k --system", TOY, "--k", "4", "--budget-expansions", "9", "in.txt", "--json")
+    ran = babelscope(EXACT, TOY, "--n", "4", "--budget-expansions", "9", "in.txt", "--json")
     found, figures = rows_of(ran.out)
     right = Enumerated(symbols="ab", limit=4, salt="1").top_k(SOURCES, k=4, budget=Budget(expansions=9))
     for number, (row, answer) in enumerate(zip(found, right, strict=True), 1):
@@ -82,7 +83,7 @@ def test_json_has_the_proof_and_the_figures(babelscope: Babelscope) -> None:
 
 
 def test_what_is_not_proven_counts_in_no_figure_about_modes(babelscope: Babelscope) -> None:
-    asked = ("top-k --system lab:teacher --k 4 --budget-expansions 1 lab.en",)
+    asked = ("translate --decode exact --system lab:teacher --n 4 --budget-expansions 1 lab.en",)
     found, figures = rows_of(babelscope(*asked, "--json").out)
     assert [(row["exact"], [each["proven"] for each in row["found"]]) for row in found] == [
         (False, [False])
@@ -96,7 +97,7 @@ def test_what_is_not_proven_counts_in_no_figure_about_modes(babelscope: Babelsco
 @pytest.mark.parametrize("expansions", [20, 36, 60])
 def test_what_a_budget_proves_a_full_search_confirms(babelscope: Babelscope, expansions: int) -> None:
     """What is proven within a budget has the ranks that the whole search gives it, and some of it is proven."""
-    asked = ("top-k --system lab:teacher --k 5 lab.en --json",)
+    asked = ("translate --decode exact --system lab:teacher --n 5 lab.en --json",)
     found, _ = rows_of(babelscope(*asked, "--budget-expansions", str(expansions)).out)
     whole, _ = rows_of(babelscope(*asked, "--budget-expansions", "20000").out)
     counts = []
@@ -108,8 +109,8 @@ def test_what_a_budget_proves_a_full_search_confirms(babelscope: Babelscope, exp
 
 
 def test_lengths_are_searched_each_by_itself(babelscope: Babelscope) -> None:
-    asked = ("top-k --system lab:teacher --k 2 lab.en --budget-expansions 300 --json",)
-    found, figures = rows_of(babelscope(*asked, "--lengths", "1..3").out)
+    asked = ("translate --decode exact --system lab:teacher --n 2 lab.en --budget-expansions 300 --json",)
+    found, figures = rows_of(babelscope(*asked, "--length", "1..3").out)
     system = open_system("lab:teacher")
     assert [(row["line"], row["length"]) for row in found] == [(n, m) for n in (1, 2) for m in (1, 2, 3)]
     for length in (1, 2, 3):
@@ -127,7 +128,18 @@ def test_lengths_are_searched_each_by_itself(babelscope: Babelscope) -> None:
 
 
 def test_length_normalized_scores(babelscope: Babelscope) -> None:
-    search = ["top-k", "--system", "lab:teacher", "--k", "2", "lab.en", "--budget-expansions", "100"]
+    search = [
+        "translate",
+        "--decode",
+        "exact",
+        "--system",
+        "lab:teacher",
+        "--n",
+        "2",
+        "lab.en",
+        "--budget-expansions",
+        "100",
+    ]
     asked = [*search, "--max-length", "9", "--length-penalty", "0.5"]
     found, figures = rows_of(babelscope(*asked, "--json").out)
     for row in found:
@@ -148,8 +160,8 @@ def test_what_was_searched_is_not_searched_again(
     babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped in the second of three chunks, the same command asks for the last two only."""
-    monkeypatch.setattr(command, "_AT_ONCE", 1)
-    asked = ("top-k --system", f"{TOY}&log=asked", "--k", "2", "in.txt", "--to", "out")
+    monkeypatch.setattr(command, "SOURCES_AT_ONCE", 1)
+    asked = (EXACT, f"{TOY}&log=asked", "--n", "2", "in.txt", "--to", "out")
 
     def stop_at_the_second(self: Any, questions: Any, **how: Any) -> Any:
         if questions[0].source == SOURCES[1]:
@@ -177,9 +189,9 @@ def test_a_length_that_has_no_hypothesis_is_a_line_of_dashes(
         return [type(each)((), True, -math.inf, 0.0, 1, 1) for each in found]
 
     monkeypatch.setattr(toys.ToySystem, "top_k", nothing)
-    ran = babelscope("top-k --system", TOY, "in.txt")
+    ran = babelscope(EXACT, TOY, "in.txt")
     assert ran.out.split("\n")[1].split("\t") == ["1", "-", "-", "-", "yes", "-inf", "0", "1", "-", ""]
-    found, figures = rows_of(babelscope("top-k --system", TOY, "in.txt", "--json").out)
+    found, figures = rows_of(babelscope(EXACT, TOY, "in.txt", "--json").out)
     assert (found[0]["found"], found[0]["bound"]) == ([], None)
     assert [row["none"] for row in figures if row["name"] == "logprob"] == [3]
 
@@ -187,27 +199,27 @@ def test_a_length_that_has_no_hypothesis_is_a_line_of_dashes(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--lengths", "3"], "as in 1..20"),
-        (["--lengths", "0..4"], "as in 1..20"),
-        (["--lengths", "5..4"], "as in 1..20"),
-        (["--lengths", "1..9999"], "at most 1000"),
-        (["--lengths", "1..3", "--length", "2"], "leave out --length"),
+        (["--length", "three"], "as in 1..20"),
+        (["--length", "0..4"], "as in 1..20"),
+        (["--length", "5..4"], "as in 1..20"),
+        (["--length", "1..9999"], "at most 1000"),
+        (["--length", "1..3", "--max-length", "4"], "not both"),
         (["--length", "3", "--max-length", "4"], "not both"),
         (["--length-penalty", "-1"], "from 0 to 10"),
         (["--length-penalty", "nan"], "from 0 to 10"),
         (["--budget-seconds", "0"], "needs some time"),
         (["--length", "2000"], "no hypothesis of 2000 tokens"),
-        (["--lengths", "1..1000"], "no hypothesis of 1000 tokens"),
-        (["--k", "0"], "greater than or equal to 1"),
+        (["--length", "1..1000"], "no hypothesis of 1000 tokens"),
+        (["--n", "0"], "greater than or equal to 1"),
     ],
 )
 def test_what_cannot_be_searched_is_refused(babelscope: Babelscope, options: list[str], said: str) -> None:
-    ran = babelscope("top-k --system lab:teacher lab.en", *options)
+    ran = babelscope("translate --decode exact --system lab:teacher lab.en", *options)
     assert (ran.code, ran.out.count("\n") <= 1) == (2, True)
     assert said in ran.err
 
 
 def test_systems_that_cannot_are_named(babelscope: Babelscope) -> None:
-    ran = babelscope("top-k --system", TOY, "in.txt", "--length", "2")
+    ran = babelscope(EXACT, TOY, "in.txt", "--length", "2")
     assert ran.code == 2
     assert "searches all lengths by log-probability alone" in ran.err

@@ -1,4 +1,4 @@
-"""`babelscope correlate`: translations scored by metrics beside human scores."""
+"""`babelscope agreement --human`: translations scored by metrics beside human scores."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_translations_are_scored_by_each_metric_higher_is_better(
         ],
     )
     metrics = ("--metric", "ter", "--metric", "chrf")
-    rows = babelscope("correlate", records, "--human", human, *metrics, "--json").rows
+    rows = babelscope("agreement", records, "--human", human, *metrics, "--json").rows
     values = {
         row["metric"]: row["value"] for row in rows if (row["name"], row["level"]) == ("pearson", "sentence")
     }
@@ -45,7 +45,7 @@ def test_translations_are_scored_by_each_metric_higher_is_better(
     assert values["ter"] == pytest.approx(1)
     assert 0.5 < values["chrf"] < 1
     again = write(tmp_path / "again.jsonl", RECORDS)
-    both = babelscope("correlate", records, again, "--human", human, "--metric", "ter", "--json").out
+    both = babelscope("agreement", records, again, "--human", human, "--metric", "ter", "--json").out
     assert {json.loads(line)["metric"] for line in both.split("\n")[:-1]} == {"records ter", "again ter"}
 
 
@@ -62,6 +62,6 @@ def test_records_without_texts_are_told(
 ) -> None:
     records = write(tmp_path / "records.jsonl", [{**RECORDS[0], **changed}])
     human = write(tmp_path / "human.jsonl", [{"system": "one", "id": 0, "score": 1}])
-    ran = babelscope("correlate", records, "--human", human, "--metric", "chrf")
+    ran = babelscope("agreement", records, "--human", human, "--metric", "chrf")
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
