@@ -156,7 +156,8 @@ def hypotheses_of(record: Record) -> list[Record]:
 
 def quality_by(hypothesis: Mapping[str, Any], metric: str) -> float:
     """The stored quality of a hypothesis by one of the metrics; further ones than the first are in `qualities`."""
-    return float(hypothesis.get("qualities", {}).get(metric, hypothesis["quality"]))
+    others: Mapping[str, float] = hypothesis.get("qualities", {})
+    return others[metric] if metric in others else float(hypothesis["quality"])
 
 
 def with_single_metric(record: Record, metric: str) -> Record:
@@ -244,8 +245,10 @@ def by_text(hypotheses: Sequence[Record]) -> dict[str, Record]:
     found = []
     for own in grouped((each["text"], each) for each in distinct.values()).values():
         first = max(own, key=nats)
-        ratios = math.fsum(math.exp(nats(each) - nats(first)) for each in own)
-        found.append({**first, "logprob": nats(first) + math.log(ratios)})
+        if len(own) > 1:
+            ratios = math.fsum(math.exp(nats(each) - nats(first)) for each in own)
+            first = {**first, "logprob": nats(first) + math.log(ratios)}
+        found.append(first)
     return {each["text"]: each for each in sorted(found, key=nats, reverse=True)}
 
 
@@ -270,21 +273,22 @@ def ranking_gains(
     if view == "without-empty":
         found, size = full, size - (len(found) - len(full))
     ranked = chance = quality = math.nan
-    twins = False
-    if all(each["logprob"] is not None for each in found):  # else their order is unknown
-        texts = by_text(found)
-        twins = len(texts) < len(set(map(id, found)))
-        if view == "text":  # the number of samples stays as drawn
-            found = [texts[each["text"]] for each in found] if name == "samples" else list(texts.values())
-        qualities = [quality_of(record, each) for each in found]
-        logprobs = [nats(each) for each in found]
+    is_known = all(each["logprob"] is not None for each in found)  # else their order is unknown
+    texts = by_text(found) if is_known else {}
+    twins = is_known and len(texts) < len(set(map(id, found)))
+    if view == "text" and is_known:  # the number of samples stays as drawn
+        found = [texts[each["text"]] for each in found] if name == "samples" else list(texts.values())
+    metric = next(iter(record["metrics"]))
+    qualities = [quality_by(each, metric) for each in found]
+    if is_known:
+        logprobs = [each["logprob"] for each in found]
         ranked = krg(qualities, logprobs, gains=settings.gains, ties=settings.ties)
         chance = random_krg(qualities, gains=settings.gains, ties=settings.ties)
         quality = kqrg(qualities, logprobs, normalize=settings.normalize, bound=best_quality(record))
     return {
         **dict(zip(RANKING_MEASURES, (ranked, chance, ranked - chance, quality), strict=True)),
         "short": len(found) < size,
-        "tied": len({quality_of(record, each) for each in found}) < len(found),
+        "tied": len(set(qualities)) < len(found),
         "twins": twins,
     }
 
