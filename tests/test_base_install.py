@@ -37,7 +37,7 @@ COMMANDS = [
     "challenge --system 'cmd:./translate.sh' --tests challenge.jsonl --matched-corpora 3",
     "patterns mucow --tests mucow:senses --translations senses.de",
     "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --direction lower --ties wrong",
-    f"contrast --by-answer --system {CHAT} --tests pairs.jsonl",
+    f"prompted-choice --system {CHAT} --tests pairs.jsonl",
     "compare run other",
     "report run --to page.html",
     "agreement --task mucow released.ann.jsonl released.bob.jsonl",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import linregress
 from scipy.stats import t as student
+from statsmodels.api import OLS, add_constant
 
 from babelscope.stats.regression import regress
 from babelscope.util.errors import BabelscopeError
@@ -38,6 +40,21 @@ def test_one_variable_is_the_line_of_the_textbook_and_may_say_nothing() -> None:
     assert found.labels["r_squared"] == pytest.approx(right.rvalue**2)
     assert right.pvalue > 0.5
     assert found.labels["significant"] == "no"
+
+
+def test_several_variables_are_those_of_statsmodels() -> None:
+    rng = np.random.default_rng(1)
+    columns = rng.normal(size=(12, 3)) * [1, 10, 0.1]
+    outcome = columns @ [0.5, 0.02, 3] + rng.normal(size=12)
+    right = OLS(outcome, add_constant(columns)).fit()
+    rows = regress(list(outcome), {name: list(columns[:, k]) for k, name in enumerate("abc")})
+    assert [(row.estimate.low, row.estimate.value, row.estimate.high) for row in rows] == [
+        pytest.approx((low, value, high))
+        for value, (low, high) in zip(right.params, right.conf_int(0.05), strict=True)
+    ]
+    assert [row.labels["p"] for row in rows] == pytest.approx(list(right.pvalues))
+    whole = (right.rsquared, right.f_pvalue)
+    assert (rows[0].labels["r_squared"], rows[0].labels["p_regression"]) == pytest.approx(whole)
 
 
 @pytest.mark.parametrize(

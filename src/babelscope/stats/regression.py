@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from scipy.special import fdtrc, stdtr, stdtrit
 
 from babelscope.core.results import Estimate, Row
 from babelscope.util.errors import BabelscopeError
@@ -21,8 +22,6 @@ def regress(
     `p` is that of no change, `p_regression` that of the whole (F test). Table 3: outcome the minimum accuracy,
     variables BLEU and a 0/1 variable for distilled students; it marks what is `significant` (p < 0.05).
     """
-    from statsmodels.api import OLS
-
     n = len(outcome)
     names = ["intercept", *variables]
     for name, values in variables.items():
@@ -47,13 +46,22 @@ def regress(
         raise BabelscopeError(
             f"the variables {', '.join(variables)} cannot be told apart: one is constant or follows from others"
         )
-    fitted = OLS(np.asarray(outcome, dtype=float), columns).fit()
-    bounds = fitted.conf_int(alpha=0.05)
-    whole = {"r_squared": float(fitted.rsquared), "p_regression": float(fitted.f_pvalue)}
+    observed = np.asarray(outcome, dtype=float)
+    inverse = np.linalg.pinv(columns)
+    slopes = inverse @ observed
+    unexplained = float(((observed - columns @ slopes) ** 2).sum())
+    total = float(((observed - observed.mean()) ** 2).sum())
+    freedom = n - len(names)
+    errors = np.sqrt(unexplained / freedom * np.diag(inverse @ inverse.T))
+    margins = stdtrit(freedom, 0.975) * errors
+    with np.errstate(divide="ignore"):  # a perfect fit
+        p_values = 2 * stdtr(freedom, -np.abs(slopes / errors))
+        f_value = np.float64((total - unexplained) / len(variables)) / (unexplained / freedom)
+    p_regression = float(fdtrc(len(variables), freedom, f_value))
+    whole = {"r_squared": 1 - unexplained / total, "p_regression": p_regression}
     rows = []
-    for k, name in enumerate(names):
-        p = float(fitted.pvalues[k])
+    for name, slope, margin, p in zip(names, slopes, margins, map(float, p_values), strict=True):
         own: dict[str, str | float] = {"variable": name, "p": p, "significant": "yes" if p < 0.05 else "no"}
-        estimate = Estimate(float(fitted.params[k]), float(bounds[k][0]), float(bounds[k][1]), n)
+        estimate = Estimate(float(slope), float(slope - margin), float(slope + margin), n)
         rows.append(Row("coefficient", estimate, {**(labels or {}), **whole, **own}))
     return rows
