@@ -32,9 +32,9 @@ def test_list(tmp_path: Path) -> None:
     assert [f"udpipe/{name}" for name in " ".join(names.split()).split(", ")] == [*MODELS]
 
 
-def test_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BABELSCOPE_MIRROR", "http://mirror.example/")
-    (line,) = run("show", "mucow-scoring/cs-en", "--json", "--data-dir", str(tmp_path)).splitlines()
+    (line,) = run("list", "mucow-scoring/cs-en", "--json", "--data-dir", str(tmp_path)).splitlines()
     shown = json.loads(line)
     assert shown["license"] == "CC BY 4.0"
     (file,) = shown["files"]
@@ -42,7 +42,7 @@ def test_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert file["url"].startswith("http://mirror.example/Helsinki-NLP/MuCoW/")
     assert " " not in file["url"]
     assert len(file["sha256"]) == 64
-    text = run("show", "distil-lingeval/np_agreement", "--data-dir", str(tmp_path))
+    text = run("list", "distil-lingeval/np_agreement", "--data-dir", str(tmp_path))
     assert "Vamvas" in text
     assert "never downloaded" in text
 

@@ -72,7 +72,7 @@ def test_it_is_made_once_and_reused(ready: Path, babelscope: Babelscope) -> None
     marker = environment().folder / "ready.json"
     before = marker.stat().st_mtime_ns
     downloads = (ready / "downloads").read_text()
-    ran = babelscope("data", "metric", "comet", "cometkiwi")
+    ran = babelscope("data", "get", "comet", "cometkiwi")
     assert (ran.code, "comet: ready" in ran.out) == (0, True), ran.err
     assert "not the z-scores" in " ".join(ran.out.split())
     assert marker.stat().st_mtime_ns == before
@@ -140,13 +140,16 @@ def test_nothing_is_downloaded_unasked(
     for asked in (
         ("space", "--system", "lab:student", "--tests", "sources:a.en", "--metric", "cometkiwi"),
         ("translate", "--system", "lab:student", "a.en", "--decode", "mbr", "--metric", "comet"),
-        ("data", "metric", "comet"),
+        ("data", "get", "comet"),
     ):
         ran = babelscope(*asked)
         told = " ".join(ran.err.split())
         assert ran.code == 2
         assert "each held to its SHA-256" in told
-        assert "nothing was done, since there is no terminal to ask on; agree with --yes" in told
+        assert (
+            "nothing was done, since there is no terminal to ask on; agree by `babelscope data get NAME --yes`"
+            in told
+        )
         assert r"\n" not in ran.err
     assert list((tmp_path / "elsewhere").iterdir()) == []
     with pytest.raises(BabelscopeError, match="make them with: babelscope data get comet"):
@@ -174,7 +177,7 @@ def test_a_source_distribution_is_refused_before_its_code_runs(
     pinned = build_source(tmp_path, f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
     other = write_requirements(tmp_path / "other.txt", tmp_path, pinned)
     monkeypatch.setenv("BABELSCOPE_COMET_REQUIREMENTS", str(other))
-    ran = babelscope("data", "metric", "comet", "--yes")
+    ran = babelscope("data", "get", "comet", "--yes")
     assert (ran.code, "could not be made" in ran.err) == (1, True), ran.err
     assert not (tmp_path / "ran").exists()
 
@@ -185,7 +188,7 @@ def test_killed_in_the_middle_and_made_again(
     """A half-made environment is never used: the marker is written last, and what is left is removed."""
     _set(monkeypatch, made)
     monkeypatch.setenv("BABELSCOPE_ENVIRONMENTS", str(tmp_path / "elsewhere"))
-    command = [sys.executable, "-m", "babelscope", "data", "metric", "comet", "--yes"]
+    command = [sys.executable, "-m", "babelscope", "data", "get", "comet", "--yes"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     process = subprocess.Popen(command, env=env, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     folder = environment().folder

@@ -338,7 +338,7 @@ def test_the_real_french_model_is_downloaded_and_parses(
     assert origin["license"] == "CC BY-NC-SA 4.0"
     assert origin["url"].startswith(server.url)
     assert origin["digest"] == f"git blob SHA-1 {got['git_blob']}"
-    assert origin["url"] in babelscope("data", "show", f"udpipe/{FRENCH}").out
+    assert origin["url"] in babelscope("data", "list", f"udpipe/{FRENCH}").out
     assert json.loads(babelscope("data", "get", f"udpipe/{FRENCH}", "--json").out)["status"] == "present"
     assert len(server.asked) == 2
     (tree,) = open_parser(f"udpipe:{FRENCH}")(["Elle se lave les mains au jardin."])
