@@ -153,7 +153,8 @@ def _fill(value: Any, sources: Sequence[str], values: Mapping[str, Any]) -> Any:
             )
         values = {**values, "text": sources[0]}
     if unknown := [name for name in _PLACE.findall(value) if name not in values]:
-        raise ValueError(f"{{{unknown[0]}}} is not filled in there")
+        known = ", ".join(f"{{{name}}}" for name in ("text", *values))
+        raise ValueError(f"{{{unknown[0]}}} is not filled in there, only {known}")
     if place := _PLACE.fullmatch(value):
         return values[place[1]]
     return _PLACE.sub(lambda place: str(values[place[1]]), value)
@@ -168,8 +169,8 @@ def read_template(path: str) -> Template:
         if not isinstance(error, pydantic.ValidationError):
             raise BabelscopeError(f"{path}: {error}") from None
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BabelscopeError(f"{path}: {where and f'{where}: '}{first['msg']}") from None
+        parts = [path, ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")]
+        raise BabelscopeError(": ".join(filter(None, parts))) from None
 
 
 def open_template(rest: str, options: Options) -> Endpoint:
