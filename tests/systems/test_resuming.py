@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sqlite3
 import time
 import warnings
@@ -32,7 +33,7 @@ def work(made: list[int], *, until: int = 5, **other: Any) -> list[Any]:
         return WHOLE[number]
 
     with resuming({**WORK, **other}) as (store, _):
-        return [store.part(f"part {number}", lambda number=number: make(number)) for number in range(5)]
+        return [store.part(f"part {number}", functools.partial(make, number)) for number in range(5)]
 
 
 def stopped() -> None:
