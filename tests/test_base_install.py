@@ -35,8 +35,8 @@ COMMANDS = [
     f"quality --system {{server}}/translate {OWN}",
     f"quality --system {CHAT} {OWN}",
     "challenge --system 'cmd:./translate.sh' --tests challenge.jsonl --matched-corpora 3",
-    "patterns mucow --tests mucow:senses --translations senses.de",
-    "contrast --tests pairs.jsonl --scores pairs.scores --layout interleaved --direction lower --ties wrong",
+    "patterns mucow --tests mucow:senses?all=yes --system file:senses.de?format=auto",
+    "contrast --tests pairs.jsonl --system 'scores:pairs.scores?layout=interleaved&direction=lower' --ties wrong",
     f"prompted-choice --system {CHAT} --tests pairs.jsonl",
     "compare run other",
     "report run --to page.html",
@@ -44,12 +44,12 @@ COMMANDS = [
 ]
 WITH_LANGUAGE_EXTRAS = [
     f"errors --system file:first.de {OWN} --language de",
-    "patterns winomt --tests winomt:wino.tsv --translations wino.de --target de --out wino",
-    "annotate sample wino --to queue.jsonl --n 4",
+    "patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de --out wino",
+    "annotate --sample wino --queue queue.jsonl --n 4",
     "run stored.toml --out study",
 ]
 NEED_MODELS = [
-    "score --system lab:student --source own.en --target own.de",
+    "score own.en --system lab:student --target own.de",
     "translate --system hf:Helsinki-NLP/opus-mt-en-de own.en",
     "translate --system llm:some/model own.en",
     "contrast --system lab:student --tests pairs.jsonl",

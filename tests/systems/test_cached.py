@@ -12,7 +12,7 @@ import resource
 import sqlite3
 import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -148,13 +148,53 @@ def test_by_default_it_lies_where_the_environment_says(
     assert default_path().name == "answers.sqlite"
 
 
-@pytest.mark.parametrize("content", [b"not a database" * 100, b"SQLite format 3\0" + b"\xff" * 4096])
-def test_a_file_that_is_no_database_is_told_and_kept(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / "cache").write_bytes(content)
-    with pytest.raises(BabelscopeError, match=r"cache is damaged.*move it away or delete it") as caught:
-        cached(ToySystem(), tmp_path / "cache")
+def changed(path: Path, statement: str) -> None:
+    """A cache of ours that somebody has changed."""
+    cached(ToySystem(), path).score(PAIRS[:2])
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute(statement)
+        database.commit()
+
+
+def another(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE photos (name TEXT)")
+
+
+TRIGGER = "CREATE TRIGGER t AFTER INSERT ON answers BEGIN DELETE FROM answers; END"
+UNUSABLE, OTHER = "cannot be used as a cache", "is a database of something else"
+DAMAGED, FORMAT = "is damaged.*move it away or delete it", "was made by {}; delete it, and its answers will"
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "text": (lambda path: path.write_bytes(b"not a database" * 100), DAMAGED),
+    "torn": (lambda path: path.write_bytes(b"SQLite format 3\0" + b"\xff" * 4096), DAMAGED),
+    "link": (lambda path: path.symlink_to(path.with_name("mine")), UNUSABLE),
+    "pipe": (os.mkfifo, UNUSABLE),
+    "folder": (Path.mkdir, UNUSABLE),
+    "trigger": (lambda path: changed(path, TRIGGER), OTHER),
+    "photos": (another, OTHER),
+    "older": (lambda path: changed(path, "PRAGMA user_version = 2"), FORMAT.format("an older version")),
+    "newer": (lambda path: changed(path, "PRAGMA user_version = 4"), FORMAT.format("a newer version")),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_files_that_are_refused_and_left(tmp_path: Path, name: str) -> None:
+    make, told = REFUSED[name]
+    path = tmp_path / "cache"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(BabelscopeError, match=told) as caught:
+        cached(ToySystem(), path)
     assert caught.value.exit_code == 2
-    assert (tmp_path / "cache").read_bytes() == content
+    assert before is None or path.read_bytes() == before
+    assert not (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize("path", ["file/cache", "/proc/cache"])
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, path: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(BabelscopeError, match=UNUSABLE):
+        cached(ToySystem(), tmp_path / path)
 
 
 def test_damage_in_the_middle_is_told_and_never_served(tmp_path: Path) -> None:
@@ -229,24 +269,6 @@ def test_it_is_its_owner_s_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_links_pipes_and_schemes_of_others_are_refused_and_left(tmp_path: Path) -> None:
-    (tmp_path / "mine").write_bytes(b"")
-    (tmp_path / "link").symlink_to(tmp_path / "mine")
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("link", "pipe"):
-        with pytest.raises(BabelscopeError, match="cannot be used as a cache"):
-            cached(ToySystem(), tmp_path / name)
-    assert (tmp_path / "mine").read_bytes() == b""
-    cached(ToySystem(), tmp_path / "trap").score(PAIRS[:2])
-    with sqlite3.connect(tmp_path / "trap") as database:
-        database.execute("CREATE TRIGGER t AFTER INSERT ON answers BEGIN DELETE FROM answers; END")
-    with sqlite3.connect(tmp_path / "other") as database:
-        database.execute("CREATE TABLE photos (name TEXT)")
-    for name in ("trap", "other"):
-        with pytest.raises(BabelscopeError, match="is a database of something else"):
-            cached(ToySystem(), tmp_path / name)
-
-
 def test_what_another_version_of_ours_answered_is_not_served(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,22 +278,6 @@ def test_what_another_version_of_ours_answered_is_not_served(
         for _ in range(2):
             cached(inner, tmp_path / "cache").score(PAIRS[:2])
     assert len(inner.batches) == 2
-
-
-@pytest.mark.parametrize(("stated", "by"), [(2, "an older version"), (4, "a newer version")])
-def test_a_cache_of_another_format_is_refused(tmp_path: Path, stated: int, by: str) -> None:
-    cached(ToySystem(), tmp_path / "cache").score(PAIRS[:2])
-    with sqlite3.connect(tmp_path / "cache") as database:
-        database.execute(f"PRAGMA user_version = {stated}")
-    with pytest.raises(BabelscopeError, match=f"was made by {by}; delete it, and its answers will be asked"):
-        cached(ToySystem(), tmp_path / "cache")
-
-
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for path in (tmp_path / "file" / "cache", Path("/proc/cache"), tmp_path):
-        with pytest.raises(BabelscopeError, match="cannot be used as a cache"):
-            cached(ToySystem(), path)
 
 
 def test_on_a_full_disk_answers_still_come_with_one_warning(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import socket
@@ -338,29 +339,18 @@ def raw_server(talk):
     return listening, f"http://127.0.0.1:{listening.getsockname()[1]}/"
 
 
-def drip_headers(connection):
-    connection.recv(65536)
-    try:
-        connection.sendall(b"HTTP/1.1 200 OK\r\n")
-        for number in range(100):
-            connection.sendall(b"X-%d: y\r\n" % number)
-            time.sleep(0.1)
-    except OSError:
-        pass
+@pytest.mark.parametrize(
+    ("first", "drop"), [(b"HTTP/1.1 200 OK\r\n", b"X-Drop: y\r\n"), (b"", b"HTTP/1.1 102 Processing\r\n\r\n")]
+)
+def test_a_server_that_drips_is_left_in_time(first, drop, monkeypatch):
+    def talk(connection):
+        connection.recv(65536)
+        with contextlib.suppress(OSError):
+            connection.sendall(first)
+            for _ in range(100):
+                connection.sendall(drop)
+                time.sleep(0.1)
 
-
-def repeat_102(connection):
-    connection.recv(65536)
-    try:
-        for _ in range(100):
-            connection.sendall(b"HTTP/1.1 102 Processing\r\n\r\n")
-            time.sleep(0.1)
-    except OSError:
-        pass
-
-
-@pytest.mark.parametrize("talk", [drip_headers, repeat_102])
-def test_a_server_that_drips_is_left_in_time(talk, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     listening, url = raw_server(talk)
     start = time.monotonic()

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pytest
 
 from babelscope.systems.registry import open_system
+from babelscope.systems.servers.rest import AwsSignature
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.serving import App, Request, Server
 
@@ -58,6 +60,20 @@ url = "{url}/prod/translate"
 answers = "TranslatedText"
 [headers]
 x-api-key = "{token}"
+[body]
+Text = "{text}"
+SourceLanguageCode = "{source}"
+TargetLanguageCode = "{target}"
+"""
+
+
+AMAZON = """
+url = "{url}/"
+answers = "TranslatedText"
+aws = {service = "translate", region = "eu-central-1"}
+[headers]
+Content-Type = "application/x-amz-json-1.1"
+X-Amz-Target = "AWSShineFrontendService_20170701.TranslateText"
 [body]
 Text = "{text}"
 SourceLanguageCode = "{source}"
@@ -125,6 +141,41 @@ def test_services_are_asked_in_their_formats(
     assert KEY not in json.dumps([system.name, system.fingerprint.as_json()])
     with pytest.raises(BabelscopeError, match="gives one translation, but n_best=2"):
         system.translate(["a"], n_best=2)
+
+
+def test_requests_are_signed_as_aws_documents() -> None:
+    """The example of AWS's documentation of Signature Version 4, key and all."""
+    key = "AKIDEXAMPLE:wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"
+    url = "https://iam.amazonaws.com/?Action=ListUsers&Version=2010-05-08"
+    kind = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"}
+    request = httpx.Request("GET", url, headers=kind)
+    AwsSignature(key, "iam", "us-east-1").sign(request, "20150830T123600Z")
+    assert request.headers["Authorization"] == (
+        "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/iam/aws4_request, "
+        "SignedHeaders=content-type;host;x-amz-date, "
+        "Signature=5d672d79c15b13162d9279b0855cfba6789a8edb4c82c400e06b5924a6f2b5d7"
+    )
+
+
+def test_amazon_translate(serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MT_KEY", f"AKID:{KEY}")
+    server = serve(gateway)
+    system = open_system(spec(tmp_path, AMAZON, server, "source=en&target=de&token_env=MT_KEY"))
+    assert [each.text for (each,) in system.translate(["a", "ü"])] == ["A", "Ü"]
+    for request in server.seen:
+        again = httpx.Request(
+            "POST",
+            server.url,
+            headers=dict(request.headers),
+            content=json.dumps(request.body, ensure_ascii=False, separators=(",", ":")),
+        )
+        AwsSignature(f"AKID:{KEY}", "translate", "eu-central-1").sign(again, request.headers["X-Amz-Date"])
+        assert again.headers["Authorization"] == request.headers["Authorization"]
+        assert "x-amz-target" in request.headers["Authorization"]
+        assert request.headers["Content-Type"] == "application/x-amz-json-1.1"
+        assert asked(request)["keys"] == []
+    with pytest.raises(BabelscopeError, match="say token_env=NAME"):
+        open_system(spec(tmp_path, AMAZON, server))
 
 
 def test_a_query_can_carry_the_source(serve: Serve, tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import sqlite3
 import time
 import warnings
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ def work(made: list[int], *, until: int = 5, **other: Any) -> list[Any]:
         return WHOLE[number]
 
     with resuming({**WORK, **other}) as (store, _):
-        return [store.part(f"part {number}", partial(make, number)) for number in range(5)]
+        return [store.part(f"part {number}", functools.partial(make, number)) for number in range(5)]
 
 
 def stopped() -> None:

@@ -61,11 +61,12 @@ _Value = TypeVar("_Value")
 class Store:
     """JSON values by request (a text), in a file that several processes may use, or without a path in memory.
 
-    `owner` is part of each key: the system whose answers these are, or the work whose parts they are.
+    `owner` is part of each key: the system whose answers these are, or the work whose parts they are. What a
+    `temporary` store finds and keeps is removed by `forget`.
     """
 
-    def __init__(self, path: Path | None, owner: str) -> None:
-        self.path, self._owner = path, owner
+    def __init__(self, path: Path | None, owner: str, *, temporary: bool = False) -> None:
+        self.path, self._owner, self._temporary = path, owner, temporary
         self._lock = threading.Lock()
         self._warned: set[str] = set()
         self._found: set[str] = set()
@@ -90,11 +91,12 @@ class Store:
                 if row[1] != _digest(key, row[0]):
                     raise ValueError("damaged")
                 found[request] = json.loads(row[0])
-                self._found.add(key)
             except (ValueError, RecursionError):
                 damaged.append(request)
         if damaged:
             self.drop(damaged)
+        if self._temporary:
+            self._found.update(map(self._key, found))
         return found
 
     def keep(self, values: Mapping[str, Any]) -> None:
@@ -102,8 +104,9 @@ class Store:
         rows = []
         for request, value in values.items():
             key, answer = self._key(request), json.dumps(value)
-            self._kept.add(key)
             rows.append((key, request, answer, _digest(key, answer), time.time()))
+        if self._temporary:
+            self._kept.update(row[0] for row in rows)
         # Another process may have asked the same meanwhile; either answer will do.
         self._change("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
 
@@ -261,7 +264,7 @@ _unfinished: list[Store] = []
 def _open_unfinished(owner: str) -> Store:
     """The store in the user's state folder; one in memory, with a warning, if the file cannot be used."""
     try:
-        store = Store(_state_folder() / "unfinished.sqlite", owner)
+        store = Store(_state_folder() / "unfinished.sqlite", owner, temporary=True)
         store._change("DELETE FROM answers WHERE at < ?", [(time.time() - _STALE_SECONDS,)])
         return store
     except BabelscopeError as error:

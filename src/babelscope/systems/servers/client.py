@@ -150,6 +150,7 @@ class Client:
         self._tries = options.integer("retries", 4, least=0) + 1
         self._backoff = options.number("backoff", 0.5)
         self.token = _token(options)
+        self.auth: httpx.Auth | None = None
         sent = {
             name: value.replace("{token}", self.token)
             for name, value in headers.items()
@@ -303,7 +304,7 @@ class Client:
         try:
             with (
                 self._deadlines.within(self._timeout),
-                self._http.stream(self._method, url, **message) as response,
+                self._http.stream(self._method, url, auth=self.auth, **message) as response,
             ):
                 data = _read(response, url)
         except httpx.TimeoutException:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
+import httpx
 import pydantic
 
 from babelscope.core.registry import Options
@@ -29,6 +33,47 @@ _LARGEST = 1 << 16  # bytes of a template
 _PLACE = re.compile(r"\{([A-Za-z_]+)\}")
 
 
+class AwsSignature(httpx.Auth):
+    """Signs requests as AWS demands (Signature Version 4), with a key ID:SECRET, of which only the ID is sent."""
+
+    requires_request_body = True
+
+    def __init__(self, key: str, service: str, region: str) -> None:
+        self._id, _, self._secret = key.partition(":")
+        self._scope = f"{region}/{service}/aws4_request"
+
+    def auth_flow(self, request: httpx.Request) -> Iterator[httpx.Request]:  # type: ignore[override]
+        self.sign(request, time.strftime("%Y%m%dT%H%M%SZ", time.gmtime()))
+        yield request
+
+    def sign(self, request: httpx.Request, moment: str) -> None:
+        """Set the headers that sign a request without parameters, or with sorted and encoded ones."""
+        request.headers["X-Amz-Date"] = moment
+        signed = {
+            name: value
+            for name, value in sorted(request.headers.items())
+            if name in ("host", "content-type") or name.startswith("x-amz-")
+        }
+        lines = [f"{name}:{' '.join(value.split())}" for name, value in signed.items()]
+        names = ";".join(signed)
+        digest = hashlib.sha256(request.content).hexdigest()
+        url = request.url
+        text = "\n".join([request.method, url.path, url.query.decode(), *lines, "", names, digest])
+        scope = f"{moment[:8]}/{self._scope}"
+        told = "\n".join(["AWS4-HMAC-SHA256", moment, scope, hashlib.sha256(text.encode()).hexdigest()])
+        key = f"AWS4{self._secret}".encode()
+        for part in (*scope.split("/"), told):
+            key = hmac.digest(key, part.encode(), "sha256")
+        request.headers["Authorization"] = (
+            f"AWS4-HMAC-SHA256 Credential={self._id}/{scope}, SignedHeaders={names}, Signature={key.hex()}"
+        )
+
+
+class _Aws(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
+    service: str
+    region: str
+
+
 class Template(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
     """A request for the translations of up to `batch` sources, and where its answer has them.
 
@@ -44,6 +89,8 @@ class Template(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
     query: dict[str, str] = {}
     body: Any = None
     batch: int = pydantic.Field(1, ge=1, le=1000)
+    aws: _Aws | None = None
+    """Requests are signed for this service and region with the key, which is ID:SECRET."""
 
     @pydantic.model_validator(mode="after")
     def _check(self) -> Template:
@@ -60,6 +107,8 @@ class Template(pydantic.BaseModel, frozen=True, extra="forbid", strict=True):
             raise ValueError("neither body nor query has {text}, where a source goes")
         if self.batch > 1 and "*" not in self.answers.split("."):
             raise ValueError("with batch above 1, answers needs a * for the list of translations")
+        if self.aws and (self.query or "{token}" in json.dumps([self.headers, self.body])):
+            raise ValueError("a signed request has neither a query nor {token}")
         if not all(each.isascii() and each.isprintable() for pair in self.headers.items() for each in pair):
             raise ValueError("headers must be printable ASCII")
         return self
@@ -104,7 +153,8 @@ def _fill(value: Any, sources: Sequence[str], values: Mapping[str, Any]) -> Any:
             )
         values = {**values, "text": sources[0]}
     if unknown := [name for name in _PLACE.findall(value) if name not in values]:
-        raise ValueError(f"{{{unknown[0]}}} is not filled in there")
+        known = ", ".join(f"{{{name}}}" for name in ("text", *values))
+        raise ValueError(f"{{{unknown[0]}}} is not filled in there, only {known}")
     if place := _PLACE.fullmatch(value):
         return values[place[1]]
     return _PLACE.sub(lambda place: str(values[place[1]]), value)
@@ -119,14 +169,15 @@ def read_template(path: str) -> Template:
         if not isinstance(error, pydantic.ValidationError):
             raise BabelscopeError(f"{path}: {error}") from None
         first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BabelscopeError(f"{path}: {where and f'{where}: '}{first['msg']}") from None
+        parts = [path, ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")]
+        raise BabelscopeError(": ".join(filter(None, parts))) from None
 
 
 def open_template(rest: str, options: Options) -> Endpoint:
     """`rest:TEMPLATE.toml?source=LANGUAGE&target=LANGUAGE&token_env=NAME...`."""
     template = read_template(rest)
     needed = set(_PLACE.findall(json.dumps([template.headers, template.query, template.body])))
+    needed |= {"token"} if template.aws else set()
     languages = {name: options.text(name) for name in ("source", "target") if name in needed}
     for name, language in languages.items():
         if not language:
@@ -191,6 +242,8 @@ class Endpoint:
         self._several = backend == "http"
         headers = _fill(template.headers, [], {**languages, "token": "{token}"})
         self._client = Client(options, method=template.method, headers=headers, arrays=backend == "rest")
+        if template.aws:
+            self._client.auth = AwsSignature(self._client.token, **template.aws.model_dump())
         self._newlines = options.choice("newlines", ("error", "space"), "error")
         self.fingerprint = Fingerprint(backend, self._url, settings={"newlines": self._newlines, **settings})
         # What an answer depends on besides the URL; it is part of what answers are stored under.
