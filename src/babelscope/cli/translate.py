@@ -352,10 +352,10 @@ class _Beam(_Decoder):
 
     def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:  # noqa: ARG002
         from babelscope.systems.contract import ask_translate
-        from babelscope.systems.stored.reading import hold_sources
+        from babelscope.systems.stored.alignment import align_to_sources
 
-        held = hold_sources(system, str(self.sources.path), self.sources.texts)
-        ask = functools.partial(ask_translate, held, beam=self.beam, n_best=self.n)
+        aligned = align_to_sources(system, str(self.sources.path), self.sources.texts)
+        ask = functools.partial(ask_translate, aligned, beam=self.beam, n_best=self.n)
         for source, found in self.ask(ask, advance):
             yield self.listed(source, found)
 
