@@ -55,8 +55,7 @@ def mucow(
         if stored is not None:
             verdicts.write_text("".join(json.dumps(line) + "\n" for line in stored))
             settings["verdicts"] = verdicts
-        if given:
-        else:
+        if not given:
             settings["word_matching"] = "stored"
         skip = "&missing=skip" if skip_missing or not given else ""
         system = open_system(f"file:{path if given else verdicts}?format=log{skip}")
