@@ -200,7 +200,7 @@ def test_a_finished_run_is_judged_again_by_it(babelscope: Babelscope) -> None:
     # A run keeps the test of its evaluator, which the protocol leaves out.
     direct = babelscope(*ASKED, "--protocol", "paper", "--preflight", "100")
     same = json.loads(direct.out.splitlines()[0])["signature"]
-    assert rows["all"]["signature"].rpartition("|sha:")[0] == same.rpartition("|sha:")[0]
+    assert again.rows[0]["signature"].rpartition("|sha:")[0] == same.rpartition("|sha:")[0]
 
 
 def test_studies_and_python_have_it_too() -> None:

@@ -315,7 +315,13 @@ def test_the_same_with_a_system(babelscope: Babelscope) -> None:
         in told
     )
     ran = babelscope(
-        f"{SYSTEM} --json", "--without-variants", "correct", "--out", "run", "--annotate", "queue.jsonl"
+        f"{SYSTEM.replace('s.json', 's.json?empty=yes')} --json",
+        "--without-variants",
+        "correct",
+        "--out",
+        "run",
+        "--annotate",
+        "queue.jsonl",
     )
     counted = first(ran.out)
     assert (counted["n"], counted["without_variants"], counted["infinite"]) == (9, 7, 0)

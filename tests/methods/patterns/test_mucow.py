@@ -55,9 +55,7 @@ def mucow(
         if stored is not None:
             verdicts.write_text("".join(json.dumps(line) + "\n" for line in stored))
             settings["verdicts"] = verdicts
-        if given:
-            settings["translations"] = path
-        else:
+        if not given:
             settings["word_matching"] = "stored"
         skip = "&missing=skip" if skip_missing or not given else ""
         system = open_system(f"file:{path if given else verdicts}?format=log{skip}")
@@ -211,7 +209,7 @@ def test_the_published_verdicts(shared: Path) -> None:
     assert (figures["coverage"], figures["precision"], figures["recall_b"]) == (74.05, 75.19, 55.68)
     precision = figure(result, "precision", category="infrequent").estimate.value
     assert round(100 * precision, 2) == 50.31
-    again = run_method("patterns_mucow", system, tests, translations=log, verdicts=log)
+    again = run_method("patterns_mucow", system, tests, verdicts=log)
     assert figure(again, "same_verdict").counts["same"] >= 3330
     assert figure(again, "coverage", category="all").labels["rules"] == "conditioning"
 
@@ -283,7 +281,7 @@ def test_genders_are_looked_for_in_words() -> None:
         extra={"index": 1, "occupation": "cook"},
     )
     settings: Any = WinomtSettings.model_construct(
-        target="de", alignments=None, stereotypical=None, anti_stereotypical=None, beam=5, translations=None
+        target="de", alignments=None, stereotypical=None, anti_stereotypical=None, beam=5
     )
     system = ToySystem(alphabet="他在城书")
     with pytest.raises(BabelscopeError, match="the translations are in a script without spaces"):

@@ -64,7 +64,7 @@ def winomt(
             )
         system = open_system(spec)
         system.name = "out"
-        return run_method("patterns_winomt", system, tests, translations=path, **settings)
+        return run_method("patterns_winomt", system, tests, **settings)
 
 
 def figure(result: Result, name: str, **labels: str) -> Any:
@@ -276,7 +276,6 @@ def published(shared: Path, name: str, *, own_alignment: bool = False, **setting
         open_system(f"file:{path}?format=pairs"),
         load(f"winomt:{folder / 'test.tsv'}?neutral=yes"),
         target=name[-2:],
-        translations=path,
         alignments=alignments,
         **settings,
     )
