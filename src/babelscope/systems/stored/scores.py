@@ -42,7 +42,7 @@ class ScoresFile:
         if layout == "auto" and not tabs and not lines:
             raise BabelscopeError(
                 f"{path} has no tabs; say layout=blocks (all correct targets, then all others) or "
-                "layout=interleaved (item by item), since either fits (an option of contrast: --layout)"
+                "layout=interleaved (item by item), since either fits"
             )
         self._layout = layout if layout != "auto" else "columns" if tabs else lines
         self._all: Sequence[ItemChoice] | None = None
