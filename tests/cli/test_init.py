@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -44,8 +45,18 @@ def test_with_nothing_named_the_lab_is_judged(babelscope: Babelscope, tmp_path: 
 @pytest.mark.parametrize("name", method_names())
 def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path, name: str) -> None:
     chat = "openai:http://localhost:8000/v1#model?source=English&target=German"
-    system = chat if name.endswith("_answers") else "lab:student"
-    assert babelscope("run --init study.toml", "--system", system, "--method", name).code == 0
+    system = chat if name == "prompted_choice" else "lab:student"
+    item = {
+        "id": "1",
+        "source": "The cook ate.",
+        "correct_sources": ["a"],
+        "incorrect_sources": ["b"],
+        "category": "c",
+    }
+    known = {"lemmas": ["koch"], "wrong_lemmas": ["dieb"], "index": 1, "occupation": "cook", "gold": "male"}
+    (tmp_path / "words.jsonl").write_text(json.dumps({**item, **known}))
+    tests = ("--tests", "words.jsonl") if name.startswith("patterns") else ()
+    assert babelscope("run --init study.toml", "--system", system, "--method", name, *tests).code == 0
     text = (tmp_path / "study.toml").read_text()
     study = tomllib.loads(re.sub(r"(?m)^#(?=\w+ = \S)", "", text))
     (method,) = study["methods"]

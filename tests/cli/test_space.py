@@ -187,7 +187,7 @@ def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_pa
 def test_what_is_wrong_is_told(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
     for arguments, message in [
         (["space", "--system", SYSTEM], "space needs --tests, or --rejudge and a finished run"),
-        ([*asked, "--system", SYSTEM, "--rejudge", str(tmp_path)], "--rejudge takes a finished run as it is"),
+        ([*asked, "--system", SYSTEM, "--rejudge", str(tmp_path)], "--tests has no effect beside --rejudge"),
         (
             [*asked, "--system", SYSTEM, "--metric", "cmd:cat"],
             "kQRG needs the highest quality that cmd:cat can",

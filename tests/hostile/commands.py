@@ -89,6 +89,7 @@ contrast --system lab:teacher --tests pairs.jsonl --json
 errors --system lab:teacher --tests pairs.jsonl --json
 likelihood --system lab:teacher --tests sentences.jsonl --references first
 quality --system lab:teacher --tests sentences.jsonl --metric chrf --out quality-run
+prompted-choice --system lab:llm --tests pairs.jsonl
 condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --out condition-run
 space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr-samples 2 --out space-run
 space --rejudge space-run --metric bleu --segments segments.jsonl

@@ -138,7 +138,6 @@ def test_nothing_is_downloaded_unasked(
     monkeypatch.setenv("BABELSCOPE_ENVIRONMENTS", str(tmp_path / "elsewhere"))
     (tmp_path / "a.en").write_text("A dog sleeps.\n")
     for asked in (
-        ("space", "--system", "lab:student", "--tests", "sources:a.en", "--metric", "cometkiwi"),
         ("translate", "--system", "lab:student", "a.en", "--decode", "mbr", "--metric", "comet"),
         ("data", "get", "comet"),
     ):
@@ -151,6 +150,8 @@ def test_nothing_is_downloaded_unasked(
             in told
         )
         assert r"\n" not in ran.err
+    asked = ("space", "--system", "lab:student", "--tests", "sources:a.en", "--metric", "cometkiwi")
+    assert "make them with: babelscope data get cometkiwi" in babelscope(*asked).err
     assert list((tmp_path / "elsewhere").iterdir()) == []
     with pytest.raises(BabelscopeError, match="make them with: babelscope data get comet"):
         COMET.sentence(["a"], [["a"]], ["x"])

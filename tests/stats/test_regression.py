@@ -36,7 +36,7 @@ def test_one_variable_is_the_line_of_the_textbook_and_may_say_nothing() -> None:
         (right.slope, right.slope - reach, right.slope + reach)
     )
     # The F test of one variable is its t test.
-    assert found.labels["p"] == found.labels["p_regression"] == pytest.approx(right.pvalue)
+    assert (found.labels["p"], found.labels["p_regression"]) == pytest.approx((right.pvalue, right.pvalue))
     assert found.labels["r_squared"] == pytest.approx(right.rvalue**2)
     assert right.pvalue > 0.5
     assert found.labels["significant"] == "no"

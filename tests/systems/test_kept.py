@@ -313,7 +313,7 @@ def test_commands_go_on_around_a_line_that_is_not_answered(serve, babelscope, tm
         return (422, {}, b"no") if "Ã" in request.body["prompt"] else scoring(request)
 
     server = serve(refusing)
-    arguments = ("score", "--system", llm(server, "logprobs=vllm"), "--source", "in", "--target", "bad")
+    arguments = ("score", "in", "--system", llm(server, "logprobs=vllm"), "--target", "bad")
     ran = babelscope(*arguments)
     assert ran.code == 0
     assert ran.out.split("\n")[5] == "-\t-\t-\tÃ¼"

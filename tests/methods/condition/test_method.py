@@ -326,7 +326,7 @@ def test_a_system_that_evaluates_itself_is_asked_by_its_tokens() -> None:
 
 def test_given_translations_are_judged_instead_of_asking() -> None:
     items = [item(1, translation="abc"), item(2), item(3, translation="")]
-    with pytest.raises(BabelscopeError, match="2 of 3 items have a translation, and toy is named"):
+    with pytest.raises(BabelscopeError, match="2 of 3 items have a translation, and toy has others"):
         condition(ToySystem(), EVALUATOR, items)
     given = condition(ToySystem(), EVALUATOR, items, translations="given")
     assert [record["given"] for record in given.records] == [True, False, True]
