@@ -202,7 +202,8 @@ class TrainingSettings:
     def __post_init__(self) -> None:
         if self.prompts and self.shape.architecture != "llama":
             raise BabelscopeError(
-                f"prompts={self.prompts} are for --set architecture=llama; a {self.shape.architecture} reads the source alone"
+                f"prompts={self.prompts} are for --set architecture=llama; a {self.shape.architecture} reads "
+                "the source alone"
             )
         if self.select != "loss" and self.shape.architecture not in _SEARCHED:
             raise BabelscopeError(
