@@ -150,8 +150,8 @@ def test_nothing_is_downloaded_unasked(
             in told
         )
         assert r"\n" not in ran.err
-    asked = ("space", "--system", "lab:student", "--tests", "sources:a.en", "--metric", "cometkiwi")
-    assert "make them with: babelscope data get cometkiwi" in babelscope(*asked).err
+    ran = babelscope("space", "--system", "lab:student", "--tests", "sources:a.en", "--metric", "cometkiwi")
+    assert "make them with: babelscope data get cometkiwi" in ran.err
     assert list((tmp_path / "elsewhere").iterdir()) == []
     with pytest.raises(BabelscopeError, match="make them with: babelscope data get comet"):
         COMET.sentence(["a"], [["a"]], ["x"])
