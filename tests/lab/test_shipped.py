@@ -18,7 +18,7 @@ from babelscope.lab.shipped import model_names, read_card
 from babelscope.lab.training.checkpoints import CARD
 from babelscope.lab.training.recipe import jobs
 from babelscope.lab.training.text import FILES
-from babelscope.methods.patterns.flow import read_queries
+from babelscope.making.flows import read_queries
 from babelscope.testsets.items import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 

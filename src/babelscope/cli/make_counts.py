@@ -218,7 +218,7 @@ def _occupations(
 ) -> _Counted:
     from babelscope.core.tables import rows_text
     from babelscope.making import counts as counting
-    from babelscope.methods.patterns.flow import read_counts
+    from babelscope.making.flows import read_counts
 
     women = counting.read_labor(labor) if labor else {}
     if counts is not None:
@@ -240,7 +240,7 @@ def _counts_of_text(
     source: Path, target: Path, distilled: Path | None, words: str
 ) -> tuple[GenderCounts, list[str]]:
     from babelscope.making.counts import count_genders
-    from babelscope.methods.patterns.flow import read_queries
+    from babelscope.making.flows import read_queries
     from babelscope.util.progress import working
 
     files = {"data": target, **({} if distilled is None else {"distilled": distilled})}

@@ -72,7 +72,7 @@ def flow(
     to: ToFile = None,
 ) -> None:
     """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
-    from babelscope.methods.patterns.flow import choose_words, read_counts, share_rows
+    from babelscope.making.flows import choose_words, read_counts, share_rows
 
     _check_inputs(context, source, data, words, counts)
     refuse_unused(context, {"by_word": None if svg is not None else "the diagram of --svg"})
@@ -116,7 +116,7 @@ def _of_text(
     source: Path, data: Path, words: str, teachers: list[Path], students: list[Path], chosen: list[str]
 ) -> tuple[list[Counted], list[Row], list[str]]:
     """Mean flows, shares and changes, and the stages, counted in line-parallel text."""
-    from babelscope.methods.patterns.flow import (
+    from babelscope.making.flows import (
         choose_words,
         find_occurrences,
         mean_flows,
@@ -149,7 +149,7 @@ def _of_text(
 def _chart(flows: list[Counted], stages: list[str], *, by_word: bool) -> Chart:
     """A Sankey diagram of the classes from stage to stage, with what is not identified (other) in the middle."""
     from babelscope.core.charts import Chart, Flow
-    from babelscope.methods.patterns.flow import WORD_NODE, flows_by_word, merge_words
+    from babelscope.making.flows import WORD_NODE, flows_by_word, merge_words
 
     moved = flows_by_word(flows, stages) if by_word else merge_words(flows, stages)
     in_words = {start: start.removeprefix(WORD_NODE) for start, *_ in moved if start.startswith(WORD_NODE)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from babelscope.core.charts import Chart, Flow
-from babelscope.methods.patterns.flow import STAGES, merge_words, with_other
+from babelscope.making.flows import STAGES, merge_words, with_other
 from babelscope.runs.reading import Run
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import parse_json, read_bytes

@@ -19,11 +19,11 @@ from babelscope.lab.grammar.sentences import SentencePair
 from babelscope.lab.grammar.worlds import HARD
 from babelscope.language.registry import error_label
 from babelscope.making.counts import flows_of, occurrences
+from babelscope.making.flows import STAGES, read_queries
 from babelscope.methods.condition.figures import is_decided, margin_of_record
 from babelscope.methods.condition.method import mark_difference
 from babelscope.methods.condition.preflight import LEAST_ACCURACY
 from babelscope.methods.contrast.figures import false_alarms
-from babelscope.methods.patterns.flow import STAGES, read_queries
 from babelscope.methods.reporting import TextLine, Token, complement, count_of, find_row, plain
 from babelscope.methods.space.regions import is_empty, is_proven
 from babelscope.report.examples import Example, mark_words, near_marks

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from babelscope.lab.grammar.suites import gender_pairs, sense_pairs
 from babelscope.making.counts import Occurrence, flows_of
-from babelscope.methods.patterns.flow import (
+from babelscope.making.flows import (
     STAGES,
     choose_words,
     find_occurrences,
