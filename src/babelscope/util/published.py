@@ -262,6 +262,8 @@ def _download_file(file: PublishedFile, url: str, folder: Path, advance: Callabl
         folder, "", registry={file.local: None}, urls={file.local: url}, retry_if_failed=_RETRIES
     )
     try:
+        # pooch makes the folder, too, and fails if another process does so at the same time.
+        path.parent.mkdir(parents=True, exist_ok=True)
         one.fetch(file.local, downloader=download)
         path.chmod(0o644)
     except BabelscopeError as error:
