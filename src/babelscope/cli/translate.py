@@ -396,12 +396,8 @@ class _LeastRisk(_Decoder):
         from babelscope.systems.mbr import decoding_by
 
         decoding = decoding_by(metrics, tokenize=tokenize, **how)
-        sources = _sources(file, tests)
         read = [metric.name for metric in decoding.metrics if metric.reads_sources]
-        if read and not all(sources.texts):
-            raise BabelscopeError(
-                f"{read[0]} may need the sources, and {tests} has none; name a FILE of them"
-            )
+        sources = _sources(file, tests, reader=read[0] if read else "")
         return cls(sources, decoding if tokenize else decoding.for_languages(sources.languages))
 
     def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:
