@@ -85,7 +85,7 @@ patterns mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?forma
     "cache": "translate --system toy:1 a.en --to out --cache @ TOY.translate",
     "no cache": "translate --system toy:1 a.en --to out --no-cache @ TOY.translate",
     "nothing": """
-patterns flow --source a.en --data a.de --words words.json --to out @ methods.patterns.flow:find_occurrences
+patterns flow --source a.en --data a.de --words words.json --to out @ making.flows:find_occurrences
 compare one two --to out @ runs.reading:read_run
 report one --to out @ report.page:collect
 annotate pairs.jsonl --no-open @ annotate.queue:read_tasks
