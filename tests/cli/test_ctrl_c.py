@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 import os
 import signal
@@ -161,8 +162,23 @@ def interrupt(monkeypatch: pytest.MonkeyPatch, place: str) -> list[str]:
         time.sleep(5)
         pytest.fail("SIGINT did not come")
 
+    original = getattr(owner, name)
     monkeypatch.setattr(owner, name, interrupted)
+    INSTEAD[interrupted] = original
     return came
+
+
+INSTEAD: dict[Any, Any] = {}
+
+
+@pytest.fixture(autouse=True)
+def modules_as_they_were() -> Iterator[None]:
+    """A module that was imported in the meantime has the function that interrupts: give it the original."""
+    yield
+    for module in [each for name, each in sys.modules.items() if name.startswith("babelscope.")]:
+        for name, value in list(vars(module).items()):
+            if inspect.isfunction(value) and value in INSTEAD:
+                setattr(module, name, INSTEAD[value])
 
 
 @pytest.mark.usefixtures("exact_toys")
