@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.cli.init import Key, keys_of
-from babelscope.methods.base import find_method, method_names
+from babelscope.methods.registry import find_method, method_names
 from babelscope.runs.study import SystemEntry
 from tests.support.toy_fixtures import Babelscope
 

@@ -15,7 +15,7 @@ import pytest
 from typer.main import get_command
 
 from babelscope.cli import app
-from babelscope.methods.base import find_method, method_names
+from babelscope.methods.registry import find_method, method_names
 from babelscope.testsets import MinimalPair
 from tests.support.toy_fixtures import Babelscope, Ran
 

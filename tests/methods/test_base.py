@@ -15,17 +15,10 @@ import babelscope as bs
 from babelscope.core.results import Estimate, Record, Result, Row, signature
 from babelscope.core.settings import MethodSettings
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
-from babelscope.methods.base import (
-    Items,
-    Method,
-    Needs,
-    find_method,
-    languages_of,
-    method_names,
-    set_up,
-)
+from babelscope.methods.base import Items, Method, Needs, languages_of, set_up
 from babelscope.methods.jobs import config_of, make_jobs
 from babelscope.methods.measuring import check_reference_words, language_mismatch
+from babelscope.methods.registry import find_method, method_names
 from babelscope.report.summary import summarize
 from babelscope.runs.execute import run_method
 from babelscope.systems.prompting.chatter import Chatter, with_clean_output

@@ -9,10 +9,11 @@ import pytest
 
 from babelscope.annotate.queue import Task, make_tasks
 from babelscope.core.results import Record
-from babelscope.methods.base import check_settings, find_method
+from babelscope.methods.base import check_settings
 from babelscope.methods.challenge.annotation import entries as dependencies
 from babelscope.methods.likelihood import Likelihood
 from babelscope.methods.queue import Drawn, Entry, all_entries, draw_queue, entry
+from babelscope.methods.registry import find_method
 from babelscope.methods.reporting import ItemView
 from babelscope.util.errors import BabelscopeError
 

@@ -15,7 +15,8 @@ import pytest
 from babelscope.core.comparison import Comparison, StoredRun, SystemResult
 from babelscope.core.results import Estimate, Record
 from babelscope.core.tables import Line
-from babelscope.methods.base import check_settings, find_method, method_names
+from babelscope.methods.base import check_settings
+from babelscope.methods.registry import find_method, method_names
 from babelscope.methods.reporting import NOT_RIGHT
 from babelscope.report.items import items_of
 from babelscope.report.page import collect

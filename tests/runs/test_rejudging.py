@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from babelscope.methods.base import method_names
+from babelscope.methods.registry import method_names
 from babelscope.runs.compare import group_runs, paired_differences
 from babelscope.runs.folder import FORMAT
 from babelscope.runs.reading import read_run

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from babelscope.cli.init import Key, keys_of
-from babelscope.methods.base import find_method, method_names
+from babelscope.methods.registry import find_method, method_names
 from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"

@@ -19,10 +19,11 @@ from babelscope.annotate.verdicts import MethodVerdicts
 from babelscope.core.results import Record
 from babelscope.language.cues import find_form
 from babelscope.language.ud_rules import RULES
-from babelscope.methods.base import find_method, method_names, restore_settings
+from babelscope.methods.base import restore_settings
 from babelscope.methods.challenge.annotation import shown_words
 from babelscope.methods.challenge.sets import read_instances, unit_of
 from babelscope.methods.queue import Drawn, Entry, Group, all_entries, draw, share_out
+from babelscope.methods.registry import find_method, method_names
 from babelscope.runs.reading import records_of_run
 from babelscope.systems.stored.formats import read_translations
 from babelscope.testsets.items import AmbiguousSource, ParallelSentence

@@ -71,8 +71,9 @@ def write_study(file: Path, systems: list[str], tests: list[str], methods: list[
 
 def study_text(file: Path, systems: list[str], tests: list[str], names: list[str]) -> str:
     """A study as TOML that runs as it is; names that do not go together are refused."""
-    from babelscope.methods.base import find_method, title_of
+    from babelscope.methods.base import title_of
     from babelscope.methods.jobs import check_kinds
+    from babelscope.methods.registry import find_method
     from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable, SystemEntry
 
     methods = [find_method(name) for name in names or _METHODS]

@@ -17,8 +17,7 @@ from babelscope.core.settings import MethodSettings as MethodSettings
 from babelscope.core.settings import Rerun as Rerun
 from babelscope.core.system import Capability, System, capabilities
 from babelscope.core.tables import Table
-from babelscope.methods.registry import find_method as find_method
-from babelscope.methods.registry import method_names as method_names
+from babelscope.methods.registry import find_method
 from babelscope.methods.reporting import ItemView, every_figure, show_fields
 from babelscope.systems.registry import open_system, require
 from babelscope.testsets.items import Item

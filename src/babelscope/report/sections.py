@@ -14,7 +14,8 @@ from babelscope.core.results import Result, Row, grouped
 from babelscope.core.settings import MethodSettings
 from babelscope.core.system import REPORTED_FLAGS
 from babelscope.core.tables import Note, Table, all_rows
-from babelscope.methods.base import Method, method_names
+from babelscope.methods.base import Method
+from babelscope.methods.registry import method_names
 from babelscope.methods.reporting import count_notes_of
 from babelscope.report.differences import Difference, difference_charts, differences_table, significant
 from babelscope.report.factors import factor_charts, factor_notes

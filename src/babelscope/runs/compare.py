@@ -28,7 +28,8 @@ from babelscope.core.comparison import (
 )
 from babelscope.core.results import Estimate, PairedField, PartLabels, Record, Row, differences, grouped
 from babelscope.core.tables import Cell, Table
-from babelscope.methods.base import ANSWER_FILES, Method, method_names
+from babelscope.methods.base import ANSWER_FILES, Method
+from babelscope.methods.registry import method_names
 from babelscope.metrics.base import METRICS, find_metric
 from babelscope.metrics.corpus import bounds_of
 from babelscope.runs.reading import Run, results_of_run

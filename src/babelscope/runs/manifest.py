@@ -15,8 +15,9 @@ from babelscope.core.comparison import Factor, Factors, check_factors
 from babelscope.core.results import PairedField, Record, signature
 from babelscope.core.settings import explain
 from babelscope.core.system import System, properties
-from babelscope.methods.base import Method, find_method, restore_settings, title_of
+from babelscope.methods.base import Method, restore_settings, title_of
 from babelscope.methods.jobs import Job, drops_context, identity_of
+from babelscope.methods.registry import find_method
 from babelscope.runs.folder import FORMAT, read_object, require_format
 from babelscope.testsets.items import TestSet
 from babelscope.util.digests import digest_json

@@ -15,8 +15,9 @@ from typing import Any
 from babelscope.core.comparison import SystemResult, without_labels
 from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Estimate, Record, Row, split_unanswered
-from babelscope.methods.base import Method, method_names
+from babelscope.methods.base import Method
 from babelscope.methods.queue import Drawn, all_entries, draw_queue
+from babelscope.methods.registry import method_names
 from babelscope.runs.folder import read_object, records_changed
 from babelscope.runs.manifest import JOB_LABELS, Manifest, read_manifest
 from babelscope.util.errors import BabelscopeError, explain_damage

@@ -9,8 +9,9 @@ from typing import Any
 from babelscope.core.registry import did_you_mean
 from babelscope.core.results import Record, Result, signature
 from babelscope.core.settings import Languages, MethodSettings, lowered_fields, rerun_fields
-from babelscope.methods.base import Method, check_settings, find_method, restore_settings
+from babelscope.methods.base import Method, check_settings, restore_settings
 from babelscope.methods.jobs import judge_records
+from babelscope.methods.registry import find_method
 from babelscope.metrics.base import allow_only
 from babelscope.runs.execute import Methods, finish, summarize_run
 from babelscope.runs.folder import RunFolder

@@ -172,7 +172,7 @@ ASK: Mapping[str, Callable[..., list[Any]]] = {
 
 
 class Decorator(abc.ABC):
-    """A system all of whose calls come together in one: `_ask`."""
+    """A wrapper of a system that routes every call through `_ask`."""
 
     @abc.abstractmethod
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:

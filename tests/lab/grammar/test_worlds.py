@@ -9,16 +9,19 @@ import statistics
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 
+from babelscope.cli import app
 from babelscope.lab.grammar.corpus import generate, make_corpus
 from babelscope.lab.grammar.meaning import RandomChooser, random_stream
 from babelscope.lab.grammar.oracle import SentenceChecker
 from babelscope.lab.grammar.sentences import realize
-from babelscope.lab.grammar.worlds import _FEMININE, _RARE, EASY, HARD, find_world
+from babelscope.lab.grammar.worlds import _FEMININE, _RARE, EASY, HARD, World, find_world
 from babelscope.lab.shipped import model_names, read_lab
 from babelscope.lab.training.recipe import jobs
 from babelscope.testsets.items import AmbiguousSource
 from babelscope.util.errors import BabelscopeError
+from tests.test_docs import parse
 
 N = 1500
 
@@ -125,3 +128,9 @@ def test_its_models_have_names_and_the_vocabulary_of_the_others() -> None:
     assert "teacher" in model_names(EASY)
     with pytest.raises(BabelscopeError, match="no world 'harder'; there are easy, hard, clean"):
         find_world("harder")
+
+
+@pytest.mark.parametrize("world", [EASY, HARD])
+def test_the_commands_that_train_its_models_exist(world: World) -> None:
+    for job in jobs([1, 2], world):
+        parse(get_command(app), ["lab", *job.arguments, "--out", job.name])

@@ -185,7 +185,7 @@ def augment(
             return earlier
         counts: dict[str, Counter[str]] = {}
         with contextlib.ExitStack() as stack:
-            work = {"command": "lab augment", **configuration, "block": _BLOCK}
+            work = {"command": "lab prepare", **configuration, "block": _BLOCK}
             store, _ = stack.enter_context(resuming(work))
             stack.enter_context(training_numerics(threads, where))
             files = [stack.enter_context(replacing(out / name)) for name in (SOURCE, TARGET, ORIGIN)]

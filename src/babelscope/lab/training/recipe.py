@@ -25,7 +25,7 @@ _TEACHER = ("--shape", "lab-teacher")
 SMALL = ("--shape", "lab-student")
 TEXT = ("--source", "train/corpus.en", "--target", "train/corpus.de")
 DEV = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
-_LLM = ("--family", "llama", "--shape", "lab-llm", *_RARE_DEV_CHECKS, "--set", "languages=English-German")
+_LLM = ("--shape", "lab-llm", *_RARE_DEV_CHECKS, "--set", "languages=English-German")
 LLM = "llm"
 TOKENIZER = "tokenizer"
 # Each model trains with one thread. Three at once on two cores took a quarter longer in all.

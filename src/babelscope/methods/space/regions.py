@@ -45,7 +45,7 @@ class SpaceSettings(ErrorSettings):
     epsilon: Rerun[float] = Field(default=0.0, ge=0, lt=1)
     """Draw only tokens of at least this probability."""
     metric: Annotated[tuple[str, ...], Metavar("METRIC")] = Field(default=("chrf",), min_length=1)
-    """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi (see `babelscope data metric`),
+    """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi (see `babelscope data get`),
     cmd:COMMAND or file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...). Tables and charts show the first."""
     tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
