@@ -85,7 +85,7 @@ def translate(
     beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
     seed: Seed = 0,
     temperature: Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")] = 1,
-    top_k: Annotated[int, typer.Option(help="Draw from the so many most probable tokens; 0: all.")] = 0,
+    top_k: Annotated[int, typer.Option(help="Draw from this many of the most probable tokens; 0: all.")] = 0,
     top_p: Annotated[
         float, typer.Option(help="Draw from the most probable tokens of this mass; 1: all.")
     ] = 1,
@@ -95,7 +95,7 @@ def translate(
         str,
         typer.Option(
             metavar="N|A..B",
-            help="Exact: only translations of so many tokens, EOS included; A..B: each length by itself.",
+            help="Exact: only translations of this many tokens, EOS included; A..B: each length by itself.",
         ),
     ] = "",
     length_penalty: Annotated[
@@ -121,7 +121,7 @@ def translate(
         typer.Option(
             min=0,
             metavar="PARTS",
-            help="mbr: compare with mean n-gram counts of so many parts of the candidates, in linear time (chrf, "
+            help="mbr: compare with mean n-gram counts of this many parts of the candidates, in linear time (chrf, "
             "chrf++); 0: with each of them.",
         ),
     ] = 0,
