@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.results import Record, Row, grouped
+from babelscope.core.results import PairedField, Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Metavar, Rerun
 from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
@@ -323,6 +323,13 @@ class Errors(Method):
         return [
             Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
             for row in generated_error_rows(records, controls=self.settings.controls)
+        ]
+
+    def paired(self) -> Sequence[PairedField]:
+        """The alarms of every detector."""
+        return [
+            PairedField(("alarms", name), measure=name, higher_is_better=False)
+            for name in self.settings.chosen()
         ]
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
