@@ -63,15 +63,20 @@ def sign_test(only_new: int, only_old: int) -> float:
     return min(1.0, 2 * float(binom.cdf(min(only_new, only_old), total, 0.5))) if total else 1.0
 
 
-def tango_z(only_new: float, only_old: float, n: int, difference: float) -> float:
+def tango_z(only_new: float, only_old: float, n: float, difference: float) -> float:
     """Tango's score statistic of a true difference of paired proportions (only_new - only_old) / n."""
+    variance = n * _null_variance(only_new, only_old, n, difference)
+    apart = only_new - only_old - n * difference
+    return apart / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, apart) if apart else 0.0
+
+
+def _null_variance(only_new: float, only_old: float, n: float, difference: float) -> float:
+    """The variance of one pair if the difference is true, the share of `only_old` by maximum likelihood."""
     a = 2 * n
     b = (2 * n - only_new + only_old) * difference - only_new - only_old
     c = -only_old * difference * (1 - difference)
-    nuisance = (math.sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
-    variance = n * (2 * nuisance + difference * (1 - difference))
-    apart = only_new - only_old - n * difference
-    return apart / math.sqrt(variance) if variance > 0 else math.copysign(math.inf, apart) if apart else 0.0
+    share = (math.sqrt(max(b * b - 4 * a * c, 0.0)) - b) / (2 * a)
+    return 2 * share + difference * (1 - difference)
 
 
 def tango_interval(only_new: int, only_old: int, n: int, *, alpha: float = 0.05) -> tuple[float, float]:
@@ -159,11 +164,12 @@ def items_to_see(difference: float, discordant: float, *, power: float = 0.8, al
 def items_to_clear(
     margin: float, discordant: float, *, difference: float = 0.0, power: float = 0.8, alpha: float = 0.05
 ) -> int:
-    """Items to show that a difference is below a margin, if it is `difference` (Nam 1997, unconstrained variance)."""
+    """Items for Tango's test to show that a difference is below a margin, if it is `difference` (Nam 1997)."""
     z_alpha, z_power = float(ndtri(1 - alpha / _SIDES)), float(ndtri(power))
     discordant = max(discordant, abs(difference))
-    spread = discordant - difference**2
-    by_spread = (z_alpha + z_power) ** 2 * spread / (margin - difference) ** 2
+    only_new, only_old = (discordant + difference) / 2, (discordant - difference) / 2
+    null = _null_variance(only_new, only_old, 1, margin)
+    reach = z_alpha * math.sqrt(null) + z_power * math.sqrt(discordant - difference**2)
     # Even without any discordant pair, so many items are needed.
     none_wrong = math.log(alpha / _SIDES) / math.log1p(-margin)
-    return math.ceil(max(by_spread, none_wrong))
+    return math.ceil(max(reach**2 / (margin - difference) ** 2, none_wrong))
