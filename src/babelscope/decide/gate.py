@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from babelscope.core.results import Config, Record, signature
 from babelscope.core.system import System
-from babelscope.decide.outcomes import Check, Key, add_outcomes, count_checks
+from babelscope.decide.outcomes import Check, Key, add_outcomes, count_checks, weight_of
 from babelscope.methods.base import Method
 from babelscope.methods.jobs import Job, config_of, judge_all, make_jobs
 from babelscope.stats.gates import BettingTest, PairedRates, items_to_clear, items_to_see, paired_rates
@@ -20,6 +20,8 @@ from babelscope.testsets.items import TestSet
 from babelscope.util.seeds import stream
 
 Verdict = Literal["worse", "better", "not worse", "too few items"]
+_PASSES = 0.025
+"""One side of a 95 % interval."""
 EXIT_CODES: Mapping[str, int] = {"not worse": 0, "worse": 3, "too few items": 4}
 
 
@@ -31,8 +33,8 @@ class GateSettings(BaseModel):
     margin: float = Field(default=0.01, gt=0, lt=1)
     """The difference in error rates that is tolerated: 0.01, or 1%."""
     alpha: float = Field(default=0.05, gt=0, lt=0.5)
-    """Error rate of the decision: of calling a system worse that is not, over all checks (Holm); and, at half of it,
-    of passing a system that is worse by the margin."""
+    """The probability of calling a system worse that is not, over all checks (Holm). A system that is worse by the
+    margin passes with a probability of 0.025 at most, whatever this is."""
     sequential: bool = False
     """Ask in batches, and stop as soon as the answer is known."""
     batch: int = Field(default=50, ge=1)
@@ -122,13 +124,13 @@ def decide(
     difference is above the margin. It is not worse if the interval of the difference ends below the margin; that
     needs no correction, because all checks must pass. `tests` are given if the sample was looked at before.
     """
-    known = [paired_rates(each.old, each.new, each.clusters, alpha=settings.alpha) for each in checks]
+    known = [paired_rates(each.old, each.new, each.clusters, each.weights) for each in checks]
     if tests is None:
         ps = [each.p for each in known]
         cleared = [each.difference.n > 0 and each.difference.high < settings.margin for each in known]
     else:
         ps = [min(1.0, 2 * tests[_key(each)].worse.p) for each in checks]
-        cleared = [tests[_key(each)].within.p <= settings.alpha / 2 for each in checks]
+        cleared = [tests[_key(each)].within.p <= _PASSES for each in checks]
     corrected = holm([*ps, *[1.0] * (family - len(ps))])[: len(ps)]
     results = []
     for check, rates, p, passes in zip(checks, known, corrected, cleared, strict=True):
@@ -155,7 +157,7 @@ def _more_items(rates: PairedRates, settings: GateSettings, family: int) -> int 
     else:
         # A difference just below the margin would need millions of items: hope for half of the margin.
         hoped = min(difference, settings.margin / 2)
-        wanted = items_to_clear(settings.margin, discordant, difference=hoped, alpha=settings.alpha)
+        wanted = items_to_clear(settings.margin, discordant, difference=hoped)
     return max(1, wanted - n)
 
 
@@ -167,6 +169,8 @@ class _Sequential:
     """The two questions about a check that are looked at after every batch."""
 
     margin: float
+    heaviest: float = 1.0
+    """The greatest weight of an item: values are divided by it, so that they stay between -1 and 1."""
     seen: int = 0
     worse: BettingTest = field(default_factory=lambda: BettingTest(0.0))
     """Against: the new system makes no more errors than the old one."""
@@ -174,13 +178,17 @@ class _Sequential:
     """Against: the new system is worse by the margin."""
 
     def __post_init__(self) -> None:
-        self.within = BettingTest(self.margin)
+        self.within = BettingTest(self.margin / self.heaviest)
 
     def update(self, check: Check) -> None:
         """Bet on the items that were added since: the mean over each source, which are independent of each other."""
         new = slice(self.seen, len(check.old))
         self.seen = len(check.old)
-        pairs = zip(check.clusters[new], check.differences[new], strict=True)
+        weighted = (
+            weight * each / self.heaviest
+            for weight, each in zip(check.weights[new], check.differences[new], strict=True)
+        )
+        pairs = zip(check.clusters[new], weighted, strict=True)
         means = []
         for _, own in itertools.groupby(pairs, key=lambda pair: pair[0]):
             values = [value for _, value in own]
@@ -209,6 +217,7 @@ def run_gate(
     family = count_checks(methods, tests)
     checks: dict[Key, Check] = {}
     sequential: dict[Key, _Sequential] = {}
+    heaviest = max(weight_of(item.extra) for mine, _ in pairs for item in mine.tests.items)
     records: dict[Key, list[tuple[Record, Record]]] = {}
     total = sum(len(mine.tests.items) for mine, _ in pairs)
     asked = 0
@@ -222,7 +231,7 @@ def run_gate(
             advance(stop - start)
         if settings.sequential:
             for key, check in checks.items():
-                sequential.setdefault(key, _Sequential(settings.margin)).update(check)
+                sequential.setdefault(key, _Sequential(settings.margin, heaviest)).update(check)
             results = decide(list(checks.values()), settings, family=family, tests=sequential)
             if any(each.verdict == "worse" for each in results) or all(
                 each.verdict in ("better", "not worse") for each in results

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from babelscope.core.results import PairedField, Record
 from babelscope.methods.base import Method
+from babelscope.methods.jobs import judges
 from babelscope.testsets.items import TestSet
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.text import shorten
 
+WEIGHT = "weight"
+"""Field of items that were drawn with unequal probabilities."""
+_MOST_WEIGHT = 1e6
 UNANSWERED = "unanswered"
 """The check that every test set has: was there an answer at all?"""
 
@@ -27,6 +34,8 @@ class Check:
     old: list[float] = field(default_factory=list)
     new: list[float] = field(default_factory=list)
     """Errors from 0 (right) to 1 (wrong)."""
+    weights: list[float] = field(default_factory=list)
+    """How many items of a pool each stands for (`plan --pool`), as shares; 1 elsewhere."""
     applies: int = 0
     """Items in which there was something to get wrong; the others count as right."""
     skipped: int = 0
@@ -45,8 +54,17 @@ class Check:
         self.applies += old is not None
         self.ids.append(str(record["id"]))
         self.clusters.append(str(record.get("source", record["id"])))
+        self.weights.append(weight_of(record.get("extra", {})))
         self.old.append(old or 0.0)
         self.new.append(new or 0.0)
+
+
+def weight_of(extra: Mapping[str, Any]) -> float:
+    """The weight that an item states; an error if it is no positive number."""
+    weight = extra.get(WEIGHT, 1.0)
+    if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= _MOST_WEIGHT:
+        raise BabelscopeError(f"the weight of an item must be a number above 0, not {shorten(str(weight))}")
+    return float(weight)
 
 
 Key = tuple[str, str, str]
@@ -81,8 +99,6 @@ def count_checks(methods: Sequence[Method], tests: Mapping[str, TestSet]) -> int
 
 
 def _judged(methods: Sequence[Method], tests: Mapping[str, TestSet]) -> Iterator[tuple[Method, TestSet]]:
-    from babelscope.methods.jobs import judges
-
     for method in methods:
         for name, each in tests.items():
             if judges(method, name, each):

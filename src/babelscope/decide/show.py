@@ -116,7 +116,7 @@ def _closing(gate: Gate, width: int) -> list[str]:
     rule = (
         f"worse: more errors, significant at {_percent(settings.alpha)} after Holm's correction over {gate.family} "
         f"checks, and a difference above the margin of {_percent(settings.margin)}; not worse: the "
-        f"{_percent(1 - settings.alpha)} interval of the difference ends below the margin"
+        f"95 % interval of the difference ends below the margin"
     )
     idle = [each.check.name for each in gate.checks if not each.check.applies]
     if settings.sequential:

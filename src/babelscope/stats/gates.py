@@ -37,24 +37,29 @@ class PairedRates:
 
 
 def paired_rates(
-    old: Sequence[float], new: Sequence[float], clusters: Sequence[str], *, alpha: float = 0.05
+    old: Sequence[float],
+    new: Sequence[float],
+    clusters: Sequence[str],
+    weights: Sequence[float] | None = None,
 ) -> PairedRates:
     """Compare errors (0 right to 1 wrong) item by item.
 
-    Items that are independent and either right or wrong get Tango's (1998) score interval of a difference of paired
-    proportions, and the exact sign test (McNemar); others those of `paired_difference`.
+    Items that are independent, of equal weight, and either right or wrong get Tango's (1998) score interval of a
+    difference of paired proportions, and the exact sign test (McNemar); others those of `paired_difference`.
     """
     n = len(old)
     if not n:
         return PairedRates(math.nan, math.nan, Estimate.empty(), 1.0, 0, 0)
     differences = [mine - other for mine, other in zip(new, old, strict=True)]
     only_new, only_old = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
-    if len(set(clusters)) == n and {*old, *new} <= {0.0, 1.0} and alpha == 0.05:
-        low, high = tango_interval(only_new, only_old, n, alpha=alpha)
+    own = [1.0] * n if weights is None else weights
+    if len(set(own)) == 1 and len(set(clusters)) == n and {*old, *new} <= {0.0, 1.0}:
+        low, high = tango_interval(only_new, only_old, n)
         found, p = Estimate.around((only_new - only_old) / n, low, high, n), sign_test(only_new, only_old)
     else:
-        found, p = paired_difference(differences, clusters, verdicts=True)
-    return PairedRates(math.fsum(old) / n, math.fsum(new) / n, found, p, only_old, only_new)
+        found, p = paired_difference(differences, clusters, verdicts=True, weights=own)
+    rates = (math.fsum(w * e for w, e in zip(own, side, strict=True)) / math.fsum(own) for side in (old, new))
+    return PairedRates(*rates, found, p, only_old, only_new)
 
 
 def sign_test(only_new: int, only_old: int) -> float:
