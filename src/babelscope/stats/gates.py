@@ -58,8 +58,9 @@ def paired_rates(
         found, p = Estimate.around((only_new - only_old) / n, low, high, n), sign_test(only_new, only_old)
     else:
         found, p = paired_difference(differences, clusters, verdicts=True, weights=own)
-    rates = (math.fsum(w * e for w, e in zip(own, side, strict=True)) / math.fsum(own) for side in (old, new))
-    return PairedRates(*rates, found, p, only_old, only_new)
+    total = math.fsum(own)
+    old_rate = math.fsum(weight * each for weight, each in zip(own, old, strict=True)) / total
+    return PairedRates(old_rate, old_rate + found.value, found, p, only_old, only_new)
 
 
 def sign_test(only_new: int, only_old: int) -> float:
