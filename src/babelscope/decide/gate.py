@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -17,7 +18,9 @@ from babelscope.methods.jobs import Job, config_of, judge_all, make_jobs
 from babelscope.stats.gates import BettingTest, PairedRates, items_to_clear, items_to_see, paired_rates
 from babelscope.stats.paired import holm
 from babelscope.testsets.items import TestSet
+from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
+from babelscope.util.text import shorten
 
 Verdict = Literal["worse", "better", "not worse", "too few items"]
 _PASSES = 0.025
@@ -42,10 +45,20 @@ class GateSettings(BaseModel):
 
     @field_validator("margin", mode="before")
     @classmethod
-    def _percent(cls, margin: object) -> object:
-        if isinstance(margin, str) and margin.strip().endswith("%"):
-            return float(margin.strip()[:-1]) / 100
-        return margin
+    def _share(cls, margin: object) -> object:
+        return as_share(margin, "margin") if isinstance(margin, str) else margin
+
+
+def as_share(text: str, what: str, *, zero: bool = False) -> float:
+    """A share as people write it, 0.01 or 1%; an error if it is not between 0 and 1."""
+    number, percent = text.strip().removesuffix("%"), text.strip().endswith("%")
+    try:
+        share = float(number) / (100 if percent else 1)
+    except ValueError:
+        share = math.nan
+    if not (0 < share < 1 or (zero and share == 0)):
+        raise BabelscopeError(f"{what} must be a share such as 0.01 or 1%, not {shorten(text)}")
+    return share
 
 
 @dataclass(frozen=True, slots=True)
