@@ -89,18 +89,12 @@ def disagreements(
     sentence: Sentence, source: object, tools: Tools, *, kind: str, name: str  # noqa: ARG001
 ) -> Iterator[Variant]:
     """The sentence with a word that differs in one feature from the word that it has to agree with."""
-    values = {
-        value
-        for (own, detail, feature), count in tools.treebank.agreements.items()
-        if (own, feature) == (kind, name) and name in tools.rules(kind, detail)
-        for value in count.targets
-    } | ({value for feature, value in tools.treebank.verbs if feature == name} if kind == "subject" else set())
     for link in instances(sentence, kind, name, tools):
         own = features(link.target.feats).get(name, frozenset())
         controller = with_person(link.controller)
         if not own & controller.get(name, own) or not sentence.can_change(link.target):
             continue
-        for value in sorted(values - own):
+        for value in [each for each in tools.values(kind, name) if each not in own]:
             if kind != "np" and any(_may_be(each, name, value, tools) for each in _rivals(sentence, link)):
                 continue
             for entry in tools.lexicons.inflect(link.target, **{name: value}):

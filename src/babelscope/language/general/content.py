@@ -12,6 +12,8 @@ from babelscope.language.general.sentence import Sentence, features, word_class
 from babelscope.language.general.treebank import Tools, is_negator, places
 from babelscope.language.ud import Word
 
+_LEAST_PLACED = 0.75
+"""The share of negations that stand in one place where a negation can be put there."""
 _SHORTEST_CLAUSE = 4
 _LONGEST_SHARE = 0.6
 _FUNCTION_WORDS = frozenset({"ADP", "DET", "CCONJ", "SCONJ", "PART", "AUX"})
@@ -53,6 +55,9 @@ def negation_deleted(sentence: Sentence, source: Sentence | None, tools: Tools) 
     following = sentence.words[last.id] if last.id < len(sentence.words) else None
     # "not only", "not yet", "no longer" are more than a negation.
     if following is not None and following.upos == "ADV":
+        return
+    siblings = [each for each in sentence.children[head.id] if each not in negative]
+    if any(tools.treebank.is_negative_only(each.lemma) for each in siblings):
         return
     if not all(map(sentence.can_change, negative)):
         return
@@ -113,9 +118,9 @@ def insert_negation(sentence: Sentence, source: Sentence | None, tools: Tools) -
     if negator is None or "'" in negator:
         return
     taken = {place: n for (form, place), n in tools.treebank.negator_places.items() if form == negator}
+    alone = taken.pop("", 0)
     best = max(taken, key=lambda each: (taken[each], each == "before clitics"), default="")
-    alone = tools.treebank.negators[negator]
-    if not best or taken[best] < 0.75 * alone:
+    if not best or taken[best] < _LEAST_PLACED * alone:
         return
     at = dict(places(sentence, root))[best]
     anchor = sentence.words[at - 2] if best == "after verb" else sentence.words[at]
@@ -197,7 +202,7 @@ def change_pronoun(sentence: Sentence, source: Sentence | None, tools: Tools) ->
         feats = features(word.feats)
         if word.upos != "PRON" or relation(word) != "nsubj" or feats.get("Gender") != genders:
             continue
-        if "Poss" in feats or feats.get("PronType", frozenset({"Prs"})) != {"Prs"} or not sentence.can_change(word):
+        if "Poss" in feats or not word.form.isalpha() or feats.get("PronType", frozenset({"Prs"})) != {"Prs"} or not sentence.can_change(word):
             continue
         for form in _pronouns(word, other, tools):
             yield sentence.changed((word, form))
@@ -234,7 +239,8 @@ def omit_clause(sentence: Sentence, source: object, tools: Tools) -> Iterator[Va
             continue
         if not _is_bounded(sentence, first, last):
             continue
-        if first.id == 1 and last.id < len(sentence.words) and sentence.words[last.id].form in (",", ";"):
+        begins = all(each.upos == "PUNCT" for each in sentence.words[: first.id - 1])
+        if begins and last.id < len(sentence.words) and sentence.words[last.id].form in (",", ";"):
             last = sentence.words[last.id]
         yield sentence.without(first, last)
 
@@ -270,7 +276,7 @@ def fixed_neighbors(sentence: Sentence, tools: Tools) -> Iterator[tuple[Word, Wo
         word = first if first.head == second.id else second if second.head == first.id else None
         if word is None or word.upos not in _FUNCTION_WORDS or sentence.children[word.id]:
             continue
-        if relation(word) not in ("case", "det", "mark", "cc"):
+        if not _may_be_fixed(word):
             continue
         head = sentence.words[word.head - 1]
         side = int(word.id > head.id)
@@ -280,13 +286,18 @@ def fixed_neighbors(sentence: Sentence, tools: Tools) -> Iterator[tuple[Word, Wo
             yield first, second
 
 
+def _may_be_fixed(word: Word) -> bool:
+    """Whether a function word is one whose place grammar fixes: determiners other than articles follow for effect."""
+    return relation(word) in ("case", "cc") or (relation(word) == "det" and "PronType=Art" in word.feats)
+
+
 def find_swapped_order(sentence: Sentence, tools: Tools) -> Word | None:
     """A function word on the side of its neighbour on which its kind never stands."""
     for word in sentence.words:
         head = sentence.head(word)
         if head is None or abs(head.id - word.id) != 1 or word.upos not in _FUNCTION_WORDS:
             continue
-        if relation(word) not in ("case", "det", "mark", "cc"):
+        if not _may_be_fixed(word):
             continue
         counts = tools.treebank.orders.get((word.deprel, word.lemma), [0, 0])
         side = int(word.id > head.id)

@@ -7,7 +7,7 @@ import importlib
 import re
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, product
 from pathlib import Path
@@ -35,6 +35,8 @@ class Lexicon(Protocol):
     """Forms and readings of one language."""
 
     name: str
+    complete: bool
+    """Whether a known form has all of its readings, which words of a text do not show."""
 
     def analyze(self, form: str) -> Sequence[Entry]:
         """The readings of a form; none if it is not known."""
@@ -43,6 +45,7 @@ class Lexicon(Protocol):
         """The forms of the same lemma and part of speech."""
 
 
+_MOST_INFLECTED = 100_000
 _SOFT = frozenset({"Gender", "Animacy"})
 """Features that are only marked in some cells of a paradigm: no gender in the plural."""
 
@@ -52,6 +55,7 @@ class Lexicons:
     """Several lexicons of a language as one; a form has the readings of all."""
 
     parts: tuple[Lexicon, ...]
+    _known: dict[tuple[str, ...], list[Entry]] = field(default_factory=dict, repr=False)
 
     def analyze(self, form: str) -> list[Entry]:
         """The readings of a form in all lexicons."""
@@ -59,6 +63,14 @@ class Lexicons:
 
     def inflect(self, word: Word, **changes: str) -> list[Entry]:
         """The forms of a word that differ from it in these features only, those of the first lexicon first."""
+        key = (word.form.lower(), word.upos, word.feats, *changes.items())
+        if key not in self._known:
+            if len(self._known) >= _MOST_INFLECTED:
+                self._known.clear()
+            self._known[key] = self._inflect(word, changes)
+        return self._known[key]
+
+    def _inflect(self, word: Word, changes: Mapping[str, str]) -> list[Entry]:
         own, found = features(word.feats), {}
         kind = word_class(word.upos, own)
         for part in self.parts:
@@ -87,8 +99,9 @@ def _fits(feats: Features, old: Features, changes: Mapping[str, str]) -> bool:
 class Table:
     """A lexicon in memory."""
 
-    def __init__(self, name: str, entries: Iterable[Entry]) -> None:
+    def __init__(self, name: str, entries: Iterable[Entry], *, complete: bool = False) -> None:
         self.name = name
+        self.complete = complete
         self._forms: dict[str, dict[Entry, None]] = {}
         self._lemmas: dict[tuple[str, str], dict[Entry, None]] = {}
         self.add(entries)
@@ -98,6 +111,11 @@ class Table:
         for entry in entries:
             self._forms.setdefault(entry.form.lower(), {})[entry] = None
             self._lemmas.setdefault((entry.lemma, entry.upos), {})[entry] = None
+
+    def lemmas(self) -> Iterator[tuple[tuple[str, str], Sequence[Entry]]]:
+        """(lemma, part of speech) and its forms."""
+        for key, entries in self._lemmas.items():
+            yield key, tuple(entries)
 
     def analyze(self, form: str) -> tuple[Entry, ...]:
         """The readings of a form."""
@@ -139,6 +157,8 @@ def _unimorph(path: Path) -> Iterator[Entry]:
 class Pymorphy:
     """Russian or Ukrainian by pymorphy3."""
 
+    complete = True
+
     def __init__(self, language: str) -> None:
         module = _import("pymorphy3", "pymorphy3")
         self.name = f"pymorphy3:{language}"
@@ -168,6 +188,7 @@ class Morfeusz:
     """Polish by morfeusz2."""
 
     name = "morfeusz2"
+    complete = True
 
     def __init__(self) -> None:
         self._analyzer: Any = _import("morfeusz2", "morfeusz2").Morfeusz(expand_tags=True)
@@ -198,6 +219,8 @@ class Apertium:
 
     FOLDER has `*.automorf.bin` and `*.autogen.bin`; of a pair, LANGUAGE (`spa`) says which of the two is meant.
     """
+
+    complete = True
 
     def __init__(self, folder: Path, language: str) -> None:
         self.name = f"apertium:{folder}:{language}"
@@ -290,7 +313,7 @@ def open_lexicon(spec: str) -> Lexicon:
     if is_treebank(spec):
         trees = (tree for tree in read_trees(spec, skipped={}) if tree is not None)
         return Table(spec, (entry for tree in trees for entry in entries_of(tree)))
-    return Table(spec, _unimorph(Path(spec)))
+    return Table(spec, _unimorph(Path(spec)), complete=True)
 
 
 def is_treebank(spec: str) -> bool:
@@ -328,6 +351,3 @@ def round_trip(lexicon: Lexicon, words: Iterable[Entry], most: int = 2_000) -> R
         back = {(each.lemma, each.upos, each.feats) for each in lexicon.analyze(entry.form)}
         lost += (entry.lemma, entry.upos, entry.feats) not in back
     return RoundTrip(len(chosen), known, fitting, len(made), lost)
-
-
-__all__ = ["Entry", "Lexicon", "Lexicons", "RoundTrip", "Table", "TagTable", "entries_of", "open_lexicon"]

@@ -152,7 +152,8 @@ def capitalized_like(old: str, new: str) -> str:
     """A new word with capitals like those of the old one."""
     if len(old) > 1 and old.isupper():
         return new.upper()
-    return new[:1].upper() + new[1:] if old[:1].isupper() else new
+    first = new[:1].upper() if old[:1].isupper() else new[:1].lower()
+    return first + new[1:]
 
 
 def subjects(sentence: Sentence) -> Iterator[tuple[Word, Word]]:

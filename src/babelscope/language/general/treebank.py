@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import permutations
 from typing import NamedTuple
 
 from babelscope.language.constructions import relation
@@ -14,7 +15,11 @@ from babelscope.language.general.sentence import Features, Sentence, compatible,
 from babelscope.language.ud import Word
 
 AGREEING = ("Number", "Person", "Gender", "Case")
-_SHOWN = frozenset(AGREEING)
+_CELL = (*AGREEING, "Animacy", "Mood", "Tense", "Definite")
+"""Features that name a cell of a paradigm."""
+_SYNCRETIC = 0.15
+"""The share of paradigms in which two cells have the same form, from which it is taken for possible in others."""
+_CONCORD = 0.8
 _LEAST_PAIRS = 20
 _LEAST_AGREEMENT = 0.9
 _LEAST_ABOVE_CHANCE = 0.6
@@ -133,6 +138,10 @@ class Treebank:
     """(negating word, where it stands)."""
     partners: Counter[str] = field(default_factory=Counter)
     """Negating words that stand with another one at the same head."""
+    clauses_negated: Counter[str] = field(default_factory=Counter)
+    """Words that stand with a negation at the same head: how often."""
+    words: Counter[str] = field(default_factory=Counter)
+    """How often such words stand anywhere."""
     lexicon: Table = field(default_factory=lambda: Table("the treebank", ()))
     _seen: set[tuple[str, str, str]] = field(default_factory=set, repr=False)
 
@@ -150,7 +159,7 @@ class Treebank:
     def _add_ending(self, entry: Entry) -> None:
         feats = features(entry.feats)
         kind = word_class(entry.upos, feats)
-        shown = "|".join(f"{name}={','.join(sorted(feats[name]))}" for name in AGREEING if name in feats)
+        shown = _shown(feats, AGREEING)
         form = entry.form.lower()
         if kind not in ("finite", "nominal") or (kind, form, shown) in self._seen:
             return
@@ -161,6 +170,8 @@ class Treebank:
     def _add_word(self, sentence: Sentence, word: Word) -> None:
         feats = features(word.feats)
         head, name = sentence.head(word), relation(word)
+        if word.upos in ("ADV", "PRON", "DET", "PART"):
+            self.words[word.lemma] += 1
         if word.upos == "PRON" and name == "nsubj" and feats.get("PronType", frozenset({"Prs"})) == {"Prs"}:
             self.pronouns[word.form.lower(), word.feats] = None
         if word_class(word.upos, feats) == "finite":
@@ -183,7 +194,10 @@ class Treebank:
             self.negators[form] += 1
             partners = [each for each in sentence.children[head.id] if each != word and is_negator(each)]
             self.partners[form] += bool(partners)
-            self.negator_places.update((form, place) for place, at in places(sentence, head) if at == word.id)
+            self.clauses_negated.update({each.lemma for each in sentence.children[head.id]} - {word.lemma})
+            found = list(places(sentence, head))
+            self.negator_places.update((form, place) for place, at in found if at == word.id)
+            self.negator_places[form, ""] += bool(found)
 
     def _add_link(self, link: Link) -> None:
         target, controller = features(link.target.feats), with_person(link.controller)
@@ -219,9 +233,39 @@ class Treebank:
         form = max(alone, key=lambda each: alone[each], default="")
         return form if form and alone[form] >= _LEAST_FORMS and not self.needs_partner(form) else None
 
+    def is_negative_only(self, lemma: str) -> bool:
+        """Whether a word hardly ever stands without a negation: Russian никогда, never."""
+        together = self.clauses_negated[lemma]
+        return together > 1 and together >= _CONCORD * self.words[lemma] > 0
+
+    @cached_property
+    def syncretism(self) -> dict[tuple[str, str], list[Features]]:
+        """(class of words, cell of a paradigm) -> other cells that often have the same form."""
+        same: Counter[tuple[str, str, str]] = Counter()
+        both: Counter[tuple[str, str, str]] = Counter()
+        for (_, upos), entries in self.lexicon.lemmas():
+            cells: dict[tuple[str, str], set[str]] = defaultdict(set)
+            for entry in entries:
+                feats = features(entry.feats)
+                if (kind := word_class(upos, feats)) in ("nominal", "finite"):
+                    cells[kind, _shown(feats, _CELL)].add(entry.form.lower())
+            for ((kind, one), forms), ((other_kind, other), others) in permutations(cells.items(), 2):
+                if kind == other_kind:
+                    both[kind, one, other] += 1
+                    same[kind, one, other] += not forms.isdisjoint(others)
+        found: dict[tuple[str, str], list[Features]] = defaultdict(list)
+        for (kind, one, other), count in same.items():
+            if count > 1 and count >= _SYNCRETIC * both[kind, one, other]:
+                found[kind, one].append(features(other))
+        return dict(found)
+
     def needs_partner(self, form: str) -> bool:
         """Whether a negating word mostly stands with another one: French ne ... pas."""
         return 2 * self.partners[form] > self.negators[form]
+
+
+def _shown(feats: Features, names: Iterable[str]) -> str:
+    return "|".join(f"{name}={','.join(sorted(feats[name]))}" for name in names if name in feats)
 
 
 def _fixed_side(counts: Sequence[int]) -> int | None:
@@ -269,9 +313,25 @@ class Tools:
     treebank: Treebank
     lexicons: Lexicons
 
+    _values: dict[tuple[str, str], list[str]] = field(default_factory=dict, repr=False)
     _rules: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, repr=False)
     _readings: dict[tuple[str, str], list[Features]] = field(default_factory=dict, repr=False)
     _fixed: dict[tuple[str, ...], int | None] = field(default_factory=dict, repr=False)
+
+    def values(self, kind: str, name: str) -> list[str]:
+        """The values of a feature in which words of a kind of link have to agree."""
+        key = kind, name
+        if key not in self._values:
+            found = {
+                value
+                for (own, detail, feature), count in self.treebank.agreements.items()
+                if (own, feature) == key and name in self.rules(kind, detail)
+                for value in count.targets
+            }
+            if kind == "subject" and found:
+                found.update(value for feature, value in self.treebank.verbs if feature == name)
+            self._values[key] = sorted(found)
+        return self._values[key]
 
     def rules(self, kind: str, detail: str) -> tuple[str, ...]:
         """The features in which words of a link have to agree."""
@@ -296,10 +356,20 @@ class Tools:
         return self._readings[key]
 
     def _read(self, form: str, kind: str) -> list[Features]:
-        known = [(each.upos, features(each.feats)) for each in self.lexicons.analyze(form)]
-        found = [feats for upos, feats in known if word_class(upos, feats) == kind]
-        found += self._guess(kind, form)
+        entries = [
+            entry for entry in self.lexicons.analyze(form) if word_class(entry.upos, features(entry.feats)) == kind
+        ]
+        found = [features(entry.feats) for entry in entries]
+        if not any(part.complete and part.analyze(form) for part in self.lexicons.parts):
+            found += [other for entry in entries for other in self._same_form(kind, entry)]
+            found += self._guess(kind, form)
         return [each for n, each in enumerate(found) if each not in found[:n]]
+
+    def _same_form(self, kind: str, entry: Entry) -> list[Features]:
+        """Cells of a word's paradigm that are not known, and that have the same form in other paradigms."""
+        likely = self.treebank.syncretism.get((kind, _shown(features(entry.feats), _CELL)), [])
+        known = {_shown(features(each.feats), _CELL) for each in self.treebank.lexicon.paradigm(entry)}
+        return [feats for feats in likely if _shown(feats, _CELL) not in known]
 
     def _guess(self, kind: str, form: str) -> list[Features]:
         """The features of known forms with the longest ending that several of them share with this one."""
