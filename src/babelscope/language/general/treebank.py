@@ -18,7 +18,10 @@ AGREEING = ("Number", "Person", "Gender", "Case")
 _CELL = (*AGREEING, "Animacy", "Mood", "Tense", "Definite")
 """Features that name a cell of a paradigm."""
 _SYNCRETIC = 0.15
-"""The share of paradigms in which two cells have the same form, from which it is taken for possible in others."""
+"""The share of paradigms in which two cells have the same form, from which it is taken for possible in others whose
+form has the same last letter."""
+_NEARLY_ALWAYS_SYNCRETIC = 0.5
+"""The same for any last letter."""
 _CONCORD = 0.8
 _LEAST_PAIRS = 20
 _LEAST_AGREEMENT = 0.9
@@ -239,10 +242,10 @@ class Treebank:
         return together > 1 and together >= _CONCORD * self.words[lemma] > 0
 
     @cached_property
-    def syncretism(self) -> dict[tuple[str, str], list[Features]]:
-        """(class of words, cell of a paradigm) -> other cells that often have the same form."""
-        same: Counter[tuple[str, str, str]] = Counter()
-        both: Counter[tuple[str, str, str]] = Counter()
+    def syncretism(self) -> dict[tuple[str, str, str], list[Features]]:
+        """(class of words, cell of a paradigm, last letter or "") -> other cells that often have the same form."""
+        same: Counter[tuple[str, str, str, str]] = Counter()
+        both: Counter[tuple[str, str, str, str]] = Counter()
         for (_, upos), entries in self.lexicon.lemmas():
             cells: dict[tuple[str, str], set[str]] = defaultdict(set)
             for entry in entries:
@@ -250,13 +253,14 @@ class Treebank:
                 if (kind := word_class(upos, feats)) in ("nominal", "finite"):
                     cells[kind, _shown(feats, _CELL)].add(entry.form.lower())
             for ((kind, one), forms), ((other_kind, other), others) in permutations(cells.items(), 2):
-                if kind == other_kind:
-                    both[kind, one, other] += 1
-                    same[kind, one, other] += not forms.isdisjoint(others)
-        found: dict[tuple[str, str], list[Features]] = defaultdict(list)
-        for (kind, one, other), count in same.items():
-            if count > 1 and count >= _SYNCRETIC * both[kind, one, other]:
-                found[kind, one].append(features(other))
+                for ending in {"", *(form[-1] for form in forms)} if kind == other_kind else ():
+                    both[kind, one, ending, other] += 1
+                    same[kind, one, ending, other] += any(form.endswith(ending) for form in forms & others)
+        found: dict[tuple[str, str, str], list[Features]] = defaultdict(list)
+        for (kind, one, ending, other), count in same.items():
+            least = _SYNCRETIC if ending else _NEARLY_ALWAYS_SYNCRETIC
+            if count > 1 and count >= least * both[kind, one, ending, other]:
+                found[kind, one, ending].append(features(other))
         return dict(found)
 
     def needs_partner(self, form: str) -> bool:
@@ -367,7 +371,11 @@ class Tools:
 
     def _same_form(self, kind: str, entry: Entry) -> list[Features]:
         """Cells of a word's paradigm that are not known, and that have the same form in other paradigms."""
-        likely = self.treebank.syncretism.get((kind, _shown(features(entry.feats), _CELL)), [])
+        cell = _shown(features(entry.feats), _CELL)
+        syncretism = self.treebank.syncretism
+        likely = [
+            each for end in ("", entry.form[-1:].lower()) for each in syncretism.get((kind, cell, end), ())
+        ]
         known = {_shown(features(each.feats), _CELL) for each in self.treebank.lexicon.paradigm(entry)}
         return [feats for feats in likely if _shown(feats, _CELL) not in known]
 
