@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from babelscope.language.base import Variant
 from babelscope.language.constructions import relation
-from babelscope.language.general.sentence import Features, Sentence, features, word_class
+from babelscope.language.general.sentence import Features, Sentence, Source, features, word_class
 from babelscope.language.general.treebank import Link, Tools, links, with_person
 from babelscope.language.ud import Word
 
@@ -86,7 +86,7 @@ def _rivals(sentence: Sentence, link: Link) -> list[Word]:
 
 
 def disagreements(
-    sentence: Sentence, source: object, tools: Tools, *, kind: str, name: str  # noqa: ARG001
+    sentence: Sentence, source: Source, tools: Tools, *, kind: str, name: str  # noqa: ARG001
 ) -> Iterator[Variant]:
     """The sentence with a word that differs in one feature from the word that it has to agree with."""
     for link in instances(sentence, kind, name, tools):
@@ -185,7 +185,7 @@ def governed(sentence: Sentence, tools: Tools) -> Iterator[tuple[Word, frozenset
             yield word, frozenset(seen)
 
 
-def adposition_case(sentence: Sentence, source: object, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
+def adposition_case(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
     """The sentence with a noun phrase in a case that its adposition does not take."""
     for noun, allowed in governed(sentence, tools):
         phrase = _noun_phrase(sentence, noun)
@@ -235,7 +235,7 @@ def _is_nominative_only(word: Word, readings: Sequence[Features]) -> bool:
     return not any("Acc" in each.get("Case", ("Acc",)) for each in same if each.get("Gender", gender) == gender)
 
 
-def object_case(sentence: Sentence, source: object, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
+def object_case(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
     """The sentence with an object in the nominative."""
     for noun, allowed in _objects(sentence, tools):
         phrase = _noun_phrase(sentence, noun)

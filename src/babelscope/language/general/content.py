@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from babelscope.language.base import Variant
 from babelscope.language.checks.numbers import numbers_in
 from babelscope.language.constructions import relation
-from babelscope.language.general.sentence import Sentence, features, word_class
+from babelscope.language.general.sentence import Sentence, Source, features
 from babelscope.language.general.treebank import Tools, is_negator, places
 from babelscope.language.ud import Word
 
@@ -34,10 +34,10 @@ def _negative(sentence: Sentence) -> list[Word]:
     return [word for word in sentence.words if "Polarity=Neg" in word.feats or "PronType=Neg" in word.feats]
 
 
-def negation_deleted(sentence: Sentence, source: Sentence | None, tools: Tools) -> Iterator[Variant]:
+def negation_deleted(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
     """The sentence without its only negation, if the source has one."""
     negative = _negative(sentence)
-    if not negative or (source is not None and not is_negated(source)):
+    if not negative or (source.parse is not None and not is_negated(source.parse)):
         return
     if not all(map(is_negator, negative)):
         if len(negative) == 1:
@@ -75,10 +75,10 @@ def _positive_form(sentence: Sentence, word: Word, tools: Tools) -> Iterator[Var
             yield sentence.changed((word, entry.form))
 
 
-def connegative(sentence: Sentence, source: Sentence | None, tools: Tools) -> Iterator[Variant]:
+def connegative(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
     """The sentence with a finite verb for a negative auxiliary and its verb."""
     negative = _negative(sentence)
-    if len(negative) != 1 or negative[0].upos != "AUX" or (source is not None and not is_negated(source)):
+    if len(negative) != 1 or negative[0].upos != "AUX" or (source.parse is not None and not is_negated(source.parse)):
         return
     auxiliary, head = negative[0], sentence.head(negative[0])
     if head is None:
@@ -97,15 +97,15 @@ def connegative(sentence: Sentence, source: Sentence | None, tools: Tools) -> It
                     return
 
 
-def delete_negation(sentence: Sentence, source: Sentence | None, tools: Tools) -> Iterator[Variant]:
+def delete_negation(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
     """All variants without the negation."""
     yield from negation_deleted(sentence, source, tools)
     yield from connegative(sentence, source, tools)
 
 
-def insert_negation(sentence: Sentence, source: Sentence | None, tools: Tools) -> Iterator[Variant]:
+def insert_negation(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
     """The sentence with its main verb negated, if neither it nor the source has a negation."""
-    if is_negated(sentence) or (source is not None and is_negated(source)):
+    if is_negated(sentence) or (source.parse is not None and is_negated(source.parse)):
         return
     root = next(word for word in sentence.words if not word.head)
     verb = sentence.finite(root)
@@ -134,30 +134,31 @@ def _lowered(word: Word) -> str:
     return word.form if word.upos == "PROPN" or word.form.isupper() else word.form[:1].lower() + word.form[1:]
 
 
-def change_number(sentence: Sentence, source: Sentence | None, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
+def change_number(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
     """The sentence with another digit in a number that the source has, too."""
-    there = numbers_in(source.text) if source is not None else None
+    there = numbers_in(source.text)
     for word in sentence.words:
         digits = [place for place, char in enumerate(word.form) if char in "0123456789"]
         if not digits or not sentence.can_change(word) or word.form.strip("0123456789.,") != "":
             continue
-        if there is not None and not set(numbers_in(word.form)) <= set(there):
+        if not set(numbers_in(word.form)) <= set(there):
             continue
         place = digits[_choice(sentence.text + word.form, len(digits))]
         others = [each for each in "123456789" if each != word.form[place]]
         new = others[_choice(word.form + sentence.text, len(others))]
         form = word.form[:place] + new + word.form[place + 1 :]
-        if there is None or not set(numbers_in(form)) <= set(there):
+        if not set(numbers_in(form)) <= set(there):
             yield sentence.changed((word, form))
 
 
-def change_name(sentence: Sentence, source: Sentence | None, tools: Tools) -> Iterator[Variant]:
+def change_name(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
     """The sentence with a name replaced by another one of the treebank in the same form."""
     forms = {word.form for word in sentence.words}
     for word in sentence.words:
         if word.upos != "PROPN" or not word.form.isalpha() or word.form.isupper() or not sentence.can_change(word):
             continue
-        if source is not None and not any(each.upos == "PROPN" and _same_name(each.form, word.form) for each in source.words):
+        there = [each.form for each in source.parse.words if each.upos == "PROPN"] if source.parse else []
+        if source.parse is not None and not any(_same_name(each, word.form) for each in there):
             continue
         others = [
             each
@@ -181,20 +182,20 @@ def _same_name(one: str, other: str) -> bool:
     return one[:4].lower() == other[:4].lower() or (ascii_ == (True, False) and not other[0].lower() in "éèáàíóúöüäçş")
 
 
-def change_pronoun(sentence: Sentence, source: Sentence | None, tools: Tools) -> Iterator[Variant]:
+def change_pronoun(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
     """The sentence with *she* for *he* or the reverse, where the source has only the one gender."""
-    if source is None:
+    if source.parse is None:
         return
     genders = {
         value
-        for word in source.words
+        for word in source.parse.words
         if word.upos in ("PRON", "DET")
         for name in ("Gender", "Gender[psor]")
         for value in features(word.feats).get(name, ())
     } & {"Masc", "Fem"}
     if len(genders) != 1:
         return
-    subjects = [each for each in source.words if each.upos == "PRON" and relation(each) == "nsubj"]
+    subjects = [each for each in source.parse.words if each.upos == "PRON" and relation(each) == "nsubj"]
     if not any(genders <= features(each.feats).get("Gender", frozenset()) for each in subjects):
         return
     other = ({"Masc", "Fem"} - genders).pop()
@@ -216,7 +217,7 @@ def _pronouns(word: Word, gender: str, tools: Tools) -> Iterator[str]:
             yield form
 
 
-def omit_clause(sentence: Sentence, source: object, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
+def omit_clause(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
     """The sentence without a coordinated, adverbial or relative clause."""
     for word in sentence.words:
         if relation(word) not in ("conj", "advcl", "acl") or sentence.finite(word) is None:
@@ -256,7 +257,7 @@ def _is_bounded(sentence: Sentence, first: Word, last: Word) -> bool:
     return starts and (after is None or after.upos == "PUNCT")
 
 
-def swap_order(sentence: Sentence, source: object, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
+def swap_order(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
     """The sentence with a function word on the other side of the neighbour that it belongs to."""
     for first, second in fixed_neighbors(sentence, tools):
         if not (sentence.can_change(first) and sentence.can_change(second)) or second.upos == "PROPN":
@@ -307,7 +308,7 @@ def find_swapped_order(sentence: Sentence, tools: Tools) -> Word | None:
     return None
 
 
-def garble(sentence: Sentence, source: object, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
+def garble(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
     """The sentence with the letters inside its longest noun in reverse order."""
     nouns = [
         word

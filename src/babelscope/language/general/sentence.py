@@ -156,6 +156,14 @@ def capitalized_like(old: str, new: str) -> str:
     return first + new[1:]
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The source of a reference: its text, and its parse if there is one."""
+
+    text: str
+    parse: Sentence | None = None
+
+
 def subjects(sentence: Sentence) -> Iterator[tuple[Word, Word]]:
     """(subject, head of its clause) for every nominal subject."""
     for word in sentence.words:

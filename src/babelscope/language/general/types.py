@@ -8,11 +8,11 @@ from functools import partial
 
 from babelscope.language.base import Variant
 from babelscope.language.general import agreement, content
-from babelscope.language.general.sentence import Sentence
+from babelscope.language.general.sentence import Sentence, Source
 from babelscope.language.general.treebank import Tools
 from babelscope.language.ud import Word
 
-Make = Callable[[Sentence, Sentence | None, Tools], Iterator[Variant]]
+Make = Callable[[Sentence, Source, Tools], Iterator[Variant]]
 """(reference, source if it is parsed, treebank and lexicons) -> the reference with the error, in all places."""
 Find = Callable[[Sentence, Tools], Word | None]
 """(translation, treebank and lexicons) -> a word that is wrong."""
