@@ -112,6 +112,10 @@ class Table:
             self._forms.setdefault(entry.form.lower(), {})[entry] = None
             self._lemmas.setdefault((entry.lemma, entry.upos), {})[entry] = None
 
+    def forms(self) -> Iterator[str]:
+        """All forms, in lower case."""
+        return iter(self._forms)
+
     def lemmas(self) -> Iterator[tuple[tuple[str, str], Sequence[Entry]]]:
         """(lemma, part of speech) and its forms."""
         for key, entries in self._lemmas.items():
@@ -224,10 +228,10 @@ class Apertium:
 
     def __init__(self, folder: Path, language: str) -> None:
         self.name = f"apertium:{folder}:{language}"
-        self._analyzer = _LtProc(_binary(folder, f"{language}-*.automorf.bin"), "-z")
-        self._generator = _LtProc(_binary(folder, f"*-{language}.autogen.bin"), "-z", "-g")
+        self._analyzer = _LtProc(_binary(folder, f"{language}-*.automorf.bin"))
+        self._generator = _binary(folder, f"*-{language}.autogen.bin")
         self.analyze = lru_cache(50_000)(self._analyze)
-        self.paradigm = lru_cache(20_000)(self._paradigm)
+        self._paradigms: dict[str, tuple[Entry, ...]] = {}
 
     def _analyze(self, form: str) -> tuple[Entry, ...]:
         if not form.isalpha():  # lt-proc gives other characters a meaning
@@ -236,27 +240,52 @@ class Apertium:
         readings = found[2].split("/") if found and found[1] == form else []
         return tuple(self._entry(form, each) for each in readings if "+" not in each and each[0] not in "*@#")
 
-    def _paradigm(self, entry: Entry) -> tuple[Entry, ...]:
-        lemma, _, rest = entry.tags.partition("<")
-        tags = rest.removesuffix(">").split("><")
-        choices = [next((cell for cell in (*_CELLS, _CASES) if tag in cell), (tag,)) for tag in tags]
-        cells = [f"{lemma}<{'><'.join(cell)}>" for cell in islice(product(*choices), _MOST_CELLS)]
-        forms = self._generator("\n".join(f"^{cell}$" for cell in cells)).split("\n")
-        made = zip(cells, forms, strict=False) if len(forms) == len(cells) else ()
-        return tuple(self._entry(form, cell) for cell, form in made if form and not set(form) & set("#*@/^"))
+    def paradigm(self, entry: Entry) -> tuple[Entry, ...]:
+        """The forms of the same lemma and tags but for number, gender, case and person."""
+        self.prepare([entry.form] if entry.tags not in self._paradigms else ())
+        return self._paradigms.get(entry.tags, ())
+
+    def prepare(self, forms: Iterable[str]) -> None:
+        """Make the paradigms of all these forms by one call of the generator, which cannot answer one by one."""
+        readings = {entry.tags for form in forms for entry in self.analyze(form)} - self._paradigms.keys()
+        cells = {reading: _cells(reading) for reading in sorted(readings)}
+        asked = dict.fromkeys(cell for own in cells.values() for cell in own)
+        if not asked:
+            return
+        done = subprocess.run(
+            ["lt-proc", "-g", str(self._generator)],
+            input="".join(f"^{cell}$\n" for cell in asked).encode(),
+            stdout=subprocess.PIPE,
+            check=False,
+        )
+        forms_made = done.stdout.decode(errors="replace").split("\n")
+        if done.returncode or len(forms_made) != len(asked) + 1:
+            raise BabelscopeError(f"lt-proc could not make forms with {self._generator}")
+        made = dict(zip(asked, forms_made, strict=False))
+        for reading, own in cells.items():
+            found = [(made[cell], cell) for cell in own if made[cell] and not set(made[cell]) & set("#*@/^ ")]
+            self._paradigms[reading] = tuple(self._entry(form, cell) for form, cell in found)
 
     def _entry(self, form: str, reading: str) -> Entry:
         lemma, _, rest = reading.partition("<")
         return Entry(form, lemma, *convert(rest.removesuffix(">").split("><"), APERTIUM), reading)
 
 
+def _cells(reading: str) -> list[str]:
+    """A reading of lt-proc with all numbers, genders, cases and persons in the places of its own."""
+    lemma, _, rest = reading.partition("<")
+    tags = rest.removesuffix(">").split("><")
+    choices = [next((cell for cell in (*_CELLS, _CASES) if tag in cell), (tag,)) for tag in tags]
+    return [f"{lemma}<{'><'.join(cell)}>" for cell in islice(product(*choices), _MOST_CELLS)]
+
+
 class _LtProc:
     """A running lt-proc, asked with null bytes between questions and answers."""
 
-    def __init__(self, binary: Path, *options: str) -> None:
+    def __init__(self, binary: Path) -> None:
         try:
             self._process = subprocess.Popen(
-                ["lt-proc", *options, str(binary)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+                ["lt-proc", "-z", str(binary)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
         except OSError as error:
             raise BabelscopeError(f"lt-proc of the Debian package lttoolbox cannot be run: {error}") from None

@@ -10,7 +10,7 @@ from itertools import permutations
 from typing import NamedTuple
 
 from babelscope.language.constructions import relation
-from babelscope.language.general.lexicons import Entry, Lexicon, Lexicons, Table, entries_of
+from babelscope.language.general.lexicons import Apertium, Entry, Lexicon, Lexicons, Table, entries_of
 from babelscope.language.general.sentence import Features, Sentence, compatible, features, subjects, word_class
 from babelscope.language.ud import Word
 
@@ -410,4 +410,8 @@ def read_treebank(sentences: Iterable[Sentence], lexicons: Iterable[Lexicon] = (
     treebank = Treebank()
     for sentence in sentences:
         treebank.add(sentence)
-    return Tools(treebank, Lexicons((treebank.lexicon, *lexicons)))
+    others = tuple(lexicons)
+    for lexicon in others:
+        if isinstance(lexicon, Apertium):
+            lexicon.prepare(form for form in treebank.lexicon.forms())
+    return Tools(treebank, Lexicons((treebank.lexicon, *others)))
