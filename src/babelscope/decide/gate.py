@@ -124,38 +124,66 @@ class Gate:
         return signature(self.config)
 
 
+def verdicts(
+    ps: Sequence[float],
+    cleared: Sequence[bool],
+    differences: Sequence[float],
+    settings: GateSettings,
+    family: int,
+) -> tuple[list[Verdict], list[float]]:
+    """A verdict on each check, and its p corrected over `family` checks (Holm).
+
+    A check is worse if the new system makes significantly more errors, and the difference is above the margin. It is
+    not worse if it is cleared: shown to be below the margin. That needs no correction, because all checks must pass.
+    """
+    corrected = holm([*ps, *[1.0] * (family - len(ps))])[: len(ps)]
+    found: list[Verdict] = []
+    for p, passes, difference in zip(corrected, cleared, differences, strict=True):
+        if p <= settings.alpha and difference > settings.margin:
+            found.append("worse")
+        elif passes:
+            found.append("better" if p <= settings.alpha and difference < 0 else "not worse")
+        else:
+            found.append("too few items")
+    return found, corrected
+
+
 def decide(
     checks: Sequence[Check],
     settings: GateSettings,
     *,
     family: int,
-    tests: Mapping[Key, _Sequential] | None = None,
+    tests: Mapping[Key, Sequential] | None = None,
 ) -> list[CheckResult]:
-    """A verdict on each check.
-
-    A check is worse if the new system makes significantly more errors (corrected over `family` checks), and the
-    difference is above the margin. It is not worse if the interval of the difference ends below the margin; that
-    needs no correction, because all checks must pass. `tests` are given if the sample was looked at before.
-    """
+    """What is known about each check; `tests` are given if the sample was looked at before its end."""
     known = [paired_rates(each.old, each.new, each.clusters, each.weights) for each in checks]
+    differences = [each.difference.value for each in known]
     if tests is None:
         ps = [each.p for each in known]
         cleared = [each.difference.n > 0 and each.difference.high < settings.margin for each in known]
+        found, corrected = verdicts(ps, cleared, differences, settings, family)
     else:
-        ps = [min(1.0, 2 * tests[_key(each)].worse.p) for each in checks]
-        cleared = [tests[_key(each)].within.p <= _PASSES for each in checks]
-    corrected = holm([*ps, *[1.0] * (family - len(ps))])[: len(ps)]
-    results = []
-    for check, rates, p, passes in zip(checks, known, corrected, cleared, strict=True):
-        difference = rates.difference.value
-        verdict: Verdict = "too few items"
-        if p <= settings.alpha and difference > settings.margin:
-            verdict = "worse"
-        elif passes:
-            verdict = "better" if p <= settings.alpha and difference < 0 else "not worse"
-        needed = _more_items(rates, settings, family) if verdict == "too few items" else None
-        results.append(CheckResult(check, rates, p, verdict, needed))
-    return results
+        found, corrected = look(checks, settings, family, tests)
+    return [
+        CheckResult(
+            check,
+            rates,
+            p,
+            verdict,
+            _more_items(rates, settings, family) if verdict == "too few items" else None,
+        )
+        for check, rates, p, verdict in zip(checks, known, corrected, found, strict=True)
+    ]
+
+
+def look(
+    checks: Sequence[Check], settings: GateSettings, family: int, tests: Mapping[Key, Sequential]
+) -> tuple[list[Verdict], list[float]]:
+    """The verdicts of tests that may be looked at after every batch."""
+    own = [tests[_key(each)] for each in checks]
+    ps = [min(1.0, 2 * each.worse.p) for each in own]
+    cleared = [each.within.p <= _PASSES for each in own]
+    return verdicts(ps, cleared, [each.difference for each in checks], settings, family)
 
 
 def _more_items(rates: PairedRates, settings: GateSettings, family: int) -> int | None:
@@ -178,7 +206,7 @@ def _more_items(rates: PairedRates, settings: GateSettings, family: int) -> int 
 
 
 @dataclass(slots=True)
-class _Sequential:
+class Sequential:
     """The two questions about a check that are looked at after every batch."""
 
     margin: float
@@ -229,7 +257,7 @@ def run_gate(
     pairs = _pairs(jobs, names)
     family = count_checks(methods, tests)
     checks: dict[Key, Check] = {}
-    sequential: dict[Key, _Sequential] = {}
+    sequential: dict[Key, Sequential] = {}
     heaviest = max(weight_of(item.extra) for mine, _ in pairs for item in mine.tests.items)
     records: dict[Key, list[tuple[Record, Record]]] = {}
     total = sum(len(mine.tests.items) for mine, _ in pairs)
@@ -244,11 +272,9 @@ def run_gate(
             advance(stop - start)
         if settings.sequential:
             for key, check in checks.items():
-                sequential.setdefault(key, _Sequential(settings.margin, heaviest)).update(check)
-            results = decide(list(checks.values()), settings, family=family, tests=sequential)
-            if any(each.verdict == "worse" for each in results) or all(
-                each.verdict in ("better", "not worse") for each in results
-            ):
+                sequential.setdefault(key, Sequential(settings.margin, heaviest)).update(check)
+            seen, _ = look(list(checks.values()), settings, family, sequential)
+            if "worse" in seen or "too few items" not in seen:
                 break
     found = decide(
         list(checks.values()), settings, family=family, tests=sequential if settings.sequential else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,6 +46,13 @@ class Check:
     def differences(self) -> list[float]:
         """New minus old, item by item."""
         return [mine - other for mine, other in zip(self.new, self.old, strict=True)]
+
+    @property
+    def difference(self) -> float:
+        """Their mean, weighted."""
+        total = math.fsum(self.weights)
+        apart = zip(self.weights, self.differences, strict=True)
+        return math.fsum(weight * each for weight, each in apart) / total if total else math.nan
 
     def add(self, record: Record, old: float | None, new: float | None) -> None:
         """Count one item; None where a system could not be judged."""

@@ -196,6 +196,12 @@ _BUILT_IN = (
         "wmt:newstest2021.en-de.all.xml",
         texts={"translator": ""},
     ),
+    Format(
+        "probes",
+        "babelscope.testsets.probes:read_probes",
+        "sentences of our own that test negation, numbers, names and the like",
+        "probes:en",
+    ),
 )
 
 
