@@ -36,6 +36,7 @@ def _at(check: Check, places: Sequence[int]) -> Check:
         old=[check.old[place] for place in places],
         new=[check.new[place] for place in places],
         weights=[1.0] * len(places),
+        applied=[check.applied[place] for place in places],
     )
 
 
@@ -134,7 +135,7 @@ def _simulate(
             old[number].tolist(),
             new[number].tolist(),
             [1.0] * n,
-            n,
+            [True] * n,
         )
         for number in range(count)
     ]

@@ -350,13 +350,13 @@ def _examples(
         if str(old["id"]) in wanted:
             found.append(
                 Example(
-                    str(old["id"]), str(old.get("source", "")), _answer(method, old), _answer(method, new)
+                    str(old["id"]), str(old.get("source", "")), answer_of(method, old), answer_of(method, new)
                 )
             )
     return found
 
 
-def _answer(method: Method, record: Record) -> str:
+def answer_of(method: Method, record: Record) -> str:
     """What the system answered, as the page shows it."""
     if "unanswered" in record:
         return f"({record['unanswered']})"

@@ -37,10 +37,15 @@ class Check:
     """Errors from 0 (right) to 1 (wrong)."""
     weights: list[float] = field(default_factory=list)
     """How many items of a pool each stands for (`plan --pool`), as shares; 1 elsewhere."""
-    applies: int = 0
-    """Items in which there was something to get wrong; the others count as right."""
+    applied: list[bool] = field(default_factory=list)
+    """Whether there was something to get wrong in an item; others count as right."""
     skipped: int = 0
     """Items on which only one of the systems could be judged."""
+
+    @property
+    def applies(self) -> int:
+        """Number of items in which there was something to get wrong."""
+        return sum(self.applied)
 
     @property
     def differences(self) -> list[float]:
@@ -59,7 +64,7 @@ class Check:
         if (old is None) != (new is None):
             self.skipped += 1
             return
-        self.applies += old is not None
+        self.applied.append(old is not None)
         self.ids.append(str(record["id"]))
         self.clusters.append(str(record.get("source", record["id"])))
         self.weights.append(weight_of(record.get("extra", {})))

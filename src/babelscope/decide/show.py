@@ -1,13 +1,15 @@
-"""A gate's decision as text, JSON and JUnit XML."""
+"""A gate's decision as text, JSON and JUnit XML; a report card as text and JSON."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from babelscope.core.results import finite_or_none, shorten_signature
 from babelscope.core.tables import Column, Line, Table, as_text
+from babelscope.decide.card import Card
 from babelscope.decide.gate import CheckResult, Gate
 from babelscope.util.terminal import visible, wrap
 from babelscope.util.text import shorten
@@ -212,3 +214,91 @@ def _difference(result: CheckResult) -> str:
 
 def _xml(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
+
+
+# --- The report card ------------------------------------------------------------------------------------------------
+
+QUESTIONS: Mapping[str, str] = {
+    "negation": "loses a negation",
+    "number": "changes a number or date",
+    "unit": "changes a unit",
+    "name": "changes a name",
+    "copy": "changes addresses, placeholders or code",
+    "untranslated": "leaves text untranslated",
+    "language": "writes another language",
+    "repetition": "repeats itself",
+    "omission": "leaves text out",
+    "addition": "adds text",
+    "truncation": "stops in the middle",
+    "empty": "writes nothing",
+    "punctuation": "loses brackets or quotation marks",
+    "glossary": "breaks the glossary",
+    "unanswered": "gives no answer",
+}
+"""Check -> what a system does wrong by it."""
+
+
+def card_table(card: Card) -> Table:
+    """One line per question: how often the system gets it wrong."""
+    headings: list[str | Column] = ["the system...", "n", Column("error rate", "percent"), "wrong", "verdict"]
+    rows = [
+        Line(
+            [
+                QUESTIONS.get(each.check.name, each.check.name),
+                each.error.n,
+                each.error,
+                sum(error > 0 for error in each.check.new),
+                each.verdict,
+            ],
+            verdict=each.verdict,
+        )
+        for each in card.grades
+    ]
+    return Table(f"What {card.system} gets wrong", headings, rows, name="check")
+
+
+def card_lines(card: Card, width: int, places: Sequence[str] = ()) -> str:
+    """What the terminal shows of a card."""
+    errors = [each for each in card.grades if each.verdict == "error"]
+    found = ", ".join(QUESTIONS.get(each.check.name, each.check.name) for each in errors)
+    head = f"{card.system} {f'significantly often {found}' if errors else 'shows no significant error'}."
+    parts = ["\n".join(wrap(visible(head), width)), as_text(card_table(card), width)]
+    for each in card.grades:
+        if each.worst:
+            lines = [f"{QUESTIONS.get(each.check.name, each.check.name)}:"]
+            for source, answer in each.worst:
+                lines += wrap(visible(shorten(source, _LONGEST_EXAMPLE)), width, indent="  ")
+                lines += wrap(visible(f"-> {shorten(answer, _LONGEST_EXAMPLE)}"), width, indent="    ")
+            parts.append("\n".join(lines))
+    closing = [f"It can: {', '.join(card.can)}."]
+    closing += [f"Not tested: {what} ({why})." for what, why in card.untested.items()]
+    closing += [f"{note}." for note in card.notes]
+    closing.append(
+        "Verdicts: an error rate significantly above 5 %, corrected for the number of questions (Holm). Checks raise "
+        "false alarms, too: `babelscope errors` corrects for them."
+    )
+    closing.append(f"signature: {card.result.short_signature}")
+    parts.append("\n".join([*(line for text in closing for line in wrap(visible(text), width)), *places]))
+    return "\n\n".join(parts)
+
+
+def card_json(card: Card) -> dict[str, Any]:
+    """The card as one JSON object."""
+    return {
+        "system": card.system,
+        "can": list(card.can),
+        "checks": [
+            {
+                "check": each.check.name,
+                "method": each.check.method,
+                "tests": each.check.tests,
+                "verdict": each.verdict,
+                "error_rate": each.error.as_json(),
+                "worst": [{"source": source, "answer": answer} for source, answer in each.worst],
+            }
+            for each in card.grades
+        ],
+        "not_tested": dict(card.untested),
+        "notes": list(card.notes),
+        "signature": card.result.signature,
+    }
