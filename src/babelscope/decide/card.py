@@ -14,6 +14,7 @@ from babelscope.core.system import CAPABILITIES, Capability, System, Translates,
 from babelscope.core.tables import Verdict
 from babelscope.decide.opening import with_languages
 from babelscope.decide.outcomes import Check, Key, add_outcomes
+from babelscope.language.checks.registry import CHECKS
 from babelscope.methods.base import Method, set_up
 from babelscope.methods.jobs import Job, config_of, make_jobs
 from babelscope.runs.execute import chunk_size, execute
@@ -58,6 +59,14 @@ PLANS = (
     Plan("errors", ("translate",), {}, (MinimalPair,)),
     Plan("space", ("top_k", "sample"), {"budget_expansions": 2000}, (ParallelSentence,), _SEARCHED),
 )
+
+
+_ITEMS: Mapping[type[Any], str] = {
+    MinimalPair: "minimal pairs",
+    ParallelSentence: "references",
+    SourceSentence: "sources",
+    AmbiguousSource: "ambiguous sources",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +181,8 @@ def _methods(
         )
         if not own:
             if plan.method != "errors":
-                kinds = " or ".join(kind.__name__ for kind in plan.kinds)
-                untested.setdefault(title, f"no test set has {kinds} items")
+                kinds = " or ".join(_ITEMS[kind] for kind in plan.kinds)
+                untested.setdefault(title, f"there are no {kinds}")
             continue
         if missing := [each for each in plan.needs if each not in able]:
             untested[title] = f"the system does not {' or '.join(CAPABILITIES[each] for each in missing)}"
@@ -254,7 +263,8 @@ def _rate(check: Check) -> Estimate:
 
 def _idle(result: Result, methods: Sequence[Method]) -> dict[str, str]:
     checks, _ = _checks(result, methods)
-    return {each.name: "no item has it" for each in checks.values() if not each.applies}
+    known = (each.name for each in checks.values() if not each.applies and each.name in CHECKS)
+    return dict.fromkeys(known, "no sentence has it")
 
 
 _MOST_EXAMPLES = 3

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from babelscope.core.results import Config, Record, signature
 from babelscope.core.system import System
-from babelscope.decide.outcomes import Check, Key, add_outcomes, count_checks, weight_of
+from babelscope.decide.outcomes import Check, Key, add_outcomes, completed, count_checks, weight_of
 from babelscope.methods.base import Method
 from babelscope.methods.jobs import Job, config_of, judge_all, make_jobs
 from babelscope.stats.gates import BettingTest, PairedRates, items_to_clear, items_to_see, paired_rates
@@ -264,7 +264,8 @@ def run_gate(
     asked = 0
     for batch in _batches(pairs, settings, total):
         for (mine, its), start, stop in batch:
-            both = list(judge_all([(mine, start, stop), (its, start, stop)]))
+            judged = judge_all([(mine, start, stop), (its, start, stop)])
+            both = [completed(mine.method, each) for each in judged]
             add_outcomes(checks, mine.method, mine.tests_name, *both)
             key = (mine.method.label, mine.tests_name, "")
             records.setdefault(key, []).extend(zip(*both, strict=True))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from babelscope.core.results import PairedField, Record
+from babelscope.core.results import PairedField, Record, split_unanswered
 from babelscope.methods.base import Method
 from babelscope.methods.jobs import judges
 from babelscope.testsets.items import TestSet
@@ -99,6 +99,13 @@ def add_outcomes(
             if part == paired.part(its):
                 name = ", ".join(value for label, value in part if label != "of") or method.label
                 _check(checks, method, tests, name).add(mine, _error(paired, mine), _error(paired, its))
+
+
+def completed(method: Method, records: Sequence[Record]) -> list[Record]:
+    """The records of items that were asked together, with the fields that depend on all of them."""
+    answered, _ = split_unanswered(records)
+    whole = iter(method.complete(answered))
+    return [record if "unanswered" in record else next(whole) for record in records]
 
 
 def verdict_fields(method: Method) -> list[PairedField]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree
 
-from babelscope.core.results import finite_or_none, shorten_signature
+from babelscope.core.results import finite_or_none, grouped, shorten_signature
 from babelscope.core.tables import Column, Line, Table, as_text
 from babelscope.decide.card import Card
 from babelscope.decide.gate import CheckResult, Gate
@@ -223,7 +223,7 @@ QUESTIONS: Mapping[str, str] = {
     "number": "changes a number or date",
     "unit": "changes a unit",
     "name": "changes a name",
-    "copy": "changes addresses, placeholders or code",
+    "copy": "changes addresses or code",
     "untranslated": "leaves text untranslated",
     "language": "writes another language",
     "repetition": "repeats itself",
@@ -231,7 +231,7 @@ QUESTIONS: Mapping[str, str] = {
     "addition": "adds text",
     "truncation": "stops in the middle",
     "empty": "writes nothing",
-    "punctuation": "loses brackets or quotation marks",
+    "punctuation": "loses brackets or quotes",
     "glossary": "breaks the glossary",
     "unanswered": "gives no answer",
 }
@@ -240,15 +240,13 @@ QUESTIONS: Mapping[str, str] = {
 
 def card_table(card: Card) -> Table:
     """One line per question: how often the system gets it wrong."""
-    headings: list[str | Column] = ["the system...", "n", Column("error rate", "percent"), "wrong", "verdict"]
+    headings: list[str | Column] = ["the system...", Column("error rate", "percent"), "wrong"]
     rows = [
         Line(
             [
                 QUESTIONS.get(each.check.name, each.check.name),
-                each.error.n,
                 each.error,
                 sum(error > 0 for error in each.check.new),
-                each.verdict,
             ],
             verdict=each.verdict,
         )
@@ -271,7 +269,8 @@ def card_lines(card: Card, width: int, places: Sequence[str] = ()) -> str:
                 lines += wrap(visible(f"-> {shorten(answer, _LONGEST_EXAMPLE)}"), width, indent="    ")
             parts.append("\n".join(lines))
     closing = [f"It can: {', '.join(card.can)}."]
-    closing += [f"Not tested: {what} ({why})." for what, why in card.untested.items()]
+    reasons = grouped((why, QUESTIONS.get(what, what)) for what, why in card.untested.items())
+    closing += [f"Not tested, because {why}: {', '.join(names)}." for why, names in reasons.items()]
     closing += [f"{note}." for note in card.notes]
     closing.append(
         "Verdicts: an error rate significantly above 5 %, corrected for the number of questions (Holm). Checks raise "

@@ -20,10 +20,12 @@ def check_records(
     records: Sequence[Record], names: Sequence[str], languages: tuple[str, str], glossary: Glossary | None
 ) -> list[Record]:
     """The records with what each check finds in the translation (`checks`) and, where there are any, in the
-    references (`reference_checks`)."""
+    references (`reference_checks`); `flagged` says of every detector and check whether it found an error."""
     answered = [record for record in records if "best" in record]
     usual = usual_length([(record["source"], record["best"]["text"]) for record in answered])
-    in_references = usual_length([(record["source"], text) for record in answered for text in references_of(record)])
+    in_references = usual_length(
+        [(record["source"], text) for record in answered for text in references_of(record)]
+    )
     found = []
     for record in records:
         if "best" not in record:
@@ -35,7 +37,8 @@ def check_records(
         )
         setting = Setting(source, target, usual, glossary)
         checks = run_checks(record["source"], record["best"]["text"], setting, names)
-        checked = {**record, "checks": checks, "verdict": _verdict(record, checks)}
+        flagged = {**record.get("alarms", {}), **{name: each is not None for name, each in checks.items()}}
+        checked = {**record, "checks": checks, "flagged": flagged, "verdict": _verdict(record, checks)}
         if references := references_of(record):
             setting = Setting(source, target, in_references, glossary)
             checked["reference_checks"] = [
@@ -79,12 +82,22 @@ def check_rows(records: Sequence[Record], counts: Mapping[str, int]) -> list[Row
         alarms = _by_source(records, name)
         if not alarms:
             continue
-        references = [each[name] for record in records for each in record.get("reference_checks", ()) if name in each]
+        references = [
+            each[name] for record in records for each in record.get("reference_checks", ()) if name in each
+        ]
         own = {"alarms": sum(alarms.values())}
         if references:
-            own |= {"false_alarms": sum(each is not None for each in references), "references": len(references)}
+            own |= {
+                "false_alarms": sum(each is not None for each in references),
+                "references": len(references),
+            }
         rows.append(
-            Row(ROW, proportion(own["alarms"], len(alarms)), {"error": name, "better": "lower"}, {**own, **counts})
+            Row(
+                ROW,
+                proportion(own["alarms"], len(alarms)),
+                {"error": name, "better": "lower"},
+                {**own, **counts},
+            )
         )
     return rows
 

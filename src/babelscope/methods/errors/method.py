@@ -376,7 +376,7 @@ class Errors(Method):
         """The records with what checks find, which know the usual length of all translations."""
         names = self._checks(records)
         if not names:
-            return records
+            return [{**record, "flagged": record["alarms"]} for record in records]
         languages = self.settings.source_language, self.settings.target_language
         glossary = read_glossary(self.settings.glossary) if self.settings.glossary is not None else None
         return check_records(records, names, languages, glossary)
@@ -392,11 +392,9 @@ class Errors(Method):
         ] + check_rows(records, counts)
 
     def paired(self) -> Sequence[PairedField]:
-        """The alarms of every detector."""
-        return [
-            PairedField(("alarms", name), measure=name, higher_is_better=False)
-            for name in self.settings.chosen()
-        ]
+        """The alarms of every detector and check."""
+        names = [*self.settings.chosen(), *CHECKS]
+        return [PairedField(("flagged", name), measure=name, higher_is_better=False) for name in names]
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
         """Differences of `generated_errors` between every two systems."""
@@ -431,7 +429,9 @@ class Errors(Method):
                     name = str(row.labels["error"])
                     query = {"group": name, "verdict": _alarm(name)}
                     cells = (name, "")[: len(labels)]
-                    yield Figure(cells, row.estimate, is_error=True, query=query, more=(row.counts["alarms"],))
+                    yield Figure(
+                        cells, row.estimate, is_error=True, query=query, more=(row.counts["alarms"],)
+                    )
 
         first = summary_table(
             comparison,
