@@ -262,7 +262,9 @@ def pairs(
     ] = None,
     parser: Annotated[
         str | None,
-        typer.Option(metavar="PARSER", help="Parse references of any language: udpipe:FILE, spacy:, stanza:."),
+        typer.Option(
+            metavar="PARSER", help="Parse references of any language: udpipe:FILE, spacy:, stanza:."
+        ),
     ] = None,
     lexicon: Annotated[
         list[str] | None,
@@ -272,7 +274,9 @@ def pairs(
             "apertium:FOLDER:LANGUAGE; may be repeated.",
         ),
     ] = None,
-    count: Annotated[bool, typer.Option("--count", help="With parses, only say what each type yields.")] = False,
+    count: Annotated[
+        bool, typer.Option("--count", help="With parses, only say what each type yields.")
+    ] = False,
     list_types: Annotated[bool, typer.Option("--list-types", help="Only list the error types.")] = False,
     audit: Annotated[
         int,
@@ -303,7 +307,8 @@ def pairs(
         )
         return
     refuse_unused(
-        context, dict.fromkeys(("source_parses", "lexicon", "count"), "parsed references (--parses, --parser)")
+        context,
+        dict.fromkeys(("source_parses", "lexicon", "count"), "parsed references (--parses, --parser)"),
     )
     whole = "pairs, not --audit" if audit else "pairs, not --list-types" if list_types else None
     refuse_unused(
@@ -368,9 +373,7 @@ def _write_parsed(
         raise BabelscopeError("pairs of parsed references need --type (all for all) and --language")
     check_outputs({"--to": to}, inputs=[path for path in where.values() if path is not None])
     chosen = choose_types(types)
-    made = ParsedPairs(
-        ParsedReferences(**where, parser=parser, lexicons=lexicons), chosen, language, **drawn
-    )
+    made = ParsedPairs(ParsedReferences(**where, parser=parser, lexicons=lexicons), chosen, language, **drawn)
     with progress("making pairs", None) as advance, output(to, Form.JSON) as write:
         for pair in made:
             advance(1)

@@ -39,8 +39,10 @@ def _same_amount(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if len(short) == len(long):
         return False
-    return one.rstrip("0") == other.rstrip("0") or (len(short) > 1 and long.endswith(short)) or (
-        len(long) >= _LONG and long.startswith(short)
+    return (
+        one.rstrip("0") == other.rstrip("0")
+        or (len(short) > 1 and long.endswith(short))
+        or (len(long) >= _LONG and long.startswith(short))
     )
 
 

@@ -43,7 +43,9 @@ def word_class(upos: str, feats: Features) -> str:
         if "VerbForm" in feats:
             form = feats["VerbForm"]
             return "finite" if "Fin" in form else "nominal" if "Part" in form else "verb"
-        return "finite" if "Mood" in feats or "Person" in feats else "nominal" if "Gender" in feats else "verb"
+        return (
+            "finite" if "Mood" in feats or "Person" in feats else "nominal" if "Gender" in feats else "verb"
+        )
     return "nominal" if upos in _NOMINAL else upos
 
 
@@ -154,6 +156,12 @@ def capitalized_like(old: str, new: str) -> str:
         return new.upper()
     first = new[:1].upper() if old[:1].isupper() else new[:1].lower()
     return first + new[1:]
+
+
+def with_person(word: Word) -> Features:
+    """The features of a subject; nouns are third person."""
+    feats = features(word.feats)
+    return feats if "Person" in feats or word.upos == "PRON" else {**feats, "Person": frozenset({"3"})}
 
 
 @dataclass(frozen=True, slots=True)

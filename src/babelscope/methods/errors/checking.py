@@ -23,7 +23,9 @@ def check_records(
     references (`reference_checks`)."""
     answered = [record for record in records if "best" in record]
     usual = usual_length([(record["source"], record["best"]["text"]) for record in answered])
-    in_references = usual_length([(record["source"], text) for record in answered for text in references_of(record)])
+    in_references = usual_length(
+        [(record["source"], text) for record in answered for text in references_of(record)]
+    )
     found = []
     for record in records:
         if "best" not in record:
@@ -79,12 +81,22 @@ def check_rows(records: Sequence[Record], counts: Mapping[str, int]) -> list[Row
         alarms = _by_source(records, name)
         if not alarms:
             continue
-        references = [each[name] for record in records for each in record.get("reference_checks", ()) if name in each]
+        references = [
+            each[name] for record in records for each in record.get("reference_checks", ()) if name in each
+        ]
         own = {"alarms": sum(alarms.values())}
         if references:
-            own |= {"false_alarms": sum(each is not None for each in references), "references": len(references)}
+            own |= {
+                "false_alarms": sum(each is not None for each in references),
+                "references": len(references),
+            }
         rows.append(
-            Row(ROW, proportion(own["alarms"], len(alarms)), {"error": name, "better": "lower"}, {**own, **counts})
+            Row(
+                ROW,
+                proportion(own["alarms"], len(alarms)),
+                {"error": name, "better": "lower"},
+                {**own, **counts},
+            )
         )
     return rows
 

@@ -424,7 +424,9 @@ class Errors(Method):
                     name = str(row.labels["error"])
                     query = {"group": name, "verdict": _alarm(name)}
                     cells = (name, "")[: len(labels)]
-                    yield Figure(cells, row.estimate, is_error=True, query=query, more=(row.counts["alarms"],))
+                    yield Figure(
+                        cells, row.estimate, is_error=True, query=query, more=(row.counts["alarms"],)
+                    )
 
         first = summary_table(
             comparison,
