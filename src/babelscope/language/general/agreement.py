@@ -153,7 +153,7 @@ def find_disagreement(sentence: Sentence, tools: Tools, *, kind: str, name: str)
             for feats in tools.readings(form, "finite" if kind == "subject" else "nominal")
             if name in feats
         ]
-        if kind != "subject" and not (tools.knows_well(form) and tools.knows_well(link.controller.form)):
+        if kind != "subject" and not tools.knows_well(form):
             continue
         differ = bool(known) and not any(feats[name] & controller[name] for feats in known)
         if differ and not tools.can_agree(form, link):

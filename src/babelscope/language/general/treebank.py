@@ -31,7 +31,7 @@ form has the same last letter."""
 _NEARLY_ALWAYS_SYNCRETIC = 0.5
 """The same for any last letter."""
 _CONCORD = 0.8
-_WELL_KNOWN = 5
+_WELL_KNOWN = 3
 _LEAST_PAIRS = 20
 _LEAST_AGREEMENT = 0.9
 _LEAST_ABOVE_CHANCE = 0.6
