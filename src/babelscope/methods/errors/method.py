@@ -515,7 +515,7 @@ def _record(item: MinimalPair | ParallelSentence | SourceSentence, best: Scored)
             "best": answer,
         }
     stated = {"target_language": item.target_language} if item.target_language else {}
-    if isinstance(item, SourceSentence) and item.source_language:
+    if item.source_language:
         stated["source_language"] = item.source_language
     return {"source": item.source, "references": list(item.references), **stated, "best": answer}
 
