@@ -48,22 +48,26 @@ Systems = Annotated[
     typer.Option("--system", metavar="SYSTEM", help="A system, see `babelscope systems`; may be repeated."),
 ]
 OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab: easy, hard or clean.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 Format = Literal["text", "markdown", "latex", "csv", "json"]
 InFormat = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="How figures are printed. latex: with the packages booktabs and graphicx. json: one object per line.",
+        help="How figures are printed; --json is short for --format json. LaTeX needs booktabs and graphicx.",
+        rich_help_panel="Output",
     ),
 ]
-AllRows = Annotated[bool, typer.Option("--all", help="Print all tables and every row, not only a summary.")]
+ALL = "all"
+"""The name that stands for all tables."""
 Tables = Annotated[
     list[str] | None,
     typer.Option(
         "--table",
         metavar="NAME",
-        help="Print only the table of this name; an unknown name lists all. May be repeated.",
+        help="Print only the table of this name; an unknown name lists all. May be repeated. `all`, or --all for "
+        "short: every table and every row.",
+        rich_help_panel="Output",
     ),
 ]
 ToFile = Annotated[
@@ -72,7 +76,7 @@ ToFile = Annotated[
 Records = Annotated[
     Path | None, typer.Option("--records", metavar="FILE", help="Write one JSON object per item there.")
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.", rich_help_panel="Output")]
 Tokenize = Annotated[
     str,
     typer.Option(
@@ -200,13 +204,6 @@ def write_file(path: Path, form: Form, lines: Iterable[str]) -> None:
             write(line)
 
 
-def chosen_format(format: Format, *, as_json: bool) -> Format:
-    """What --format says; --json is short for `--format json`."""
-    if as_json and format not in ("text", "json"):
-        raise BabelscopeError(f"--json is short for --format json, and excludes --format {format}")
-    return "json" if as_json else format
-
-
 def draw_chart(path: Path, chart: Chart) -> Callable[[], None]:
     """Draw a chart for a file, as PDF or PNG if its name ends so, else as SVG; what is returned writes it."""
     from babelscope.core.charts import Scatter
@@ -243,19 +240,20 @@ def result_text(
     result: Result,
     *,
     format: Format = "text",
-    names: Sequence[str] = (),
-    every: bool = False,
-    to: Path | None = None,
+    tables: Sequence[str] | None = None,
     places: Sequence[str] = (),
 ) -> str:
     """What people read of a result: a summary, the tables of these names, or all tables and rows."""
     from babelscope.report.summary import everything, summarize, tables_as
 
+    names = [name for name in tables or () if name != ALL]
+    every = len(names) < len(tables or ())
+    width = terminal_width()
     if format != "json" and (format != "text" or names):
-        return tables_as(result, format, names, every=every, width=width_for(to))
-    if every or to is not None:
-        return everything(result, width=width_for(to), places=places)
-    return summarize(result, width=terminal_width(), places=places)
+        return tables_as(result, format, names, every=every, width=width)
+    if every:
+        return everything(result, width=width, places=places)
+    return summarize(result, width=width, places=places)
 
 
 def place_of(path: Path) -> str:
