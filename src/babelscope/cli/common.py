@@ -33,14 +33,24 @@ _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
 
 
-def file_option(help: str) -> Any:
+def option(help: str, *names: str, **more: Any) -> Any:
+    """An option; its name is that of the parameter unless given."""
+    return typer.Option(*names, help=help, **more)
+
+
+def setting(help: str, **more: Any) -> Any:
+    """A parameter that is given as `--set NAME=VALUE`."""
+    return typer.Option(help=help, hidden=True, **more)
+
+
+def file_option(help: str, **more: Any) -> Any:
     """An option that takes the path of a file."""
-    return typer.Option(metavar="FILE", help=help)
+    return typer.Option(metavar="FILE", help=help, **more)
 
 
-def folder_option(help: str) -> Any:
+def folder_option(help: str, **more: Any) -> Any:
     """An option that takes the path of a folder."""
-    return typer.Option(metavar="FOLDER", help=help)
+    return typer.Option(metavar="FOLDER", help=help, **more)
 
 
 Systems = Annotated[
@@ -73,18 +83,12 @@ Tables = Annotated[
 ToFile = Annotated[
     Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")
 ]
-Records = Annotated[
-    Path | None, typer.Option("--records", metavar="FILE", help="Write one JSON object per item there.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.", rich_help_panel="Output")]
-Tokenize = Annotated[
-    str,
-    typer.Option(
-        metavar="TOKENIZER",
-        help="How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; else as "
-        "the target language needs it, where that is stated.",
-    ),
-]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+ABOUT_TOKENIZERS = (
+    "How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as "
+    "the target language requires."
+)
+
 Cache = Annotated[
     bool | None,
     typer.Option(

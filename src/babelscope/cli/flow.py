@@ -14,6 +14,8 @@ from babelscope.cli.common import (
     Form,
     draw_chart,
     file_option,
+    option,
+    setting,
     write_file,
     write_rows,
 )
@@ -33,10 +35,10 @@ def flow(
     target: Annotated[Path | None, file_option("Their translations in the training data.")] = None,
     words: Annotated[
         str,
-        typer.Option(
-            metavar="QUERIES",
-            help="Words to look for: lab:occupations, lab:senses, or a file "
+        option(
+            "Words to look for: lab:occupations, lab:senses, or a file "
             "{word: {src_forms: [...], tgt_forms_CLASS: [...], ...}}.",
+            metavar="QUERIES",
         ),
     ] = "",
     distilled: Annotated[
@@ -47,23 +49,21 @@ def flow(
     ] = None,
     counts: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
             metavar="FILE.json",
-            help="Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
         ),
     ] = None,
     word: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
             metavar="NAME",
-            help="Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
         ),
     ] = None,
     by_word: Annotated[
         bool,
-        typer.Option(
-            "--by-word", help="Draw the words as a column of --svg: which one goes where.", hidden=True
-        ),
+        setting("Draw the words as a column of --svg: which one goes where."),
     ] = False,
     flows: Annotated[Path | None, file_option("Write rows [from, to, count] there, as JSON.")] = None,
     svg: Annotated[Path | None, file_option("Draw a Sankey diagram there: .svg, .pdf or .png.")] = None,

@@ -44,11 +44,6 @@ def _input(help: str, metavar: str, **given: Any) -> Any:
     return typer.Option(help=help, metavar=metavar, rich_help_panel="Input", **given)
 
 
-def _output(info: Any) -> Any:
-    info.rich_help_panel = "Output"
-    return info
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
     """The options and settings that all methods share."""
@@ -100,7 +95,7 @@ class Shared:
     format: InFormat = "text"
     out: Annotated[
         Path | None,
-        _output(folder_option("Run folder: stores records and figures, or resumes a run.")),
+        folder_option("Run folder: stores records and figures, or resumes a run.", rich_help_panel="Output"),
     ] = None
     segments: Annotated[
         Path | None,

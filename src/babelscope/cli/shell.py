@@ -154,9 +154,13 @@ class ShellCommand(TyperCommand):
             title = "Arguments" if is_argument else each.rich_help_panel or "Options"
             if record := each.get_help_record(ctx):
                 groups.setdefault(title, []).append(record)
-        for title, records in groups.items():
+        others = groups.pop("Options", [])
+        for title, records in {
+            **groups,
+            "Options" if len(groups) < _FEW else "Other options": others,
+        }.items():
             with formatter.section(title):
-                formatter.write_dl(records)
+                formatter.write_dl([(_plain(term), _RANGE.sub(r"\1", about)) for term, about in records])
         if self.settings:
             widest = max(map(len, self.settings))
             with formatter.section("Settings, as --set NAME=VALUE"):
@@ -166,6 +170,14 @@ class ShellCommand(TyperCommand):
                     formatter.write(f"{cut}\n")
 
 
+def _plain(term: str) -> str:
+    """The names of an option and a letter for a number."""
+    return re.sub(r" <list\[.*", "", re.sub(r"<(?:int|float)(?: range)?>", "N", term))
+
+
+_RANGE = re.compile(r"(\[default: [^]]*); [^];]*\]|  \[[^ ]*[<>]=?[^]]*\]")
+_FEW = 2
+"""Groups of options without the others."""
 _ADDRESS = re.compile(r"auto|[^-\s]\S*:[0-9]+")
 _SHORT = {"--json": "--format=json", "--all": "--table=all"}
 """Where a command has the longer option."""

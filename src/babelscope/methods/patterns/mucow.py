@@ -46,7 +46,7 @@ class MucowSettings(PatternSettings):
     lemmatize: Option[Annotated[str, Metavar("LANGUAGE")]] = ""
     """Make the lemmas here: de, ru or uk."""
     verdicts: Rerun[Path | None] = None
-    """Verdicts stored earlier, such as --records of an earlier command: how many are the same; with --word-matching
+    """Verdicts stored earlier, such as records.jsonl of an earlier run: how many are the same; with word_matching
     stored, their figures."""
     word_matching: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
     """How translations are split into words and compared with the known ones. mucow: as MuCoW's authors do.

@@ -47,7 +47,7 @@ class SpaceSettings(ErrorSettings):
     metric: Option[Annotated[tuple[str, ...], Metavar("METRIC")]] = Field(default=("chrf",), min_length=1)
     """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi (see `babelscope data get`),
     cmd:COMMAND or file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...). Tables and charts show the first."""
-    tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
+    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
     target language requires."""
     normalize: Normalize = "bound"
