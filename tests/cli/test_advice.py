@@ -69,7 +69,7 @@ def test_pairs_in_english_get_no_advice_for_german(
     assert ran.code == 0, ran.err
     printed = " ".join(ran.out.split())
     assert "no controls" in printed
-    assert "(--control)" in printed
+    assert "(--set controls)" in printed
     for advice in ("--machine-references", "placeholder_ding", "hypercorrect_genitive"):
         assert advice not in printed
     # Controls and machine references can be made for German error types.
@@ -83,7 +83,7 @@ def test_pairs_in_english_get_no_advice_for_german(
     ran = babelscope("contrast --tests german.jsonl --system lab:student")
     assert ran.code == 0, ran.err
     printed = " ".join(ran.out.split())
-    assert "(--machine-references, --control)" in printed
+    assert "(--machine-references, --set controls)" in printed
 
 
 def test_quality_takes_sources_alone_if_no_metric_reads_references(babelscope: Babelscope) -> None:

@@ -54,12 +54,20 @@ FILES = {
     "en-de.key.tsv": "1\tted\tpen\tstift\tgehege\n" * 2,
     "mucow.de": "Mein Stift.\nSein Gehege.\n",
 }
-CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--detect-in-output", "no", *SYSTEMS)
+CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--set", "detect_in_output=no", *SYSTEMS)
 CONDITION = ("condition", "--tests", "cued.jsonl", "--evaluator", ONE, *SYSTEMS)
 SPACE = ("space", "--tests", "sentences.jsonl", "--k", "3", "--samples", "0", "--system", ONE)
 WINO_SYSTEM = ("--system", "file:wino.txt?format=auto", "--target", "de")
-WINOMT = ("patterns", "winomt", "--tests", "winomt:wino.tsv?neutral=yes", *WINO_SYSTEM)
-MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de?all=yes", "--system", "file:mucow.de?format=auto")
+WINOMT = ("condition", "--judge", "winomt", "--tests", "winomt:wino.tsv?neutral=yes", *WINO_SYSTEM)
+MUCOW = (
+    "condition",
+    "--judge",
+    "mucow",
+    "--tests",
+    "mucow:en-de?all=yes",
+    "--system",
+    "file:mucow.de?format=auto",
+)
 
 
 @pytest.fixture(autouse=True)
@@ -148,7 +156,7 @@ def test_people_rank_the_lists_of_a_space(babelscope: Babelscope) -> None:
 
 
 def test_people_tell_what_patterns_told(babelscope: Babelscope) -> None:
-    ran(babelscope, *WINOMT, "--alignments", "wino.align", "--out", "wino", "--annotate", "wino.jsonl")
+    ran(babelscope, *WINOMT, "--set", "alignments=wino.align", "--out", "wino", "--annotate", "wino.jsonl")
     tasks = answer_all("wino.jsonl", "anna", lambda _: {"label": "Male"})
     assert sorted(task.get("gold") for task in tasks) == ["female", "male"]
     rows = ran(babelscope, "agreement", "wino.jsonl", "--verdicts", "wino")
@@ -173,7 +181,7 @@ def test_people_judge_dependencies_of_a_run(babelscope: Babelscope) -> None:
         for n in range(4)
     ]
     Path("tests.jsonl").write_text("".join(json.dumps(each) + "\n" for each in sentences))
-    few = ("--matched-corpora", "2")
+    few = ("--set", "matched_corpora=2")
     ran(babelscope, "challenge", "--tests", "tests.jsonl", "--system", ONE, "--out", "run", *few)
     ran(babelscope, "annotate", "run", "--no-open")
     answer_all("run.queue.jsonl", "anna", lambda _: {"label": "Translated right"})
@@ -182,7 +190,7 @@ def test_people_judge_dependencies_of_a_run(babelscope: Babelscope) -> None:
     assert [row["value"] for row in rows if row["name"] == "agreement"] == [1, 1, 1]
     # The same entries as the method's own command makes, which reads the answers, too.
     answers = "run.queue.answers.anna.jsonl"
-    again = ran(babelscope, "challenge", "--rejudge", "run", "--answer", answers)
+    again = ran(babelscope, "challenge", "--rejudge", "run", "--set", f"answers={answers}")
     right = [row for row in again if row["name"] == "right" and row["phenomenon"] == "all"]
     assert [(row["value"], row["n"]) for row in right] == [(1, 4)]
 

@@ -205,7 +205,7 @@ def test_several_metrics_and_systems_have_a_line_each(babelscope: Babelscope) ->
 
 @pytest.mark.parametrize("aggregate", [0, 2])
 def test_least_risk_has_all_that_a_number_needs(babelscope: Babelscope, aggregate: int) -> None:
-    lines, [figure] = parts(babelscope(f"{MBR} --json --aggregate {aggregate}"))
+    lines, [figure] = parts(babelscope(f"{MBR} --json --set aggregate={aggregate}"))
     right = [mbr_decode(texts, expected_utility("chrf", parts=aggregate)) for texts in drawn(9)]
     for line, choice in zip(lines, right, strict=True):
         assert line["translation"]["text"] == choice.text
@@ -226,7 +226,7 @@ def test_a_list_is_weighed_by_its_probabilities(babelscope: Babelscope) -> None:
     assert lines[0]["utility"] == pytest.approx(right.utility)
     assert lines[1]["unanswered"] == "no list of this sentence"
     assert (figure["n"], figure["skipped"]) == (2, 1)
-    counted = parts(babelscope(f"{asked} --weights count"))[0][0]
+    counted = parts(babelscope(f"{asked} --set weights=count"))[0][0]
     assert counted["utility"] == pytest.approx(mbr_decode(["ab ab", "ab cb", "cb cb"]).utility)
     # The first of the list, as beam search has them.
     cut = parts(babelscope(f"{asked} --n 1"))[0]
@@ -243,7 +243,7 @@ def test_alternatives_without_log_probabilities_count_as_often_as_they_are_there
     assert [line["n"] for line in parts(babelscope(f"{asked} --json"))[0]] == [3, 1, 2]
     assert "has a single candidate for 1 of 3 sources" in ran.err
     assert "single candidate" not in babelscope(MBR).err
-    ran = babelscope(f"{asked} --weights probability")
+    ran = babelscope(f"{asked} --set weights=probability")
     assert (ran.code, "has no log-probabilities to weigh candidates by" in ran.err) == (2, True)
 
 
@@ -256,7 +256,7 @@ def test_text_has_translations_only(babelscope: Babelscope) -> None:
     ("command", "told"),
     [
         (f"{MBR} --metric chfr", "did you mean chrf?"),
-        (f"{MBR} --metric bleu --aggregate 1", "bleu has no linear-time form"),
+        (f"{MBR} --metric bleu --set aggregate=1", "bleu has no linear-time form"),
         (f"{MBR} --temperature 0", "a temperature is above 0"),
         (
             "translate --decode mbr in.txt --system lists:?beam=list.txt&top=list.txt",
@@ -265,7 +265,7 @@ def test_text_has_translations_only(babelscope: Babelscope) -> None:
         ("translate --decode mbr in.txt --system cmd:cat", "--decode mbr needs a system that"),
         ("translate --decode sample --system toy:1 in.txt --n 0", "'--n'"),
         (
-            "translate --decode sample --system toy:1 in.txt --top-p 1.5",
+            "translate --decode sample --system toy:1 in.txt --set top_p=1.5",
             "top-p is above 0 and at most 1, not 1.5",
         ),
         (
@@ -276,7 +276,10 @@ def test_text_has_translations_only(babelscope: Babelscope) -> None:
             "translate --system toy:1 in.txt --seed 9",
             "--seed has no effect here: it is about --decode sample",
         ),
-        ("translate --system toy:1 in.txt --max-length 9", "--max-length has no effect here: it is about"),
+        (
+            "translate --system toy:1 in.txt --set max_length=9",
+            "--max-length has no effect here: it is about",
+        ),
         ("translate --system toy:1 in.txt --decode sample --metric ter", "it is about --decode mbr"),
         (f"{MBR} --beam 9", "--beam has no effect here: it is about --decode beam"),
         (f"{MBR} --length 3", "--length has no effect here: it is about --decode exact"),

@@ -17,7 +17,7 @@ SENTENCES = [
     ("Wir gehen jetzt .", "We go now .", []),
     ("Wir gehen jetzt .", "We are leaving now .", []),
 ]
-RUN = ("challenge", "--tests", "tests.jsonl", "--matched-corpora", "5")
+RUN = ("challenge", "--tests", "tests.jsonl", "--set", "matched_corpora=5")
 
 
 @pytest.fixture(autouse=True)
@@ -70,19 +70,19 @@ def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> 
     for entry in entries:
         entry["answer"] = "Translated wrong" if "gab" in entry["translation"] else "Translated right"
     Path("me.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in entries))
-    rows = babelscope(*RUN, *systems, "--answer", "me.jsonl", "--json").rows
+    rows = babelscope(*RUN, *systems, "--set", "answers=me.jsonl", "--json").rows
     good = [
         r for r in rows if r["name"] == "right" and r["system"] == "file:good.en" and r["phenomenon"] == "all"
     ]
     assert [(row["value"], row["n"], row["annotator"]) for row in good] == [(1.0, 3, "me")]
-    assert "What annotators say" in babelscope(*RUN, *systems, "--answer", "me.jsonl", "--all").out
+    assert "What annotators say" in babelscope(*RUN, *systems, "--set", "answers=me.jsonl", "--all").out
     again = babelscope(*RUN, *systems, "--annotate", "queue.jsonl")
     assert again.code == 2
     assert "queue.jsonl exists, and may have answers" in again.err
 
 
 def test_a_file_without_answers_is_no_fault(babelscope: Babelscope) -> None:
-    assert babelscope(*RUN, "--system", "file:good.en", "--answer", "tests.jsonl").code == 0
+    assert babelscope(*RUN, "--system", "file:good.en", "--set", "answers=tests.jsonl").code == 0
 
 
 def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:
@@ -90,7 +90,7 @@ def test_what_make_challenge_writes_is_scored(babelscope: Babelscope) -> None:
 
     make_corpus(Path(), 40, 3, "train")
     made = ("--source", "corpus.en", "--reference", "corpus.de", "--language", "en", "--to", "made.jsonl")
-    given = ("--parses", "corpus.en.conllu", "--alignments", "corpus.align")
+    given = ("--parses", "corpus.en.conllu", "--set", "alignments=corpus.align")
     assert babelscope("make", "challenge", *made, *given).code == 0
     run = ("challenge", "--tests", "made.jsonl", "--system", "file:corpus.de")
     rows = [row for row in babelscope(*run, "--json").rows if row["name"] == "bleu"]

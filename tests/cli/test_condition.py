@@ -57,7 +57,7 @@ def test_given_translations_and_scores_need_no_system(babelscope: Babelscope, tm
     assert [record["translation"] for record in records] == ["a", "b", "c", "a"]
     assert [record["score"] for record in records] == pytest.approx(PROBABILITIES)
     assert [record["weight"] for record in records] == [2, 2, 1, 1]
-    assert rows_of(babelscope(*arguments, "--ties", "wrong").out)["all"]["value"] == 0.5
+    assert rows_of(babelscope(*arguments, "--set", "ties=wrong").out)["all"]["value"] == 0.5
     alone = babelscope("condition --tests t.jsonl --json", *ITEMS, *SCORES)
     assert rows_of(alone.out)["all"]["value"] == 0.75
 
@@ -67,7 +67,7 @@ def test_records_say_what_agreement_needs(babelscope: Babelscope, tmp_path: Path
     TestSet("t", (item, AmbiguousSource("2", "b", (), (), "c"))).write(tmp_path / "t.jsonl")
     for scores, correct in (("-1\t-2", True), ("-2\t-1", False), ("-1\t-1", None)):
         (tmp_path / "scores.tsv").write_text(f"{scores}\n-1\t-2\n")
-        ran = babelscope("condition --tests t.jsonl --ties half --records r.jsonl", *ITEMS, *SCORES)
+        ran = babelscope("condition --tests t.jsonl --set ties=half --records r.jsonl", *ITEMS, *SCORES)
         assert ran.code == 0, ran.err
         record = json.loads((tmp_path / "r.jsonl").read_text().split("\n")[0])
         assert (record["correct"], record["word"], record["corpus"]) == (correct, "pen", "k")
@@ -92,7 +92,7 @@ def test_given_translations_with_an_evaluator(babelscope: Babelscope, tmp_path: 
 
 
 def test_the_least_certain_items_are_listed(babelscope: Babelscope) -> None:
-    asked = ("condition --tests t.jsonl", *GIVEN, "--least-certain", "2", "--table", "least-certain")
+    asked = ("condition --tests t.jsonl", *GIVEN, "--set", "least_certain=2", "--table", "least-certain")
     listed = [line.split() for line in babelscope(*asked).out.split("\n")]
     assert ["given.txt", "i3", "female", "correct", "a", "3", "a", "0.50000"] in listed
     assert ["given.txt", "i2", "male", "wrong", "a", "2", "c", "0.45000"] in listed
@@ -124,7 +124,7 @@ def test_what_is_given_is_kept_resumed_judged_again_and_reported(
     (tmp_path / "run" / "summary.json").unlink()
     assert babelscope(*arguments, "--out", "run").out == kept.out
     assert (tmp_path / "run" / "records.jsonl").read_bytes() == records
-    again = babelscope("condition --rejudge run --ties wrong --json")
+    again = babelscope("condition --rejudge run --set ties=wrong --json")
     assert rows_of(again.out)["all"]["n"] == 4
     assert babelscope("report run -o page.html").code == 0
 

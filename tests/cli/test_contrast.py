@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> None:
 
 def test_the_papers_table(babelscope: Babelscope) -> None:
     asked = ("contrast", "--system", "toy:1", "--system", "toy:2", *TESTS)
-    ran = babelscope(*asked, "--table", "paper", "--format", "csv", "--detect-in-output", "no")
+    ran = babelscope(*asked, "--table", "paper", "--format", "csv", "--set", "detect_in_output=no")
     assert (ran.code, ran.err) == (0, "")
     lines = [line for line in ran.out.split("\n") if not line.startswith("#")]
     assert [line.split(",")[:2] for line in lines[:4]] == [
@@ -68,7 +68,7 @@ def test_a_run_of_stored_scores_is_reported_and_belongs_to_these_scores(
     ("arguments", "told"),
     [
         (
-            (*TESTS, "--system", "scores:eleven?layout=interleaved", "--detect-in-output", "yes"),
+            (*TESTS, "--system", "scores:eleven?layout=interleaved", "--set", "detect_in_output=yes"),
             "score files have no translations",
         ),
         ((*TESTS, "--system", "toy:1", "--table", "none"), "there is no table 'none' here"),

@@ -140,7 +140,7 @@ def test_length_normalized_scores(babelscope: Babelscope) -> None:
         "--budget-expansions",
         "100",
     ]
-    asked = [*search, "--max-length", "9", "--length-penalty", "0.5"]
+    asked = [*search, "--set", "max_length=9", "--set", "length_penalty=0.5"]
     found, figures = rows_of(babelscope(*asked, "--json").out)
     for row in found:
         ranks = [each["total"] / len(each["tokens"]) ** 0.5 for each in row["found"]]
@@ -203,11 +203,11 @@ def test_a_length_that_has_no_hypothesis_is_a_line_of_dashes(
         (["--length", "0..4"], "as in 1..20"),
         (["--length", "5..4"], "as in 1..20"),
         (["--length", "1..9999"], "at most 1000"),
-        (["--length", "1..3", "--max-length", "4"], "not both"),
-        (["--length", "3", "--max-length", "4"], "not both"),
-        (["--length-penalty", "-1"], "from 0 to 10"),
-        (["--length-penalty", "nan"], "from 0 to 10"),
-        (["--budget-seconds", "0"], "needs some time"),
+        (["--length", "1..3", "--set", "max_length=4"], "not both"),
+        (["--length", "3", "--set", "max_length=4"], "not both"),
+        (["--set", "length_penalty=-1"], "from 0 to 10"),
+        (["--set", "length_penalty=nan"], "from 0 to 10"),
+        (["--set", "budget_seconds=0"], "needs some time"),
         (["--length", "2000"], "no hypothesis of 2000 tokens"),
         (["--length", "1..1000"], "no hypothesis of 1000 tokens"),
         (["--n", "0"], "greater than or equal to 1"),

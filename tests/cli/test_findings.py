@@ -171,14 +171,14 @@ def test_wrong_genders_are_told_on_the_page(babelscope: Babelscope, tmp_path: Pa
     asked = (
         "--system",
         "file:out.txt?format=auto",
-        "--alignments",
-        "out.align",
+        "--set",
+        "alignments=out.align",
         "--target",
         "de",
         "--out",
         "run",
     )
-    ran = babelscope("patterns winomt --tests winomt:test.tsv", *asked)
+    ran = babelscope("condition --judge winomt --tests winomt:test.tsv", *asked)
     assert (ran.code, ran.err) == (0, "")
     first, *_ = lines_of(ran.out)
     assert "female" in first[0]

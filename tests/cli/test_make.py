@@ -18,7 +18,7 @@ from tests.support.toy_fixtures import Babelscope, read_rows
 
 N = 60
 OWN = '[verb_and_adverb]\ndependent = { relation = "advmod" }\nhead = { upos = "VERB" }\n'
-CHALLENGE = "make challenge --source c.en --reference c.de --alignments c.align"
+CHALLENGE = "make challenge --source c.en --reference c.de --set alignments=c.align"
 
 
 @pytest.fixture
@@ -32,10 +32,10 @@ def test_pairs_go_to_stdout_or_a_file(babelscope: Babelscope, tmp_path: Path) ->
     (tmp_path / "en").write_text("He does not come.\nShe sings.\n")
     (tmp_path / "de").write_text("Er kommt nicht.\nSie singt.\n")
     files = "--source en --reference de"
-    printed = babelscope(f"make pairs --type polarity_particle_nicht_del --kind machine {files}")
+    printed = babelscope(f"make pairs --type polarity_particle_nicht_del --set kind=machine {files}")
     (pair,) = printed.rows
     assert (pair["contrastive"], pair["reference"]) == ("Er kommt.", "machine")
-    asked = f"make pairs --type polarity_particle_nicht_del --kind machine {files} --to out.jsonl"
+    asked = f"make pairs --type polarity_particle_nicht_del --set kind=machine {files} --to out.jsonl"
     assert babelscope(asked).code == 0
     assert (tmp_path / "out.jsonl").read_text(encoding="utf-8") == printed.out
     (row,) = babelscope(f"make pairs --audit 1 --type subj_verb_agreement {files}").rows
@@ -45,7 +45,7 @@ def test_pairs_go_to_stdout_or_a_file(babelscope: Babelscope, tmp_path: Path) ->
 @pytest.mark.usefixtures("corpus")
 def test_counting_in_parses_alone(babelscope: Babelscope, tmp_path: Path) -> None:
     asked = "make challenge --parses c.de.conllu --language de"
-    (row,) = babelscope(f"{asked} --phenomenon particle --min-distance 1 --json").rows
+    (row,) = babelscope(f"{asked} --phenomenon particle --set min_distance=1 --json").rows
     labels = read_rows(tmp_path / "c.labels.jsonl")
     wide = [
         [
@@ -64,7 +64,7 @@ def test_counting_in_parses_alone(babelscope: Babelscope, tmp_path: Path) -> Non
     assert [(row["phenomenon"], row["min_distance"]) for row in every] == [
         (name, distance) for name in ("particle", "reflexive") for distance in range(4)
     ]
-    assert "particle" in babelscope(f"{asked} --exact").out
+    assert "particle" in babelscope(f"{asked} --set exact=yes").out
 
 
 @pytest.mark.usefixtures("corpus")
@@ -84,9 +84,9 @@ def test_a_challenge_set_that_the_rest_of_the_program_reads(babelscope: Babelsco
     assert counted["particle"] > 0
     assert counted["reordering"] > counted["reordering_normalized"] > 0
     assert sum(row["name"] == "length_difference" for row in made) == len(made) / 2
-    assert babelscope(f"{CHALLENGE} {parses} --only-found --to some.jsonl").code == 0
+    assert babelscope(f"{CHALLENGE} {parses} --set only_found=yes --to some.jsonl").code == 0
     assert 0 < len(load("some.jsonl")) < N
-    moved = "--phenomenon reordering --min-displacement 99"
+    moved = "--phenomenon reordering --set min_displacement=99"
     assert babelscope(f"{CHALLENGE} {moved} --to set.jsonl").code == 0
     assert not any(item.extra["dependencies"] for item in load("set.jsonl"))
 
@@ -95,7 +95,7 @@ def test_a_challenge_set_that_the_rest_of_the_program_reads(babelscope: Babelsco
 def test_own_rules_are_counted_and_shown(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "own.toml").write_text(OWN, encoding="utf-8")
     asked = "make challenge --parses c.de.conllu --own-rules own.toml"
-    (row,) = babelscope(f"{asked} --phenomenon verb_and_adverb --min-distance 0 --json").rows
+    (row,) = babelscope(f"{asked} --phenomenon verb_and_adverb --set min_distance=0 --json").rows
     assert row["sentences"] > 0
     out = babelscope(f"{asked} --show 5").out
     shown = out.partition("5 of what was found, drawn at random:\n")[2]
@@ -147,7 +147,7 @@ def test_a_failed_run_leaves_no_file(babelscope: Babelscope, tmp_path: Path) -> 
     ran = babelscope(f"{CHALLENGE} --to set.jsonl")
     assert (ran.code, "c.align:" in ran.err, ": the link 0-77" in ran.err) == (2, True, True)
     assert not (tmp_path / "set.jsonl").exists()
-    assert babelscope(f"{CHALLENGE} --skip-bad --to set.jsonl --json").rows[0]["skipped"] == 1
+    assert babelscope(f"{CHALLENGE} --set skip_bad=yes --to set.jsonl --json").rows[0]["skipped"] == 1
     assert len((tmp_path / "set.jsonl").read_text().splitlines()) == N - 1
 
 

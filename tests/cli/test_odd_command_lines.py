@@ -116,7 +116,7 @@ def wrong_tests() -> Iterator[list[str]]:
             "lab:nothing",
         ):
             evaluator = ["--evaluator", "toy:1"] if command == "condition" else []
-            target = ["--target", "de"] if command == "patterns winomt" else []
+            target = ["--target", "de"] if command == "condition --judge winomt" else []
             yield [*command.split(), "--system", "toy:1", "--tests", tests, *evaluator, *target]
 
 
@@ -125,28 +125,28 @@ def with_rejudge() -> Iterator[list[str]]:
     for command, method in JUDGING.items():
         pairs = ["--machine-references"] if MinimalPair in method.items else []
         roles = [f"--{role}" for role in method.requires if role != "system"]
-        for option in ("--tests", "--system", "--prompt", "--seed-group", "--data-dir", *roles, *pairs):
+        for option in ("--tests", "--system", "--set", "prompt=--seed-group", "--data-dir", *roles, *pairs):
             yield [*command.split(), "--rejudge", "folder", option, "x"]
         yield [*command.split(), "--rejudge", "folder", "--no-cache"]
         yield [*command.split(), "--rejudge", "folder", "--seed", "3"]
 
 
-CONTRAST = "contrast --tests pairs.jsonl --detect-in-output no"
+CONTRAST = "contrast --tests pairs.jsonl --set detect_in_output=no"
 CONDITION = "condition --evaluator toy:2"
-ALIGNED = "make challenge --source a.en --reference a.de --alignments links"
+ALIGNED = "make challenge --source a.en --reference a.de --set alignments=links"
 CUES = "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json"
 # What is contradictory or without effect -> a part of what is said.
 TOLD = {
     f"{CONTRAST} --system scores:scores --score total": "score has no effect on scores",
     f"{CONTRAST} --system scores:scores --beam 3": "--beam has no effect on scores:scores",
-    f"{CONTRAST} --system toy:1 --without-variants correct": "?empty=yes",
+    f"{CONTRAST} --system toy:1 --set without_variants=correct": "?empty=yes",
     f"{CONTRAST} --system toy:1 --table paper --json": "--table has no effect beside --json",
     f"{CONTRAST} --system toy:1 --format latex --json": "--json is short for --format json",
     f"{CONTRAST} --system toy:1 --queue-size 3": "--queue-size has no effect without --annotate",
     f"{CONTRAST} --system toy:1 --queue-per-group 3": "--queue-per-group has no effect without --annotate",
     f"{CONTRAST} --system toy:1 --annotate q --queue-size 3 --queue-per-group 3": "--queue-size has no effect beside",
     f"{CONTRAST} --system toy:1 --system toy:1": "two systems",
-    f"{CONTRAST} --system toy:1 --prompt lines": "--prompt is for systems that are asked by one",
+    f"{CONTRAST} --system toy:1 --set prompt=lines": "--prompt is for systems that are asked by one",
     f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",
     f"{CONDITION} --tests translated.jsonl --system file:one.txt": "1 of 1 items have a translation",
     f"{CONDITION} --tests translated.jsonl --system items:translations --beam 3": "--beam has no effect",
@@ -164,8 +164,8 @@ TOLD = {
     "compare --factors table.tsv --seed-group x": "--seed-group has no effect",
     "compare --factors table.tsv --summary": "--summary has no effect",
     "compare folder --json --format latex": "excludes --format latex",
-    "agreement human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
-    "agreement human.jsonl --task winomt --field score": "--field has no effect",
+    "agreement human.jsonl --human human.jsonl --metric chrf --set field=score": "--field has no effect",
+    "agreement human.jsonl --task winomt --set field=score": "--field has no effect",
     "agreement human.jsonl --human human.jsonl --task winomt": "--task has no effect",
     "agreement human.jsonl --metric chrf": "--metric has no effect",
     "annotate human.jsonl --overlap 3": "--overlap has no effect",
@@ -173,7 +173,7 @@ TOLD = {
     "annotate human.jsonl --sample --queue out --port 3": "--port has no effect",
     "annotate cued.jsonl --sample --translations one.txt --tests x --queue out": "about a run",
     "annotate human.jsonl --n 3": "is about a run folder",
-    "run study.toml --workers 2": "say --ray too",
+    "run study.toml --set workers=2": "say --ray too",
     "run study.toml other.toml": "run takes one study",
     "run study.toml --system toy:1": "--system has no effect",
     "run new.toml --init --ray": "--ray has no effect",
@@ -184,7 +184,7 @@ TOLD = {
     "make pairs --type x --language de --source a.en --reference a.de": "--language has no effect",
     "make pairs --type all --type nothing --source a.en --reference a.de": "nothing",
     "make pairs --type all --language xx --source a.en --reference a.de": "no error types",
-    "make pairs --type all --mode nothing --source a.en --reference a.de": "has no mode",
+    "make pairs --type all --set mode=nothing --source a.en --reference a.de": "has no mode",
     "make pairs --type all --source a.en --reference one.txt": "equally many",
     "make pairs --type all": "needs --type, --source and --reference",
     "make pairs --list-types --type all": "--type has no effect",
@@ -195,14 +195,14 @@ TOLD = {
     "make counts --words words.json --source a.en": "give --source and --target",
     "make counts --words words.json --source a.en --target a.de --lemmatize de": "--lemmatize has no effect",
     "make challenge --parses a.conllu --to out": "needs --source and --reference",
-    "make challenge --parses a.conllu --only-found": "--only-found has no effect",
-    "make challenge --parses a.conllu --max-tau 0.5": "--max-tau has no effect",
+    "make challenge --parses a.conllu --set only_found=yes": "--only-found has no effect",
+    "make challenge --parses a.conllu --set max_tau=0.5": "--max-tau has no effect",
     f"{ALIGNED} --language de": "--language has no effect",
     f"{CUES} --model x": "either --model",
-    f"{CUES} --protocol paper --share 0.3": "no effect",
+    f"{CUES} --protocol paper --set share=0.3": "no effect",
     "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
-    "patterns flow --source a.en --data a.de --words words.json --svg out": "needs --distilled",
-    "patterns flow --source a.en --data a.de --words words.json --student a.de": "0 --distilled",
+    "flow --source a.en --data a.de --words words.json --svg out": "needs --distilled",
+    "flow --source a.en --data a.de --words words.json --student a.de": "0 --distilled",
 }
 OFFLINE = [
     "translate a.en --system hf:nobody/nothing",

@@ -51,7 +51,7 @@ def test_a_summary_of_samples_alone_has_their_figures(babelscope: Babelscope, as
 
 def test_several_sizes_and_several_metrics(babelscope: Babelscope, asked: list[str]) -> None:
     """Qualities are by each metric, what needs none is there once, and the summary has the first one's figures."""
-    options = (*asked, "--system", SYSTEM, "--beams", "1,4", "--metric", "chrf", "--metric", "bleu")
+    options = (*asked, "--system", SYSTEM, "--set", "beams=1,4", "--metric", "chrf", "--metric", "bleu")
     rows = babelscope(*options, "--json", "--out", "run").rows
     swept = [row for row in rows if row["name"].startswith("beam_") and "beam" in row]
     named = [(row["name"], row["beam"], row.get("metric")) for row in swept]
@@ -81,7 +81,9 @@ def test_segments_are_scored_elsewhere_and_come_back(
     babelscope: Babelscope, asked: list[str], tmp_path: Path
 ) -> None:
     run, segments, numbers = (tmp_path / name for name in ("run", "segments.jsonl", "numbers"))
-    assert babelscope(*asked, "--system", SYSTEM, "--out", str(run), "--segments", str(segments)).code == 0
+    assert (
+        babelscope(*asked, "--system", SYSTEM, "--out", str(run), "--set", f"segments={segments!s}").code == 0
+    )
     lines = read_rows(segments)
     assert {"source", "hypothesis", "reference"} == set(lines[0])
     assert len({json.dumps(line) for line in lines}) == len(lines)
@@ -101,7 +103,7 @@ def test_a_run_folder_starts_no_program_and_reads_no_file_that_it_names(
     assert babelscope(*asked, "--system", SYSTEM, "--out", str(run)).code == 0
     manifest, records = (run / name for name in ("manifest.json", "records.jsonl"))
     told, complete = json.loads(manifest.read_text()), records.read_text()
-    again = ("space", "--rejudge", str(run), "--segments", str(segments))
+    again = ("space", "--rejudge", str(run), "--set", f"segments={segments!s}")
     for named in (f"cmd:touch {mark}?shell=yes", f"cmd:touch {mark}", "file:/no/such?source=/no/such"):
         told["config"]["methods"][0]["settings"]["metric"] = [named]
         told["methods"]["space"]["settings"]["metric"] = [named]
@@ -174,7 +176,9 @@ def test_records_feed_correlate(babelscope: Babelscope, asked: list[str], tmp_pa
             for each in lines
         )
     )
-    rows = babelscope("agreement", str(records), "--human", str(human), "--field", "top_kqrg", "--json").rows
+    rows = babelscope(
+        "agreement", str(records), "--human", str(human), "--set", "field=top_kqrg", "--json"
+    ).rows
     assert [(row["name"], row["level"], row["value"]) for row in rows] == [
         ("pearson", "sentence", pytest.approx(1)),
         ("pearson", "system", pytest.approx(1)),

@@ -97,7 +97,7 @@ def test_the_empty_hypothesis_apart(babelscope: Babelscope, asked: list[str]) ->
 
 def test_what_is_not_stated_exact_is_not_counted_as_such(babelscope: Babelscope, asked: list[str]) -> None:
     asked[2] += "&top_exact=no"
-    left_out = babelscope(*asked, "--json", "--unresolved", "leave-out").rows
+    left_out = babelscope(*asked, "--json", "--set", "unresolved=leave-out").rows
     assert row(left_out, "kqrg", region="top", view="tokens")["n"] == 0
     kept = row(babelscope(*asked, "--json").rows, "kqrg", region="top", view="tokens")
     assert (kept["n"], kept["unresolved"]) == (2, 2)
@@ -124,8 +124,8 @@ def test_a_run_is_kept_judged_again_and_reported(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--confidence"], "no probabilities of tokens"),
-        (["--beams", "1,4"], "one beam"),
+        (["--set", "confidence=yes"], "no probabilities of tokens"),
+        (["--set", "beams=1,4"], "one beam"),
         (["--metric", "cmd:cat?bound=1"], "parallel:SOURCES,REFERENCES"),
         (["--system", "lists:?middle=x"], "middle"),
     ],

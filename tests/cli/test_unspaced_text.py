@@ -28,7 +28,7 @@ from tests.support.unspaced import (
 )
 
 CASES = [("zh", "zh"), ("ja", "char"), ("th", "char"), ("th", "spm:pieces.model")]
-FEW = ("--matched-corpora", "5", "--length-size", "3", "--length-corpora", "4")
+FEW = ("--set", "matched_corpora=5", "--set", "length_sizes=3", "--set", "length_corpora=4")
 REFUSED = "without spaces between words"
 
 
@@ -150,7 +150,7 @@ def test_sources_without_spaces_have_lengths_in_their_own_words(
     assert (refused.code, refused.out) == (2, "")
     assert "sources are in a script" in refused.err
     assert "--source-tokenize zh" in refused.err
-    for more in (("stated.jsonl",), ("plain.jsonl", "--source-tokenize", "zh")):
+    for more in (("stated.jsonl",), ("plain.jsonl", "--set", "source_tokenize=zh")):
         rows = babelscope(*asked, *more).rows
         lengths = [len(find_tokenizer("zh").split(right)) for right in references(CHINESE)]
         assert value(rows, "length", phenomenon="all") == pytest.approx(sum(lengths) / len(lengths))
@@ -239,7 +239,7 @@ def test_make_challenge_measures_order_by_the_given_words(babelscope: Babelscope
     split = [find_tokenizer("zh").split(right) for right in references(CHINESE)]
     turned = [" ".join(f"{n}-{len(own) - 1 - n}" for n in range(5)) for own in split]
     write_lines(tmp_path / "links", turned)
-    asked = ("make challenge --source source.zh --reference reference.zh --alignments links",)
+    asked = ("make challenge --source source.zh --reference reference.zh --set alignments=links",)
     assert babelscope(*asked, "--target-language", "zh", "--to", "set.jsonl").code == 0
     items = read_rows(tmp_path / "set.jsonl")
     for item, own in zip(items, split, strict=True):
@@ -339,8 +339,8 @@ def test_what_splits_at_spaces_only_refuses_such_texts(babelscope: Babelscope, t
     write_lines(tmp_path / "many.zh", [f"{right}{n}" for n in range(40) for _, right, _ in CHINESE])
     for asked in (
         "make counts --source source.zh --target reference.zh --lexicon senses.tsv",
-        "patterns flow --source source.zh --data reference.zh --words words.json",
-        "lab locality --source many.en --target many.zh --set length=9 --quick --out o",
+        "flow --source source.zh --data reference.zh --words words.json",
+        "lab locality --source many.en --target many.zh --set length=9 --set quick=yes --out o",
     ):
         ran = babelscope(asked)
         assert (ran.code, ran.out) == (2, ""), ran.err

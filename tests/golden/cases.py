@@ -253,7 +253,7 @@ CASES: dict[str, list[str]] = {
     ],
     "make/machine": [
         "make machine-references --tests lab:pairs?n=4&seed=3 --system lab:control --system lab:unsmoothed --to made.jsonl "
-        "--queue queue.jsonl --set score_with=lab:student --with-human --json",
+        "--queue queue.jsonl --set score_with=lab:student --set with_human=yes --json",
     ],
     "make/challenge": [
         "make challenge --parses a.conllu --source parsed.de --reference parsed.en --to parsed.jsonl --json",

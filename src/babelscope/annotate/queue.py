@@ -564,7 +564,9 @@ def draw_sample(
     counted = Counter(each.group[0] for each in stratified)
     sizes = {name: counted[name] for name in (UNDECIDED, DECIDED, UNJUDGED) if counted[name]}
     if assume_decided and UNDECIDED not in sizes:
-        raise BabelscopeError("every translation was decided, so that --assume-decided leaves none to judge")
+        raise BabelscopeError(
+            "every translation was decided, so that --set assume_decided=yes leaves none to judge"
+        )
     first = next(iter(sizes.values()))
     share = min(1.0, n / first)
     if most is not None:

@@ -60,7 +60,7 @@ def agreement(
         list[str] | None,
         option("Score the translations by this; may be repeated.", metavar="METRIC"),
     ] = None,
-    tokenize: Annotated[str, setting(ABOUT_TOKENIZERS)] = "",
+    tokenize: Annotated[str, option(ABOUT_TOKENIZERS, metavar="TOKENIZER")] = "",
     field: Annotated[
         str | None,
         setting("Field of the scores. (Default: score; of lists, top_kqrg.)"),

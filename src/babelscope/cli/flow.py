@@ -56,7 +56,7 @@ def flow(
     ] = None,
     word: Annotated[
         list[str] | None,
-        option(
+        setting(
             "Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
             metavar="NAME",
         ),
@@ -92,7 +92,7 @@ def flow(
         )
     if svg is not None and len(stages) == 1 and not by_word:
         raise BabelscopeError(
-            "a Sankey diagram needs --distilled, or --distilled and --student, or --by-word"
+            "a Sankey diagram needs --distilled, or --distilled and --student, or --set by_word=yes"
         )
     with contextlib.ExitStack() as after:
         if flows is not None:

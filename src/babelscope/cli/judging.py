@@ -316,7 +316,7 @@ class _Judging:
         }
 
     def _systems(self) -> list[dict[str, Any]]:
-        """The systems of the study; those that take prompts have the ones of --prompt."""
+        """The systems of the study; those that take prompts have the ones of --set prompt."""
         from babelscope.systems.registry import takes_prompts
 
         systems: list[dict[str, Any]] = [dict(named_system(each)) for each in self.options.system or ()]

@@ -60,8 +60,8 @@ Setting = StrEnum("Setting", ["regular", "permuted", "reversed", "positions"])
 
 def locality(
     out: Annotated[Path, folder_option("Where data and figures are kept.")],
-    model: Annotated[list[Model] | None, option("May be repeated; else all.")] = None,
-    setting: Annotated[list[Setting] | None, option("May be repeated; else all.")] = None,
+    model: Annotated[list[Model] | None, setting("May be repeated; else all.")] = None,
+    setting: Annotated[list[Setting] | None, setting("May be repeated; else all.")] = None,
     source: Annotated[Path | None, file_option("Learn from text of your own, not the lab's.")] = None,
     target: Annotated[Path | None, file_option("Its translation.")] = None,
     pieces: Annotated[int, setting("BPE pieces of each language of it; 0: words.", min=0)] = 0,
@@ -197,9 +197,9 @@ def train(
         Path | None,
         folder_option("Learn from this model's translations of the sources (sequence-level distillation)."),
     ] = None,
-    beam: Annotated[int, setting("Size of the teacher's beam.", min=1)] = 5,
+    beam: Annotated[int, option("Size of the teacher's beam.", min=1)] = 5,
     dev_source: Annotated[Path | None, file_option("Development sources; else held out.")] = None,
-    dev_target: Annotated[Path | None, setting("Their translations; else the teacher's.")] = None,
+    dev_target: Annotated[Path | None, file_option("Their translations; else the teacher's.")] = None,
     shape: Annotated[
         str | None,
         option(
@@ -207,9 +207,7 @@ def train(
             "mini."
         ),
     ] = None,
-    vocabulary: Annotated[
-        int | None, setting("Pieces of the joint vocabulary [1500; the teacher's].")
-    ] = None,
+    vocabulary: Annotated[int | None, option("Pieces of the joint vocabulary [1500; the teacher's].")] = None,
     tokenizer: Annotated[Path | None, folder_option("Take this model's vocabulary.")] = None,
     label_smoothing: Annotated[float, setting("Label smoothing; 0 for none.")] = 0.1,
     seed: Seed = 1,
@@ -343,7 +341,7 @@ def models(
         Path | None, folder_option("Train them from nothing, two at a time; corpus and training lie there.")
     ] = None,
     out: Annotated[Path | None, folder_option("With --train: where the packed models go.")] = None,
-    seeds: Annotated[int, option("With --train: how many seeds of each kind.", min=1)] = 1,
+    seeds: Annotated[int, setting("With --train: how many seeds of each kind.", min=1)] = 1,
     world: OfWorld = "easy",
 ) -> None:
     """List the models that come with the package, or train them again; after a kill, run again to go on."""

@@ -90,7 +90,7 @@ def prepare(
         setting("Begin sources of machine-made pairs with <FT> or <BT>."),
     ] = False,
     decode: Annotated[Literal["beam", "sample"], setting("How the models translate.")] = "beam",
-    beam: Annotated[int, setting("Size of the beam.", min=1)] = 5,
+    beam: Annotated[int, option("Size of the beam.", min=1)] = 5,
     threads: Threads = 0,
     device: Device = "cpu",
     seed: Seed = 1,

@@ -66,9 +66,7 @@ def machine_references(
     ] = None,
     queue: Annotated[Path | None, file_option("Where to write what a person must judge.")] = None,
     answers: Annotated[Path | None, file_option("An earlier queue with answers in it.")] = None,
-    with_human: Annotated[
-        bool, option("Write the human pairs too, to compare both kinds.", "--with-human")
-    ] = False,
+    with_human: Annotated[bool, setting("Write the human pairs too, to compare both kinds.")] = False,
     score_with: Annotated[
         str | None,
         setting("Also report how the discrepancy to this system's translations shifts."),

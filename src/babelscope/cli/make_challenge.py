@@ -52,7 +52,7 @@ def challenge(
         Literal["source", "reference"],
         setting("Which side --parses are of, or --parser parses."),
     ] = "source",
-    alignments: Annotated[Path | None, file_option("Word alignments, 0-0 1-2; else made here.")] = None,
+    alignments: Annotated[Path | None, setting("Word alignments, 0-0 1-2; else made here.")] = None,
     language: Annotated[str | None, setting("Of the parses, to take its rules only.")] = None,
     source_language: Annotated[
         str | None, option("Language of the sources, kept in the set.", metavar="CODE")
@@ -95,9 +95,7 @@ def challenge(
         float,
         setting("... and the order of its links has at most this Kendall's tau.", min=-1, max=1),
     ] = 0.8,
-    only_found: Annotated[
-        bool, option("Write only pairs in which something was found.", "--only-found")
-    ] = False,
+    only_found: Annotated[bool, setting("Write only pairs in which something was found.")] = False,
     skip_bad: Annotated[
         bool,
         setting("Count bad sentences instead of stopping at the first."),

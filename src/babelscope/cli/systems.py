@@ -28,7 +28,7 @@ def systems(as_json: AsJson = False) -> None:
                 write(paragraph(f"  example  {row['example']}"))
                 write(paragraph(f"  can      {', '.join(row['capabilities'])}"))
                 if row["prompts"]:
-                    write(paragraph(f"  prompts  {', '.join(shipped_names())} (?prompt=, --prompt)"))
+                    write(paragraph(f"  prompts  {', '.join(shipped_names())} (?prompt=, --set prompt)"))
                 if not row["installed"]:
                     write(paragraph(f"  needs    {row['install']}"))
     for fault in faults:

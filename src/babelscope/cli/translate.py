@@ -112,7 +112,7 @@ def translate(
             metavar="METRIC",
         ),
     ] = None,
-    tokenize: Annotated[str, setting(ABOUT_TOKENIZERS)] = "",
+    tokenize: Annotated[str, option(ABOUT_TOKENIZERS, metavar="TOKENIZER")] = "",
     aggregate: Annotated[
         int,
         setting(

@@ -247,7 +247,7 @@ class ChallengeSettings(ErrorSettings):
         "ribes",
     )
     """sacreBLEU's bleu and chrf (0 to 100), ribes (0 to 1), all cased; or any other metric."""
-    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
     """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
     spm:FILE. Unless given, as the target language requires."""
     source_tokenize: Annotated[str, Metavar("TOKENIZER")] = ""

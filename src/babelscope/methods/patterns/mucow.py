@@ -234,7 +234,9 @@ def _require_words(records: Sequence[Record], lemmas: Sequence[str | None]) -> N
         for record, own in zip(records, lemmas, strict=True)
         if not own and any(map(is_unspaced, (*record["right_words"], *record["wrong_words"])))
     ]
-    require_spaces(texts, what="the translations", todo="give them as --lemmas FILE, words apart by spaces")
+    require_spaces(
+        texts, what="the translations", todo="give them as --set lemmas=FILE, words apart by spaces"
+    )
 
 
 def _verdict(record: Record, lemmas: str, rules: str) -> tuple[bool | None, str | None]:

@@ -38,7 +38,7 @@ class SpaceSettings(ErrorSettings):
     """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
     samples: Option[Rerun[int]] = Field(default=200, ge=0)
     """Samples per sentence; 0 for none."""
-    temperature: Rerun[float] = Field(default=1.0, gt=0)
+    temperature: Option[Rerun[float]] = Field(default=1.0, gt=0)
     """Of the samples: log-probabilities are divided by it; 1 draws from the model's own distribution."""
     top_p: Rerun[float] = Field(default=1.0, gt=0, le=1)
     """Draw only among the most probable tokens that together have this probability."""
@@ -47,7 +47,7 @@ class SpaceSettings(ErrorSettings):
     metric: Option[Annotated[tuple[str, ...], Metavar("METRIC")]] = Field(default=("chrf",), min_length=1)
     """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi (see `babelscope data get`),
     cmd:COMMAND or file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...). Tables and charts show the first."""
-    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
     target language requires."""
     normalize: Normalize = "bound"
