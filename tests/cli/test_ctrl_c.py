@@ -72,21 +72,21 @@ translate --system toy:1 a.en --to out @ TOY.translate
 translate --decode sample --system toy:1 a.en --n 2 --to out @ TOY.sample
 translate --decode mbr --system toy:1 a.en --n 2 --to out @ TOY.sample
 score --system toy:1 a.en --target a.de --to out @ TOY.score
-contrast --system toy:1 --tests pairs.jsonl --records out @ JUDGE
-errors --system toy:1 --tests pairs.jsonl --records out @ JUDGE
-condition --system toy:1 --evaluator toy:1 --tests cued.jsonl --records out @ JUDGE
-prompted-choice --system lab:llm --tests pairs.jsonl --records out @ JUDGE
+contrast --system toy:1 --tests pairs.jsonl @ JUDGE
+errors --system toy:1 --tests pairs.jsonl @ JUDGE
+condition --system toy:1 --evaluator toy:1 --tests cued.jsonl @ JUDGE
+prompted-choice --system lab:llm --tests pairs.jsonl @ JUDGE
 space --system toy:1?alphabet=ab&limit=4 --tests tsv:tests.tsv --k 2 --samples 4 --set segments=out @ JUDGE
-challenge --system toy:1 --tests far.jsonl --metric chrf --records out @ JUDGE
-likelihood --system toy:1 --tests tsv:tests.tsv --records out @ JUDGE
-quality --system toy:1 --tests tsv:tests.tsv --records out @ JUDGE
-condition --judge winomt --tests winomt:wino.tsv --system file:wino.txt?format=auto --target de --records out @ JUDGE
-condition --judge mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?format=auto --records out @ JUDGE
+challenge --system toy:1 --tests far.jsonl --metric chrf @ JUDGE
+likelihood --system toy:1 --tests tsv:tests.tsv @ JUDGE
+quality --system toy:1 --tests tsv:tests.tsv @ JUDGE
+condition --judge winomt --tests winomt:wino.tsv --system file:wino.txt?format=auto --target de @ JUDGE
+condition --judge mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?format=auto @ JUDGE
 """,
     "cache": "translate --system toy:1 a.en --to out --cache @ TOY.translate",
     "no cache": "translate --system toy:1 a.en --to out --no-cache @ TOY.translate",
     "nothing": """
-flow --source a.en --data a.de --words words.json --to out @ making.flows:find_occurrences
+flow --source a.en --target a.de --words words.json --flows out @ making.flows:find_occurrences
 compare one two --to out @ runs.reading:read_run
 report one --to out @ report.page:collect
 annotate pairs.jsonl --no-open @ annotate.queue:read_tasks
@@ -114,7 +114,7 @@ make challenge --source a.en --reference a.de --parses a.conllu --set alignments
 lab corpus --n 50 --out run @ lab.grammar.corpus:_make_part
 """,
     "run": """
-contrast --system toy:1 --tests pairs.jsonl --records out --out run @ JUDGE
+contrast --system toy:1 --tests pairs.jsonl --out run @ JUDGE
 run study.toml --out run --no-report @ JUDGE
 run --merge one two --out run @ runs.shards:merge
 demo --n 10 --out run @ runs.study:run_study

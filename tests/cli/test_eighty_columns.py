@@ -90,7 +90,7 @@ t challenge --tests lab:challenge?n=60 --system lab:student --set matched_corpor
 t condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de
 t condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de --all
 t condition --judge mucow --tests mucow:mucow?all=yes --system file:mucow.de?format=auto --lemmatize de
-t flow --source doctors.en --data doctors.de --words lab:occupations
+t flow --source doctors.en --target doctors.de --words lab:occupations
 t run study.toml --out whole
 t run study.toml --out whole --all
 t run study.toml --out shard-1 --shard 1/2

@@ -63,7 +63,7 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 LEAVES = dict(leaves(get_command(app)))
 # Command -> its method.
 JUDGING = {
-    name.replace("_", " " if name.startswith("patterns") else "-"): find_method(name)
+    f"condition --judge {name[9:]}" if name.startswith("patterns") else name.replace("_", "-"): find_method(name)
     for name in method_names()
 }
 # Trains or starts something for minutes where nothing is wrong with its options.
@@ -125,9 +125,10 @@ def with_rejudge() -> Iterator[list[str]]:
     for command, method in JUDGING.items():
         pairs = ["--machine-references"] if MinimalPair in method.items else []
         roles = [f"--{role}" for role in method.requires if role != "system"]
-        for option in ("--tests", "--system", "--set", "prompt=--seed-group", "--data-dir", *roles, *pairs):
+        for option in ("--tests x", "--system x", "--set prompt=x", "--set seed_group=x", "--no-cache"):
+            yield [*command.split(), "--rejudge", "folder", *option.split()]
+        for option in (*roles, *pairs):
             yield [*command.split(), "--rejudge", "folder", option, "x"]
-        yield [*command.split(), "--rejudge", "folder", "--no-cache"]
         yield [*command.split(), "--rejudge", "folder", "--seed", "3"]
 
 
@@ -142,9 +143,6 @@ TOLD = {
     f"{CONTRAST} --system toy:1 --set without_variants=correct": "?empty=yes",
     f"{CONTRAST} --system toy:1 --table paper --json": "--table has no effect beside --json",
     f"{CONTRAST} --system toy:1 --format latex --json": "--json is short for --format json",
-    f"{CONTRAST} --system toy:1 --queue-size 3": "--queue-size has no effect without --annotate",
-    f"{CONTRAST} --system toy:1 --queue-per-group 3": "--queue-per-group has no effect without --annotate",
-    f"{CONTRAST} --system toy:1 --annotate q --queue-size 3 --queue-per-group 3": "--queue-size has no effect beside",
     f"{CONTRAST} --system toy:1 --system toy:1": "two systems",
     f"{CONTRAST} --system toy:1 --set prompt=lines": "--prompt is for systems that are asked by one",
     f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",
@@ -155,7 +153,7 @@ TOLD = {
     "condition --tests cued.jsonl --system toy:1": "condition needs evaluator",
     "condition --tests cued.jsonl --system toy:1 --evaluator scores:scores": "that translates now",
     "challenge --tests sentences.jsonl --system file:one.txt --beam 3": "--beam has no effect",
-    "challenge --tests sentences.jsonl --system toy:1 --target-language de": "without target_parser",
+    "challenge --tests sentences.jsonl --system toy:1 --set target_language=de": "without target_parser",
     "translate a.en --system file:a.de --beam 3": "--beam has no effect",
     "translate a.en --system cmd:cat --beam 3": "--beam has no effect",
     "translate a.en --system toy:1 --beam 2 --n 3": "has no 3 best",
@@ -172,7 +170,7 @@ TOLD = {
     "annotate human.jsonl --sample": "needs --queue FILE",
     "annotate human.jsonl --sample --queue out --port 3": "--port has no effect",
     "annotate cued.jsonl --sample --translations one.txt --tests x --queue out": "about a run",
-    "annotate human.jsonl --n 3": "is about a run folder",
+    "annotate human.jsonl --queue-size 3": "is about a run folder",
     "run study.toml --set workers=2": "say --ray too",
     "run study.toml other.toml": "run takes one study",
     "run study.toml --system toy:1": "--system has no effect",
@@ -201,8 +199,8 @@ TOLD = {
     f"{CUES} --model x": "either --model",
     f"{CUES} --protocol paper --set share=0.3": "no effect",
     "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
-    "flow --source a.en --data a.de --words words.json --svg out": "needs --distilled",
-    "flow --source a.en --data a.de --words words.json --student a.de": "0 --distilled",
+    "flow --source a.en --target a.de --words words.json --svg out": "needs --distilled",
+    "flow --source a.en --target a.de --words words.json --student a.de": "0 --distilled",
 }
 OFFLINE = [
     "translate a.en --system hf:nobody/nothing",
@@ -215,7 +213,7 @@ OFFLINE = [
     "condition --tests cued.jsonl --system toy:1 --evaluator hf:nobody/nothing",
     "likelihood --tests sentences.jsonl --system hf:nobody/nothing",
     "contrast --tests distil-lingeval/np_agreement --system toy:1",
-    "data get distil-lingeval/np_agreement --data-dir fetched",
+    "data get distil-lingeval/np_agreement",
     "run --init --tests distil-lingeval/np_agreement new.toml",
 ]
 GENERATED = {

@@ -53,21 +53,9 @@ translate --decode sample --system {TOY} a.en --n 2 --to OUT
 translate --decode mbr --system {TOY} a.en --n 2 --to OUT
 translate --decode exact --system {TOY} a.en --n 3 --to OUT
 score --system {TOY} a.en --target a.de --to OUT
-contrast --system {TOY} --tests pairs.jsonl --set detect_in_output=no --records OUT
-contrast --system {TOY} --tests pairs.jsonl --set detect_in_output=no --annotate OUT
-condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --translations given --records OUT
-condition --system {TOY} --evaluator {TOY} --tests cued.jsonl --translations system --annotate OUT
-space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --records OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --set segments=OUT
-space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --annotate OUT
-challenge --system {TOY} --tests tests.jsonl --metric chrf --set matched_corpora=2 --records OUT
-challenge --system {TOY} --tests tests.jsonl --metric chrf --set matched_corpora=2 --annotate OUT
-condition --judge winomt --tests winomt:wino.tsv --system file:wino.txt?format=auto --target de --records OUT
-condition --judge mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?format=auto --records OUT
-flow --source a.en --data a.de --words words.json --flows OUT
-flow --source a.en --data a.de --distilled a.de --words words.json --svg OUT
-flow --source a.en --data a.de --words words.json --to OUT
-quality --system {TOY} --tests tests.jsonl --records OUT
+flow --source a.en --target a.de --words words.json --flows OUT
+flow --source a.en --target a.de --distilled a.de --words words.json --svg OUT
 annotate --sample winomt:wino.tsv --translations wino.txt --queue OUT
 make counts --source a.en --target a.de --lexicon lexicon.tsv --to OUT
 make counts --source a.en --target a.de --words words.json --to OUT
@@ -125,8 +113,6 @@ def names(folder: Path) -> set[str]:
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_asked(
     babelscope: Babelscope, here: Path, command: str, out: str, code: int, told: str
 ) -> None:
-    if "--annotate" in command and out == "folder":
-        told = "folder exists, and may have answers; choose another file for --annotate"
     before = names(here)
     ran = babelscope(*command.replace("OUT", out).split())
     assert (ran.code, ran.out, ran.err) == (code, "", f"babelscope: error: {told}\n")
@@ -173,18 +159,6 @@ def test_figures_are_printed_though_the_disk_fills_up(
     assert (ran.code, ran.out) == (1, right.out)
     assert ran.err.endswith("babelscope: error: full cannot be written: No space left on device\n")
     assert not list(here.glob(".*.part"))
-
-
-def test_records_may_lie_in_the_run_folder(babelscope: Babelscope, here: Path) -> None:
-    command = (
-        f"contrast --system {TOY} --tests pairs.jsonl --set detect_in_output=no --out run --records".split()
-    )
-    ran = babelscope(*command, "run/mine.jsonl")
-    assert ran.code == 0, ran.err
-    assert (here / "run" / "mine.jsonl").read_text().count("\n") == 2
-    ran = babelscope(*command, "run/records.jsonl")
-    assert ran.code == 2
-    assert "which the run folder keeps for itself" in ran.err
 
 
 def test_out_keeps_what_it_names(babelscope: Babelscope, here: Path) -> None:

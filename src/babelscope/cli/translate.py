@@ -279,11 +279,12 @@ class _Decoder:
         self, specs: Sequence[str], to: Path | None, cache: bool | None, *, as_json: bool
     ) -> None:
         """Ask each system about each source and write its answers, then figures, notes and what is missing."""
-        from babelscope.core.tables import rows_text
+        from babelscope.core.tables import rows_text, short_names
         from babelscope.util.progress import progress
 
         opened = open_systems(specs, *self.needs, cache=cache, what_for=self.command)
         several = len(opened) > 1
+        shown = short_names(opened)
         notes: Counter[str] = Counter()
         missing = 0
         total = len(opened) * len(self.sources.texts) * self.passes
@@ -303,7 +304,7 @@ class _Decoder:
                     for row in answer.rows if as_json else ():
                         write(as_line({"system": name, **row}))
                     for line in answer.lines if not as_json else ():
-                        write("\t".join([*([name] if several else []), *line]))
+                        write("\t".join([*([shown[name]] if several else []), *line]))
             result = self.result(opened)
             if result is not None and as_json:
                 for figure in self.rows(result):
