@@ -31,6 +31,9 @@ def item(number: int) -> dict[str, Any]:
     return {"id": str(number), **text, "dependencies": found}
 
 
+DISTANCES = ("--set", "distance=1", "--set", "distance=2", "--set", "distance=5")
+
+
 @pytest.fixture(autouse=True)
 def challenge_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "serve", lambda _app, _listener: None)
@@ -48,11 +51,11 @@ def rows_of(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
 
 
 def test_equally_many_of_each_phenomenon_and_distance_are_drawn(babelscope: Babelscope) -> None:
-    tasks = drawn(babelscope, "--queue-size", "60", "--set", "distance=1", "--set", "distance=2", "--set", "distance=5")
+    tasks = drawn(babelscope, "--queue-size", "60", *DISTANCES)
     found = Counter((task.get("phenomenon"), task.get("distance")) for task in tasks)
     assert found == {(name, d): 10 for name in ("particle", "reflexive") for d in (1, 2, 5)}
     again = Path("set.queue.jsonl").read_bytes()
-    drawn(babelscope, "--queue-size", "60", "--set", "distance=1", "--set", "distance=2", "--set", "distance=5")
+    drawn(babelscope, "--queue-size", "60", *DISTANCES)
     assert Path("set.queue.jsonl").read_bytes() == again
 
 
@@ -79,7 +82,7 @@ def test_the_page_shows_neither_distance_nor_item_and_asks_about_the_constructio
 
 
 def test_precision_is_told_by_phenomenon_and_distance_for_one_annotator(babelscope: Babelscope) -> None:
-    tasks = drawn(babelscope, "--queue-size", "120", "--set", "distance=1", "--set", "distance=2", "--set", "distance=5")
+    tasks = drawn(babelscope, "--queue-size", "120", *DISTANCES)
 
     def said(task: Task) -> str:
         number = int(task.get("item"))

@@ -24,7 +24,7 @@ def run(*arguments: str) -> str:
     return result.stdout
 
 
-def test_list(tmp_path: Path) -> None:
+def test_list() -> None:
     rows = [json.loads(line) for line in run("list", "--json").splitlines()]
     assert [row["name"] for row in rows] == [*SETS, *MODELS]
     (row,) = (row for row in rows if row["name"] == "distil-lingeval/clause_omission")
@@ -37,7 +37,7 @@ def test_list(tmp_path: Path) -> None:
     assert [f"udpipe/{name}" for name in " ".join(names.split()).split(", ")] == [*MODELS]
 
 
-def test_one_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BABELSCOPE_MIRROR", "http://mirror.example/")
     (line,) = run("list", "mucow-scoring/cs-en", "--json").splitlines()
     shown = json.loads(line)
@@ -72,9 +72,7 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     parts = tuple(SetPart(f.local, "tsv", f.local, 1, (f,)) for f in (known, unknown))
     toy = NamedSet("toy", "a toy", Project("o/r", ("en", "de"), "CC0", "Nobody."), parts)
     monkeypatch.setattr(registry, "SETS", {"toy": toy})
-    rows = [
-        json.loads(line) for line in run("get", "toy", "--json").splitlines()
-    ]
+    rows = [json.loads(line) for line in run("get", "toy", "--json").splitlines()]
     assert [row["status"] for row in rows] == ["present", "missing"]
     found = {"name": "toy", "path": str(path), "status": "present", "license": "CC0"}
     assert rows[0] == {**found, "sha256": known.sha256, "git_blob": None}

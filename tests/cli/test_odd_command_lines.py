@@ -63,7 +63,9 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 LEAVES = dict(leaves(get_command(app)))
 # Command -> its method.
 JUDGING = {
-    f"condition --judge {name[9:]}" if name.startswith("patterns") else name.replace("_", "-"): find_method(name)
+    f"condition --judge {name[9:]}" if name.startswith("patterns") else name.replace("_", "-"): find_method(
+        name
+    )
     for name in method_names()
 }
 # Trains or starts something for minutes where nothing is wrong with its options.
@@ -142,9 +144,18 @@ TOLD = {
     f"{CONTRAST} --system scores:scores --beam 3": "--beam has no effect on scores:scores",
     f"{CONTRAST} --system toy:1 --set without_variants=correct": "?empty=yes",
     f"{CONTRAST} --system toy:1 --table paper --json": "--table has no effect beside --json",
-    f"{CONTRAST} --system toy:1 --format latex --json": "--json is short for --format json",
+    f"{CONTRAST} --system toy:1 --format latex --json": "--format is given 2 times",
     f"{CONTRAST} --system toy:1 --system toy:1": "two systems",
-    f"{CONTRAST} --system toy:1 --set prompt=lines": "--prompt is for systems that are asked by one",
+    f"{CONTRAST} --system toy:1 --set prompt=lines": "--set prompt is for systems",
+    f"{CONTRAST} --system toy:1 --ties wrong": "--ties is a setting: --set ties=VALUE",
+    f"{CONTRAST} --system toy:1 --set tied=wrong": "unknown setting 'tied'; did you mean ties?",
+    f"{CONTRAST} --system toy:1 --set ties": "--set ties needs a value: --set ties=VALUE",
+    f"{CONTRAST} --system toy:1 --set beam=3": "beam is not a setting but an option: --beam",
+    f"{CONTRAST} --system toy:1 --set ties=half --set ties=wrong": "--set ties is given 2 times",
+    f"{CONTRAST} --system toy:1 --set": "--set: unknown setting ''",
+    "space --tests sentences.jsonl --system toy:1 --set curves=3": "--set curves is yes or no, not '3'",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --judge winomt": "evaluator has no effect with --judge winomt",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --target de": "target has no effect with --judge evaluator",
     f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",
     f"{CONDITION} --tests translated.jsonl --system file:one.txt": "1 of 1 items have a translation",
     f"{CONDITION} --tests translated.jsonl --system items:translations --beam 3": "--beam has no effect",
@@ -161,15 +172,15 @@ TOLD = {
     "score --system toy:1 a.en --target one.txt": "equally many",
     "compare --factors table.tsv --seed-group x": "--seed-group has no effect",
     "compare --factors table.tsv --summary": "--summary has no effect",
-    "compare folder --json --format latex": "excludes --format latex",
-    "agreement human.jsonl --human human.jsonl --metric chrf --set field=score": "--field has no effect",
-    "agreement human.jsonl --task winomt --set field=score": "--field has no effect",
+    "compare folder --json --format latex": "--format is given 2 times",
+    "agreement human.jsonl --human human.jsonl --metric chrf --set field=score": "--set field has no effect",
+    "agreement human.jsonl --task winomt --set field=score": "--set field has no effect",
     "agreement human.jsonl --human human.jsonl --task winomt": "--task has no effect",
     "agreement human.jsonl --metric chrf": "--metric has no effect",
     "annotate human.jsonl --overlap 3": "--overlap has no effect",
     "annotate human.jsonl --sample": "needs --queue FILE",
     "annotate human.jsonl --sample --queue out --port 3": "--port has no effect",
-    "annotate cued.jsonl --sample --translations one.txt --tests x --queue out": "about a run",
+    "annotate cued.jsonl --sample --set translations=one.txt --tests x --queue out": "about a run",
     "annotate human.jsonl --queue-size 3": "is about a run folder",
     "run study.toml --set workers=2": "say --ray too",
     "run study.toml other.toml": "run takes one study",
@@ -177,7 +188,7 @@ TOLD = {
     "run new.toml --init --ray": "--ray has no effect",
     "run --merge folder": "needs --out FOLDER",
     "run --merge folder --out out --shard 1/2": "--shard has no effect",
-    "run study.toml --shard 1/2 --all": "--all has no effect",
+    "run study.toml --shard 1/2 --all": "--table has no effect",
     "run study.toml --shard 1/2 --report": "--report/--no-report has no effect",
     "make pairs --type x --language de --source a.en --reference a.de": "--language has no effect",
     "make pairs --type all --type nothing --source a.en --reference a.de": "nothing",
@@ -193,9 +204,9 @@ TOLD = {
     "make counts --words words.json --source a.en": "give --source and --target",
     "make counts --words words.json --source a.en --target a.de --lemmatize de": "--lemmatize has no effect",
     "make challenge --parses a.conllu --to out": "needs --source and --reference",
-    "make challenge --parses a.conllu --set only_found=yes": "--only-found has no effect",
-    "make challenge --parses a.conllu --set max_tau=0.5": "--max-tau has no effect",
-    f"{ALIGNED} --language de": "--language has no effect",
+    "make challenge --parses a.conllu --set only_found=yes": "--set only_found has no effect",
+    "make challenge --parses a.conllu --set max_tau=0.5": "--set max_tau has no effect",
+    f"{ALIGNED} --set language=de": "--set language has no effect",
     f"{CUES} --model x": "either --model",
     f"{CUES} --protocol paper --set share=0.3": "no effect",
     "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",

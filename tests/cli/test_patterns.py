@@ -1,4 +1,4 @@
-"""`babelscope condition --judge winomt` and `babelscope agreement`, from files to rows, and what they say of bad files."""
+"""`babelscope condition --judge winomt|mucow` and `agreement`, from files to rows; bad files are refused."""
 
 from __future__ import annotations
 

@@ -181,7 +181,7 @@ CASES: dict[str, list[str]] = {
     ],
     "space/lists": [
         "space --system 'top=top.moses, beam=beam.moses=lists:?top=top.moses&beam=beam.moses' --tests references:own.de --k 3 --samples 0 --json --out records",
-        "space --system lab:student --tests parallel:twice.en,twice.de --k 0 --samples 6 --set temperature=0.5 --set top_p=0.8 --json",
+        "space --system lab:student --tests parallel:twice.en,twice.de --k 0 --samples 6 --temperature 0.5 --set top_p=0.8 --json",
     ],
     # --- challenge ---
     "challenge/lab": [
@@ -312,7 +312,7 @@ CASES |= {
         "condition --tests lab:gender?n=4 --system lab:student",
         "condition --tests lab:gender?n=4 --system items:translations --evaluator lab:teacher",
         "space --system lab:student --tests lab:parallel?n=2 --k 0 --samples 0",
-        "space --system lab:student --tests lab:parallel?n=2 --set temperature=0",
+        "space --system lab:student --tests lab:parallel?n=2 --temperature 0",
         "challenge --system lab:student --tests lab:parallel?n=4 --metric comet",
         "likelihood --system lab:student --tests lab:pairs?n=2",
         "translate --decode exact --system lab:student a.en --length 4..",

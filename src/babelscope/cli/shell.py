@@ -66,7 +66,11 @@ def _takes_one(parameter: Any) -> bool:
 
 
 def _shown(parameter: Any) -> str:
-    return "/".join([*parameter.opts[:1], *parameter.secondary_opts[:1]])
+    return (
+        parameter.opts[0]
+        if parameter.hidden
+        else "/".join([*parameter.opts[:1], *parameter.secondary_opts[:1]])
+    )
 
 
 def typed_options(context: Any) -> frozenset[str]:
@@ -133,14 +137,14 @@ class ShellCommand(TyperCommand):
             if f"--{name.replace('_', '-')}" in self.known:
                 raise BabelscopeError(f"{name} is not a setting but an option: --{name.replace('_', '-')}")
             hint = did_you_mean(name, list(self.settings), f"known: {', '.join(self.settings)}")
-            raise BabelscopeError(f"--set: unknown setting {shorten(name)!r}; {hint}")
+            raise BabelscopeError(f"--set: unknown setting {shorten(name)}; {hint}")
         if not equals:
             raise BabelscopeError(f"--set {name} needs a value: --set {name}=VALUE")
         setting = self.settings[name]
         if not setting.is_flag:
             yield f"--set {name}={value}"
         elif value not in _SWITCH:
-            raise BabelscopeError(f"--set {name}={shorten(value)}: the value is yes or no")
+            raise BabelscopeError(f"--set {name} is yes or no, not {shorten(value)}")
         elif _SWITCH[value]:
             yield f"--set {name}"
         elif setting.secondary_opts:
