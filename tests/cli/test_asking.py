@@ -212,7 +212,7 @@ def test_text_has_translations_only(babelscope: Babelscope) -> None:
         ),
         (
             "translate --system toy:1 in.txt --set max_length=9",
-            "--max-length has no effect here: it is about",
+            "--set max_length has no effect here: it is about",
         ),
         ("translate --system toy:1 in.txt --decode sample --metric ter", "it is about --decode mbr"),
         (f"{MBR} --beam 9", "--beam has no effect here: it is about --decode beam"),

@@ -107,7 +107,7 @@ def test_bad_usage_is_told(babelscope: Babelscope) -> None:
         ((*WINO, "--set", "alignments=none"), "none: no such file"),
         ((*WINO[:-1], "fr"), "no WinoMT morphology for 'fr'; known: de, ru, uk"),
         (WINO[:-2], "target: field required"),
-        ((*WINO[:4], "--target", "de"), "condition --judge winomt needs --system"),
+        ((*WINO[:5], "--target", "de"), "condition needs --system"),
         (
             (*MUCOW, "--set", "lemmas=lemmas.de", "--lemmatize", "de"),
             "lemmas and lemmatize exclude each other",

@@ -168,7 +168,7 @@ CASES: dict[str, list[str]] = {
     # --- space ---
     "space/both": [
         f"space {_BOTH} --tests lab:parallel?n=8&seed=1 --k 4 --samples 12 --set mbr_samples=8 --set curves=yes --json --out run "
-        "--segments segments.jsonl",
+        "--set segments=segments.jsonl",
         "space --rejudge run --metric bleu --set normalize=ideal --set gains=exponential --set ties=random --json --out records",
         "compare run --json",
     ],

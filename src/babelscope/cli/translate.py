@@ -284,7 +284,8 @@ class _Decoder:
 
         opened = open_systems(specs, *self.needs, cache=cache, what_for=self.command)
         several = len(opened) > 1
-        shown = short_names(opened)
+        has_path = any("/" in name for name in opened)
+        shown = short_names(opened) if has_path else dict(zip(opened, opened, strict=True))
         notes: Counter[str] = Counter()
         missing = 0
         total = len(opened) * len(self.sources.texts) * self.passes
