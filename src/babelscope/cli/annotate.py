@@ -156,14 +156,14 @@ def annotate(
         )
         return
     names = annotator or ["me"]
-    only_of_run = {"--method": method, "--tests": tests, "--system": system}
+    only_of_run: dict[str, Any] = {"--method": method, "--tests": tests, "--system": system}
     only_of_run["--queue-per-group"] = queue_per_group
     if file.is_dir():
         _refuse_given({"--set distance": distance}, f"about a challenge set, and {file} is a run")
         if queue_per_group is not None:
             refuse_unused(context, {"queue_size": "a queue without --queue-per-group"})
-        of_run = {"method": method, "tests": tests, "systems": system or (), "per_group": queue_per_group}
-        draw = partial(queue_of_run, **of_run)
+        of_run: Any = {"method": method, "tests": tests, "systems": system or ()}
+        draw = partial(queue_of_run, **of_run, per_group=queue_per_group)
         file = _write_queue(queue, file, draw, n=n or 100, seed=seed)
     elif _is_challenge_set(file, task):
         _refuse_given(only_of_run, f"about a run folder, and {file} is a challenge set")

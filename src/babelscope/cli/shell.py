@@ -93,7 +93,9 @@ class ShellCommand(TyperCommand):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
-        self.settings = {str(each.name): each for each in self.params if getattr(each, "hidden", False)}
+        self.settings: dict[str, Any] = {
+            str(each.name): each for each in self.params if getattr(each, "hidden", False)
+        }
         for name, setting in self.settings.items():
             setting.opts = [f"--set {name}"]
             setting.secondary_opts = [f"--set no-{name}"] if setting.secondary_opts else []
@@ -153,7 +155,8 @@ class ShellCommand(TyperCommand):
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write options by group, then one line for each setting."""
         groups: dict[str, list[tuple[str, str]]] = {}
-        for each in self.get_params(ctx):
+        parameters: list[Any] = self.get_params(ctx)
+        for each in parameters:
             is_argument = each.param_type_name == "argument"
             title = "Arguments" if is_argument else each.rich_help_panel or "Options"
             if record := each.get_help_record(ctx):
