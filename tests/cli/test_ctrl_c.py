@@ -91,7 +91,7 @@ compare one two --to out @ runs.reading:read_run
 report one --to out @ report.page:collect
 annotate pairs.jsonl --no-open @ annotate.queue:read_tasks
 annotate far.jsonl --no-open @ annotate.queue:queue_of_set
-annotate --sample winomt:wino.tsv --translations wino.txt --queue out @ annotate.queue:draw_sample
+annotate --sample winomt:wino.tsv --set translations=wino.txt --queue out @ annotate.queue:draw_sample
 agreement scores.jsonl --task winomt --to out @ annotate.answers:find_answers
 agreement scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
 make pairs --type placeholder_ding --source a.en --reference a.de @ making.pairs:PairsOfFiles.lines

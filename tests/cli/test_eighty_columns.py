@@ -102,7 +102,7 @@ t demo --n 10 --out demo-run
 t run --init --system lab:student --tests pairs.jsonl --method contrast init.toml
 t systems
 h annotate
-t annotate --sample winomt:wino.tsv --translations wino.de --queue queue.jsonl
+t annotate --sample winomt:wino.tsv --set translations=wino.de --queue queue.jsonl
 t agreement one.jsonl two.jsonl --task winomt
 t agreement scores.jsonl --human scores.jsonl
 t data list

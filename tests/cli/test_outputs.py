@@ -56,13 +56,12 @@ score --system {TOY} a.en --target a.de --to OUT
 space --system {TOY} --tests tests.jsonl --k 3 --samples 4 --set segments=OUT
 flow --source a.en --target a.de --words words.json --flows OUT
 flow --source a.en --target a.de --distilled a.de --words words.json --svg OUT
-annotate --sample winomt:wino.tsv --translations wino.txt --queue OUT
+annotate --sample winomt:wino.tsv --set translations=wino.txt --queue OUT
 make counts --source a.en --target a.de --lexicon lexicon.tsv --to OUT
 make counts --source a.en --target a.de --words words.json --to OUT
 agreement human.jsonl --human human.jsonl --to OUT
 agreement human.jsonl --task winomt --to OUT
 compare --factors human.jsonl --to OUT
-systems --to OUT
 make challenge --source a.en --reference a.de --parses a.conllu --set alignments=links --to OUT
 make pairs --type placeholder_ding --source a.en --reference a.de --to OUT
 make pairs --audit 30 --type placeholder_ding --source a.en --reference a.de --to OUT
