@@ -169,12 +169,13 @@ class ShellCommand(TyperCommand):
             with formatter.section(title):
                 formatter.write_dl([(_plain(term), _RANGE.sub(r"\1", about)) for term, about in records])
         if self.settings:
-            widest = max(map(len, self.settings))
             with formatter.section("Settings, as --set NAME=VALUE"):
-                for name, setting in self.settings.items():
-                    line = f"  {name:<{widest}}  {(setting.help or '').partition('. ')[0]}"
-                    cut = line if len(line) <= formatter.width else f"{line[: formatter.width - 1]}…"
-                    formatter.write(f"{cut}\n")
+                formatter.write_dl(
+                    [
+                        (name, (each.help or "").partition(". ")[0].rstrip("."))
+                        for name, each in self.settings.items()
+                    ]
+                )
 
 
 def _plain(term: str) -> str:
