@@ -151,7 +151,7 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
     texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
     ran(
         babelscope,
-        "annotate --sample conditioned --patterns matched --set assume_decided=yes --queue q.jsonl",
+        "annotate --sample conditioned --set patterns=matched --set assume_decided=yes --queue q.jsonl",
     )
     matched = {each["id"]: each["correct"] for each in lines(Path("matched/records.jsonl"))}
     open_ = {name for name, correct in matched.items() if correct is None}
@@ -173,9 +173,7 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
 def test_a_part_is_judged_by_all_and_the_rest_is_shared_out(babelscope: Babelscope) -> None:
     study(babelscope)
     Path("own.md").write_text("# Ours\n\n* look at **one** word\n")
-    asked = (
-        "annotate --sample matched --n 20 --queue queue.jsonl --overlap 10 --annotator anna --annotator bert"
-    )
+    asked = "annotate --sample matched --queue-size 20 --queue queue.jsonl --overlap 10 --annotator anna --annotator bert"
     ran(babelscope, f"{asked} --guidelines own.md")
     tasks = read_tasks("queue.jsonl")
     own = {name: {task.id for task in tasks if task.is_for(name)} for name in ("anna", "bert")}
@@ -192,7 +190,9 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
     """Any language pair: a test set of ambiguous sources and a file of translations."""
     study(babelscope)
     Path("out.fr").write_text("".join(f"une phrase {n}\n" for n in range(N)))
-    (told,) = ran(babelscope, "annotate --sample tests.jsonl --translations out.fr --queue q.jsonl --n 30")
+    (told,) = ran(
+        babelscope, "annotate --sample tests.jsonl --set translations=out.fr --queue q.jsonl --queue-size 30"
+    )
     assert (told["drawn"], told["of"]) == (30, {"unjudged": N})
     whole = Counter(each["category"] for each in lines(Path("tests.jsonl")))
     named = {each["id"]: each["category"] for each in lines(Path("tests.jsonl"))}
@@ -229,7 +229,7 @@ def test_records_of_a_command_are_sampled_and_judged_as_they_are(babelscope: Bab
     tasks = read_tasks("run/records.jsonl", "mucow")
     assert len(tasks) == N
     assert any("Correct sense of" in block.title for block in tasks[0].blocks)
-    without = babelscope("annotate", "records.jsonl", "--no-open")
+    without = babelscope("annotate", "run/records.jsonl", "--no-open")
     assert "draw records of condition with `babelscope annotate --sample`" in " ".join(without.err.split())
 
 

@@ -296,7 +296,7 @@ def test_the_command_draws_words_and_reads_its_own_flows(babelscope: Babelscope,
     assert again.out == babelscope("flow", "--counts", "c.json", "--json").out
     both = babelscope("flow", "--counts", "c.json", "--source", "x", "--target", "y", "--words", "z")
     assert both.code == 2
-    assert "needs --source, --data and --words, or --counts" in both.err
+    assert "needs --source, --target and --words, or --counts" in both.err
 
 
 def test_figure_4(shared: Path, babelscope: Babelscope) -> None:

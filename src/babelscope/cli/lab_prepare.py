@@ -65,7 +65,7 @@ def prepare(
     sample: Annotated[int, setting("Pairs drawn from what is left; 0 for all.", min=0)] = 0,
     vocabulary: Annotated[
         int,
-        setting("Pieces of a vocabulary for `lab train --tokenizer`; 0 for none.", min=0),
+        option("Pieces of a vocabulary for `lab train --tokenizer`; 0 for none.", min=0),
     ] = 0,
     more: Annotated[
         list[str],

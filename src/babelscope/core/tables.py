@@ -111,7 +111,7 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     known = list(dict.fromkeys(names))
     groups = grouped((_last_part(name), name) for name in known)
     for part, own in list(groups.items()):
-        if len({_path(name) for name in own}) == len(own) > 1:
+        if len(own) > 1 and all(map(_path, own)) and len(set(map(_path, own))) == len(own):
             del groups[part]
             groups |= {end: [name] for name, end in _ends({name: _path(name) for name in own}).items()}
     short = {name: part for part, own in groups.items() for name in own}
