@@ -173,8 +173,8 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
 def test_a_part_is_judged_by_all_and_the_rest_is_shared_out(babelscope: Babelscope) -> None:
     study(babelscope)
     Path("own.md").write_text("# Ours\n\n* look at **one** word\n")
-    asked = "annotate --sample matched --queue-size 20 --queue queue.jsonl --overlap 10 --annotator anna --annotator bert"
-    ran(babelscope, f"{asked} --guidelines own.md")
+    asked = "annotate --sample matched --queue-size 20 --queue queue.jsonl --overlap 10 --annotator anna"
+    ran(babelscope, f"{asked} --annotator bert --guidelines own.md")
     tasks = read_tasks("queue.jsonl")
     own = {name: {task.id for task in tasks if task.is_for(name)} for name in ("anna", "bert")}
     assert len(own["anna"] & own["bert"]) == 10
