@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
-from babelscope.core.settings import ErrorSettings, Metavar, Rerun
+from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
 from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
 from babelscope.language.base import Analyzed, Language
@@ -182,19 +182,19 @@ def _variants(reader: _Reader, name: str, source: str, references: Sequence[str]
 class ErrorsSettings(ErrorSettings):
     """Which errors are looked for."""
 
-    types: Annotated[tuple[str, ...], Metavar("TYPE")] = ()
+    types: Option[Annotated[tuple[str, ...], Metavar("TYPE")]] = ()
     """An error type to look for; all that have a detector, if none is named."""
-    check: Annotated[tuple[str, ...], Metavar("CHECK")] = ()
+    check: Option[Annotated[tuple[str, ...], Metavar("CHECK")]] = ()
     """A check that needs no parser, or all: negation, number, unit, name, copy, untranslated, language, repetition,
     omission, addition, truncation, empty, punctuation, glossary. Of sources without references, and of languages
     without detectors, all unless one is named."""
-    source_language: str = ""
+    source_language: Option[str] = ""
     """The language of the sources, for checks, where the test set does not say."""
-    target_language: str = ""
+    target_language: Option[str] = ""
     """The language of the translations, where the test set does not say."""
-    glossary: Annotated[Path | None, Metavar("FILE")] = None
+    glossary: Option[Annotated[Path | None, Metavar("FILE")]] = None
     """A TOML file of terms that translations must and must not have, see the documentation of errors."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """The beam of the translations, for systems that search with one."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
     """An implausible error type, which no system is known to produce."""
