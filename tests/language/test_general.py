@@ -311,7 +311,7 @@ def test_make_pairs_counts_and_writes_pairs_of_any_language(files: Path, babelsc
         ("--parses es.conllu --source es.txt --language es --type np_number", "not as many sources"),
         ("--parses es.conllu --source es.txt --language es --type np_numbers", "did you mean np_number"),
         ("--parses es.conllu --source es.txt --type all", "--language"),
-        ("--parses es.conllu --source es.txt --mode strict --language es --type all", "no effect"),
+        ("--parses es.conllu --source es.txt --audit 3 --language es --type all", "no effect"),
         ("--type all --count --source es.txt --reference es.txt", "no effect"),
     ):
         assert fault in babelscope(f"make pairs {asked}").err

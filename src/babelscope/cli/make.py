@@ -289,10 +289,9 @@ def pairs(
             context, dict.fromkeys(("mode", "audit", "list_types", "ray"), "pairs of the German types")
         )
         where = {"source": source, "source_parses": source_parses, "reference": reference, "parses": parses}
+        where |= {"parser": parser, "lexicons": tuple(lexicon or ())}
         drawn = {"seed": seed, "kind": kind, "choose": "all" if all_variants or count else "one"}
-        _write_parsed(
-            type, language, where, parser, tuple(lexicon or ()), drawn, count=count, as_json=as_json, to=to
-        )
+        _write_parsed(type, language, where, drawn, count=count, as_json=as_json, to=to)
         return
     refuse_unused(
         context,
@@ -345,9 +344,7 @@ def pairs(
 def _write_parsed(
     types: list[str] | None,
     language: str | None,
-    where: dict[str, Path | None],
-    parser: str | None,
-    lexicons: tuple[str, ...],
+    where: dict[str, Any],
     drawn: dict[str, Any],
     *,
     count: bool,
@@ -359,9 +356,9 @@ def _write_parsed(
 
     if not types or language is None:
         raise BabelscopeError("pairs of parsed references need --type (all for all) and --language")
-    check_outputs({"--to": to}, inputs=[path for path in where.values() if path is not None])
+    check_outputs({"--to": to}, inputs=[path for path in where.values() if isinstance(path, Path)])
     chosen = choose_types(types)
-    made = ParsedPairs(ParsedReferences(**where, parser=parser, lexicons=lexicons), chosen, language, **drawn)
+    made = ParsedPairs(ParsedReferences(**where), chosen, language, **drawn)
     with progress("making pairs", None) as advance, output(to, Form.JSON) as write:
         for pair in made:
             advance(1)

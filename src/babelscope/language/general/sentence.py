@@ -34,7 +34,10 @@ def features(text: str) -> Features:
 
 def compatible(one: Features, other: Features, names: frozenset[str] | tuple[str, ...]) -> bool:
     """Whether no feature of `names` has different values; a missing one fits all."""
-    return all(one[name] & other[name] for name in names if name in one and name in other)
+    for name in names:  # noqa: SIM110 (a loop is twice as fast)
+        if name in one and name in other and one[name].isdisjoint(other[name]):
+            return False
+    return True
 
 
 def word_class(upos: str, feats: Features) -> str:

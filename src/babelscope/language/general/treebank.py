@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import permutations
 from typing import NamedTuple
 
@@ -258,7 +258,7 @@ class Treebank:
             for entry in entries:
                 feats = features(entry.feats)
                 if (kind := word_class(upos, feats)) in ("nominal", "finite"):
-                    cells[kind, _shown(feats, _CELL)].add(entry.form.lower())
+                    cells[kind, _cell(entry.feats)].add(entry.form.lower())
             for ((kind, one), forms), ((other_kind, other), others) in permutations(cells.items(), 2):
                 for ending in {"", *(form[-1] for form in forms)} if kind == other_kind else ():
                     both[kind, one, ending, other] += 1
@@ -273,6 +273,11 @@ class Treebank:
     def needs_partner(self, form: str) -> bool:
         """Whether a negating word mostly stands with another one: French ne ... pas."""
         return 2 * self.partners[form] > self.negators[form]
+
+
+@lru_cache(maxsize=50_000)
+def _cell(feats: str) -> str:
+    return _shown(features(feats), _CELL)
 
 
 def _shown(feats: Features, names: Iterable[str]) -> str:
@@ -327,6 +332,7 @@ class Tools:
     lexicons: Lexicons
 
     _values: dict[tuple[str, str], list[str]] = field(default_factory=dict, repr=False)
+    _agreeing: dict[tuple[str, ...], bool] = field(default_factory=dict, repr=False)
     _rules: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, repr=False)
     _readings: dict[tuple[str, str], list[Features]] = field(default_factory=dict, repr=False)
     _fixed: dict[tuple[str, ...], int | None] = field(default_factory=dict, repr=False)
@@ -387,12 +393,12 @@ class Tools:
 
     def _same_form(self, kind: str, entry: Entry) -> list[Features]:
         """Cells of a word's paradigm that are not known, and that have the same form in other paradigms."""
-        cell = _shown(features(entry.feats), _CELL)
+        cell = _cell(entry.feats)
         syncretism = self.treebank.syncretism
         likely = [
             each for end in ("", entry.form[-1:].lower()) for each in syncretism.get((kind, cell, end), ())
         ]
-        known = {_shown(features(each.feats), _CELL) for each in self.treebank.lexicon.paradigm(entry)}
+        known = {_cell(each.feats) for each in self.treebank.lexicon.paradigm(entry)}
         return [feats for feats in likely if _shown(feats, _CELL) not in known]
 
     def _guess(self, kind: str, form: str) -> list[Features]:
@@ -405,6 +411,15 @@ class Tools:
 
     def can_agree(self, form: str, link: Link) -> bool:
         """Whether a form can stand where the target of a link stands, in any of its readings."""
+        word = link.controller
+        key = form.lower(), link.kind, link.detail, word.form.lower(), word.upos, word.feats
+        if key not in self._agreeing:
+            if len(self._agreeing) >= _MOST_READINGS:
+                self._agreeing.clear()
+            self._agreeing[key] = self._can_agree(form, link)
+        return self._agreeing[key]
+
+    def _can_agree(self, form: str, link: Link) -> bool:
         names = self.rules(link.kind, link.detail)
         own = with_person(link.controller)
         fixed = ("Person",) if link.controller.upos == "PRON" else ("Person", "Gender")
