@@ -288,15 +288,13 @@ def pairs(
         refuse_unused(
             context, dict.fromkeys(("mode", "audit", "list_types", "ray"), "pairs of the German types")
         )
-        where = {"source": source, "source_parses": source_parses, "reference": reference, "parses": parses}
-        where |= {"parser": parser, "lexicons": tuple(lexicon or ())}
+        texts = {"source": source, "source_parses": source_parses, "reference": reference, "parses": parses}
+        where = {**texts, "parser": parser, "lexicons": tuple(lexicon or ())}
         drawn = {"seed": seed, "kind": kind, "choose": "all" if all_variants or count else "one"}
         _write_parsed(type, language, where, drawn, count=count, as_json=as_json, to=to)
         return
-    refuse_unused(
-        context,
-        dict.fromkeys(("source_parses", "lexicon", "count"), "parsed references (--parses, --parser)"),
-    )
+    parsed = dict.fromkeys(("source_parses", "lexicon", "count"), "parsed references (--parses, --parser)")
+    refuse_unused(context, parsed)
     whole = "pairs, not --audit" if audit else "pairs, not --list-types" if list_types else None
     refuse_unused(
         context,
