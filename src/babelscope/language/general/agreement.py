@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from babelscope.language.base import Variant
-from babelscope.language.constructions import relation
 from babelscope.language.general.sentence import (
     Features,
     Sentence,
@@ -16,7 +15,7 @@ from babelscope.language.general.sentence import (
     word_class,
 )
 from babelscope.language.general.treebank import Link, Tools, links
-from babelscope.language.ud import Word
+from babelscope.language.ud import Word, relation
 
 _QUANTIFIED = ("nummod", "conj", "appos", "list")
 _NOT_PERSONAL = frozenset({"Rel", "Int", "Dem", "Ind", "Tot", "Neg", "Exc"})

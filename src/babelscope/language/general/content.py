@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 from babelscope.language.base import Variant
 from babelscope.language.checks.numbers import numbers_in
-from babelscope.language.constructions import relation
 from babelscope.language.general.sentence import Sentence, Source, features
 from babelscope.language.general.treebank import Tools, is_negator, places
-from babelscope.language.ud import Word
+from babelscope.language.ud import Word, relation
 
 _LEAST_PLACED = 0.75
 """The share of negations that stand in one place where a negation can be put there."""

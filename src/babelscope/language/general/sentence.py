@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from babelscope.language.base import Variant
-from babelscope.language.constructions import relation
-from babelscope.language.ud import Tree, Word
+from babelscope.language.ud import Tree, Word, relation
 
 Features = Mapping[str, frozenset[str]]
 """Name of a feature -> its values; several where a form has them all."""

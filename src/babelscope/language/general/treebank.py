@@ -9,7 +9,6 @@ from functools import cached_property, lru_cache
 from itertools import permutations
 from typing import NamedTuple
 
-from babelscope.language.constructions import relation
 from babelscope.language.general.lexicons import Apertium, Entry, Lexicon, Lexicons, Table, entries_of
 from babelscope.language.general.sentence import (
     Features,
@@ -20,7 +19,7 @@ from babelscope.language.general.sentence import (
     with_person,
     word_class,
 )
-from babelscope.language.ud import Word
+from babelscope.language.ud import Word, relation
 
 AGREEING = ("Number", "Person", "Gender", "Case")
 _CELL = (*AGREEING, "Animacy", "Mood", "Tense", "Definite")
