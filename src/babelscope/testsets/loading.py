@@ -196,6 +196,12 @@ _BUILT_IN = (
         "wmt:newstest2021.en-de.all.xml",
         texts={"translator": ""},
     ),
+    Format(
+        "rules",
+        "babelscope.testsets.formats.rules:read_rules",
+        "a table of sources, with words or expressions that translations must have or must not have",
+        "rules:terms.tsv",
+    ),
 )
 
 
