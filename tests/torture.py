@@ -1,4 +1,4 @@
-"""`python -m tests.torture`: studies killed with -9 at random moments, gone on with, and compared with whole ones."""
+"""`python -m tests.torture`: studies killed with -9 and servers that die at random moments; the runs are resumed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from tests.support.torture_servers import torture_servers
 PLAIN = 2
 LAB_KILLS = 15  # in the round with a real model
 PRELOADED = (
-    "babelscope.methods.likelihood",
     "babelscope.methods.likelihood",
     "babelscope.testsets.registry",
     "babelscope.systems.cache",
@@ -173,6 +172,7 @@ def _lab(folder: Path, paths: list[str], kills: int, dice: random.Random, counts
 def main() -> int:
     arguments = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     arguments.add_argument("--kills", type=int, default=1000, help="how many, over all runs")
+    arguments.add_argument("--servers", type=int, default=100, help="how many servers die, over all runs")
     arguments.add_argument("--seed", type=int, default=0, help="of the moments")
     asked_for = arguments.parse_args()
     dice = random.Random(asked_for.seed)
@@ -185,7 +185,7 @@ def main() -> int:
         _toys(folder, paths, asked_for.kills, dice, counts)
         print(f"{counts} ({time.monotonic() - begun:.0f} s)", flush=True)
         begun = time.monotonic()
-        servers = torture_servers(folder / "servers", asked_for.kills, dice)
+        servers = torture_servers(folder / "servers", asked_for.kills, asked_for.servers, dice)
         print(f"{servers} ({time.monotonic() - begun:.0f} s)")
     return 1 if counts.lost or counts.doubled or counts.different or servers.wrong else 0
 
