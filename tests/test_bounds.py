@@ -8,9 +8,7 @@ import json
 import os
 import threading
 import tracemalloc
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -37,7 +35,7 @@ def holding_at_most(most: int) -> Iterator[None]:
         tracemalloc.stop()
 
 
-def test_a_line_has_a_bound_and_the_rest_of_it_is_not_held(tmp_path: Path) -> None:
+def test_a_line_has_a_bound_and_the_rest_of_it_is_not_held(tmp_path):
     path = tmp_path / "a"
     path.write_bytes(b"ok\n" + b"x" * text.LONGEST_LINE + b"\n" + b"y" * (40 * MIB))
     for read in (read_lines, lambda path: list(text_module.stream_lines(path)), text_module.count_lines):
@@ -50,7 +48,7 @@ def test_a_line_has_a_bound_and_the_rest_of_it_is_not_held(tmp_path: Path) -> No
     assert [len(line) for line in read_lines(path)] == [text.LONGEST_LINE]
 
 
-def test_a_record_has_a_bound(tmp_path: Path) -> None:
+def test_a_record_has_a_bound(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_bytes(b'{"a": "' + b"x" * text.LONGEST_RECORD + b'"}\n')
     with (
@@ -66,7 +64,7 @@ def test_a_record_has_a_bound(tmp_path: Path) -> None:
     ("read", "most"),
     [(read_bytes, "16 MiB"), (read_mucow_scoring, "16 MiB"), (read_study, "256 KiB")],
 )
-def test_a_document_has_a_bound(tmp_path: Path, read: Callable[[Path], Any], most: str) -> None:
+def test_a_document_has_a_bound(tmp_path, read, most):
     path = tmp_path / "a"
     with path.open("wb") as file:
         file.truncate(300 * MIB)
@@ -77,7 +75,7 @@ def test_a_document_has_a_bound(tmp_path: Path, read: Callable[[Path], Any], mos
         read(path)
 
 
-def test_what_is_held_has_a_bound_in_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_held_has_a_bound_in_all(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"ab\n" * 100)
     monkeypatch.setattr(text, "LARGEST_HELD", 299)
     with pytest.raises(BabelscopeError, match="a has more than"):
@@ -85,14 +83,14 @@ def test_what_is_held_has_a_bound_in_all(tmp_path: Path, monkeypatch: pytest.Mon
     assert text_module.count_lines(tmp_path / "a") == 100  # streams have none
 
 
-def test_corpora_and_lists_of_translations_are_no_documents(tmp_path: Path) -> None:
+def test_corpora_and_lists_of_translations_are_no_documents(tmp_path):
     """They may have more than a document: they are held line by line."""
     (tmp_path / "a").write_bytes(b"abc def\n" * (text.LARGEST_DOCUMENT // 8 + 1))
     assert len(read_side(tmp_path / "a")[0]) == text.LARGEST_DOCUMENT // 8 + 1
     assert len(text.read_line_bytes(tmp_path / "a")) > text.LARGEST_DOCUMENT
 
 
-def test_devices_without_end_are_told() -> None:
+def test_devices_without_end_are_told():
     with pytest.raises(BabelscopeError, match="/dev/zero:1 has more than 1 MiB"):
         read_lines("/dev/zero")
     with pytest.raises(BabelscopeError, match="/dev/zero has more than 16 MiB"):
@@ -101,7 +99,7 @@ def test_devices_without_end_are_told() -> None:
         load("jsonl:/dev/zero")
 
 
-def test_test_sets_named_on_the_command_line_may_be_pipes(tmp_path: Path) -> None:
+def test_test_sets_named_on_the_command_line_may_be_pipes(tmp_path):
     def feed(name: str, data: bytes) -> None:
         os.mkfifo(tmp_path / name)
         threading.Thread(target=(tmp_path / name).write_bytes, args=(data,), daemon=True).start()
@@ -113,7 +111,7 @@ def test_test_sets_named_on_the_command_line_may_be_pipes(tmp_path: Path) -> Non
     assert list(text_module.stream_lines(tmp_path / "corpus")) == ["a", "b"]
 
 
-def test_files_named_in_a_study_must_be_regular(tmp_path: Path) -> None:
+def test_files_named_in_a_study_must_be_regular(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     for spec in ("parallel:pipe,pipe", "jsonl:pipe", "/dev/zero", "mucow-scoring:pipe"):
         (tmp_path / "study.toml").write_text(
@@ -127,7 +125,7 @@ def _bomb(*parts: bytes) -> bytes:
     return b"".join(gzip.compress(part, mtime=0) for part in parts)
 
 
-def test_gzip_expands_within_bounds(tmp_path: Path) -> None:
+def test_gzip_expands_within_bounds(tmp_path):
     path = tmp_path / "a.gz"
     path.write_bytes(_bomb(b"\0" * (60 * MIB)))  # 60 kB
     for read in (text_module.count_lines, lambda path: list(read_trees(path))):
@@ -138,7 +136,7 @@ def test_gzip_expands_within_bounds(tmp_path: Path) -> None:
         text_module.count_lines(path)
 
 
-def test_gzip_is_unpacked_once_and_members_follow_one_another(tmp_path: Path) -> None:
+def test_gzip_is_unpacked_once_and_members_follow_one_another(tmp_path):
     path = tmp_path / "a.gz"
     path.write_bytes(_bomb(b"a\nb", b"c\n", b"d\n"))
     assert list(text_module.stream_lines(path)) == ["a", "bc", "d"]
@@ -147,7 +145,7 @@ def test_gzip_is_unpacked_once_and_members_follow_one_another(tmp_path: Path) ->
         list(text_module.stream_lines(path))
 
 
-def test_a_parsed_sentence_has_a_bound(tmp_path: Path) -> None:
+def test_a_parsed_sentence_has_a_bound(tmp_path):
     path = tmp_path / "a.conllu"
     with path.open("wb") as file:
         for number in range(1, 20):
@@ -156,7 +154,7 @@ def test_a_parsed_sentence_has_a_bound(tmp_path: Path) -> None:
         list(read_trees(path))
 
 
-def test_messages_have_a_bound(tmp_path: Path) -> None:
+def test_messages_have_a_bound(tmp_path):
     path = tmp_path / "a.jsonl"
     item = json.dumps({"id": "x" * MIB, "source": "a", "reference": "b"})
     path.write_text(f"{item}\n{item}\n")
@@ -181,7 +179,7 @@ def test_messages_have_a_bound(tmp_path: Path) -> None:
         (b"{" + b",".join(b'"%d":1' % n for n in range(10**5)) + b',"7":1}', "'7' stands twice"),
     ],
 )
-def test_json_that_would_take_all_there_is(data: bytes, told: str) -> None:
+def test_json_that_would_take_all_there_is(data, told):
     with pytest.raises(BabelscopeError, match=told):
         parse_json(data, "a.json")
 
@@ -196,6 +194,6 @@ def test_json_that_would_take_all_there_is(data: bytes, told: str) -> None:
         "a = " + "9" * 10**5,
     ],
 )
-def test_toml_that_would_take_all_there_is(data: str) -> None:
+def test_toml_that_would_take_all_there_is(data):
     with pytest.raises(BabelscopeError, match=r"a\.toml: not TOML"):
         parse_toml(data.encode(), "a.toml")

@@ -38,7 +38,7 @@ class Echo(BaseHTTPRequestHandler):
         pass
 
 
-def test_a_key_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_is_in_no_file_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("MT_KEY", SECRET)
     line = {"source": "a b", "reference": "b a", "dependencies": []}
@@ -64,7 +64,7 @@ def test_a_key_is_in_no_file_of_a_run(tmp_path: Path, monkeypatch: pytest.Monkey
     assert SECRET not in str(result) + repr(result)
 
 
-def test_an_answer_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_end_is_refused(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setattr(client, "_LARGEST_ANSWER", 1000)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
@@ -77,7 +77,7 @@ def test_an_answer_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         server.server_close()
 
 
-def test_a_model_s_own_code_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_s_own_code_is_not_run(tmp_path, monkeypatch):
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("nobody is asked to trust it"))
     (tmp_path / "evil.py").write_text(
         f"open({str(tmp_path / 'owned')!r}, 'w').close()\n"
@@ -101,7 +101,7 @@ def test_a_model_s_own_code_is_not_run(tmp_path: Path, monkeypatch: pytest.Monke
         assert not (tmp_path / "owned").exists()
 
 
-def test_published_files_stay_in_the_data_folder_and_come_over_tls() -> None:
+def test_published_files_stay_in_the_data_folder_and_come_over_tls():
     from babelscope.util.published import SERVER
 
     assert SERVER.startswith("https://")
@@ -117,7 +117,7 @@ _CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "pic
 _MODULES = {"pickle", "marshal", "shelve", "zipfile", "tarfile", "yaml", "joblib", "dill"}
 
 
-def test_nothing_of_ours_unpickles_unpacks_or_evaluates() -> None:
+def test_nothing_of_ours_unpickles_unpacks_or_evaluates():
     for path in SOURCE.rglob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         where = path.relative_to(SOURCE)
@@ -160,7 +160,7 @@ def _check_call(node: ast.Call, where: str) -> None:
         assert options["verify"] == "_tls()", f"{where}:{node.lineno}"
 
 
-def test_every_test_that_the_docs_name_exists() -> None:
+def test_every_test_that_the_docs_name_exists():
     root = Path(__file__).parents[1]
     named = re.findall(r"`((?:tests/[\w/]+\.py)?(?:::\w+)?)`", (root / "docs" / "security.md").read_text())
     assert len(named) > 80

@@ -18,7 +18,7 @@ QUESTIONS = [
 ]
 
 
-def test_a_plain_question_is_written_as_its_source() -> None:
+def test_a_plain_question_is_written_as_its_source():
     assert Question("a").as_json() == "a"
     assert Question("a", ("b",), target_language="de").as_json() == {
         "source": "a",
@@ -28,9 +28,9 @@ def test_a_plain_question_is_written_as_its_source() -> None:
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_questions_survive_json(question: Question) -> None:
+def test_questions_survive_json(question):
     assert Question.from_json(json.loads(json.dumps(question.as_json()))) == question
 
 
-def test_questions_that_differ_in_anything_are_different() -> None:
+def test_questions_that_differ_in_anything_are_different():
     assert len(set(QUESTIONS)) == len({json.dumps(each.as_json()) for each in QUESTIONS}) == len(QUESTIONS)

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -34,7 +32,6 @@ from tests.fuzz.fuzzing import Target, sentence_fault, try_files
 from tests.fuzz.mutating import DEEP, LONG_NUMBER
 from tests.fuzz.targets import CONLLU, SENTENCE, lines, text
 from tests.support.sealing import seal
-from tests.support.toy_fixtures import Babelscope
 
 NINES = LONG_NUMBER.decode()
 TASK = {"id": "1", "source": "a", "translation": "b", "task": "assessment"}
@@ -80,7 +77,7 @@ def _scores(path: Path) -> None:
         ),
     ],
 )
-def test_files(tmp_path: Path, name: str, data: bytes, read: Callable[[Path], Any], told: str) -> None:
+def test_files(tmp_path, name, data, read, told):
     path = tmp_path / name
     path.write_bytes(data)
     with pytest.raises(BabelscopeError, match=told) as caught:
@@ -101,7 +98,7 @@ def test_files(tmp_path: Path, name: str, data: bytes, read: Callable[[Path], An
         (lambda: load("tsv:a\nb\x1b[31m"), r"a\\nb\\x1b\[31m: no such file"),
     ],
 )
-def test_values_and_names(ask: Callable[[], Any], told: str) -> None:
+def test_values_and_names(ask, told):
     with pytest.raises(BabelscopeError, match=told) as caught:
         ask()
     assert sentence_fault(str(caught.value)) == ""
@@ -114,7 +111,7 @@ def _lay_study(folder: Path) -> None:
     )
 
 
-def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_commands(babelscope, tmp_path):
     """A name that is no text is written as it came."""
     (tmp_path / "p.en").write_text("a\n")
     ran = babelscope("translate", "--system", "toy:1", os.fsdecode(b"\xfe.txt"))
@@ -122,7 +119,7 @@ def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
     assert babelscope("translate", "--system", "toy:1", "p.en", "--to", os.fsdecode(b"\xff.txt")).code == 0
 
 
-def test_files_that_took_too_much(tmp_path: Path) -> None:
+def test_files_that_took_too_much(tmp_path):
     """Found with bounds on time and memory: a relation of many parts, a small file of many blank lines."""
     deep = "1\ta\ta\tX\t_\t_\t0\troot" + ":a" * 50_000 + "\t_\t_\n\n"
     (tmp_path / "a.conllu").write_text(deep)
@@ -140,7 +137,7 @@ def test_files_that_took_too_much(tmp_path: Path) -> None:
         assert try_files(Target("trees", find, [seed]), tmp_path / "own", seed) == told
 
 
-def test_merged_records_that_no_method_can_read(tmp_path: Path, toy_schemes: None) -> None:  # noqa: ARG001
+def test_merged_records_that_no_method_can_read(tmp_path, toy_schemes):  # noqa: ARG001
     _lay_study(tmp_path)
     run = run_study(tmp_path / "s.toml", shard="1/1").folder
     assert run is not None
@@ -151,7 +148,7 @@ def test_merged_records_that_no_method_can_read(tmp_path: Path, toy_schemes: Non
         merge([run], tmp_path / "out")
 
 
-def test_flows_of_nothing(tmp_path: Path) -> None:
+def test_flows_of_nothing(tmp_path):
     (tmp_path / "flows.json").write_text('[["doctor_data_male", "doctor_student_other", 0]]')
     with pytest.raises(BabelscopeError, match="nothing that flows from data"):
         flow_charts([Run(tmp_path, Manifest.model_construct(), [])])

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from tests.support.serving import App, Request, Server
-from tests.support.toy_fixtures import Babelscope
+from tests.support.serving import Request
 
 SPACES = " " * 60_000
 
 
-def test_a_prompt_with_a_key_of_spaces_is_found_in_no_time(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_a_prompt_with_a_key_of_spaces_is_found_in_no_time(babelscope, tmp_path):
     (tmp_path / "a.en").write_text("a\n")
     (tmp_path / "p.toml").write_text(f'{SPACES}#\n" " = 1\n')
     begun = time.process_time()
@@ -25,9 +22,7 @@ def test_a_prompt_with_a_key_of_spaces_is_found_in_no_time(babelscope: Babelscop
     assert time.process_time() - begun < 20
 
 
-def test_a_key_echoed_deep_inside_an_answer_ends_in_a_sentence(
-    babelscope: Babelscope, tmp_path: Path, serve: Callable[[App], Server], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_key_echoed_deep_inside_an_answer_ends_in_a_sentence(babelscope, tmp_path, serve, monkeypatch):
     monkeypatch.setenv("MT_KEY", "sesame-4711")
     (tmp_path / "a.en").write_text("a\n")
 
@@ -43,7 +38,7 @@ def test_a_key_echoed_deep_inside_an_answer_ends_in_a_sentence(
 
 
 @pytest.mark.parametrize("option", ["--system", "--tests", "--metric"])
-def test_a_name_of_more_than_4096_characters_is_refused(babelscope: Babelscope, option: str) -> None:
+def test_a_name_of_more_than_4096_characters_is_refused(babelscope, option):
     names = {"--system": "lab:teacher", "--tests": "lab:parallel?n=2", "--metric": "cmd:cat"}
     given = {**names, option: f"{names[option]}?x={'%25' * 2000}"}
     ran = babelscope("quality", *(word for pair in given.items() for word in pair))
@@ -51,7 +46,7 @@ def test_a_name_of_more_than_4096_characters_is_refused(babelscope: Babelscope, 
     assert "characters, and a name with its options has at most 4096" in ran.err
 
 
-def test_a_name_encoded_again_and_again_is_read_in_no_time(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_a_name_encoded_again_and_again_is_read_in_no_time(babelscope, tmp_path):
     """`run` decodes every text of a study until nothing changes, lest a program hide in it."""
     (tmp_path / "s.toml").write_text(
         '[[systems]]\nspec = "lab:teacher"\n[[tests]]\nspec = "lab:pairs?n=2"\n'

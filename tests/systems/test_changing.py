@@ -57,7 +57,7 @@ def study(tmp_path: Path, toy_schemes: None) -> Path:  # noqa: ARG001
     return tmp_path / "study.toml"
 
 
-def test_a_program_edited_in_the_middle_stores_nothing_more(study: Path, tmp_path: Path) -> None:
+def test_a_program_edited_in_the_middle_stores_nothing_more(study, tmp_path):
     right = (tmp_path / "program.py").read_text()
     with pytest.raises(SystemFailure, match=r"program.py was changed or removed while it was in use"):
         run_study(study, out=tmp_path / "run")
@@ -72,7 +72,7 @@ def test_a_program_edited_in_the_middle_stores_nothing_more(study: Path, tmp_pat
     assert [json.loads(line)["translation"] for line in stored] == ["a"] * 6
 
 
-def test_a_program_that_is_only_touched_goes_on(tmp_path: Path) -> None:
+def test_a_program_that_is_only_touched_goes_on(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import sys\nfor line in sys.stdin: print('a')\n")
     system = open_system(f"cmd:{PYTHON} {program}")
@@ -85,7 +85,7 @@ def test_a_program_that_is_only_touched_goes_on(tmp_path: Path) -> None:
     assert system.fingerprint == before
 
 
-def test_a_resume_with_another_budget_is_refused(study: Path, tmp_path: Path) -> None:
+def test_a_resume_with_another_budget_is_refused(study, tmp_path):
     text = study.read_text().replace(f"cmd:{PYTHON} program.py", "SYSTEM")
     pytest.importorskip("torch")
     study.write_text(text.replace("SYSTEM", "lab:student?budget=64"))
@@ -146,9 +146,7 @@ def last_is(value: object) -> Callable[[list[Any]], None]:
         (last_is(0.5), "natural log of at most 0"),
     ],
 )  # fmt: skip
-def test_answers_that_cannot_be_are_refused_and_not_kept(
-    serve: Callable[[App], Server], tmp_path: Path, change: Callable[[list[Any]], None], told: str
-) -> None:
+def test_answers_that_cannot_be_are_refused_and_not_kept(serve, tmp_path, change, told):
     spoiled = [True]
     server = serve(vllm(lambda listed: change(listed) if spoiled[0] else None))
     system = scorer(server)
@@ -161,7 +159,7 @@ def test_answers_that_cannot_be_are_refused_and_not_kept(
     assert system.score([("a", "cat")])[0].logprobs == (-1.0, -1.0, -1.0)
 
 
-def test_tokens_decoded_one_by_one_may_lose_their_spaces(serve: Callable[[App], Server]) -> None:
+def test_tokens_decoded_one_by_one_may_lose_their_spaces(serve):
     def without_spaces(listed: list[Any]) -> None:
         for entry in filter(None, listed):
             (token,) = entry.values()
@@ -170,7 +168,7 @@ def test_tokens_decoded_one_by_one_may_lose_their_spaces(serve: Callable[[App], 
     assert scorer(serve(vllm(without_spaces))).score([("a", "a cat")])[0].total == -5.0
 
 
-def test_a_boolean_is_no_number_wherever_numbers_are_read(tmp_path: Path) -> None:
+def test_a_boolean_is_no_number_wherever_numbers_are_read(tmp_path):
     assert [json_number(each) for each in (0, -1.5, True, False, "1", None, [1], 10**400)] == [
         0.0, -1.5, None, None, None, None, None, None,
     ]  # fmt: skip

@@ -78,13 +78,13 @@ def end(system: Any) -> str:
     return str(scored.tokens[-1])
 
 
-def test_it_can_do_what_its_scheme_says(kind: str, system: Any, named: Named) -> None:
+def test_it_can_do_what_its_scheme_says(kind, system, named):
     assert capabilities(system) == find_scheme(named(kind)).capabilities
 
 
 @settings(max_examples=6, deadline=None)
 @given(data=st.data())
-def test_company_does_not_change_a_score(system: Any, data: st.DataObject) -> None:
+def test_company_does_not_change_a_score(system, data):
     """Batch size, order, padding, repeated sources and repeated targets change nothing beyond 1e-4 per token."""
     numbers = data.draw(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
     for member in getattr(system, "members", [system]):
@@ -101,7 +101,7 @@ def test_company_does_not_change_a_score(system: Any, data: st.DataObject) -> No
         assert scored.logprobs == pytest.approx(alone.logprobs, abs=1e-4)
 
 
-def test_translations_carry_the_tokens_generated(system: Any, end: str) -> None:
+def test_translations_carry_the_tokens_generated(system, end):
     answers = ask_translate(system, SOURCES[:3], beam=3, n_best=2)
     assert [len(group) for group in answers] == [2, 2, 2]
     for source, group in zip(SOURCES, answers, strict=False):
@@ -111,7 +111,7 @@ def test_translations_carry_the_tokens_generated(system: Any, end: str) -> None:
         system.translate(SOURCES, beam=2, n_best=3)
 
 
-def test_samples_are_answers_like_any_other(system: Any, end: str) -> None:
+def test_samples_are_answers_like_any_other(system, end):
     asked = [*SOURCES[:2], SOURCES[0]]
     answers = ask_sample(system, asked, n=20, seed=1, drawing=SHORT)
     assert answers[0] == answers[2] != answers[1]
@@ -131,7 +131,7 @@ def test_samples_are_answers_like_any_other(system: Any, end: str) -> None:
         system.sample(asked[:1], n=0, seed=1)
 
 
-def test_no_beam_and_no_sample_beats_the_proven_best(kind: str, system: Any, named: Named, end: str) -> None:
+def test_no_beam_and_no_sample_beats_the_proven_best(kind, system, named, end):
     if "top_k" not in capabilities(system):
         pytest.skip("it does not search")
     for found in system.top_k(SOURCES[:1], k=2, budget=Budget(expansions=20)):
@@ -144,7 +144,7 @@ def test_no_beam_and_no_sample_beats_the_proven_best(kind: str, system: Any, nam
         assert best.found[0].total >= max(ended, default=-math.inf) - 1e-4
 
 
-def test_what_cannot_be_asked_is_refused_with_its_place(kind: str, system: Any) -> None:
+def test_what_cannot_be_asked_is_refused_with_its_place(kind, system):
     long = "dog " * 2000
     no_limit = kind in ("t5", "mt5")
     for source in ("", "  ", "a\nb", "a\rb", "a\0b", "a\ud800b", *([] if no_limit else [long])):
@@ -163,6 +163,6 @@ def test_what_cannot_be_asked_is_refused_with_its_place(kind: str, system: Any) 
         system.score([(SOURCES[0], Scored("x"))])
 
 
-def test_the_fingerprint_is_of_content_and_options(kind: str, named: Named) -> None:
+def test_the_fingerprint_is_of_content_and_options(kind, named):
     one, same, other = (open_system(named(kind, longest)).fingerprint.digest for longest in (48, 48, 47))
     assert one == same != other

@@ -41,7 +41,7 @@ def names(family: str, checkpoint: Build, converted: Callable[[str], Path]) -> t
     return hf, f"ct2:{converted(family)}?tokenizer={folder}&" + hf.partition("?")[2]
 
 
-def test_scores_agree_with_transformers(checkpoint: Build, converted: Callable[[str], Path]) -> None:
+def test_scores_agree_with_transformers(checkpoint, converted):
     hf, ct2 = (open_system(name) for name in names("marian", checkpoint, converted))
     asked = [*PAIRS, (SOURCES[0], ""), (SOURCES[1], TARGETS[0])]
     for ours, theirs in zip(hf.score(asked), ct2.score(asked), strict=True):
@@ -50,9 +50,7 @@ def test_scores_agree_with_transformers(checkpoint: Build, converted: Callable[[
         assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-3)
 
 
-def test_other_families_differ_only_by_the_mass_on_pad(
-    checkpoint: Build, converted: Callable[[str], Path]
-) -> None:
+def test_other_families_differ_only_by_the_mass_on_pad(checkpoint, converted):
     """Converted Marian models lose their pad; NLLB's keep it, and CTranslate2 cannot be asked to mask it."""
     name, other = names("nllb", checkpoint, converted)
     # The forward pass of transformers masks what its vocabulary says now, the lean one what it said at first.
@@ -65,7 +63,7 @@ def test_other_families_differ_only_by_the_mass_on_pad(
     assert hf.score(PAIRS)[0].total > ct2.score(PAIRS)[0].total
 
 
-def test_bad_input(checkpoint: Build, converted: Callable[[str], Path], tmp_path: Path) -> None:
+def test_bad_input(checkpoint, converted, tmp_path):
     with pytest.raises(BabelscopeError, match=r"no CTranslate2 model here \(no model.bin\)"):
         open_system(f"ct2:{tmp_path}")
     (tmp_path / "model.bin").write_bytes(b"no model")
@@ -101,9 +99,7 @@ SHORT = Drawing(max_length=6)
 
 
 @pytest.mark.parametrize("family", ["marian", "nllb"])
-def test_samples_have_the_log_probabilities_of_their_tokens(
-    both: Both, monkeypatch: pytest.MonkeyPatch, family: str
-) -> None:
+def test_samples_have_the_log_probabilities_of_their_tokens(both, monkeypatch, family):
     hf, ct2 = both(family)
     assert "sample" in capabilities(ct2)
     (drawn,) = ask_sample(ct2, SOURCES[:1], n=150, seed=1, drawing=SHORT)
@@ -124,7 +120,7 @@ def test_samples_have_the_log_probabilities_of_their_tokens(
         assert each.logprobs == pytest.approx(right.logprobs, abs=1e-4)
 
 
-def test_the_first_token_is_drawn_from_the_model_s_distribution(both: Both) -> None:
+def test_the_first_token_is_drawn_from_the_model_s_distribution(both):
     _, ct2 = both("marian")
     n = 1000
     (drawn,) = ask_sample(ct2, SOURCES[:1], n=n, seed=3, drawing=Drawing(max_length=1))

@@ -54,9 +54,7 @@ def named(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
 
 @pytest.mark.parametrize("kind", SYSTEMS)
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_lists_are_in_the_order_of_the_penalty(
-    kind: str, penalty: float, named: Callable[[str, str], str]
-) -> None:
+def test_lists_are_in_the_order_of_the_penalty(kind, penalty, named):
     """Totals divided by length to the power of the penalty fall from first to last, said either way."""
     system = open_system(named(kind, f"length_penalty={penalty}"))
     plain = open_system(named(kind, ""))
@@ -76,7 +74,7 @@ def test_lists_are_in_the_order_of_the_penalty(
 
 @pytest.mark.parametrize("kind", SYSTEMS)
 @pytest.mark.parametrize("value", ["x", "nan", "inf", "-11", "10.5", "1e400"])
-def test_other_options_are_refused(kind: str, value: str, named: Callable[[str, str], str]) -> None:
+def test_other_options_are_refused(kind, value, named):
     with pytest.raises(BabelscopeError, match=r"length_penalty=\S+ is not a number (of at least|from) -10"):
         open_system(named(kind, f"length_penalty={value}"))
 
@@ -91,7 +89,7 @@ def with_penalty(folder: Path, to: Path, penalty: Any) -> Path:
 
 
 @pytest.mark.parametrize("forward", ["lean", "transformers"])
-def test_none_in_a_checkpoint_is_none(forward: str, folder: Path, tmp_path: Path) -> None:
+def test_none_in_a_checkpoint_is_none(forward, folder, tmp_path):
     zero = with_penalty(folder, tmp_path / "zero", 0.0)
     steep = with_penalty(folder, tmp_path / "steep", 2)
     own, other = (open_system(f"hf:{each}?forward={forward}") for each in (zero, steep))
@@ -109,15 +107,13 @@ def test_none_in_a_checkpoint_is_none(forward: str, folder: Path, tmp_path: Path
 
 @pytest.mark.parametrize("penalty", [math.nan, math.inf, 10**400, "1", [1], True, 11])
 @pytest.mark.parametrize("forward", ["lean", "transformers"])
-def test_a_checkpoint_that_states_no_penalty_is_refused(
-    penalty: Any, forward: str, folder: Path, tmp_path: Path
-) -> None:
+def test_a_checkpoint_that_states_no_penalty_is_refused(penalty, forward, folder, tmp_path):
     changed = with_penalty(folder, tmp_path / "model", penalty)
     with pytest.raises(BabelscopeError, match=r"its length_penalty is .*, not a number from -10|cannot be"):
         open_system(f"hf:{changed}?forward={forward}")
 
 
-def test_distillation_translates_with_the_teachers_penalty(folder: Path, tmp_path: Path) -> None:
+def test_distillation_translates_with_the_teachers_penalty(folder, tmp_path):
     found = {}
     for penalty in (-6.0, 0.0, 6.0):
         teacher = open_teacher(with_penalty(folder, tmp_path / f"t{penalty}", penalty))

@@ -90,7 +90,7 @@ def key(system: Any, scored: Scored) -> str:
     return repr((kept, scored.text))
 
 
-def test_the_tokenizer_has_such_tokens(folder: Path) -> None:
+def test_the_tokenizer_has_such_tokens(folder):
     system = opened(folder)
     names = set(system.tokens.tokenizer.get_vocab())
     assert {"Ċ", ".Ċ", "ĊĊ", ".ĊĊ"} <= names
@@ -99,7 +99,7 @@ def test_the_tokenizer_has_such_tokens(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("forward", ["lean", "transformers"])
-def test_exact_search_finds_what_is_most_probable(folder: Path, forward: str) -> None:
+def test_exact_search_finds_what_is_most_probable(folder, forward):
     system = opened(folder, forward)
     expected = listed(system)
     best = sorted(expected.values(), reverse=True)[:30]
@@ -112,7 +112,7 @@ def test_exact_search_finds_what_is_most_probable(folder: Path, forward: str) ->
 
 
 @pytest.mark.parametrize("forward", ["lean", "transformers"])
-def test_beam_samples_and_scores_have_the_same_probabilities(folder: Path, forward: str) -> None:
+def test_beam_samples_and_scores_have_the_same_probabilities(folder, forward):
     system = opened(folder, forward)
     expected = listed(system)
     beam = system.translate([SOURCE], beam=200, n_best=100, length_penalty=0.0)[0]
@@ -132,7 +132,7 @@ def test_beam_samples_and_scores_have_the_same_probabilities(folder: Path, forwa
     assert math.exp(beam[0].total) == pytest.approx(best, rel=1e-3)
 
 
-def test_samples_are_drawn_as_often_as_they_are_probable(folder: Path) -> None:
+def test_samples_are_drawn_as_often_as_they_are_probable(folder):
     system = opened(folder)
     expected = listed(system)
     counts: dict[str, int] = defaultdict(int)
@@ -146,7 +146,7 @@ def test_samples_are_drawn_as_often_as_they_are_probable(folder: Path) -> None:
     assert chi < len(large) + 5 * math.sqrt(2 * len(large))
 
 
-def test_a_text_is_scored_by_the_tokens_of_its_line(folder: Path) -> None:
+def test_a_text_is_scored_by_the_tokens_of_its_line(folder):
     system = opened(folder, longest=12)
     plain, dotted, none = system.score([(SOURCE, text) for text in ("ab", "ab.", "")])
     assert "Ċ" in dotted.tokens[-2]
@@ -166,7 +166,7 @@ def test_a_text_is_scored_by_the_tokens_of_its_line(folder: Path) -> None:
         )
 
 
-def test_variants_of_one_line_are_scored_as_each_alone(folder: Path) -> None:
+def test_variants_of_one_line_are_scored_as_each_alone(folder):
     system = opened(folder, longest=12)
     pairs: list[tuple[Asked, str]] = [(SOURCE, text) for text in ("ab.", "ab", "ab. ba", "ab. ba.", "ab.")]
     together = [each.logprobs for each in system.score(pairs)]
@@ -174,7 +174,7 @@ def test_variants_of_one_line_are_scored_as_each_alone(folder: Path) -> None:
         assert one == pytest.approx(system.score([pair])[0].logprobs, abs=1e-4)
 
 
-def test_transformers_ends_at_the_same_tokens(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_transformers_ends_at_the_same_tokens(folder, monkeypatch):
     system = opened(folder, "transformers", longest=8)
     ours = system.translate([SOURCE, "ba."], beam=1)
     monkeypatch.setattr(type(system.model), "decodes", False)
@@ -184,7 +184,7 @@ def test_transformers_ends_at_the_same_tokens(folder: Path, monkeypatch: pytest.
         assert ("unfinished" in one.notes) == ("unfinished" in other.notes)
 
 
-def test_a_tokenizer_without_line_breaks_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_without_line_breaks_is_refused(folder, tmp_path):
     import shutil
 
     import transformers as t

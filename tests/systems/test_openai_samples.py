@@ -19,7 +19,6 @@ from babelscope.testsets import AmbiguousSource, MinimalPair, ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.chat_servers import EOS, ChatModel, answers
 from tests.support.serving import App, Server
-from tests.support.toy_fixtures import Babelscope
 
 Serve = Callable[[App], Server]
 
@@ -32,7 +31,7 @@ def opened(server: Server, more: str = "") -> Any:
     return open_system(spec(server, more))
 
 
-def test_samples_have_the_model_s_frequencies_and_log_probabilities(serve: Serve) -> None:
+def test_samples_have_the_model_s_frequencies_and_log_probabilities(serve):
     server = serve(ChatModel())
     system = opened(server, "&per_request=150")
     assert {"sample", "reply", "translate"} <= capabilities(system)
@@ -52,7 +51,7 @@ def test_samples_have_the_model_s_frequencies_and_log_probabilities(serve: Serve
     assert len({request.body["seed"] for request in server.seen}) == 3
 
 
-def test_requests_depend_on_seed_source_and_place_alone(serve: Serve) -> None:
+def test_requests_depend_on_seed_source_and_place_alone(serve):
     server = serve(ChatModel())
     system = opened(server, "&per_request=2")
     first = ask_sample(system, ["a", "b", "a"], n=4, seed=1)
@@ -66,21 +65,21 @@ def test_requests_depend_on_seed_source_and_place_alone(serve: Serve) -> None:
     assert len(set(seeds)) == len(seeds) == 6
 
 
-def test_without_seeds_samples_of_one_message_are_still_different_requests(serve: Serve) -> None:
+def test_without_seeds_samples_of_one_message_are_still_different_requests(serve):
     server = serve(ChatModel())
     ask_sample(opened(server, "&send_seed=no&per_request=1"), ["a"], n=5, seed=1)
     assert len(server.seen) == 5
     assert all("seed" not in request.body for request in server.seen)
 
 
-def test_an_end_of_sentence_that_is_not_told_is_noted_and_has_no_total(serve: Serve) -> None:
+def test_an_end_of_sentence_that_is_not_told_is_noted_and_has_no_total(serve):
     (drawn,) = ask_sample(opened(serve(ChatModel(tells_eos=False))), ["a"], n=60, seed=1)
     assert all("without_eos" in each.notes and not each.has_total for each in drawn)
     assert any(each.has_scores for each in drawn)
     assert {each.tokens for each in drawn if not each.text} <= {()}
 
 
-def test_other_temperatures_have_texts_only(serve: Serve) -> None:
+def test_other_temperatures_have_texts_only(serve):
     server = serve(ChatModel())
     system = opened(server)
     (drawn,) = ask_sample(system, ["a"], n=3, seed=1, drawing=Drawing(temperature=0.7, top_p=0.9))
@@ -96,7 +95,7 @@ def test_other_temperatures_have_texts_only(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("server_kind", "sent"), [("vllm", ("top_k", -1)), ("llamacpp", ("repeat_penalty", 1.0))]
 )
-def test_a_server_s_own_cuts_are_turned_off(serve: Serve, server_kind: str, sent: tuple[str, float]) -> None:
+def test_a_server_s_own_cuts_are_turned_off(serve, server_kind, sent):
     server = serve(ChatModel())
     system = opened(server, f"&server={server_kind}")
     ask_sample(system, ["a"], n=1, seed=1)
@@ -104,7 +103,7 @@ def test_a_server_s_own_cuts_are_turned_off(serve: Serve, server_kind: str, sent
     assert system.fingerprint != opened(server).fingerprint
 
 
-def test_what_hits_the_limit_is_unfinished(serve: Serve) -> None:
+def test_what_hits_the_limit_is_unfinished(serve):
     (drawn,) = ask_sample(opened(serve(ChatModel())), ["a"], n=40, seed=1, drawing=Drawing(max_length=1))
     assert {each.notes for each in drawn} == {("unfinished",), ("empty",)}
     assert all(len(each.tokens) == 1 for each in drawn)
@@ -136,7 +135,7 @@ SPOILT: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
 
 
 @pytest.mark.parametrize("name", SPOILT)
-def test_samples_that_cannot_be_right_are_refused(serve: Serve, name: str) -> None:
+def test_samples_that_cannot_be_right_are_refused(serve, name):
     spoil, told = SPOILT[name]
     words = ChatModel(spoil=spoil)
     words.rng.seed(3)  # whose first draws have some text
@@ -149,7 +148,7 @@ def test_samples_that_cannot_be_right_are_refused(serve: Serve, name: str) -> No
     assert len(ask_sample(system, ["a"], n=2, seed=1)[0]) == 2, "a server that was mended is asked again"
 
 
-def test_a_server_without_log_probabilities_says_how_to_do_without(serve: Serve) -> None:
+def test_a_server_without_log_probabilities_says_how_to_do_without(serve):
     server = serve(ChatModel(tells_logprobs=False))
     with pytest.raises(BabelscopeError, match="say sample_logprobs=no"):
         ask_sample(opened(server), ["a"], n=9, seed=1)
@@ -163,7 +162,7 @@ def test_a_server_without_log_probabilities_says_how_to_do_without(serve: Serve)
 
 
 @pytest.mark.parametrize("given", [0, 1, 3])
-def test_wrong_counts_of_choices_end_it(serve: Serve, given: int) -> None:
+def test_wrong_counts_of_choices_end_it(serve, given):
     model = ChatModel()
 
     def app(request: Any) -> Any:
@@ -176,12 +175,12 @@ def test_wrong_counts_of_choices_end_it(serve: Serve, given: int) -> None:
     assert ("say per_request=1" in str(raised.value)) == (given == 1)
 
 
-def test_a_number_that_stands_for_a_rare_token_is_no_log_probability(serve: Serve) -> None:
+def test_a_number_that_stands_for_a_rare_token_is_no_log_probability(serve):
     (drawn,) = ask_sample(opened(serve(ChatModel(spoil=first_token(logprob=-9999.0)))), ["a"], n=2, seed=1)
     assert not any(each.has_scores for each in drawn)
 
 
-def test_parts_of_a_character_are_read_by_their_bytes(serve: Serve) -> None:
+def test_parts_of_a_character_are_read_by_their_bytes(serve):
     parts = [[*b"s\xc3"], [*b"\xbc\xc3"], [*b"\x9f"]]
     content = [{"token": f"\\x{n}", "bytes": part, "logprob": -0.5} for n, part in enumerate(parts)]
     end = {"token": EOS, "bytes": None, "logprob": -0.25}
@@ -194,7 +193,7 @@ def test_parts_of_a_character_are_read_by_their_bytes(serve: Serve) -> None:
     assert drawn[0].has_total
 
 
-def test_an_end_that_reads_as_nothing_is_an_end(serve: Serve) -> None:
+def test_an_end_that_reads_as_nothing_is_an_end(serve):
     def spoil(choice: dict[str, Any]) -> None:
         choice["logprobs"]["content"][-1].update(token="", bytes=[])
 
@@ -204,7 +203,7 @@ def test_an_end_that_reads_as_nothing_is_an_end(serve: Serve) -> None:
     assert [math.exp(each.total) for each in drawn] == pytest.approx([known[each.text] for each in drawn])
 
 
-def test_spaces_at_the_end_that_a_server_strips_are_not_its_end(serve: Serve) -> None:
+def test_spaces_at_the_end_that_a_server_strips_are_not_its_end(serve):
     def spoil(choice: dict[str, Any]) -> None:
         choice["logprobs"]["content"][-1].update(token="\n", bytes=[10])
 
@@ -237,7 +236,7 @@ def by_boat(prompt: str) -> str:
     return "B" if "Translation B: das Boot" in prompt or "Text B: the animal" in prompt else "A"
 
 
-def test_contrast_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
+def test_contrast_by_answer(serve, babelscope, tmp_path):
     system, tests = spec(serve(ChatModel(choose=by_boat))), written(tmp_path / "pairs.jsonl", PAIRS)
     refused = babelscope("contrast", "--system", system, "--tests", tests)
     assert refused.code == 2
@@ -259,9 +258,7 @@ def test_contrast_by_answer(serve: Serve, babelscope: Babelscope, tmp_path: Path
 
 
 @pytest.mark.parametrize("letter", ["A", "B"])
-def test_a_model_that_always_gives_one_letter_has_no_error_rate(
-    letter: str, serve: Serve, babelscope: Babelscope, tmp_path: Path
-) -> None:
+def test_a_model_that_always_gives_one_letter_has_no_error_rate(letter, serve, babelscope, tmp_path):
     pairs = [MinimalPair(f"{n}", f"text {n}", "das Haus", ("das Boot",), "noun", "human") for n in range(12)]
     system, tests = spec(serve(ChatModel(choose=lambda _: letter))), written(tmp_path / "pairs.jsonl", pairs)
     asked = ("prompted-choice", "--system", system, "--tests", tests)
@@ -279,9 +276,7 @@ def test_a_model_that_always_gives_one_letter_has_no_error_rate(
     assert "position bias" in told
 
 
-def test_figures_by_answer_and_by_likelihood_are_never_compared(
-    serve: Serve, babelscope: Babelscope, tmp_path: Path
-) -> None:
+def test_figures_by_answer_and_by_likelihood_are_never_compared(serve, babelscope, tmp_path):
     server, tests = serve(ChatModel(choose=by_boat)), written(tmp_path / "pairs.jsonl", PAIRS)
     for command in ("contrast", "prompted-choice"):
         system = spec(server, "&logprobs=vllm")
@@ -302,16 +297,14 @@ def test_figures_by_answer_and_by_likelihood_are_never_compared(
         (BATS, [], "needs a system that answers prompts in words"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(
-    babelscope: Babelscope, tmp_path: Path, items: Sequence[Any], more: Sequence[str], told: str
-) -> None:
+def test_what_cannot_be_asked_is_refused(babelscope, tmp_path, items, more, told):
     tests = written(tmp_path / "t.jsonl", items)
     found = babelscope("prompted-choice", "--system", "toy:one", "--tests", tests, *more)
     assert found.code == 2
     assert told in " ".join(found.err.split())
 
 
-def test_sampled_space(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
+def test_sampled_space(serve, babelscope, tmp_path):
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     system, known = spec(serve(ChatModel())), answers()
     asked = ("space", "--system", system, "--tests", tests, "--k", "0", "--samples", "30", "--json")
@@ -330,8 +323,8 @@ def test_sampled_space(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> 
     ],
 )
 def test_space_of_samples_without_whole_log_probabilities_ranks_none(
-    serve: Serve, babelscope: Babelscope, tmp_path: Path, model: ChatModel, more: Sequence[str]
-) -> None:
+    serve, babelscope, tmp_path, model, more
+):
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     asked = ("space", "--system", spec(serve(model)), "--tests", tests, "--k", "0", "--samples", "30", *more)
     found = babelscope(*asked, "--json").rows
@@ -345,7 +338,7 @@ def test_space_of_samples_without_whole_log_probabilities_ranks_none(
     assert "have samples without a whole log-probability" in told
 
 
-def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> None:
+def test_mbr_on_samples_of_a_server(serve, babelscope, tmp_path):
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     system = spec(serve(ChatModel(tells_eos=False)))
     ran = babelscope("translate --decode mbr --system", system, "--tests", tests, "--n", "30", "--json")
@@ -360,9 +353,7 @@ def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_pa
 
 
 @pytest.mark.parametrize("name", ["positive", "no content"])
-def test_bad_samples_leave_their_sentence_out(
-    serve: Serve, babelscope: Babelscope, tmp_path: Path, name: str
-) -> None:
+def test_bad_samples_leave_their_sentence_out(serve, babelscope, tmp_path, name):
     spoil, told = SPOILT[name]
     good, bad = ChatModel(), ChatModel(spoil=spoil)
     server = serve(lambda request: (bad if "house" in json.dumps(request.body) else good)(request))
@@ -374,9 +365,7 @@ def test_bad_samples_leave_their_sentence_out(
     assert told in first["unanswered"]
 
 
-def test_answers_cut_off_or_withheld_are_no_choice(
-    serve: Serve, babelscope: Babelscope, tmp_path: Path
-) -> None:
+def test_answers_cut_off_or_withheld_are_no_choice(serve, babelscope, tmp_path):
     model = ChatModel()
 
     def app(request: Any) -> Any:

@@ -15,7 +15,6 @@ from babelscope.systems.registry import open_system
 from babelscope.testsets.items import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import CHAT, SOURCES, TARGETS, build_causal
-from tests.support.toy_fixtures import Babelscope
 
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 
@@ -31,7 +30,7 @@ def system(built: Path) -> Any:
     return open_system(f"llm:{built}?source=English&target=German&max_length=60")
 
 
-def test_only_the_target_is_scored(system: Any) -> None:
+def test_only_the_target_is_scored(system):
     """Scores equal a plain forward pass over prompt and target, one pair, no padding."""
     for (source, target), scored in zip(PAIRS, system.score(PAIRS), strict=True):
         [prompt] = system._prompts([source])
@@ -47,7 +46,7 @@ def test_only_the_target_is_scored(system: Any) -> None:
         assert scored.notes == ()
 
 
-def test_the_prompt_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+def test_the_prompt_is_part_of_the_fingerprint(tmp_path):
     folder = build_causal(tmp_path / "m", chat=True)
     name = f"llm:{folder}?source=English&target=German&max_length=60"
     one, two = open_system(name), open_system(f"{name}&prompt=Now {{text}} in {{target}}:")
@@ -59,7 +58,7 @@ def test_the_prompt_is_part_of_the_fingerprint(tmp_path: Path) -> None:
     assert one.fingerprint.settings["template"] == CHAT
 
 
-def test_bad_input(tmp_path: Path) -> None:
+def test_bad_input(tmp_path):
     folder = build_causal(tmp_path / "m", chat=False)
     with pytest.raises(BabelscopeError, match=r"say \?source=LANGUAGE"):
         open_system(f"llm:{folder}")
@@ -82,7 +81,7 @@ def opened(folder: Path, more: str = "", *, longest: int = 12) -> Any:
     return bs.open_system(f"llm:{folder}?{SETTINGS}&max_length={longest}{more}")
 
 
-def test_both_forward_passes_say_the_same(folder: Path) -> None:
+def test_both_forward_passes_say_the_same(folder):
     lean, plain = opened(folder), opened(folder, "&forward=transformers")
     assert lean.fingerprint != plain.fingerprint
     pairs = [(source, target) for source in CATS for target in ("die Katze", "die Katzen", "")]
@@ -121,7 +120,7 @@ def greedy(replying: Any, text: str) -> tuple[list[int], bool]:
     return ids[start:], False
 
 
-def test_replies_are_greedy(replying: Any) -> None:
+def test_replies_are_greedy(replying):
     assert "reply" in replying.capabilities
     for question, reply in zip(QUESTIONS, replying.reply(QUESTIONS), strict=True):
         shown = f"<|user|>{question}</s><|assistant|>" if replying._chat else f"{question}\nAnswer:"
@@ -129,19 +128,19 @@ def test_replies_are_greedy(replying: Any) -> None:
         assert reply == Reply(replying.tokens.decode([ids])[0].strip(), "whole" if whole else "cut")
 
 
-def test_a_question_that_is_too_long_gets_no_answer(replying: Any) -> None:
+def test_a_question_that_is_too_long_gets_no_answer(replying):
     first, long, last = replying.reply([QUESTIONS[0], "dog " * 10_000, QUESTIONS[0]])
     assert long == Reply("", "refused")
     assert first == last == replying.reply(QUESTIONS[:1])[0]
     assert replying.reply([]) == []
 
 
-def test_without_a_prompt_nothing_is_answered(tmp_path: Path) -> None:
+def test_without_a_prompt_nothing_is_answered(tmp_path):
     folder = build_causal(tmp_path / "m")
     assert "reply" not in open_system(f"llm:{folder}?prompt=none").capabilities
 
 
-def test_condition_by_answer_counts_what_is_no_answer(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_condition_by_answer_counts_what_is_no_answer(babelscope, tmp_path):
     senses = [AmbiguousSource(each, each, ("e",), ("g",), "c", translation="a") for each in "abcd"]
     TestSet("items", tuple(senses)).write(tmp_path / "senses.jsonl")
     untaught = f"llm:{build_causal(tmp_path / 'random')}?source=English&target=German&max_length=5"

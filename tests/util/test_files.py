@@ -22,7 +22,7 @@ def write(path: Path, data: bytes = b"new") -> None:
         file.write(data)
 
 
-def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
     (tmp_path / "target").write_text("old")
     (tmp_path / "link").symlink_to("target")
     (tmp_path / "twice").symlink_to("link")
@@ -32,21 +32,21 @@ def test_a_link_stays_and_its_target_is_replaced(tmp_path: Path) -> None:
     assert (tmp_path / "target").read_text() == "new"
 
 
-def test_what_a_dangling_link_points_to_is_made(tmp_path: Path) -> None:
+def test_what_a_dangling_link_points_to_is_made(tmp_path):
     (tmp_path / "link").symlink_to("folder/target")
     write(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "folder" / "target").read_text() == "new"
 
 
-def test_links_in_a_circle_are_told(tmp_path: Path) -> None:
+def test_links_in_a_circle_are_told(tmp_path):
     (tmp_path / "link").symlink_to("link")
     with pytest.raises(SystemFailure, match="link cannot be written: Too many levels of symbolic links"):
         write(tmp_path / "link")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o777])
-def test_permissions_stay(tmp_path: Path, mode: int) -> None:
+def test_permissions_stay(tmp_path, mode):
     (tmp_path / "a").write_text("old")
     (tmp_path / "a").chmod(mode)
     with replacing(tmp_path / "a"):
@@ -55,7 +55,7 @@ def test_permissions_stay(tmp_path: Path, mode: int) -> None:
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == mode
 
 
-def test_new_files_have_the_umask_s(tmp_path: Path) -> None:
+def test_new_files_have_the_umask_s(tmp_path):
     before = os.umask(0o027)
     try:
         write(tmp_path / "a")
@@ -64,7 +64,7 @@ def test_new_files_have_the_umask_s(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
 
 
-def test_a_pipe_is_written_into(tmp_path: Path) -> None:
+def test_a_pipe_is_written_into(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_bytes()), daemon=True)
@@ -77,7 +77,7 @@ def test_a_pipe_is_written_into(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["/dev/fd/{}", "/proc/self/fd/{}", "link"])
-def test_an_open_file_is_written_on_not_replaced(tmp_path: Path, how: str) -> None:
+def test_an_open_file_is_written_on_not_replaced(tmp_path, how):
     (tmp_path / "log").write_text("first\n")
     descriptor = os.open(tmp_path / "log", os.O_WRONLY | os.O_APPEND)
     (tmp_path / "link").symlink_to(f"/dev/fd/{descriptor}")
@@ -90,7 +90,7 @@ def test_an_open_file_is_written_on_not_replaced(tmp_path: Path, how: str) -> No
     assert (tmp_path / "log").stat().st_ino == number
 
 
-def test_what_is_open_for_reading_only_or_not_at_all_is_refused(tmp_path: Path) -> None:
+def test_what_is_open_for_reading_only_or_not_at_all_is_refused(tmp_path):
     (tmp_path / "a").write_text("old")
     descriptor = os.open(tmp_path / "a", os.O_RDONLY)
     with pytest.raises(BabelscopeError, match="open for reading only"):
@@ -100,7 +100,7 @@ def test_what_is_open_for_reading_only_or_not_at_all_is_refused(tmp_path: Path) 
         check_writable(Path(f"/dev/fd/{descriptor}"))
 
 
-def test_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     for name in ("", ".", "folder", "folder/.."):
@@ -109,7 +109,7 @@ def test_a_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         assert told.value.exit_code == 2
 
 
-def test_checking_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_checking_leaves_nothing_behind(tmp_path):
     (tmp_path / "a").write_text("old")
     check_writable(tmp_path / "a")
     check_writable(tmp_path / "b" / "c" / "d")
@@ -119,9 +119,7 @@ def test_checking_leaves_nothing_behind(tmp_path: Path) -> None:
         check_writable(tmp_path / "a" / "b")
 
 
-def test_a_file_that_may_not_be_written_is_not_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_may_not_be_written_is_not_replaced(tmp_path, monkeypatch):
     (tmp_path / "a").write_text("old")
     (tmp_path / "a").chmod(0o400)
     # Root may write everything, so the system's answer is given here.
@@ -130,7 +128,7 @@ def test_a_file_that_may_not_be_written_is_not_replaced(
         check_writable(tmp_path / "a")
 
 
-def test_the_longest_name_there_is_can_be_written(tmp_path: Path) -> None:
+def test_the_longest_name_there_is_can_be_written(tmp_path):
     write(tmp_path / ("ä" * 127))
     assert [path.name for path in tmp_path.iterdir()] == ["ä" * 127]
     with pytest.raises(BabelscopeError, match=r"a\\x00b cannot be the name of a file"):
@@ -148,7 +146,7 @@ with replacing(Path(sys.argv[1])) as file:
 """
 
 
-def test_a_kill_s_part_is_removed_and_a_living_one_s_is_not(tmp_path: Path) -> None:
+def test_a_kill_s_part_is_removed_and_a_living_one_s_is_not(tmp_path):
     target = tmp_path / "out"
     command = [sys.executable, "-c", HOLDER, str(target)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as holder:
@@ -169,9 +167,7 @@ def test_a_kill_s_part_is_removed_and_a_living_one_s_is_not(tmp_path: Path) -> N
     assert target.read_bytes() == b"second"
 
 
-def test_a_full_disk_is_noticed_before_the_old_file_goes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_is_noticed_before_the_old_file_goes(tmp_path, monkeypatch):
     def full(_descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -199,20 +195,20 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     "read", [Path("in"), "in", "file:in", "file:in?beam=2", "tests:x,in", "a?source=in", "cmd:./in"]
 )
 @pytest.mark.usefixtures("here")
-def test_what_is_read_is_not_overwritten(named: str, read: str | Path) -> None:
+def test_what_is_read_is_not_overwritten(named, read):
     with pytest.raises(BabelscopeError, match=r"--out .* would overwrite a file which is read"):
         check_outputs({"--out": Path(named)}, inputs=[read])
 
 
 @pytest.mark.usefixtures("here")
-def test_outputs_do_not_overwrite_each_other() -> None:
+def test_outputs_do_not_overwrite_each_other():
     with pytest.raises(BabelscopeError, match=r"--records o would overwrite a file that --out writes"):
         check_outputs({"--out": Path("o"), "--records": Path("o")})
     check_outputs({"--out": Path("/dev/null"), "--records": Path("/dev/null"), "--svg": None})
 
 
 @pytest.mark.usefixtures("here")
-def test_a_run_folder_s_own_files_are_kept() -> None:
+def test_a_run_folder_s_own_files_are_kept():
     check_outputs({"--records": Path("run/mine.jsonl")}, folder=Path("run"))
     with pytest.raises(BabelscopeError, match="which the run folder keeps for itself"):
         check_outputs({"--records": Path("run/records.jsonl")}, folder=Path("run"))
@@ -224,7 +220,7 @@ def test_a_run_folder_s_own_files_are_kept() -> None:
         check_outputs({"--out": Path("run/manifest.json")}, inputs=[Path("run")])
 
 
-def test_the_file_that_stdout_goes_to_is_not_replaced(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_that_stdout_goes_to_is_not_replaced(here, monkeypatch):
     with open(here / "o", "w") as file:
         monkeypatch.setattr(sys, "stdout", file)
         with pytest.raises(BabelscopeError, match="--records o is the file that stdout goes to"):

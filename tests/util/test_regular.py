@@ -11,7 +11,7 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import open_regular
 
 
-def test_a_file_is_read_and_written_unbuffered_and_keeps_its_bytes_when_opened(tmp_path: Path) -> None:
+def test_a_file_is_read_and_written_unbuffered_and_keeps_its_bytes_when_opened(tmp_path):
     path = tmp_path / "f"
     path.write_bytes(b"one\n")
     with open_regular(path) as file:
@@ -30,7 +30,7 @@ def test_a_file_is_read_and_written_unbuffered_and_keeps_its_bytes_when_opened(t
 
 
 @pytest.mark.parametrize(("private", "mode"), [(True, 0o600), (False, 0o644)])
-def test_a_file_that_is_made(tmp_path: Path, private: bool, mode: int) -> None:
+def test_a_file_that_is_made(tmp_path, private, mode):
     before = os.umask(0o022)
     try:
         open_regular(tmp_path / "new", create=True, private=private).close()
@@ -43,7 +43,7 @@ WAYS = [{}, {"create": True}, {"append": True}]
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_no_link_is_followed(tmp_path: Path, how: dict[str, bool]) -> None:
+def test_no_link_is_followed(tmp_path, how):
     target, link, dangling, circle = (tmp_path / name for name in ("target", "link", "dangling", "circle"))
     target.write_bytes(b"precious")
     link.symlink_to(target)
@@ -57,9 +57,7 @@ def test_no_link_is_followed(tmp_path: Path, how: dict[str, bool]) -> None:
 
 
 @pytest.mark.parametrize("how", WAYS)
-def test_what_is_no_regular_file_is_refused_at_once(
-    tmp_path: Path, how: dict[str, bool], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path, how, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the path of a socket must be short
     os.mkfifo("pipe")
     Path("folder").mkdir()
@@ -72,7 +70,7 @@ def test_what_is_no_regular_file_is_refused_at_once(
         assert len(os.listdir("/dev/fd")) == before
 
 
-def test_what_is_missing_or_forbidden_is_told(tmp_path: Path) -> None:
+def test_what_is_missing_or_forbidden_is_told(tmp_path):
     with pytest.raises(BabelscopeError, match="missing: no such file"):
         open_regular(tmp_path / "missing", append=True)
     with pytest.raises(BabelscopeError, match="cannot be written: No such file or directory"):
