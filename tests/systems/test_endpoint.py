@@ -65,14 +65,6 @@ def test_translations_come_in_batches_with_beam_and_n_best(serve):
         system.translate(["a", "\ud800"])
 
 
-def test_plain_lists_of_texts_are_one_best(serve):
-    server = serve(lambda request: {"translations": [backwards(each) for each in request.body["sources"]]})
-    system = open_system(server.url)
-    assert texts(system.translate(["a b", "c"])) == [["b a"], ["c"]]
-    with pytest.raises(BabelscopeError, match=r"has 1 translation of 'a b', but n_best=2 asks for more"):
-        system.translate(["a b"], n_best=2)
-
-
 def test_answers_keep_their_order_and_requests_their_bound(serve):
     rng, under_way, most = random.Random(1), [], []
 

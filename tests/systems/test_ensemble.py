@@ -28,16 +28,6 @@ def means_of(one: Scored, other: Scored) -> Any:
     return pytest.approx([math.log((math.exp(a) + math.exp(b)) / 2) for a, b in logs], abs=1e-4)
 
 
-def test_probabilities_are_averaged(checkpoint):
-    one, two = checkpoint("marian"), checkpoint("marian", seed=2)
-    both = open_system(f"ensemble:hf:{one}?max_length=40,hf:{two}?max_length=40")
-    assert [member.vocabulary.target_limit for member in both.members] == [40, 40]
-    singles = [open_system(f"hf:{folder}").score(PAIRS) for folder in (one, two)]
-    for merged, first, second in zip(both.score(PAIRS), *singles, strict=True):
-        assert merged.tokens == first.tokens
-        assert merged.logprobs == means_of(first, second)
-
-
 def test_the_order_of_members_does_not_matter(checkpoint):
     one, two = checkpoint("marian"), checkpoint("marian", seed=2)
     forward, backward = open_system(f"ensemble:hf:{one},hf:{two}"), open_system(f"ensemble:hf:{two},hf:{one}")

@@ -369,12 +369,6 @@ def test_a_broken_zip_is_told(tmp_path):
         open_system(f"lists:?top={path}")
 
 
-SPACE = (
-    *("space", "--system", "lists:?top=l.zip", "--tests", "references:a.de"),
-    *("--k", "2", "--samples", "0"),
-)
-
-
 def flagged_as_utf8(data: bytes) -> bytes:
     """The name of the zip's member is said to be UTF-8, and is not."""
     changed = bytearray(data.replace(b"out.0", b"\xffut.0"))
@@ -382,30 +376,16 @@ def flagged_as_utf8(data: bytes) -> bytes:
     return bytes(changed)
 
 
-STORED, DEFLATED, BZIP2, LZMA = (
-    zipfile.ZIP_STORED,
-    zipfile.ZIP_DEFLATED,
-    zipfile.ZIP_BZIP2,
-    zipfile.ZIP_LZMA,
-)
-
-
-@pytest.mark.parametrize("method", [STORED, DEFLATED, BZIP2, LZMA, -1])
-def test_a_zip_is_read_or_refused_before_it_is_unpacked(babelscope, tmp_path, monkeypatch, method):
-    (tmp_path / "a.de").write_text("a\n")
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, -1])
+def test_a_zip_is_read_or_refused_before_it_is_unpacked(tmp_path, monkeypatch, method):
     with zipfile.ZipFile(tmp_path / "l.zip", "w", max(method, 0)) as archive:
-        archive.writestr("out.0", bytes(10**6) if method in (BZIP2, LZMA) else "0 ||| a ||| -1\n")
-    if method in (STORED, DEFLATED):
-        assert babelscope(*SPACE).code == 0
-        return
+        archive.writestr("out.0", bytes(10**6))
     if method == -1:
         (tmp_path / "l.zip").write_bytes(flagged_as_utf8((tmp_path / "l.zip").read_bytes()))
-    unpack = "babelscope.systems.stored.nbest.bounded_lines"
-    monkeypatch.setattr(unpack, lambda *_, **__: pytest.fail("it was unpacked"))
-    ran = babelscope(*SPACE)
-    assert (ran.code, ran.out) == (2, "")
+    monkeypatch.setattr(lists, "bounded_lines", lambda *_, **__: pytest.fail("it was unpacked"))
     told = "l.zip cannot be read as a zip" if method == -1 else "l.zip/out.0 is compressed by another method"
-    assert told in ran.err
+    with pytest.raises(BabelscopeError, match=told):
+        open_system(f"lists:?top={tmp_path / 'l.zip'}")
 
 
 def test_detokenized_on_request(tmp_path):

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import babelscope as bs
-from babelscope.core.system import Budget, Drawing, Scored, count_flags
+from babelscope.core.system import Drawing, Scored, count_flags
 from babelscope.systems.cache import cached
 from babelscope.systems.contract import ask_sample
 from babelscope.systems.models.hf import HuggingFace
@@ -200,16 +200,6 @@ def test_what_is_no_model_is_refused(checkpoint, tmp_path):
             open_system(f"hf:{tmp_path / name}")
 
 
-def test_drawing_is_heeded(checkpoint):
-    system = open_system(spec("marian", checkpoint("marian")))
-    short = ask_sample(system, SOURCES[:1], n=10, seed=1, drawing=Drawing(max_length=3))[0]
-    assert max(len(each.tokens) for each in short) == 3
-    assert ask_sample(system, SOURCES[:1], n=10, seed=1)[0] != short
-    # Whoever draws from the best token only has no choice.
-    greedy = ask_sample(system, SOURCES[:1], n=10, seed=1, drawing=Drawing(top_k=1, max_length=8))[0]
-    assert len({each.tokens for each in greedy}) == 1
-
-
 def test_different_samples_come_with_their_threshold(checkpoint):
     system = open_system(spec("marian", checkpoint("marian")))
     for drawn, threshold in system.sample_distinct(SOURCES[:2], n=12, seed=1, max_length=5):
@@ -299,25 +289,6 @@ def test_what_has_no_name_is_shown_noted_and_scored_as_it_was_drawn(padded_syste
             assert again.logprobs == pytest.approx(one.logprobs, abs=1e-4)
     assert count_flags({"unnamed": len(found)}) == {"unnamed": len(found)}
     assert model.vocabulary.size >= before + MORE
-
-
-def test_rows_without_a_token_are_part_of_the_distribution(padded_system):
-    model, before = padded_system
-    memory = model.encode([SOURCES[0]])
-    first = model.step(memory, [0], [model.vocabulary.prefix[0]]).double().exp()[0]
-    assert first.sum().item() == pytest.approx(1.0, abs=1e-5)
-    assert first[before:].sum().item() > 1e-6
-
-
-def test_searches_keep_such_hypotheses(padded_system):
-    model, _ = padded_system
-    sources = list(SOURCES[:2])
-    translated = model.translate(sources, beam=4, n_best=4)
-    found = model.top_k(sources, k=20, budget=Budget(expansions=300))
-    for answers in (translated, [list(each.found) for each in found]):
-        for each in (one for group in answers for one in group):
-            assert ("unnamed" in each.notes) == any(token.startswith("<id ") for token in each.tokens)
-    assert unnamed_in([list(each.found) for each in found])
 
 
 def test_tokens_of_another_vocabulary_are_refused_in_a_sentence(padded_system):

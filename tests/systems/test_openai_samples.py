@@ -232,59 +232,6 @@ def written(path: Path, items: Sequence[Any]) -> str:
     return str(path)
 
 
-def by_boat(prompt: str) -> str:
-    return "B" if "Translation B: das Boot" in prompt or "Text B: the animal" in prompt else "A"
-
-
-def test_contrast_by_answer(serve, babelscope, tmp_path):
-    system, tests = spec(serve(ChatModel(choose=by_boat))), written(tmp_path / "pairs.jsonl", PAIRS)
-    refused = babelscope("contrast", "--system", system, "--tests", tests)
-    assert refused.code == 2
-    assert "it can be asked in words, by prompted_choice" in refused.err
-    run = tmp_path / "run"
-    done = babelscope("prompted-choice", "--system", system, "--tests", tests, "--out", str(run))
-    assert done.code == 0, done.err
-    assert "not likelihoods" in " ".join(done.out.split())
-    names = {each["name"] for each in json.loads((run / "summary.json").read_text())["rows"]}
-    assert names == {
-        "answer_accuracy",
-        "answer_accuracy_decided",
-        "answer_undecided",
-        "position_bias",
-        "answer_given",
-    }
-    assert babelscope("report", str(run), "--to", "report.html").code == 0
-    assert "Choice by answer" in Path("report.html").read_text()
-
-
-@pytest.mark.parametrize("letter", ["A", "B"])
-def test_a_model_that_always_gives_one_letter_has_no_error_rate(letter, serve, babelscope, tmp_path):
-    pairs = [MinimalPair(f"{n}", f"text {n}", "das Haus", ("das Boot",), "noun", "human") for n in range(12)]
-    system, tests = spec(serve(ChatModel(choose=lambda _: letter))), written(tmp_path / "pairs.jsonl", pairs)
-    asked = ("prompted-choice", "--system", system, "--tests", tests)
-    found = {row["name"]: row for row in babelscope(*asked, "--json").rows if "phenomenon" not in row}
-    for name in ("answer_accuracy", "answer_accuracy_decided"):
-        assert (found[name]["value"], found[name]["n"], found[name]["undecided"]) == (None, 0, 12), name
-    assert (found["answer_undecided"]["value"], found["position_bias"]["value"]) == (
-        1,
-        1 - 2 * (letter == "B"),
-    )
-    told = " ".join(babelscope(*asked).out.split())
-    assert "error " not in told.partition("verdict")[2].partition("Warnings:")[0]
-    assert "50.0 %" not in told
-    assert "12 items without a decision" in told
-    assert "position bias" in told
-
-
-def test_figures_by_answer_and_by_likelihood_are_never_compared(serve, babelscope, tmp_path):
-    server, tests = serve(ChatModel(choose=by_boat)), written(tmp_path / "pairs.jsonl", PAIRS)
-    for command in ("contrast", "prompted-choice"):
-        system = spec(server, "&logprobs=vllm")
-        assert babelscope(command, "--system", system, "--tests", tests, "--out", command).code == 0
-    found = babelscope("compare", "contrast", "prompted-choice", "--json")
-    assert not [line for line in found.out.splitlines() if "difference" in line], found.out
-
-
 @pytest.mark.parametrize(
     ("items", "more", "told"),
     [
@@ -304,54 +251,6 @@ def test_what_cannot_be_asked_is_refused(babelscope, tmp_path, items, more, told
     assert told in " ".join(found.err.split())
 
 
-def test_sampled_space(serve, babelscope, tmp_path):
-    tests = written(tmp_path / "sentences.jsonl", SENTENCES)
-    system, known = spec(serve(ChatModel())), answers()
-    asked = ("space", "--system", system, "--tests", tests, "--k", "0", "--samples", "30", "--json")
-    found = {row["name"]: row for row in babelscope(*asked, "--records", "records.jsonl").rows}
-    assert found["krg"]["n"] == found["kqrg"]["n"] == 3
-    for line in Path("records.jsonl").read_text().splitlines():
-        for each in json.loads(line)["samples"]["hypotheses"]:
-            assert math.exp(each["logprob"]) == pytest.approx(known[each["text"]])
-
-
-@pytest.mark.parametrize(
-    ("model", "more"),
-    [
-        (ChatModel(tells_eos=False), ()),
-        (ChatModel(), ("--temperature", "0.5")),
-    ],
-)
-def test_space_of_samples_without_whole_log_probabilities_ranks_none(
-    serve, babelscope, tmp_path, model, more
-):
-    tests = written(tmp_path / "sentences.jsonl", SENTENCES)
-    asked = ("space", "--system", spec(serve(model)), "--tests", tests, "--k", "0", "--samples", "30", *more)
-    found = babelscope(*asked, "--json").rows
-    for row in found:
-        if row["name"] in ("krg", "kqrg", "krg_above_random"):
-            assert (row["n"], row["undefined"], row["without_logprob"]) == (0, 3, 3)
-    (quality,) = [row for row in found if row["name"] == "quality" and row["decoding"] == "samples"]
-    (mbr,) = [row for row in found if row["name"] == "quality" and row["decoding"] == "mbr"]
-    assert quality["n"] == mbr["n"] == 3
-    told = " ".join(babelscope(*asked).out.split())
-    assert "have samples without a whole log-probability" in told
-
-
-def test_mbr_on_samples_of_a_server(serve, babelscope, tmp_path):
-    tests = written(tmp_path / "sentences.jsonl", SENTENCES)
-    system = spec(serve(ChatModel(tells_eos=False)))
-    ran = babelscope("translate --decode mbr --system", system, "--tests", tests, "--n", "30", "--json")
-    chosen = [row["translation"]["text"] for row in ran.rows if "translation" in row]
-    assert len(chosen) == 3
-    assert set(chosen) <= answers().keys()
-    refused = babelscope(
-        "translate --decode mbr --system", system, "--tests", tests, "--n", "9", "--weights", "probability"
-    )
-    assert refused.code == 2
-    assert "has no log-probabilities to weigh candidates by" in refused.err
-
-
 @pytest.mark.parametrize("name", ["positive", "no content"])
 def test_bad_samples_leave_their_sentence_out(serve, babelscope, tmp_path, name):
     spoil, told = SPOILT[name]
@@ -363,18 +262,3 @@ def test_bad_samples_leave_their_sentence_out(serve, babelscope, tmp_path, name)
     assert {(row["n"], row["skipped"]) for row in found} == {(2, 1)}
     first = json.loads(Path("records.jsonl").read_text().splitlines()[-1])
     assert told in first["unanswered"]
-
-
-def test_answers_cut_off_or_withheld_are_no_choice(serve, babelscope, tmp_path):
-    model = ChatModel()
-
-    def app(request: Any) -> Any:
-        answer = model(request)
-        first = "Translation A: das Haus" in json.dumps(request.body)
-        answer["choices"][0]["finish_reason"] = "length" if first else "content_filter"
-        return answer
-
-    tests = written(tmp_path / "pairs.jsonl", PAIRS[:1])
-    ran = babelscope("prompted-choice", "--system", spec(serve(app)), "--tests", tests, "--json")
-    given = next(row for row in ran.rows if row["name"] == "answer_given")
-    assert (given["value"], given["cut"], given["refused"], given["neither"]) == (0.0, 1, 1, 0)

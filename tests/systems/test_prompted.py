@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-import babelscope as bs
 from babelscope.core.system import Reply
 from babelscope.systems.registry import open_system
-from babelscope.testsets.items import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import CHAT, SOURCES, TARGETS, build_causal
 
@@ -68,36 +65,6 @@ def test_bad_input(tmp_path):
         open_system(f"llm:{folder}?source=English&target=German&chat=yes")
 
 
-CATS = ["the cat sleeps", "a dog", "the cat sees a dog"]
-SETTINGS = "source=English&target=German"
-
-
-@pytest.fixture(scope="module", params=["plain", "chat"])
-def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_causal(tmp_path_factory.mktemp("llm") / "model", chat=request.param == "chat")
-
-
-def opened(folder: Path, more: str = "", *, longest: int = 12) -> Any:
-    return bs.open_system(f"llm:{folder}?{SETTINGS}&max_length={longest}{more}")
-
-
-def test_both_forward_passes_say_the_same(folder):
-    lean, plain = opened(folder), opened(folder, "&forward=transformers")
-    assert lean.fingerprint != plain.fingerprint
-    pairs = [(source, target) for source in CATS for target in ("die Katze", "die Katzen", "")]
-    for ours, theirs in zip(lean.score(pairs), plain.score(pairs), strict=True):
-        assert ours.tokens == theirs.tokens
-        assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-4)
-    ours, theirs = (system.translate(CATS, beam=3, n_best=3) for system in (lean, plain))
-    assert [[each.text for each in group] for group in ours] == [
-        [each.text for each in group] for group in theirs
-    ]
-    ours, theirs = (system.sample(CATS, n=5, seed=3) for system in (lean, plain))
-    assert [[each.tokens for each in group] for group in ours] == [
-        [each.tokens for each in group] for group in theirs
-    ]
-
-
 QUESTIONS = ["which?", "A or B?\n\nSay it."]
 
 
@@ -138,15 +105,3 @@ def test_a_question_that_is_too_long_gets_no_answer(replying):
 def test_without_a_prompt_nothing_is_answered(tmp_path):
     folder = build_causal(tmp_path / "m")
     assert "reply" not in open_system(f"llm:{folder}?prompt=none").capabilities
-
-
-def test_condition_by_answer_counts_what_is_no_answer(babelscope, tmp_path):
-    senses = [AmbiguousSource(each, each, ("e",), ("g",), "c", translation="a") for each in "abcd"]
-    TestSet("items", tuple(senses)).write(tmp_path / "senses.jsonl")
-    untaught = f"llm:{build_causal(tmp_path / 'random')}?source=English&target=German&max_length=5"
-    given = ("--system", "items:translations")
-    asked = ("prompted-choice", "--evaluator", untaught, "--tests", "senses.jsonl", "--json", *given)
-    rows = [json.loads(line) for line in babelscope(*asked).out.splitlines()]
-    given = next(row for row in rows if row["name"] == "answer_given")
-    assert given["value"] == 0
-    assert given["neither"] + given["cut"] + given["refused"] == 8

@@ -176,17 +176,6 @@ def test_amazon_translate(serve, tmp_path, monkeypatch):
         open_system(spec(tmp_path, AMAZON, server))
 
 
-def test_a_query_can_carry_the_source(serve, tmp_path):
-    template = (
-        'url = "{url}/get"\nmethod = "GET"\nanswers = "data.text"\n'
-        '[query]\nq = "{text}"\npair = "{source}|{target}"\n'
-    )
-    server = serve(lambda request: {"data": {"text": parse_qs(urlsplit(request.path).query)["q"][0].upper()}})
-    system = open_system(spec(tmp_path, template, server))
-    assert [each.text for (each,) in system.translate(["a & b", "ü"])] == ["A & B", "Ü"]
-    assert {asked(each)["query"]["pair"][0] for each in server.seen} == {"en|de"}
-
-
 def test_the_template_is_part_of_the_fingerprint(tmp_path):
     def fingerprint(template: str, options: str = "source=en&target=de&token_env=MT_KEY") -> Any:
         return open_system(spec(tmp_path, template, None, options)).fingerprint

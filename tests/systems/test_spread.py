@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from babelscope.core.system import Budget, Fingerprint, capabilities
 from babelscope.runs.execute import run_method
-from babelscope.runs.study import Study, run_study
+from babelscope.runs.study import run_study
 from babelscope.systems.cache import cached
 from babelscope.systems.clusters import connect, disconnect
-from babelscope.systems.ray import Call, Pool, Worker, balanced_parts, spread
+from babelscope.systems.ray import Call, Worker, balanced_parts, spread
 from babelscope.systems.registry import open_system
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -167,22 +167,6 @@ def system_processes(folder: Path) -> list[int]:
     return MortalToy("", folder).processes()
 
 
-def test_workers_that_find_room_later_get_work(ray, tmp_path):  # noqa: ARG001
-    toy = MortalToy("mortal", tmp_path)
-    with contextlib.ExitStack() as stack:
-        other = stack.enter_context(spread("toy:1", workers=1))
-        system = stack.enter_context(spread(toy, workers=2, part=2))
-        assert system.score(PAIRS) == ToySystem().score(PAIRS)
-        assert len(set(toy.processes())) == 1
-        other.close()
-        (tmp_path / "slow").touch()
-        for _ in range(100):
-            system.score(PAIRS)
-            if len(set(toy.processes())) == 2:
-                return
-        pytest.fail("the second worker was never asked")
-
-
 def test_a_worker_refuses_another_system(toy_schemes):  # noqa: ARG001
     _, _, answer = Worker(".").ask(Call("toy:1", (), "score", PAIRS, fingerprint=Fingerprint("toy 2")))
     assert isinstance(answer, BabelscopeError)
@@ -287,53 +271,3 @@ def test_an_address_where_nobody_is_is_told_at_once():
     pytest.importorskip("ray")
     with pytest.raises(BabelscopeError, match=r"no Ray cluster can be joined at 127\.0\.0\.1:1 .*refused"):
         connect(1, "127.0.0.1:1", 1)
-
-
-def test_pools_share_ray_and_close_twice(ray):
-    with Pool(1) as pool, Pool(1):
-        pool.close()
-        pool.close()
-    assert ray.is_initialized(), "it was there before"
-
-
-def test_the_keys_of_a_study():
-    entries = {"systems": [{"spec": "a"}], "tests": [{"spec": "b"}], "methods": [{"name": "c"}]}
-    run = {"engine": "ray", "workers": 3, "address": "head:6379", "cpus": 2, "gpus": 0.5}
-    assert Study.model_validate({**entries, "run": run}).run.gpus == 0.5
-    with pytest.raises(ValueError, match='gpus is for Ray workers; say engine = "ray" too'):
-        Study.model_validate({**entries, "run": {"gpus": 1}})
-    with pytest.raises(BabelscopeError, match="say --ray too"):
-        run_study(Study.model_validate(entries), workers=2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "address"),
-    [
-        (["--ray", "--workers", "3"], ""),
-        (["--ray", "head:6379"], "head:6379"),
-        (["--ray=10.0.0.1:6379"], "10.0.0.1:6379"),
-        ([], None),
-    ],
-)
-@pytest.mark.parametrize("first", [True, False])
-def test_an_address_need_not_follow(
-    babelscope,
-    monkeypatch,
-    arguments,
-    address,
-    first,
-):
-    seen: dict[str, Any] = {}
-
-    def ran(study: Path, **options: Any) -> None:
-        seen.update(options, study=study)
-        raise BabelscopeError("seen")
-
-    monkeypatch.setattr("babelscope.runs.study.run_study", ran)
-    monkeypatch.setattr(
-        "babelscope.runs.trust.ask_permission", lambda path, **_: path
-    )  # there is no such file
-    told = babelscope("run", *(["study.toml", *arguments] if first else [*arguments, "study.toml"]))
-    assert told.err == "babelscope: error: seen\n"
-    assert (seen["study"], seen["ray"]) == (Path("study.toml"), address)
-    assert seen["workers"] == (3 if "3" in arguments else None)
