@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -59,21 +57,6 @@ def test_what_is_installed_later_is_found(tmp_path, monkeypatch):
     assert set(KINDS.all()) == {"one", "three", "two"}
     monkeypatch.undo()
     assert KINDS.names() == ["one"]
-
-
-def test_what_is_installed_is_read_once(monkeypatch):
-    asked: list[str] = []
-    real = metadata.entry_points
-
-    def counted(**chosen: Any) -> Any:
-        asked.append(chosen["group"])
-        return real(**chosen)
-
-    monkeypatch.setattr(metadata, "entry_points", counted)
-    others: Registry[int] = Registry("number", "builtins:int", "babelscope.test_others", {"one": 1})
-    for _ in range(3):
-        assert (others.find("one"), others.names()) == (1, ["one"])
-    assert asked == ["babelscope.test_others"]
 
 
 def test_an_option_said_twice_is_refused():

@@ -82,21 +82,6 @@ def test_what_cannot_be_shared_is_told(tmp_path):
         line_ranges(tmp_path / "nothing", 2)
 
 
-@pytest.mark.parametrize(
-    ("content", "told"),
-    [
-        (b"no gzip\n", "cannot be read"),
-        (gzip.compress(b"text\n" * 9, mtime=0)[:-9], "cannot be read"),
-        (gzip.compress(b"a\n" * 2**23), "expands to more than"),
-    ],
-    ids=["none", "cut", "a bomb"],
-)
-def test_a_damaged_gzipped_file_is_told(content, told, tmp_path):
-    (tmp_path / "a.gz").write_bytes(content)
-    with pytest.raises(BabelscopeError, match=rf"a\.gz {told}"):
-        read_lines(tmp_path / "a.gz")
-
-
 def test_columns_must_be_equally_long():
     rows = parallel_rows([("here", iter("ab")), ("there", iter("abcd"))], 5)
     assert [next(rows), next(rows)] == [(5, ("a", "a")), (6, ("b", "b"))]

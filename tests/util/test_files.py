@@ -1,10 +1,11 @@
-"""Files are replaced as a whole, and stay what they are: links, pipes, devices, permissions."""
+"""Files are replaced as a whole and stay what they are; only regular files and private folders are trusted."""
 
 from __future__ import annotations
 
 import errno
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from babelscope.util import files as module
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.files import check_outputs, check_writable, replacing
+from babelscope.util.files import check_outputs, check_writable, open_regular, private_folder, replacing
 
 
 def write(path: Path, data: bytes = b"new") -> None:
@@ -22,27 +24,19 @@ def write(path: Path, data: bytes = b"new") -> None:
         file.write(data)
 
 
-def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+def test_a_link_stays_and_what_it_points_to_is_replaced_or_made(tmp_path):
     (tmp_path / "target").write_text("old")
     (tmp_path / "link").symlink_to("target")
     (tmp_path / "twice").symlink_to("link")
-    write(tmp_path / "twice")
-    assert (tmp_path / "twice").is_symlink()
+    (tmp_path / "dangling").symlink_to("folder/new")
+    (tmp_path / "circle").symlink_to("circle")
+    for link, target in (("twice", "target"), ("dangling", "folder/new")):
+        write(tmp_path / link)
+        assert (tmp_path / link).is_symlink()
+        assert (tmp_path / target).read_text() == "new"
     assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "target").read_text() == "new"
-
-
-def test_what_a_dangling_link_points_to_is_made(tmp_path):
-    (tmp_path / "link").symlink_to("folder/target")
-    write(tmp_path / "link")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "folder" / "target").read_text() == "new"
-
-
-def test_links_in_a_circle_are_told(tmp_path):
-    (tmp_path / "link").symlink_to("link")
-    with pytest.raises(SystemFailure, match="link cannot be written: Too many levels of symbolic links"):
-        write(tmp_path / "link")
+    with pytest.raises(SystemFailure, match="circle cannot be written: Too many levels of symbolic links"):
+        write(tmp_path / "circle")
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o777])
@@ -225,3 +219,115 @@ def test_the_file_that_stdout_goes_to_is_not_replaced(here, monkeypatch):
         monkeypatch.setattr(sys, "stdout", file)
         with pytest.raises(BabelscopeError, match="--records o is the file that stdout goes to"):
             check_outputs({"--records": Path("o")})
+
+
+def test_a_file_is_read_and_written_unbuffered_and_keeps_its_bytes_when_opened(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(b"one\n")
+    with open_regular(path) as file:
+        assert file.read() == b"one\n"
+        assert file.name == str(path)
+        assert not file.writable()
+    with open_regular(path, append=True) as file:
+        assert file.read() == b"one\n", "opened at its start"
+        file.seek(0)
+        file.write(b"two\n")
+        assert path.read_bytes() == b"one\ntwo\n", "unbuffered, at the end"
+    with open_regular(path, create=True) as file:
+        file.write(b"ONE")
+        assert not os.get_inheritable(file.fileno())
+    assert path.read_bytes() == b"ONE\ntwo\n"
+
+
+@pytest.mark.parametrize(("private", "mode"), [(True, 0o600), (False, 0o644)])
+def test_a_file_that_is_made(tmp_path, private, mode):
+    before = os.umask(0o022)
+    try:
+        open_regular(tmp_path / "new", create=True, private=private).close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == mode
+
+
+WAYS = [{}, {"create": True}, {"append": True}]
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_no_link_is_followed(tmp_path, how):
+    target, link, dangling, circle = (tmp_path / name for name in ("target", "link", "dangling", "circle"))
+    target.write_bytes(b"precious")
+    link.symlink_to(target)
+    dangling.symlink_to(tmp_path / "nowhere")
+    circle.symlink_to(circle)
+    for path in (link, dangling, circle):
+        with pytest.raises(BabelscopeError, match="symbolic link, which is not followed"):
+            open_regular(path, **how)
+    assert target.read_bytes() == b"precious"
+    assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("how", WAYS)
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path, how, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    os.mkfifo("pipe")
+    Path("folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("socket")
+        before = len(os.listdir("/dev/fd"))
+        for path in ("pipe", "folder", "socket", "/dev/null"):
+            with pytest.raises(BabelscopeError, match=f"{path} is not a regular file"):
+                open_regular(path, **how)
+        assert len(os.listdir("/dev/fd")) == before
+
+
+def test_what_is_missing_or_forbidden_is_told(tmp_path):
+    with pytest.raises(BabelscopeError, match="missing: no such file"):
+        open_regular(tmp_path / "missing", append=True)
+    with pytest.raises(BabelscopeError, match="cannot be written: No such file or directory"):
+        open_regular(tmp_path / "no" / "folder", create=True)
+    with pytest.raises(BabelscopeError, match="no such file"):
+        open_regular(f"{tmp_path}/a\0b")
+    with pytest.raises(BabelscopeError, match="cannot be read: File name too long"):
+        open_regular(tmp_path / ("a" * 300))
+
+
+def test_it_is_made_for_the_user_alone(tmp_path):
+    assert stat.S_IMODE(private_folder(tmp_path / "a" / "b").stat().st_mode) == 0o700
+    assert private_folder(tmp_path / "a" / "b") == (tmp_path / "a" / "b").resolve()
+    with pytest.raises(PermissionError, match="no absolute path"):
+        private_folder(Path("a"))
+
+
+@pytest.mark.parametrize("opened", ["", ".."])
+@pytest.mark.parametrize("bits", [0o777, 0o770, 0o702])
+def test_others_could_write_into_it_or_put_another_in_its_place(tmp_path, opened, bits, monkeypatch):
+    monkeypatch.setattr(module, "_own_group", lambda _group: False)
+    folder = tmp_path / "a" / "b"
+    private_folder(folder)
+    (folder / opened).chmod(bits)
+    with pytest.raises(PermissionError, match="can be written by"):
+        private_folder(folder)
+
+
+def test_a_group_of_one_and_a_sticky_folder_around_it_are_no_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_own_group", lambda group: group == os.getgid())
+    folder = tmp_path / "a" / "b"
+    private_folder(folder)
+    folder.chmod(0o770)
+    folder.parent.chmod(0o1777)
+    assert private_folder(folder) == folder.resolve()
+
+
+def test_another_user_s_folder_is_not_ours(tmp_path, monkeypatch):
+    own = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: own + 1)
+    with pytest.raises(PermissionError, match="another user's"):
+        private_folder(tmp_path / "a")
+
+
+def test_a_link_is_followed_before_it_is_judged(tmp_path):
+    (tmp_path / "open").mkdir(mode=0o777)
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "link").symlink_to(tmp_path / "open")
+    with pytest.raises(PermissionError, match="everybody"):
+        private_folder(tmp_path / "link")

@@ -153,28 +153,6 @@ def test_no_command_lets_through_what_it_read(babelscope, tmp_path, command):
     assert SHOWN in ran.out, "it is there, and can be seen"
 
 
-def test_cases_of_a_space(babelscope, tmp_path, monkeypatch):
-    from tests.support import toys
-    from tests.support.enumerated import Enumerated
-
-    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
-    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
-    items(tmp_path)
-    small = ("--k", "3", "--samples", "4", "--cases", "3", "--out", f"run {HOSTILE}")
-    ran = babelscope("space", "--tests", "tests.jsonl", "--system", "toy:1?alphabet=ab&limit=4", *small)
-    assert ran.code == 0, ran.err
-    assert not steered(ran.out + ran.err)
-    assert f"run {SHOWN}" in ran.out
-    cases = babelscope("space", "--rejudge", f"run {HOSTILE}", "--cases", "3", "--table", "cases")
-    assert not steered(cases.out + cases.err)
-    assert SHOWN in cases.out
-    compared = babelscope("compare", f"run {HOSTILE}")
-    assert not steered(compared.out + compared.err)
-    assert f"run {SHOWN}: " in compared.out
-    assert babelscope("compare", f"run {HOSTILE}", "--to", "table").code == 0
-    assert not steered((tmp_path / "table").read_text())
-
-
 def test_usage_and_errors(babelscope):
     for arguments in (("translate", f"--{HOSTILE}"), (HOSTILE,), ("run", HOSTILE)):
         ran = babelscope(*arguments)
