@@ -60,5 +60,5 @@ def test_what_is_installed_later_is_found(tmp_path, monkeypatch):
 
 
 def test_an_option_said_twice_is_refused():
-    with pytest.raises(BabelscopeError, match="the option 'batch' is said twice"):
+    with pytest.raises(BabelscopeError, match="the option 'batch' is given twice"):
         open_system("cmd:cat?batch=1&batch=2")

@@ -45,12 +45,12 @@ def _holds(target: Target, folder: Path, inputs: int) -> None:
 
 @pytest.mark.usefixtures("patience")
 @pytest.mark.parametrize("target", READERS, ids=lambda target: target.name)
-def test_a_reader_reads_or_refuses_in_a_sentence(target, tmp_path):
+def test_a_reader_reads_or_refuses_in_a_sentence(target: Target, tmp_path: Path) -> None:
     _holds(target, tmp_path / "inputs", max(20, round(INPUTS * target.share)))
 
 
 @pytest.mark.usefixtures("patience")
-def test_our_own_files_servers_answers_and_the_command_line(runs, tmp_path):
+def test_our_own_files_servers_answers_and_the_command_line(runs: list[Files], tmp_path: Path) -> None:
     targets = [*targets_runs.targets(runs), *commands.targets(runs)]
     for number, target in enumerate(targets):
         _holds(target, tmp_path / str(number), 120)
@@ -59,7 +59,9 @@ def test_our_own_files_servers_answers_and_the_command_line(runs, tmp_path):
 # -- the fuzzer itself ---------------------------------------------------------------------------------
 
 
-def test_what_takes_too_long_too_much_or_kills_the_process_is_found(tmp_path, monkeypatch):
+def test_what_takes_too_long_too_much_or_kills_the_process_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def read(folder: Path) -> None:
         data = (folder / "a").read_bytes()
         while data == b"busy":

@@ -235,9 +235,9 @@ def test_the_token_is_sent_and_never_shown(serve, monkeypatch):
         ("http:host", "'http:host' is not a URL such as"),
         ("http://", "'http://' is not a URL such as"),
         ("http://host:port/", "is not a URL such as"),
-        ("openai:http://host/v1", "say URL#MODEL"),
+        ("openai:http://host/v1", "use URL#MODEL"),
         ("openai:host/v1#m", "'host/v1' is not a URL"),
-        ("openai:http://host/v1#m?target=German", "say source=LANGUAGE, which the prompt needs"),
+        ("openai:http://host/v1#m?target=German", "set source=LANGUAGE, which the prompt needs"),
         ("openai:http://host/v1#m?prompt=Hello", "prompt has no {text}"),
         ("openai:http://host/v1#m?prompt={text}&eos=x", "unknown option 'eos'"),
         ("http://host/x?format=libretranslate", "needs target=LANGUAGE"),
@@ -372,7 +372,7 @@ def test_chat_translates_with_the_prompt_at_temperature_0(serve):
     assert capabilities(system) == {"translate", "sample", "reply"}
     with pytest.raises(BabelscopeError, match="one translation per source, but n_best=3"):
         system.translate(["a"], n_best=3)
-    with pytest.raises(BabelscopeError, match="gives no log-probabilities; say logprobs="):
+    with pytest.raises(BabelscopeError, match="gives no log-probabilities; set logprobs="):
         system.score([("a", "b")])
 
 

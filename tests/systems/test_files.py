@@ -136,7 +136,7 @@ def test_items_have_translations_of_their_own():
         BabelscopeError, match="item 2: the source has no translation, and there is no system"
     ):
         condition(open_system("items:translations"), ToySystem(), items)
-    with pytest.raises(BabelscopeError, match="say items:translations"):
+    with pytest.raises(BabelscopeError, match="use items:translations"):
         open_system("items:else")
 
 
@@ -174,7 +174,7 @@ def test_a_file_may_leave_out_what_no_system_can_be_asked():
 def test_a_layout_is_not_guessed_without_tabs():
     for name in ("a", "b"):
         Path(name).write_text("1\n2\n")
-    with pytest.raises(BabelscopeError, match=r"no tabs; say layout=blocks .* or layout=interleaved"):
+    with pytest.raises(BabelscopeError, match=r"no tabs; set layout=blocks .* or layout=interleaved"):
         open_system("scores:a")
     with pytest.raises(BabelscopeError, match="layout=rows is not one of"):
         open_system("scores:a?layout=rows")

@@ -153,7 +153,7 @@ def test_out_of_memory_on_one_sentence_is_told(checkpoint, monkeypatch):
 @pytest.mark.parametrize("family", ["m2m100", "nllb", "mbart50"])
 def test_languages_must_be_known(family, checkpoint):
     folder = checkpoint(family)
-    with pytest.raises(BabelscopeError, match=r"needs a source and a target language; say \?source="):
+    with pytest.raises(BabelscopeError, match=r"needs a source and a target language; set \?source="):
         open_system(f"hf:{folder}")
     with pytest.raises(BabelscopeError, match="target=xx is not one of them"):
         open_system(f"hf:{folder}?{OPTIONS[family].partition('&')[0]}&target=xx")

@@ -165,6 +165,6 @@ def test_a_tokenizer_without_line_breaks_is_refused(folder, tmp_path):
     )
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     t.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="</s>").save_pretrained(other)
-    with pytest.raises(BabelscopeError, match=r"no token for a line break.*say end=eos"):
+    with pytest.raises(BabelscopeError, match=r"no token for a line break.*set end=eos"):
         opened(other)
     assert open_system(f"llm:{other}?prompt={{text}} ba&end=eos&max_length=4").translate(["ab"])

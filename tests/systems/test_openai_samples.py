@@ -150,7 +150,7 @@ def test_samples_that_cannot_be_right_are_refused(serve, name):
 
 def test_a_server_without_log_probabilities_says_how_to_do_without(serve):
     server = serve(ChatModel(tells_logprobs=False))
-    with pytest.raises(BabelscopeError, match="say sample_logprobs=no"):
+    with pytest.raises(BabelscopeError, match="set sample_logprobs=no"):
         ask_sample(opened(server), ["a"], n=9, seed=1)
     (drawn,) = ask_sample(opened(server, "&sample_logprobs=no"), ["a"], n=9, seed=1)
     assert not any(each.has_scores for each in drawn)
@@ -172,7 +172,7 @@ def test_wrong_counts_of_choices_end_it(serve, given):
     told = f"was asked 2 samples but gave {given}"
     with pytest.raises(BabelscopeError, match=told) as raised:
         ask_sample(opened(serve(app)), ["a"], n=2, seed=1)
-    assert ("say per_request=1" in str(raised.value)) == (given == 1)
+    assert ("set per_request=1" in str(raised.value)) == (given == 1)
 
 
 def test_a_number_that_stands_for_a_rare_token_is_no_log_probability(serve):

@@ -57,7 +57,7 @@ def test_the_prompt_is_part_of_the_fingerprint(tmp_path):
 
 def test_bad_input(tmp_path):
     folder = build_causal(tmp_path / "m", chat=False)
-    with pytest.raises(BabelscopeError, match=r"say \?source=LANGUAGE"):
+    with pytest.raises(BabelscopeError, match=r"set \?source=LANGUAGE"):
         open_system(f"llm:{folder}")
     with pytest.raises(BabelscopeError, match=r"has no \{text\}"):
         open_system(f"llm:{folder}?prompt=hello")

@@ -134,7 +134,7 @@ def test_kinds_that_contradict_the_spec_or_the_model_are_refused(tmp_path):
         open_system(f"llm:{plain}?{languages}&prompt={file}")
     with pytest.raises(BabelscopeError, match="is of the kind chat; leave chat=no out"):
         open_system(f"llm:{chat}?{languages}&prompt={file}&chat=no")
-    with pytest.raises(BabelscopeError, match="say target=LANGUAGE"):
+    with pytest.raises(BabelscopeError, match="set target=LANGUAGE"):
         open_system(f"llm:{plain}?source=English&prompt=lines")
     file = write(tmp_path, 'template = "{text}"\nkind = "plain"')
     system = open_system(f"llm:{chat}?{languages}&prompt={file}")

@@ -172,7 +172,7 @@ def test_amazon_translate(serve, tmp_path, monkeypatch):
         assert "x-amz-target" in request.headers["Authorization"]
         assert request.headers["Content-Type"] == "application/x-amz-json-1.1"
         assert asked(request)["keys"] == []
-    with pytest.raises(BabelscopeError, match="say token_env=NAME"):
+    with pytest.raises(BabelscopeError, match="set token_env=NAME"):
         open_system(spec(tmp_path, AMAZON, server))
 
 
@@ -206,8 +206,8 @@ def test_answers_of_another_shape_are_refused(serve, tmp_path, answer, fault):
 @pytest.mark.parametrize(
     ("template", "options", "fault"),
     [
-        (DEEPL, "source=en&target=de", "say token_env=NAME, the environment variable"),
-        (DEEPL, "target=de&token_env=MT_KEY", "say source=LANGUAGE, which the template needs"),
+        (DEEPL, "source=en&target=de", "set token_env=NAME, the environment variable"),
+        (DEEPL, "target=de&token_env=MT_KEY", "set source=LANGUAGE, which the template needs"),
         (DEEPL.replace("DeepL-Auth-Key {token}", "x"), "source=en&target=de&token_env=MT_KEY", "has no {token}"),
         (DEEPL.replace("{token}", "{AWS_SECRET_KEY}"), "source=en&target=de", "AWS_SECRET_KEY. is not filled in"),
         (DEEPL.replace("{token}", "{home}"), "source=en&target=de", r"\{home\} is not filled in there"),

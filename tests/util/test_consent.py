@@ -25,7 +25,7 @@ def test_at_a_terminal(monkeypatch):
         else:
             with pytest.raises(BabelscopeError, match="nothing was done, since you did not agree"):
                 require_consent("This takes 3 GB.", yes=False)
-        assert shown.getvalue() == "This takes 3 GB.\nGo on? [y/N] "
+        assert shown.getvalue() == "This takes 3 GB.\nContinue? [y/N] "
 
 
 def test_elsewhere_an_option_agrees(monkeypatch, capsys):

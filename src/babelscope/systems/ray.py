@@ -135,9 +135,8 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
                 self._end(SystemFailure(f"Ray workers cannot be started: {reason(error)}"))
                 return
             if version != __version__:
-                self._end(
-                    BabelscopeError(f"the Ray worker on {host} has Babelscope {version}, not {__version__}")
-                )
+                why = f"the Ray worker on {host} has Babelscope {version}, not {__version__}"
+                self._end(BabelscopeError(why))
             self._idle.put((starting.pop(started), worker))
             self._ready.set()
 
@@ -200,8 +199,8 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
         self.close()
 
 
-class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
-    """A system that asks copies of another in Ray workers; next-token distributions stay where the model is."""
+class Spread(Decorator, contextlib.ExitStack):
+    """A system that asks copies of another in Ray workers, which end when it is closed, unless others share them."""
 
     def __init__(
         self,
@@ -221,14 +220,15 @@ class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
         """
         if part is not None and part < 1:
             raise BabelscopeError(f"a worker cannot be given {part} sources at once; at least one is needed")
+        super().__init__()
         with contextlib.ExitStack() as stack:
             self._pool = pool or stack.enter_context(Pool(workers, address=address, cpus=cpus, gpus=gpus))
             call = Call(system) if isinstance(system, str) else _send(system)
             opened = self._pool.submit(call, f"open {call.system}").result()
             self.name, self.fingerprint, capabilities, stated = _unwrap(*opened)
-            self._own_pool = stack.pop_all()
+            self.push(stack.pop_all())
         self._call = dataclasses.replace(call, fingerprint=self.fingerprint)
-        self.capabilities = capabilities - {"next_tokens"}
+        self.capabilities = capabilities - {"next_tokens"}  # these stay where the model is
         for name in ("asked_as_a_whole", "reads_context", "reads_source", "reproducible", "length_penalty"):
             setattr(self, name, getattr(stated, name))
         self._part = None if stated.asked_as_a_whole else part
@@ -237,11 +237,10 @@ class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         """Answers to all questions, in order, however the workers shared them."""
-        questions = [as_question(each[0] if method == "score" else each) for each in asked]
-        sizes = [len(question.source) for question in questions]
-        if method == "score":
-            for number, (_, target) in enumerate(asked):
-                sizes[number] += len(target if isinstance(target, str) else target.text)
+        pairs = asked if method == "score" else [(each, "") for each in asked]
+        questions = [as_question(question) for question, _ in pairs]
+        texts = [target if isinstance(target, str) else target.text for _, target in pairs]
+        sizes = [len(question.source) + len(text) for question, text in zip(questions, texts, strict=True)]
         parts: list[Sequence[int]] = [range(len(questions))]
         if self._part is not None:
             parts = balanced_parts(questions, sizes, self._part)
@@ -249,7 +248,10 @@ class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
         for numbers in parts:
             some = [asked[number] for number in numbers]
             call = dataclasses.replace(self._call, method=method, asked=some, how=how)
-            what = self._what(method, [questions[number].source for number in numbers])
+            ends = dict.fromkeys(shorten(questions[each].source) for each in (*numbers[:1], *numbers[-1:]))
+            what = (
+                f"{method} {len(some)} source{'s' * (len(some) != 1)} with {self.name}, {' to '.join(ends)}"
+            )
             waiting.append((numbers, self._pool.submit(call, what)))
         answers: list[Any] = [None] * len(asked)
         try:
@@ -262,18 +264,6 @@ class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
             for _, answer in waiting:
                 answer.cancel()
         return answers
-
-    def _what(self, method: str, sources: Sequence[str]) -> str:
-        ends = " to ".join(dict.fromkeys(shorten(each) for each in [*sources[:1], *sources[-1:]]))
-        many = "source" if len(sources) == 1 else "sources"
-        return f"{method} {len(sources)} {many} with {self.name}, {ends}"
-
-    def close(self) -> None:
-        """Stop the workers, unless others share them."""
-        self._own_pool.close()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 spread = Spread
