@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import zipfile
@@ -353,37 +354,45 @@ def test_a_folder_and_a_zip_of_the_same_lists_are_the_same_system(tmp_path):
     assert one.fingerprint == other.fingerprint
 
 
-def test_a_zip_bomb_is_not_unpacked(tmp_path, monkeypatch):
-    monkeypatch.setattr(lists, "LARGEST_LISTS", 1000)
-    path = packed(tmp_path / "lists.zip", {"out.0": "0 ||| a ||| -1\n" * 100_000})
-    with pytest.raises(BabelscopeError, match="more than"):
-        open_system(f"lists:?top={path}")
+def zipped(method=zipfile.ZIP_DEFLATED, data=bytes(10**6)):
+    with io.BytesIO() as made:
+        with zipfile.ZipFile(made, "w", method) as archive:
+            archive.writestr("out.0", data)
+        return bytearray(made.getvalue())
 
 
-def test_a_broken_zip_is_told(tmp_path):
-    path = packed(tmp_path / "lists.zip", {"out.0": MOSES * 50})
-    data = bytearray(path.read_bytes())
+def broken():
+    data = zipped(data="0 ||| a ||| -1\n" * 50)
     data[40:60] = bytes(20)
-    path.write_bytes(data)
-    with pytest.raises(BabelscopeError, match="cannot be read as a zip"):
-        open_system(f"lists:?top={path}")
+    return data
 
 
-def flagged_as_utf8(data: bytes) -> bytes:
+def flagged_as_utf8():
     """The name of the zip's member is said to be UTF-8, and is not."""
-    changed = bytearray(data.replace(b"out.0", b"\xffut.0"))
-    changed[changed.index(b"PK\x01\x02") + 9] |= 0x08
-    return bytes(changed)
+    data = zipped(zipfile.ZIP_STORED).replace(b"out.0", b"\xffut.0")
+    data[data.index(b"PK\x01\x02") + 9] |= 0x08
+    return data
 
 
-@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA, -1])
-def test_a_zip_is_read_or_refused_before_it_is_unpacked(tmp_path, monkeypatch, method):
-    with zipfile.ZipFile(tmp_path / "l.zip", "w", max(method, 0)) as archive:
-        archive.writestr("out.0", bytes(10**6))
-    if method == -1:
-        (tmp_path / "l.zip").write_bytes(flagged_as_utf8((tmp_path / "l.zip").read_bytes()))
-    monkeypatch.setattr(lists, "bounded_lines", lambda *_, **__: pytest.fail("it was unpacked"))
-    told = "l.zip cannot be read as a zip" if method == -1 else "l.zip/out.0 is compressed by another method"
+METHOD, NO_ZIP = r"l\.zip/out\.0 is compressed by another method", r"l\.zip cannot be read as a zip"
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (zipped(zipfile.ZIP_BZIP2), METHOD),
+        (zipped(zipfile.ZIP_LZMA), METHOD),
+        (flagged_as_utf8(), NO_ZIP),
+        (broken(), NO_ZIP),
+        (zipped(data="0 ||| a ||| -1\n" * 100_000), "more than"),
+    ],
+    ids=["bzip2", "lzma", "flagged", "broken", "bomb"],
+)
+def test_a_zip_is_read_or_refused_before_it_is_unpacked(tmp_path, monkeypatch, data, told):
+    (tmp_path / "l.zip").write_bytes(data)
+    monkeypatch.setattr(lists, "LARGEST_LISTS", 1000)
+    if told == METHOD:
+        monkeypatch.setattr(lists, "bounded_lines", lambda *_, **__: pytest.fail("it was unpacked"))
     with pytest.raises(BabelscopeError, match=told):
         open_system(f"lists:?top={tmp_path / 'l.zip'}")
 

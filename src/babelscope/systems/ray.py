@@ -63,7 +63,6 @@ class Worker:
 
     def ask(self, call: Call) -> tuple[str, list[str], Any]:
         """The worker's id, the warnings that were given, and the answer or the BabelscopeError in its place."""
-        answer: Any
         with warnings.catch_warnings(record=True) as warned:
             try:
                 answer = self._answer(call)
@@ -87,8 +86,8 @@ class Worker:
         return ASK[call.method](system, call.asked, **call.how)
 
 
-class Pool(contextlib.AbstractContextManager["Pool"]):
-    """Ray workers that answer calls, each one at a time, the oldest call first; Ray restarts those that die."""
+class Pool(contextlib.ExitStack):
+    """Ray workers that answer the oldest call first; closed, it stops them and the Ray that it started for them."""
 
     def __init__(
         self, workers: int | None = None, *, address: str | None = None, cpus: float = 1, gpus: float = 0
@@ -101,11 +100,12 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
             raise BabelscopeError(f"there cannot be {workers} workers; at least one is needed")
         if cpus <= 0 or gpus < 0:
             raise BabelscopeError(f"a worker cannot have {cpus:g} CPUs and {gpus:g} GPUs")
+        super().__init__()
         self._needs = {name: count for name, count in (("CPU", cpus), ("GPU", gpus)) if count}
         with contextlib.ExitStack() as stack:
             self._ray = stack.enter_context(connected(workers, address, cpus))
             self.workers = workers or room_for(self._needs)
-            self._connection = stack.pop_all()
+            self.push(stack.pop_all())
         actor = self._ray.remote(Worker).options(
             num_cpus=cpus,
             num_gpus=gpus,
@@ -121,6 +121,7 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
         self._threads = ThreadPoolExecutor(self.workers)
         self._starting = threading.Thread(target=self._await_actors, args=[[*self._actors]], daemon=True)
         self._starting.start()
+        self.callback(self._stop)
 
     def _await_actors(self, actors: list[Any]) -> None:
         """Give work to each actor as soon as its process has started."""
@@ -186,17 +187,12 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
         self._idle.put((None, ""))  # to wake who waits
         self._ready.set()
 
-    def close(self) -> None:
-        """Stop the workers at once, and the Ray that was started for them."""
+    def _stop(self) -> None:
         self._end(SystemFailure("the Ray workers were stopped"))
         while self._actors:
             self._ray.kill(self._actors.pop())
         self._threads.shutdown(cancel_futures=True)
         self._starting.join(timeout=10)
-        self._connection.close()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 class Spread(Decorator, contextlib.ExitStack):
@@ -284,8 +280,7 @@ def _send(system: System) -> Call:
 def balanced_parts(questions: Sequence[Asked], sizes: Sequence[int], most: int) -> list[Sequence[int]]:
     """Numbers of calls in parts of at most `most` different questions, sizes within one question of each other.
 
-    A size is in characters, since tokenizers are where the models are. What is asked about one question stays
-    together. Parts depend on the questions only, not on who answers, so that batches and floats do not either.
+    Sizes are in characters. Parts depend on the questions only, so that batches and floats do not depend on workers.
     """
     groups: dict[Asked, list[int]] = {}
     for number, question in enumerate(questions):
