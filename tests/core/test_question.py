@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from babelscope.core.system import Question
 
 QUESTIONS = [
@@ -25,11 +23,6 @@ def test_a_plain_question_is_written_as_its_source():
         "context_source": ["b"],
         "target_language": "de",
     }
-
-
-@pytest.mark.parametrize("question", QUESTIONS)
-def test_questions_survive_json(question):
-    assert Question.from_json(json.loads(json.dumps(question.as_json()))) == question
 
 
 def test_questions_that_differ_in_anything_are_different():

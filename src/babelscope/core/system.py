@@ -41,16 +41,6 @@ class Question:
             return self.source
         return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
-    @classmethod
-    def from_json(cls, written: str | Mapping[str, Any]) -> Question:
-        """The question that `as_json` wrote."""
-        if isinstance(written, str):
-            return cls(written)
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in written.items()
-        }
-        return cls(**fields)
-
 
 Asked = str | Question
 """What users may pass: a question, or a source as text."""
