@@ -562,7 +562,7 @@ def test_bad_samples_leave_their_sentence_out(serve, babelscope, tmp_path, name)
     server = serve(lambda request: (bad if "house" in json.dumps(request.body) else good)(request))
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     asked = ("space", "--system", spec(server), "--tests", tests, "--k", "0", "--samples", "30", "--json")
-    found = [row for row in babelscope(*asked, "--records", "records.jsonl").rows if row["name"] == "krg"]
+    found = [row for row in babelscope(*asked, "--out", "run").rows if row["name"] == "krg"]
     assert {(row["n"], row["skipped"]) for row in found} == {(2, 1)}
-    first = json.loads(Path("records.jsonl").read_text().splitlines()[-1])
+    first = json.loads(Path("run/records.jsonl").read_text().splitlines()[-1])
     assert told in first["unanswered"]

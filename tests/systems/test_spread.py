@@ -245,7 +245,7 @@ def test_two_kills_change_nothing_in_a_study(
     killer = threading.Thread(target=lambda: [kill_after(stored) for stored in (10, 50)], daemon=True)
     killer.start()
     ran = babelscope(
-        "run", str(study), "--ray", "--workers", "2", "--out", str(tmp_path / "spread"), "--json", "--no-report"
+        "run", str(study), "--ray", "--set", "workers=2", "--out", str(tmp_path / "spread"), "--json", "--no-report"
     )  # fmt: skip
     assert ran.code == 0, ran.err
     killer.join(timeout=10)
@@ -271,3 +271,30 @@ def test_an_address_where_nobody_is_is_told_at_once():
     pytest.importorskip("ray")
     with pytest.raises(BabelscopeError, match=r"no Ray cluster can be joined at 127\.0\.0\.1:1 .*refused"):
         connect(1, "127.0.0.1:1", 1)
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize(
+    ("arguments", "address"),
+    [
+        (["--ray", "--set", "workers=3"], ""),
+        (["--ray", "head:6379"], "head:6379"),
+        (["--ray=10.0.0.1:6379"], "10.0.0.1:6379"),
+        ([], None),
+    ],
+)
+def test_an_address_need_not_follow(babelscope, monkeypatch, arguments, address, first):
+    seen: dict[str, Any] = {}
+
+    def ran(study, **options):
+        seen.update(options, study=study)
+        raise BabelscopeError("seen")
+
+    monkeypatch.setattr("babelscope.runs.study.run_study", ran)
+    monkeypatch.setattr(
+        "babelscope.runs.trust.ask_permission", lambda path, **_: path
+    )  # there is no such file
+    told = babelscope("run", *(["study.toml", *arguments] if first else [*arguments, "study.toml"]))
+    assert told.err == "babelscope: error: seen\n"
+    assert (seen["study"], seen["ray"]) == (Path("study.toml"), address)
+    assert seen["workers"] == (3 if "--set" in arguments else None)
