@@ -23,7 +23,6 @@ from babelscope.core.system import (
 )
 from babelscope.systems.contract import ASK, Decorator
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.seeds import stream
 from babelscope.util.text import shorten
 
 _MOST_SENTENCES = 100
@@ -188,6 +187,8 @@ def _others(questions: Sequence[Question], seed: int) -> list[int]:
         for place, each in reversed(list(enumerate(questions)))
     }
     contexts = sorted(first)
+    from babelscope.util.seeds import stream
+
     if len(contexts) < 2:
         raise BabelscopeError("a random context needs questions with at least two contexts")
     order = stream(seed, "context").permutation(len(contexts)).tolist()
