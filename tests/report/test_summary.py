@@ -80,7 +80,7 @@ def test_every_significant_difference_is_a_line() -> None:
                 record["verdict"] = verdict
     (group,) = result.groups
     compared = paired_differences(group)
-    result = dataclasses.replace(result, rows=[*result.rows, *compared], comparisons=len(compared))
+    result = dataclasses.replace(result, rows=[*result.rows, *compared], comparisons=compared)
     (line,) = re.findall(r"  right minus wrong, .*", summarize(result, width=200))
     assert "100 %" in line
     assert "right is better on 60, wrong on 0, equal on 0 items; p = " in line

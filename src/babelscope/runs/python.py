@@ -1,0 +1,127 @@
+"""Methods as functions, and finished runs, for Python: nothing here prints, and only `out` writes files."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from babelscope.core.results import Result, data_frame, split_unanswered
+from babelscope.methods.base import Method
+from babelscope.methods.registry import find_method
+from babelscope.runs.compare import group_runs
+from babelscope.runs.execute import Systems, Tests, run_method
+from babelscope.runs.reading import read_records, read_run
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+
+class MethodFunction(Protocol):
+    """A method as a function; `help` shows its settings."""
+
+    def __call__(
+        self,
+        systems: Systems,
+        tests: Tests,
+        *,
+        seed: int = 0,
+        chunk: int | None = None,
+        by: Sequence[str] = (),
+        seed_groups: Sequence[str] = (),
+        out: str | Path | None = None,
+        **settings: Any,
+    ) -> Result:
+        """Run the method."""
+
+
+# --- Functions made from settings ----------------------------------------------------------------------------------
+
+_WITHIN = "`out` stores the run in a folder, where a stopped call is resumed; see also `run_method`."
+
+
+@functools.cache
+def function_of(name: str) -> MethodFunction:
+    """The method of a name as a function whose signature and documentation are those of its settings."""
+    method = find_method(name)
+
+    def judge(systems: Systems, tests: Tests, **settings: Any) -> Result:
+        return run_method(method, systems, tests, **settings)
+
+    judge.__name__ = judge.__qualname__ = name
+    judge.__module__ = "babelscope"
+    judge.__doc__ = _documentation(method)
+    judge.__signature__ = _signature(method)  # type: ignore[attr-defined]
+    return judge
+
+
+def _signature(method: type[Method]) -> inspect.Signature:
+    """Systems and tests, other systems by role, the settings, and what all methods take."""
+    shared = inspect.signature(run_method).parameters.values()
+    _, systems, tests, *others, _ = shared
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    roles = [
+        inspect.Parameter(
+            role, keyword, annotation="str | System", default=inspect.Parameter.empty if needed else None
+        )
+        for role, needed in method.requires.items()
+        if role != "system"
+    ]
+    settings = [
+        inspect.Parameter(
+            name,
+            keyword,
+            annotation=field.annotation,
+            default=inspect.Parameter.empty
+            if field.is_required()
+            else field.get_default(call_default_factory=True),
+        )
+        for name, field in method.Settings.model_fields.items()
+    ]
+    return inspect.Signature([systems, tests, *roles, *settings, *others], return_annotation="Result")
+
+
+def _documentation(method: type[Method]) -> str:
+    """The docstring of a method, then a line for each setting."""
+    lines = [inspect.getdoc(method) or method.name, "", "Settings:"]
+    for name, field in method.Settings.model_fields.items():
+        told = f"{name}: {' '.join((field.description or '').split())}"
+        lines += textwrap.wrap(told, 100, initial_indent="    ", subsequent_indent="        ")
+    return "\n".join([*lines, "", _WITHIN])
+
+
+# --- Finished runs -------------------------------------------------------------------------------------------------
+
+
+def open_run(folder: str | Path) -> Result:
+    """The result of a finished run folder, as stored: rows, records and comparisons, nothing computed again."""
+    run = read_run(folder)
+    answered, unanswered = split_unanswered(read_records(run.path))
+    methods = run.manifest.methods
+    config = dict(run.manifest.config)
+    if run.manifest.answers is not None:
+        config["answers"] = run.manifest.answers
+    return Result(
+        config,
+        [*run.rows, *run.comparisons],
+        answered,
+        run.path,
+        unanswered,
+        comparisons=run.comparisons,
+        settings={label: part.settings for label, part in methods.items()},
+        groups=group_runs([run], summary_only=True),
+    )
+
+
+def rows(run: Result | str | Path) -> DataFrame:
+    """The figures of a result or a run folder as a data frame, with the columns of the JSON rows."""
+    return (run if isinstance(run, Result) else open_run(run)).to_pandas()
+
+
+def records(run: Result | str | Path) -> DataFrame:
+    """The records of a result or a run folder as a data frame, one line per item, unanswered ones last."""
+    found = run if isinstance(run, Result) else open_run(run)
+    return data_frame([*found.records, *found.unanswered])
