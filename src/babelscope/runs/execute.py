@@ -315,7 +315,7 @@ def run_method(
     named = _open_systems(systems)
     jobs = make_jobs([ready], named, sets, seed)
     chunk = chunk_size([ready], named.values(), sets.values(), chunk)
-    config = config_of([ready], named.values(), sets, seed=seed, chunk=chunk)
+    config = config_of([ready], named, sets, seed=seed, chunk=chunk)
     manifest = manifest_of(
         ready.label,
         config,

@@ -148,6 +148,9 @@ def _texts_of_study(study: Study) -> Iterator[tuple[str, str]]:
     for number, tests in enumerate(study.tests):
         yield f"tests[{number}].spec", tests.spec
         yield from _texts_within(tests.machine_references, f"tests[{number}].machine_references")
+    for number, step in enumerate(study.make):
+        for name in ("source", "reference"):
+            yield f"make[{number}].{name}", str(getattr(step, name))
     for number, method in enumerate(study.methods):
         yield from _texts_within(method.model_extra or {}, f"methods[{number}]")
 
