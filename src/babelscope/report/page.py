@@ -475,6 +475,8 @@ def find_chart(result: Result, name: str = "") -> tuple[Chart, Series]:
         (f"{each.comparison.method}-{each.comparison.tests}", each.charts) for each in sections_of(result)
     )
     fitting = [full for full, chart in found.items() if name in ("", full, chart.slug)]
+    if not found:
+        raise BabelscopeError("the methods of this result have no chart")
     if not fitting or (name and len(fitting) > 1):
         known = ", ".join(fitting or found)
         raise BabelscopeError(
