@@ -341,6 +341,8 @@ def _open(system: str | System) -> System:
 def _open_systems(given: Systems) -> dict[str, System]:
     """Systems by the names that the caller gives them, else by their own."""
     if isinstance(given, Mapping):
+        if not given:
+            raise BabelscopeError("there is no system to run")
         return {name: _open(each) for name, each in given.items()}
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
     return systems_by_name(map(_open, several))
