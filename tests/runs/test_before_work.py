@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import babelscope as bs
 from babelscope.methods.base import set_up
 from babelscope.methods.jobs import Job
 from babelscope.runs.execute import chunk_size
 from babelscope.testsets import ParallelSentence
 from babelscope.testsets.items import TestSet
-from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
 PARTICLE = {"phenomenon": "particle", "side": "source", "head": 2, "dependent": 5, "distance": 2}
@@ -99,15 +97,3 @@ def test_items_that_take_seconds_are_asked_in_small_chunks() -> None:
     assert chunk_size([space], [], tests) == 16
     assert chunk_size([likelihood, space], [], tests) == 16
     assert chunk_size([space], [], tests, 50) == 50
-
-
-def test_a_name_is_not_what_it_names() -> None:
-    tests = bs.load("lab:parallel?n=2")
-    with pytest.raises(
-        BabelscopeError, match=r"is a name, not a system; give babelscope.open_system\('lab:x'\)"
-    ):
-        bs.quality("lab:x", tests)  # type: ignore[arg-type]
-    with pytest.raises(
-        BabelscopeError, match=r"is a name, not a test set; give babelscope.load\('x.jsonl'\)"
-    ):
-        bs.quality(bs.open_system("lab:student"), "x.jsonl")  # type: ignore[arg-type]

@@ -51,37 +51,68 @@ def records(folder: Path) -> list[Record]:
     return read_rows(folder / "records.jsonl")
 
 
-@pytest.mark.parametrize("run", ["chunk = 3", ""])
+LISTS = [json.dumps({"id": n, "text": "a"}) for n in range(7)]
+TWO = ("one", "two")
+TWO_SETS = "has one line per item and no sources, .* both one and two"
+
+
 @pytest.mark.parametrize("shard", [None, "2/2"])
-def test_a_file_of_one_chunks_lines_is_refused_before_any_work(
-    tmp_path: Path, run: str, shard: str | None
+@pytest.mark.parametrize(
+    ("spec", "lines", "tests", "told"),
+    [
+        ("file:own.txt", TEXTS[:3], TWO[:1], "translations of 3 sources, but the test set one has 6"),
+        (
+            "file:own.txt?format=auto",
+            TEXTS[:3],
+            TWO[:1],
+            "translations of 3 sources, but the test set one has 6",
+        ),
+        (
+            "file:own.txt",
+            [*TEXTS, ""],
+            TWO[:1],
+            "7 sources, but the test set one has 6; its last line is empty",
+        ),
+        ("lists:own.txt?format=jsonl", LISTS[:3], TWO[:1], "translations of 3 sources, but the test set"),
+        ("lists:own.txt?format=jsonl", LISTS, TWO[:1], "translations of 7 sources, but the test set"),
+        (
+            "file:own.txt?format=tsv",
+            [f"a {n}\t{text}" for n, text in enumerate(TEXTS)],
+            TWO[:1],
+            "the first column has the sources of the test set one",
+        ),
+        (
+            "file:own.txt",
+            ['{"source": "a 0", "translation": "ab"}'] * 6,
+            TWO[:1],
+            "own.txt:1 is a JSON object, no translation; say format=log",
+        ),
+        (
+            "file:own.txt?format=log",
+            ['{"text": "ab"}'] * 6,
+            TWO[:1],
+            "own.txt:1: field 'source' must be text",
+        ),
+        ("file:own.txt", TEXTS, TWO, TWO_SETS),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_before_any_work(
+    tmp_path: Path, spec: str, lines: list[str], tests: tuple[str, ...], told: str, shard: str | None
 ) -> None:
+    write(tmp_path / "own.txt", lines)
     # The live system before it would be asked first.
     first = '[[systems]]\nspec = "toy:1?log=asked.txt"\n'
-    path = study(tmp_path, '"file:half.txt"', "one", run=run, more=first)
-    told = "half.txt has translations of 3 sources, but the test set one has 6"
+    path = study(tmp_path, json.dumps(spec), *tests, run="chunk = 3", more=first)
     with pytest.raises(BabelscopeError, match=told):
         run_study(path, out=tmp_path / "run", shard=shard)
     assert not (tmp_path / "asked.txt").exists()
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("ids", [3, 7])
-def test_lists_are_held_too(tmp_path: Path, ids: int) -> None:
-    write(tmp_path / "lists.jsonl", [json.dumps({"id": n, "text": "a"}) for n in range(ids)])
-    path = study(tmp_path, '"lists:lists.jsonl"', "one", run="chunk = 3")
-    with pytest.raises(
-        BabelscopeError, match=f"lists.jsonl has translations of {ids} sources, but the test set"
-    ):
+def test_so_are_the_scores_of_an_evaluator(tmp_path: Path) -> None:
+    path = study(tmp_path, '"items:translations"', *TWO, evaluator="scores:columns.tsv")
+    with pytest.raises(BabelscopeError, match=f"columns.tsv {TWO_SETS}"):
         run_study(path, out=tmp_path / "run")
-
-
-def test_a_trailing_blank_line_is_told(tmp_path: Path) -> None:
-    write(tmp_path / "half.txt", [*TEXTS, ""])
-    with pytest.raises(
-        BabelscopeError, match=r"7 sources, but the test set one has 6; its last line is empty"
-    ):
-        run_study(study(tmp_path, '"file:half.txt"', "one"), out=tmp_path / "run")
 
 
 @pytest.mark.parametrize("evaluator", ["toy:2", "scores:columns.tsv"])
@@ -97,27 +128,6 @@ def test_in_chunks_and_shards_every_item_has_its_own_line(tmp_path: Path, evalua
         run_study(path, out=shard, shard=f"{number}/2")
     merge(shards, tmp_path / "merged")
     assert_same(tmp_path / "run", tmp_path / "merged")
-
-
-@pytest.mark.parametrize(
-    ("spec", "evaluator", "told"),
-    [
-        (
-            '"file:whole.txt"',
-            "toy:2",
-            "file:whole.txt has one line per item and no sources, .* both one and two",
-        ),
-        (
-            '"items:translations"',
-            "scores:columns.tsv",
-            "columns.tsv has one line per item and no sources, .* both one and two",
-        ),
-    ],
-)
-def test_one_file_does_not_answer_two_test_sets(tmp_path: Path, spec: str, evaluator: str, told: str) -> None:
-    with pytest.raises(BabelscopeError, match=told):
-        run_study(study(tmp_path, spec, "one", "two", evaluator=evaluator), out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
 
 
 def test_a_file_a_test_set_answers_its_own(tmp_path: Path) -> None:
@@ -145,15 +155,6 @@ def test_a_file_with_sources_is_found_by_them_and_must_have_all(tmp_path: Path) 
         run_study(study(tmp_path, '"file:less.jsonl"', "one", "two"), out=tmp_path / "other")
 
 
-def test_judging_commands_and_translations_are_held_too(babelscope: Babelscope) -> None:
-    asked = ("condition", "--tests", "one.jsonl", "--evaluator", "toy:2", "--json")
-    for how in (("--system", "file:half.txt"), ("--system", "file:half.txt?format=auto")):
-        ran = babelscope(*asked, *how)
-        assert (ran.code, ran.out) == (2, "")
-        assert "half.txt has translations of 3 sources, but the test set one has 6" in ran.err
-    assert babelscope(*asked, "--system", "file:whole.txt?format=auto").code == 0
-
-
 def test_translate_asks_in_batches_but_reads_the_whole_file(babelscope: Babelscope, tmp_path: Path) -> None:
     write(tmp_path / "input", [f"a {n}" for n in range(512)])
     write(tmp_path / "output", [f"b {n}" for n in range(512)])
@@ -164,23 +165,6 @@ def test_translate_asks_in_batches_but_reads_the_whole_file(babelscope: Babelsco
     ran = babelscope("translate", "--system", "file:output", "input")
     assert (ran.code, ran.out) == (2, "")
     assert "output has translations of 256 sources, but input has 512" in ran.err
-
-
-def test_sources_in_the_first_column_are_no_translations(tmp_path: Path) -> None:
-    write(tmp_path / "both.tsv", [f"a {n}\t{text}" for n, text in enumerate(TEXTS)])
-    with pytest.raises(BabelscopeError, match="the first column has the sources of the test set one"):
-        run_study(study(tmp_path, '"file:both.tsv?format=tsv"', "one"), out=tmp_path / "run")
-
-
-def test_json_lines_are_recognized_or_refused(tmp_path: Path) -> None:
-    write(tmp_path / "output.txt", ['{"source": "a 0", "translation": "ab"}'] * 6)
-    with pytest.raises(
-        BabelscopeError, match=r"output.txt:1 is a JSON object, no translation; say format=log"
-    ):
-        run_study(study(tmp_path, '"file:output.txt"', "one"), out=tmp_path / "run")
-    write(tmp_path / "output.jsonl", ['{"text": "ab"}'] * 6)
-    with pytest.raises(BabelscopeError, match=r"output.jsonl:1: field 'source' must be text"):
-        run_study(study(tmp_path, '"file:output.jsonl"', "one"), out=tmp_path / "run")
 
 
 def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:

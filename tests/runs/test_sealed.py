@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from babelscope.runs.reading import read_run
-from babelscope.runs.shards import merge
 from babelscope.runs.study import run_study
 from babelscope.util.errors import BabelscopeError
 from tests.support.same_runs import assert_same
@@ -128,14 +127,3 @@ def test_a_run_that_was_stopped_is_sealed_when_it_ends(run: Path, tmp_path: Path
         read_run(other)
     run_study(tmp_path / "study.toml", out=other)
     assert_same(run, other)
-
-
-def test_a_damaged_shard_is_not_merged(run: Path, tmp_path: Path) -> None:
-    shards = [tmp_path / f"shard-{n}" for n in (1, 2)]
-    for number, shard in enumerate(shards, 1):
-        run_study(tmp_path / "study.toml", out=shard, shard=f"{number}/2")
-    whole = (shards[0] / "records.jsonl").read_bytes()
-    edit(shards[0]) if '"item": 3' in whole.decode() else edit(shards[1])
-    with pytest.raises(BabelscopeError, match="is not as the run left it"):
-        merge(shards, tmp_path / "merged")
-    assert run.exists()

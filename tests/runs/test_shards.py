@@ -13,7 +13,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.methods.registry import METHODS
 from babelscope.runs.folder import chunks_of, plan_chunks
 from babelscope.runs.manifest import Shard
 from babelscope.runs.reading import read_run, results_of_run
@@ -24,25 +23,6 @@ from tests.runs.test_study import STUDY
 from tests.support.killing import STUDY_IMPORTS, Killer
 from tests.support.same_runs import assert_same, contents
 from tests.support.toy_fixtures import Babelscope
-
-# A test set for each built-in method, and settings that keep it quick.
-LAB = {
-    "challenge": ("lab:challenge?n=7", "matched_corpora = 4\nlength_corpora = 8\nlength_sizes = [2]"),
-    "condition": ("lab:gender?n=7", 'evaluator = "lab:teacher"'),
-    "contrast": ("lab:pairs?n=1", ""),
-    "errors": ("lab:parallel?n=7", ""),
-    "space": ("lab:parallel?n=5", "k = 2\nsamples = 4\nbudget_expansions = 50"),
-    "quality": ("lab:parallel?n=7", "metric = ['chrf', 'ribes']"),
-    "likelihood": ("lab:parallel?n=7", ""),
-    "patterns_mucow": ("mucow:FOLDER/en-de?all=yes", ""),
-    "patterns_winomt": ("winomt:FOLDER/jobs.tsv", "target = 'de'\nalignments = 'FOLDER/none.align'"),
-}
-FILES = {
-    "en-de.text.txt": "The man sees the bat.\nThe bat sleeps.\n",
-    "en-de.key.tsv": "1\tted\tbat\tschläger\tfledermaus\n2\tted\tbat\tfledermaus\tschläger\n",
-    "jobs.tsv": "male\t1\tThe doctor sleeps.\tdoctor\tpro\nfemale\t1\tThe nurse sleeps.\tnurse\tpro\n",
-    "none.align": "\n\n",
-}
 
 
 def write_study(folder: Path, *, delay: float = 0, items: int = 7) -> Path:
@@ -81,27 +61,6 @@ def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
         assert max(counts) - min(counts) <= 1
     for own in shards:
         assert own == sorted(own, key=lambda chunk: (chunk.job, chunk.start))
-
-
-def test_there_is_a_case_for_every_built_in_method() -> None:
-    # No lab system answers in words: that method has the same test in tests/methods/answers/test_answers.py.
-    assert LAB.keys() == METHODS.built_in.keys() - {"prompted_choice"}
-
-
-@pytest.mark.parametrize("method", sorted(LAB))
-def test_merged_shards_are_the_plain_run(tmp_path: Path, method: str) -> None:
-    tests, settings = (text.replace("FOLDER", str(tmp_path)) for text in LAB[method])
-    for name, content in FILES.items():
-        (tmp_path / name).write_text(content)
-    (tmp_path / "study.toml").write_text(
-        f"[[systems]]\nspec = 'lab:student'\n[[tests]]\nspec = '{tests}'\n"
-        f"[[methods]]\nname = '{method}'\n{settings}\n[run]\nchunk = 2\n"
-    )
-    plain = run_study(tmp_path / "study.toml")
-    assert plain.folder is not None
-    merged = merge(run_shards(tmp_path / "study.toml", 3), tmp_path / "merged")
-    assert merged.rows == plain.rows
-    assert_same(tmp_path / "merged", plain.folder)
 
 
 @pytest.mark.parametrize("of", [1, 5, pytest.param(2, marks=pytest.mark.slow), 20])
@@ -187,6 +146,12 @@ def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path
     assert records.read_bytes() == whole[:-1], "a merge changes no shard"
     records.write_bytes(whole.replace(b'"item": 2', b'"item": 3', 1))
     with pytest.raises(BabelscopeError, match=r"records\.jsonl:1 is not the record that belongs there"):
+        merge(folders, tmp_path / "merged")
+    place = whole.index(b'"logprob": -') + 12
+    records.write_bytes(
+        whole[:place] + (b"2" if whole[place : place + 1] == b"1" else b"1") + whole[place + 1 :]
+    )
+    with pytest.raises(BabelscopeError, match="is not as the run left it"):
         merge(folders, tmp_path / "merged")
     records.write_bytes(whole)
     manifest = folders[0] / "manifest.json"
