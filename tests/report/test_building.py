@@ -248,7 +248,7 @@ def test_a_method_of_another_package_is_shown_by_its_figures_and_records(
 
 
 def test_a_folder_that_is_no_finished_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BabelscopeError, match="no run folder"):
+    with pytest.raises(BabelscopeError, match="not a run folder"):
         write_report([tmp_path], tmp_path / "page.html")
     assert not (tmp_path / "page.html").exists()
 

@@ -166,7 +166,7 @@ def test_folders_that_cannot_be_compared(make_run: MakeRun, tmp_path: Path) -> N
     one = make_run("one", {"x": "toy:1"}, "condition")
     with pytest.raises(BabelscopeError, match=r"x stands in .*one and in .*one; leave one of them out"):
         _groups(one, one)
-    with pytest.raises(BabelscopeError, match=r"is no run folder: it has no manifest\.json"):
+    with pytest.raises(BabelscopeError, match=r"is not a run folder: it has no manifest\.json"):
         read_run(tmp_path)
     (one / "summary.json").rename(tmp_path / "kept.json")
     with pytest.raises(BabelscopeError, match="is not finished; run the same command again"):

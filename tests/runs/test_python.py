@@ -70,7 +70,7 @@ def test_a_run_is_read_as_it_was_computed(tmp_path: Path) -> None:
     assert (read.signature, str(read), read.to_json()) == (made.signature, str(made), made.to_json())
     assert read.table("latex", "differences") == made.table("latex", "differences")
     assert bs.contrast(systems, PAIRS).rows == made.rows
-    with pytest.raises(bs.BabelscopeError, match="no run folder"):
+    with pytest.raises(bs.BabelscopeError, match="not a run folder"):
         bs.open_run(tmp_path)
 
 

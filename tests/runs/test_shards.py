@@ -132,8 +132,8 @@ def test_what_is_not_each_shard_once_is_refused(study: Path, tmp_path: Path) -> 
     refused(r"foreign is a shard of another study \(config\.seed: 4 in .*1-of-3, 5 here\)", first, foreign)
     plain = run_study(study).folder
     assert plain is not None
-    refused("study is no shard but a whole run", first, plain)
-    refused(r"nowhere is no run folder", first, tmp_path / "nowhere")
+    refused("study is a whole run, not a shard", first, plain)
+    refused(r"nowhere is not a run folder", first, tmp_path / "nowhere")
 
 
 def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path: Path) -> None:

@@ -10,13 +10,15 @@ from pydantic import BaseModel
 
 from babelscope.cli.init import Key, keys_of
 from babelscope.methods.registry import find_method, method_names
-from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable
+from babelscope.runs.study import Entry, MakeTable, MethodEntry, OutputTable, RunTable, StudyTable
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
 TABLES: dict[str, type[BaseModel]] = {
     "study": StudyTable,
     "entry": Entry,
     "methods": MethodEntry,
+    "make": MakeTable,
+    "outputs": OutputTable,
     "run": RunTable,
 }
 

@@ -72,7 +72,7 @@ def test_without_a_terminal_it_is_refused_with_the_list_and_trust_runs_it(
     refused = babelscope("run", "study.toml")
     assert (refused.code, refused.out) == (2, "")
     assert "systems[0].spec: 'cmd:./mt.sh'" in refused.err
-    assert "say --trust" in refused.err
+    assert "add --trust" in refused.err
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "runs").exists()
     ran = babelscope("run", "study.toml", "--trust", "--no-report", "--json")
@@ -125,7 +125,7 @@ def test_a_link_to_a_trusted_study_is_asked_about_where_it_lies(
     (other / "tests.jsonl").symlink_to("../tests.jsonl")
     (other / "study.toml").symlink_to("../study.toml")
     refused = babelscope("run", "other/study.toml")
-    assert (refused.code, "say --trust" in refused.err) == (2, True)
+    assert (refused.code, "add --trust" in refused.err) == (2, True)
     assert not (tmp_path / "ran").exists()
     # The same folder by another name is the same folder.
     (tmp_path / "again").symlink_to(".")
@@ -162,7 +162,7 @@ def test_what_is_not_remembered_is_said(
 ) -> None:
     (tmp_path / "state").write_text("no folder")
     asked = at_a_terminal(monkeypatch, babelscope, "yes\n")
-    assert (asked.code, "is not remembered" in asked.err) == (0, True)
+    assert (asked.code, "could not be stored" in asked.err) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_study_that_sends_texts_is_refused_without_a_terminal(
     assert (refused.code, refused.out, server.seen) == (2, "", [])
     assert f"sends texts of its test sets to: {server.url.removeprefix('http://')}" in refused.err
     assert "names outside of its folder: tests.jsonl -> ../tests.jsonl" in refused.err
-    assert "say --trust" in refused.err
+    assert "add --trust" in refused.err
     assert not (folder / "runs").exists()
     ran = babelscope("run", "theirs/study.toml", "--trust", "--no-report")
     assert (ran.code, len(server.seen) > 0) == (0, True), ran.err

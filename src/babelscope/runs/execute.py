@@ -53,7 +53,7 @@ def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
     for name in names:
         if name == LENGTH and any(record.get("extra", {}).get(NO_SOURCE) for record in records):
             raise BabelscopeError(
-                "--group-by length needs sources, and these items have none; say --tests parallel:SOURCES,REFERENCES"
+                "--group-by length needs sources, and these items have none; use --tests parallel:SOURCES,REFERENCES"
             )
         if records and not _any_has(records, name) and name != LENGTH:
             known = {
@@ -83,7 +83,7 @@ def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
     }
     if len(found) > _MOST_VALUES:
         raise BabelscopeError(
-            f"items have {len(found)} values of {name!r}; figures are split into {_MOST_VALUES} at most"
+            f"items have {len(found)} values of {name!r}; at most {_MOST_VALUES} can be shown"
         )
     return dict(sorted(found.items()))
 
@@ -266,14 +266,14 @@ def _comparison_rows(run: Run, groups: Sequence[Comparison], methods: Methods) -
 def chunk_size(
     methods: Sequence[Method], systems: Iterable[System], tests: Iterable[TestSet], given: int | None = None
 ) -> int:
-    """Items a chunk: as given, or all if a method or system must be asked as a whole, or the fewest of any method.
+    """Items per chunk: as given, or all if a method or system must be asked as a whole, or the fewest of any method.
 
     Items of a chunk share batches, which can change the last bits of floats; so the size is part of the signature.
     """
     longest = max(len(each) for each in tests)
     whole = [method.label for method in methods if method.settings.is_whole]
     if given and whole and given < longest:
-        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {given} out")
+        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: remove chunk = {given}")
     asked = [*systems, *(role for method in methods for role in method.roles.values())]
     if whole or any(properties(system).asked_as_a_whole for system in asked):
         return given or longest

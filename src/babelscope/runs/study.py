@@ -275,7 +275,7 @@ class RunTable(_Table):
     def _workers_have_an_engine(self) -> Self:
         spare = {"workers", "address", "cpus", "gpus"} & self.model_fields_set
         if spare and self.engine != "ray":
-            raise ValueError(f'{min(spare)} is for Ray workers; say engine = "ray" too')
+            raise ValueError(f'{min(spare)} only applies to Ray workers; set engine = "ray"')
         return self
 
 
@@ -410,7 +410,7 @@ def _with_overrides(
         given["data_dir"] = Path(data_dir).absolute()
     run = study.run.model_copy(update=given)
     if workers is not None and run.engine != "ray":
-        raise BabelscopeError("--workers are Ray's; say --ray too")
+        raise BabelscopeError("--workers only applies with --ray")
     return study.model_copy(update={"study": head, "run": run})
 
 
@@ -596,5 +596,5 @@ def _make_references(
 def _default_out(study: Study, where: str) -> Path:
     name = study.study.name
     if name in ("", ".", "..") or not set("/\0").isdisjoint(name):
-        raise BabelscopeError(f"{where}: study.name {name!r} cannot name a folder; say --out")
+        raise BabelscopeError(f"{where}: study.name {name!r} cannot name a folder; give one with --out")
     return Path("runs") / name

@@ -222,13 +222,13 @@ def _ask_user(path: Path, reach: Reach) -> None:
     if not _at_a_terminal():
         told = "; ".join(f"{what}: {'; '.join(each)}" for what, each in parts.items() if each)
         raise BabelscopeError(
-            f"{_escaped(path)} does what nobody has allowed yet ({told}); read it, and if you trust it, say --trust"
+            f"{_escaped(path)} needs your permission ({told}); read it, and if you trust it, add --trust"
         )
     listed = "".join(
         f"  {what}:\n" + "".join(f"    {one}\n" for one in each) for what, each in parts.items() if each
     )
     print(
-        f"{_escaped(path)}\n{listed}Allow this, for as long as the file stays as it is? [y/N] ",
+        f"{_escaped(path)}\n{listed}Allow this until the file changes? [y/N] ",
         end="",
         file=sys.stderr,
         flush=True,
@@ -260,7 +260,7 @@ def _remember_allowed(key: str, path: Path) -> None:
             file.write(f"{_escaped(path.resolve())}\n")
     except OSError as error:
         warnings.warn(
-            f"that {_escaped(path)} is allowed is not remembered: {error.filename}: {error.strerror}",
+            f"your permission for {_escaped(path)} could not be stored: {error.filename}: {error.strerror}",
             RuntimeWarning,
             stacklevel=3,
         )
