@@ -307,6 +307,10 @@ def test_a_study_that_sends_texts_is_asked_about_once_and_after_a_new_link(
         {"systems": [{"spec": "hf:~/model"}]},
         {"systems": [{"spec": "llm:x", "prompt": ["../p.toml"]}]},
         {"methods": [{"name": "m", "lexicon": "/etc/passwd"}]},
+        {
+            "make": [{"name": "n", "type": ["t"], "source": "/etc/passwd", "reference": "r"}],
+            "tests": [{"spec": "made:n"}],
+        },
         {"run": {"data_dir": "/data"}},
         {"run": {"out": "../other"}},
     ],

@@ -496,7 +496,6 @@ def write_inside(folder: Path, file: Path, data: bytes) -> None:
     path = folder / file
     if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
         raise BabelscopeError(f"{path} is a link or lies behind one: remove it, or choose another file")
-    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as out:
         out.write(data)
 
