@@ -40,7 +40,17 @@ class MethodFunction(Protocol):
 
 # --- Functions made from settings ----------------------------------------------------------------------------------
 
-_WITHIN = "`out` stores the run in a folder, where a stopped call is resumed; see also `run_method`."
+_SHARED = {
+    "systems": "One system or several: specs such as `lab:student`, objects, or either by name in a dict.",
+    "tests": "A test set: a spec or file, a loaded one, or items; several by name in a dict.",
+}
+_RUN = {
+    "seed": "Seed of everything random.",
+    "chunk": "How many items are asked, and stored, at once.",
+    "by": "Fields of the items, or `length`: all figures also for each of their values.",
+    "seed_groups": "Patterns of names (`lab:teacher-*`) of systems that differ by their seed only.",
+    "out": "Run folder: stores the run, or resumes it.",
+}
 
 
 @functools.cache
@@ -62,35 +72,39 @@ def _signature(method: type[Method]) -> inspect.Signature:
     """Systems and tests, other systems by role, the settings, and what all methods take."""
     shared = inspect.signature(run_method).parameters.values()
     _, systems, tests, *others, _ = shared
-    keyword = inspect.Parameter.KEYWORD_ONLY
     roles = [
-        inspect.Parameter(
-            role, keyword, annotation="str | System", default=inspect.Parameter.empty if needed else None
-        )
+        _keyword(role, "str | System", required=bool(needed), default=None)
         for role, needed in method.requires.items()
         if role != "system"
     ]
     settings = [
-        inspect.Parameter(
+        _keyword(
             name,
-            keyword,
-            annotation=field.annotation,
-            default=inspect.Parameter.empty
-            if field.is_required()
-            else field.get_default(call_default_factory=True),
+            field.annotation,
+            required=field.is_required(),
+            default=field.get_default(call_default_factory=True),
         )
         for name, field in method.Settings.model_fields.items()
     ]
     return inspect.Signature([systems, tests, *roles, *settings, *others], return_annotation="Result")
 
 
+def _keyword(name: str, annotation: Any, *, required: bool, default: Any) -> inspect.Parameter:
+    default = inspect.Parameter.empty if required else default
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=annotation, default=default)
+
+
 def _documentation(method: type[Method]) -> str:
-    """The docstring of a method, then a line for each setting."""
-    lines = [inspect.getdoc(method) or method.name, "", "Settings:"]
-    for name, field in method.Settings.model_fields.items():
-        told = f"{name}: {' '.join((field.description or '').split())}"
-        lines += textwrap.wrap(told, 100, initial_indent="    ", subsequent_indent="        ")
-    return "\n".join([*lines, "", _WITHIN])
+    """The docstring of a method, then what each parameter of its function is."""
+    roles = {
+        role: "A spec or object: the system that judges." for role in method.requires if role != "system"
+    }
+    fields = method.Settings.model_fields.items()
+    settings = {name: " ".join((field.description or "").split()) for name, field in fields}
+    lines = [inspect.getdoc(method) or method.name, ""]
+    for name, told in {**_SHARED, **roles, **settings, **_RUN}.items():
+        lines += textwrap.wrap(f"{name}: {told}", 100, subsequent_indent="    ")
+    return "\n".join(lines)
 
 
 # --- Finished runs -------------------------------------------------------------------------------------------------
