@@ -6,6 +6,7 @@ import inspect
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
@@ -24,7 +25,7 @@ SENTENCES = [ParallelSentence(f"s{n}", "ab"[: 1 + n % 2], ("ab",)) for n in rang
 
 
 @pytest.mark.parametrize("name", method_names())
-def test_the_signature_is_that_of_the_settings(name: str) -> None:
+def test_the_signature_is_that_of_the_settings(name):
     method, function = find_method(name), function_of(name)
     parameters = inspect.signature(function).parameters
     assert list(parameters)[:2] == ["systems", "tests"]
@@ -39,28 +40,30 @@ def test_the_signature_is_that_of_the_settings(name: str) -> None:
 
 
 @pytest.mark.usefixtures("toy_schemes")
-def test_systems_and_tests_are_specs_objects_or_named(tmp_path: Path) -> None:
+def test_systems_and_tests_are_specs_objects_or_named(tmp_path):
     (tmp_path / "in").write_text("a b\nb\n")
     (tmp_path / "out").write_text("ab\nb\n")
     spec = f"parallel:{tmp_path / 'in'},{tmp_path / 'out'}"
     one = bs.likelihood("toy:1", spec)
     assert one.rows == bs.likelihood(bs.open_system("toy:1"), bs.load(spec)).rows
-    named = bs.likelihood({"old": "toy:1", "new": ToySystem("toy:2", salt="2")}, {"x": spec, "y": SENTENCES})
+    sets: dict[str, Any] = {"x": spec, "y": SENTENCES}
+    named = bs.likelihood({"old": "toy:1", "new": ToySystem("toy:2", salt="2")}, sets)
     assert {
         (row.labels["system"], row.labels["tests"]) for row in named.rows if "against" not in row.labels
     } == {(system, tests) for system in ("old", "new") for tests in ("x", "y")}
     with pytest.raises(bs.BabelscopeError, match="two systems are called toy:1"):
         bs.likelihood(["toy:1", "toy:1"], spec)
-    for none in ([], {}):
-        with pytest.raises(bs.BabelscopeError, match="no system"):
-            bs.likelihood(none, spec)
+    with pytest.raises(bs.BabelscopeError, match="no system"):
+        bs.likelihood([], spec)
+    with pytest.raises(bs.BabelscopeError, match="no system"):
+        bs.likelihood({}, spec)
     with pytest.raises(bs.BabelscopeError, match="nonsense"):
         bs.likelihood("nonsense", spec)
     with pytest.raises(bs.BabelscopeError, match="did you mean references"):
         bs.likelihood("toy:1", spec, reference="all")
 
 
-def test_a_run_is_read_as_it_was_computed(tmp_path: Path) -> None:
+def test_a_run_is_read_as_it_was_computed(tmp_path):
     systems = [ToySystem("toy:1"), ToySystem("toy:2", salt="2")]
     made = bs.contrast(systems, PAIRS, out=tmp_path / "run")
     read = bs.open_run(tmp_path / "run")
@@ -73,7 +76,7 @@ def test_a_run_is_read_as_it_was_computed(tmp_path: Path) -> None:
         bs.open_run(tmp_path)
 
 
-def test_data_frames_have_the_columns_of_json(tmp_path: Path) -> None:
+def test_data_frames_have_the_columns_of_json(tmp_path):
     made = bs.contrast(ToySystem(), PAIRS, out=tmp_path / "run")
     frame = bs.rows(tmp_path / "run")
     assert frame.equals(made.to_pandas())
@@ -84,13 +87,13 @@ def test_data_frames_have_the_columns_of_json(tmp_path: Path) -> None:
     assert list(bs.records(made)["verdict"]) == [record["verdict"] for record in made.records]
 
 
-def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pandas_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(bs.BabelscopeError, match="pip install pandas"):
         bs.likelihood(ToySystem(), SENTENCES).to_pandas()
 
 
-def test_a_result_prints_its_summary_and_escapes_what_it_shows() -> None:
+def test_a_result_prints_its_summary_and_escapes_what_it_shows():
     made = bs.contrast(ToySystem(), PAIRS)
     assert "Warnings:" in str(made)
     assert ".to_pandas()" in str(made)
@@ -104,7 +107,7 @@ def test_a_result_prints_its_summary_and_escapes_what_it_shows() -> None:
 
 
 @pytest.mark.parametrize("method", ["contrast", "likelihood", "quality"])
-def test_real_runs_fit_the_published_schema(tmp_path: Path, method: str) -> None:
+def test_real_runs_fit_the_published_schema(tmp_path, method):
     assert SCHEMA.read_text() == schema(), f"run: python -m babelscope.runs.schema > {SCHEMA}"
     found = json.loads(schema())
     items = PAIRS if method == "contrast" else SENTENCES

@@ -78,13 +78,13 @@ def run(method: str, folder: Path, **changed: Any) -> Path:
     return folder
 
 
-def test_there_is_a_case_for_every_built_in_method() -> None:
+def test_there_is_a_case_for_every_built_in_method():
     # No lab system answers in words: that method has the same tests in tests/methods/answers.
     assert CASES.keys() == METHODS.built_in.keys() - {"prompted_choice"}
 
 
 @pytest.mark.parametrize("method", sorted(CASES))
-def test_in_shards_and_judged_again_a_run_is_the_same(tmp_path: Path, method: str) -> None:
+def test_in_shards_and_judged_again_a_run_is_the_same(tmp_path, method):
     first = run(method, tmp_path / "first")
     rejudge(first, {}, out=tmp_path / "same")
     assert_same(first, tmp_path / "same")
@@ -101,7 +101,7 @@ def test_in_shards_and_judged_again_a_run_is_the_same(tmp_path: Path, method: st
         assert [row.as_json() for row in again.rows] == [row.as_json() for row in rejudge(other, {}).rows]
 
 
-def test_what_was_asked_cannot_be_changed(tmp_path: Path) -> None:
+def test_what_was_asked_cannot_be_changed(tmp_path):
     folder = run("contrast", tmp_path / "run")
     with pytest.raises(
         BabelscopeError, match="beam cannot be changed after a run, since answers depend on it"
@@ -115,7 +115,7 @@ def test_what_was_asked_cannot_be_changed(tmp_path: Path) -> None:
         rejudge(folder, {"ties": "often"})
 
 
-def test_the_manifest_says_what_each_job_is_and_what_it_cost(tmp_path: Path) -> None:
+def test_the_manifest_says_what_each_job_is_and_what_it_cost(tmp_path):
     manifest = read_run(run("condition", tmp_path / "run")).manifest
     assert (manifest.format, manifest.status) == (FORMAT, "finished")
     (part,) = manifest.methods.values()
@@ -131,9 +131,7 @@ def test_the_manifest_says_what_each_job_is_and_what_it_cost(tmp_path: Path) -> 
     ("method", "setting", "changed"),
     [("space", "metric", {"curves": True}), ("challenge", "metrics", {"exact": True})],
 )
-def test_other_settings_change_without_the_program_that_judged(
-    tmp_path: Path, method: str, setting: str, changed: dict[str, Any]
-) -> None:
+def test_other_settings_change_without_the_program_that_judged(tmp_path, method, setting, changed):
     script = tmp_path / "judge.py"
     script.write_text("import sys\nfor line in sys.stdin: print(len(line) % 7)\n")
     named = ("chrf", f"cmd:{sys.executable} {script}?bound=7")
@@ -147,7 +145,7 @@ def test_other_settings_change_without_the_program_that_judged(
     assert any(script.name in str(row.labels["measure"]) for row in paired_differences(group))
 
 
-def test_what_is_made_of_old_answers_is_of_this_version(tmp_path: Path) -> None:
+def test_what_is_made_of_old_answers_is_of_this_version(tmp_path):
     folder = run("likelihood", tmp_path / "run")
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["config"]["version"] = "0.0.1"

@@ -22,7 +22,6 @@ from babelscope.util.errors import BabelscopeError
 from tests.runs.test_study import STUDY
 from tests.support.killing import STUDY_IMPORTS, Killer
 from tests.support.same_runs import assert_same, contents
-from tests.support.toy_fixtures import Babelscope
 
 
 def write_study(folder: Path, *, delay: float = 0, items: int = 7) -> Path:
@@ -46,7 +45,7 @@ def study(tmp_path: Path, toy_schemes: None) -> Path:  # noqa: ARG001
 
 
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=8), st.integers(1, 40), st.integers(1, 40))
-def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
+def test_shards_are_a_partition(items, size, of):
     """Every chunk is in one shard, and shards differ by one chunk at most, in all and in every job."""
     jobs = [{"items": count} for count in items]
     manifest = {"config": {"chunk": size}, "jobs": jobs}
@@ -64,7 +63,7 @@ def test_shards_are_a_partition(items: list[int], size: int, of: int) -> None:
 
 
 @pytest.mark.parametrize("of", [1, 5, pytest.param(2, marks=pytest.mark.slow), 20])
-def test_any_number_of_shards_even_more_than_chunks(study: Path, tmp_path: Path, of: int) -> None:
+def test_any_number_of_shards_even_more_than_chunks(study, tmp_path, of):
     plain = run_study(study)
     folders = run_shards(study, of)
     assert not any((folder / "summary.json").exists() for folder in folders)
@@ -74,7 +73,7 @@ def test_any_number_of_shards_even_more_than_chunks(study: Path, tmp_path: Path,
 
 
 @pytest.mark.usefixtures("toy_schemes")
-def test_a_file_that_judges_need_not_be_there_to_merge(tmp_path: Path) -> None:
+def test_a_file_that_judges_need_not_be_there_to_merge(tmp_path):
     """Settings that name files are in the signature by content; a merge needs neither."""
     (tmp_path / "judge.py").write_text("import sys\nfor line in sys.stdin: print(len(line) % 7)\n")
     (tmp_path / "study.toml").write_text(
@@ -88,7 +87,7 @@ def test_a_file_that_judges_need_not_be_there_to_merge(tmp_path: Path) -> None:
     assert merge(folders, tmp_path / "merged").to_json() == plain.to_json()
 
 
-def test_a_merged_run_is_a_run_like_any_other(study: Path, tmp_path: Path) -> None:
+def test_a_merged_run_is_a_run_like_any_other(study, tmp_path):
     merge(run_shards(study, 3), tmp_path / "merged")
     run = read_run(tmp_path / "merged")
     assert [result.method for result in results_of_run(run)] == ["likelihood", "coarse"] * 2
@@ -100,7 +99,7 @@ def test_a_merged_run_is_a_run_like_any_other(study: Path, tmp_path: Path) -> No
     assert contents(tmp_path / "merged") == before
 
 
-def test_a_merge_that_was_killed_goes_on(study: Path, tmp_path: Path) -> None:
+def test_a_merge_that_was_killed_goes_on(study, tmp_path):
     folders = run_shards(study, 3)
     merge(folders, tmp_path / "whole")
     merge(folders, tmp_path / "cut")
@@ -111,7 +110,7 @@ def test_a_merge_that_was_killed_goes_on(study: Path, tmp_path: Path) -> None:
     assert_same(tmp_path / "cut", tmp_path / "whole")
 
 
-def test_what_is_not_each_shard_once_is_refused(study: Path, tmp_path: Path) -> None:
+def test_what_is_not_each_shard_once_is_refused(study, tmp_path):
     third, second, first = run_shards(study, 3)
     out = tmp_path / "merged"
 
@@ -136,7 +135,7 @@ def test_what_is_not_each_shard_once_is_refused(study: Path, tmp_path: Path) -> 
     refused(r"nowhere is not a run folder", first, tmp_path / "nowhere")
 
 
-def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path: Path) -> None:
+def test_an_unfinished_or_damaged_shard_is_refused_by_name(study, tmp_path):
     folders = run_shards(study, 2)
     records = folders[0] / "records.jsonl"
     whole = records.read_bytes()
@@ -185,9 +184,7 @@ def test_an_unfinished_or_damaged_shard_is_refused_by_name(study: Path, tmp_path
         ('"of": 2', '"of": 1000000000', "is not the record|is not finished"),
     ],
 )
-def test_a_manifest_that_counts_what_is_not_there_takes_no_memory(
-    study: Path, tmp_path: Path, old: str, new: str, told: str
-) -> None:
+def test_a_manifest_that_counts_what_is_not_there_takes_no_memory(study, tmp_path, old, new, told):
     folders = run_shards(study, 2)
     path = folders[0] / "manifest.json"
     head, found, tail = path.read_text().rpartition(old)
@@ -202,14 +199,14 @@ def test_a_manifest_that_counts_what_is_not_there_takes_no_memory(
         tracemalloc.stop()
 
 
-def test_another_version_is_refused(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_is_refused(study, tmp_path, monkeypatch):
     folders = run_shards(study, 2)
     monkeypatch.setattr("babelscope.runs.shards.__version__", "99")
     with pytest.raises(BabelscopeError, match=r"were run with Babelscope .*, and this is 99"):
         merge(folders, tmp_path / "merged")
 
 
-def test_a_shard_is_never_taken_for_a_whole(study: Path) -> None:
+def test_a_shard_is_never_taken_for_a_whole(study):
     shard = run_study(study, shard="1/2")
     assert shard.rows == ()
     with pytest.raises(BabelscopeError, match=r"1-of-2 is one shard of a study; .* babelscope run --merge"):
@@ -220,13 +217,13 @@ def test_a_shard_is_never_taken_for_a_whole(study: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "3", "1/0", "-1/2", "a/b", "1/2/3", "", "٣/٤"])
-def test_no_shard(study: Path, text: str) -> None:
+def test_no_shard(study, text):
     with pytest.raises(BabelscopeError, match=r"there is no shard|written as 3/16"):
         run_study(study, shard=text)
     assert str(Shard.parse("3/16")) == "3/16"
 
 
-def test_commands(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_commands(babelscope, tmp_path):
     write_study(tmp_path)
     plain = babelscope("run", "study.toml", "--json", "--no-report")
     for number in (1, 2):
@@ -256,7 +253,7 @@ def run_shard(study: str, shard: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_shard_killed_at_random_moments_merges_the_same(tmp_path: Path, toy_folders: list[str]) -> None:
+def test_a_shard_killed_at_random_moments_merges_the_same(tmp_path, toy_folders):
     moments = random.Random(20)
     whole, killed = (write_study(tmp_path / name, delay=0.004, items=30) for name in ("whole", "killed"))
     kills: Counter[str] = Counter()

@@ -60,7 +60,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, toy_schemes: None) -> 
     return tmp_path
 
 
-def test_one_study_makes_its_tests_and_writes_what_a_paper_needs(here: Path) -> None:
+def test_one_study_makes_its_tests_and_writes_what_a_paper_needs(here):
     result = run(here / "one")
     pairs = list(make_pairs([TYPE], SOURCES, SENTENCES))
     assert len(pairs) == 2
@@ -88,14 +88,14 @@ def test_one_study_makes_its_tests_and_writes_what_a_paper_needs(here: Path) -> 
         assert [row["id"] for row in csv.DictReader(file)] == [record["id"] for record in result.records]
 
 
-def test_two_runs_write_the_same_bytes(here: Path) -> None:
+def test_two_runs_write_the_same_bytes(here):
     for name in ("one", "two", "two"):  # the third resumes the second, and writes again
         run(here / name)
     for output in OUTPUTS:
         assert (here / "one" / output["file"]).read_bytes() == (here / "two" / output["file"]).read_bytes()
 
 
-def test_the_systems_of_a_method_are_in_the_signature(here: Path) -> None:
+def test_the_systems_of_a_method_are_in_the_signature(here):
     methods = [{"name": "likelihood", "systems": ["two", "one"]}, {"name": "contrast"}]
     some = run(here / "some", outputs=[]).signature
     assert run(here / "all", outputs=[], methods=methods).signature != some
@@ -126,7 +126,7 @@ def test_the_systems_of_a_method_are_in_the_signature(here: Path) -> None:
         ({"outputs": [OUTPUTS[0], OUTPUTS[0]]}, "two outputs are called"),
     ],
 )
-def test_what_cannot_be_is_refused_before_any_work(here: Path, changed: dict[str, Any], told: str) -> None:
+def test_what_cannot_be_is_refused_before_any_work(here, changed, told):
     with pytest.raises(ValueError, match=told):
         run(here / "run", **changed)
     assert not (here / "run").exists()
@@ -151,13 +151,13 @@ def test_what_cannot_be_is_refused_before_any_work(here: Path, changed: dict[str
         ),
     ],
 )
-def test_what_goes_wrong_is_told_with_its_place(here: Path, changed: dict[str, Any], told: str) -> None:
+def test_what_goes_wrong_is_told_with_its_place(here, changed, told):
     with pytest.raises(BabelscopeError, match=told):
         run(here / "run", **changed)
 
 
 @pytest.mark.parametrize("link", ["chart.pdf", "tables", "tests"])
-def test_a_link_in_the_run_folder_is_not_followed(here: Path, link: str) -> None:
+def test_a_link_in_the_run_folder_is_not_followed(here, link):
     run(here / "run", outputs=[])
     (here / "elsewhere").mkdir()
     if (here / "run" / link).is_dir():

@@ -53,17 +53,17 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def test_the_tables_are_current() -> None:
+def test_the_tables_are_current():
     page = PAGE.read_text()
     assert page == current(page), "run: python tests/runs/test_studies_page.py"
 
 
-def test_every_table_and_method_has_one() -> None:
+def test_every_table_and_method_has_one():
     named = re.findall(r"<!-- keys: ([\w-]+) -->", PAGE.read_text())
     assert sorted(named) == sorted([*TABLES, *method_names()])
 
 
-def test_every_key_is_explained() -> None:
+def test_every_key_is_explained():
     models: list[type[BaseModel]] = [
         *TABLES.values(),
         *(find_method(name).Settings for name in method_names()),
