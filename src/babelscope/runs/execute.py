@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -310,9 +310,17 @@ def run_method(
     folder = None if out is None else Path(out).absolute()
     if folder is not None:
         check_folder(folder)
-    ready = set_up(method, settings, opener=_open)
+    opened: list[System] = []  # by their specs; answers of servers are kept until the result is there
+
+    def opener(system: str | System) -> System:
+        if not isinstance(system, str):
+            return system
+        opened.append(with_store(open_system(system), None))
+        return opened[-1]
+
+    ready = set_up(method, settings, opener=opener)
     sets = _test_sets(tests)
-    named = _open_systems(systems)
+    named = _open_systems(systems, opener)
     jobs = make_jobs([ready], named, sets, seed)
     chunk = chunk_size([ready], named.values(), sets.values(), chunk)
     config = config_of([ready], named, sets, seed=seed, chunk=chunk)
@@ -326,26 +334,19 @@ def run_method(
         seed_groups=seed_groups,
     )
     result = execute(jobs, manifest, folder)
-    forget_unfinished()
+    if opened:
+        forget_unfinished()
     return result
 
 
-def _open(system: str | System) -> System:
-    """A system or the one of a spec; the answers of a server are kept until the result is there."""
-    if not isinstance(system, str):
-        return system
-    opened: System = with_store(open_system(system), None)
-    return opened
-
-
-def _open_systems(given: Systems) -> dict[str, System]:
+def _open_systems(given: Systems, opener: Callable[[str | System], System]) -> dict[str, System]:
     """Systems by the names that the caller gives them, else by their own."""
     if isinstance(given, Mapping):
         if not given:
             raise BabelscopeError("there is no system to run")
-        return {name: _open(each) for name, each in given.items()}
+        return {name: opener(each) for name, each in given.items()}
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    return systems_by_name(map(_open, several))
+    return systems_by_name(map(opener, several))
 
 
 def _test_sets(given: Tests) -> dict[str, TestSet]:
