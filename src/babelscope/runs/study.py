@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -27,7 +27,7 @@ from babelscope.core.settings import explain
 from babelscope.core.system import System
 from babelscope.making.machine_tests import with_machine_references
 from babelscope.making.pairs import make_pairs, report_progress
-from babelscope.methods.base import set_up
+from babelscope.methods.base import Method, set_up
 from babelscope.methods.jobs import check_kinds, config_of, make_jobs
 from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import Shard, manifest_of
@@ -426,26 +426,12 @@ def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | 
         opener = functools.cache(opener_of(run, stack))
         made = _make_tests(study, where)
         tests = _load_tests(study, made, where)
-        entries: list[tuple[SystemEntry, str]] = []
-        labels: dict[str, str] = {}
-        for number, asked in enumerate(study.systems):
-            with errors_located(where, place := f"systems[{number}]"):
-                labels[place] = asked.label
-                entries += [(each, place) for each in asked.by_prompt()]
-        methods = []
-        for number, method in enumerate(study.methods):
-            with errors_located(where, f"methods[{number}]"):
-                given = method.model_extra or {}
-                only = [each.label for each, place in entries if labels[place] in method.systems]
-                methods.append(
-                    set_up(
-                        method.name, given, label=method.label, tests=method.tests, only=only, opener=opened
-                    )
-                )
+        entries = _by_prompts(study, where)
+        methods = _set_up_methods(study, entries, opened, where)
         with errors_located(where):
             check_kinds(methods, tests)
         systems: dict[str, System] = {}
-        for own, place in entries:
+        for own, _, place in entries:
             with errors_located(where, place):
                 system = _open_entry(own, opened, tests)
                 name = own.label if folder else own.name or system.name
@@ -463,11 +449,11 @@ def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | 
             methods,
             jobs,
             {
-                "systems": dict(zip(systems, (entry.text for entry, _ in entries), strict=True)),
+                "systems": dict(zip(systems, (entry.text for entry, *_ in entries), strict=True)),
                 "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
             },
             authors=authors,
-            factors=dict(zip(systems, (entry.factors for entry, _ in entries), strict=True)),
+            factors=dict(zip(systems, (entry.factors for entry, *_ in entries), strict=True)),
             by=study.study.by,
             seed_groups=study.study.seed_groups,
             shard=shard,
@@ -498,6 +484,30 @@ def write_inside(folder: Path, file: Path, data: bytes) -> None:
         raise BabelscopeError(f"{path} is a link or lies behind one: remove it, or choose another file")
     with replacing(path) as out:
         out.write(data)
+
+
+def _by_prompts(study: Study, where: str) -> list[tuple[SystemEntry, str, str]]:
+    """The systems, one for each prompt, with their names and places in the study."""
+    found = []
+    for number, asked in enumerate(study.systems):
+        with errors_located(where, place := f"systems[{number}]"):
+            found += [(each, asked.label, place) for each in asked.by_prompt()]
+    return found
+
+
+def _set_up_methods(
+    study: Study, entries: Iterable[tuple[SystemEntry, str, str]], opened: Callable[[str], Any], where: str
+) -> list[Method]:
+    """The methods, each with its settings, its other systems, and the systems that it is for."""
+    methods = []
+    for number, each in enumerate(study.methods):
+        with errors_located(where, f"methods[{number}]"):
+            only = [own.label for own, asked, _ in entries if asked in each.systems]
+            given = each.model_extra or {}
+            methods.append(
+                set_up(each.name, given, label=each.label, tests=each.tests, only=only, opener=opened)
+            )
+    return methods
 
 
 def _as_score_files_count(study: Study, where: str) -> Study:
