@@ -109,8 +109,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
         "--no-deps",
         "--no-build-isolation",
         "--no-index",
-        "--set",
-        "quiet=yes",
+        "--quiet",
         "--disable-pip-version-check",
     )
     subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", site, copy], check=True)

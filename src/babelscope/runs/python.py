@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import textwrap
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,18 +22,7 @@ if TYPE_CHECKING:
 class MethodFunction(Protocol):
     """A method as a function; `help` shows its settings."""
 
-    def __call__(
-        self,
-        systems: Systems,
-        tests: Tests,
-        *,
-        seed: int = 0,
-        chunk: int | None = None,
-        by: Sequence[str] = (),
-        seed_groups: Sequence[str] = (),
-        out: str | Path | None = None,
-        **settings: Any,
-    ) -> Result:
+    def __call__(self, systems: Systems, tests: Tests, **settings: Any) -> Result:
         """Run the method."""
 
 
