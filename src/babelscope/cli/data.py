@@ -134,7 +134,7 @@ def get_sets(
     from babelscope.testsets.registry import find_download
     from babelscope.util.published import fetch
 
-    metrics = [name for name in names if name in METRICS.names()]
+    metrics = [name for name in names if name in METRICS.names() or name.startswith("comet:")]
     # A wrong name is told before anything is downloaded.
     chosen = [find_download(name) for name in names if name not in metrics]
     with telling_what_is_kept(f"files downloaded whole are kept; {GO_ON}"):

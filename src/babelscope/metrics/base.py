@@ -183,11 +183,12 @@ OUT_OF_PROCESS = frozenset({"comet", "cometkiwi"})
 _EXTERNAL = {
     "cmd": "babelscope.metrics.external:open_command",
     "file": "babelscope.metrics.external:open_file",
+    "comet": "babelscope.metrics.comet:open_comet",
 }
 
 
 def find_metric(metric: str | Metric) -> Metric:
-    """A metric by its name: one that is registered, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
+    """A metric by its name: a registered one, `comet:MODEL`, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
     if isinstance(metric, Metric):
         return metric
     scheme, colon, rest = metric.partition(":")
