@@ -353,3 +353,53 @@ def test_a_set_that_the_corpus_has_in_part_is_told(texts_only: Path) -> None:
 def test_books_has_its_released_reordering_set(shared: Path, language: str) -> None:
     items = distances_by_id(f"ldd:{shared}/data/ldd/books,{language}")
     assert sum("reordering" in each for each in items.values()) == 6749
+
+
+RUSSIAN = {
+    "Books.tc.en": "he saw himself\none\nlong ago it was\nnever seen\n",
+    "Books.tc.ru": "он видел себя\nодин\nэто было давно\nне видел\n",
+    "en_reflexive_Books.tc.en": " he saw himself\n",
+    "en_reflexive_Books.tc.ru": "он видел себя\n",
+    "en_reflexive_Books.bpe.en": "he s@@ aw himself\n",
+    "en_reflexive_Books.bpe.ru": "он ви@@ дел себя\n",
+    "ru_reflexive_Books.tc.en": "he saw himself\n",
+    "ru_reflexive_Books.tc.ru": "он видел себя\n",
+    "Books.en-ru_reorder5.tc.en": "he saw himself\nlong ago it was\n",
+    "Books.en-ru_reorder5.tc.ru": "он видел себя\nэто было давно\n",
+    "Books.en-ru_reorder10.tc.en": "long ago it was\n",
+    "Books.en-ru_reorder10.tc.ru": "это было давно\n",
+    "en_preposition_stranding_bible.tc.en": "go up to\n",
+    "en_preposition_stranding_bible.tc.ru": "взойди\n",
+}
+
+
+def test_other_pairs_of_the_release_are_text(tmp_path: Path) -> None:
+    write_all(tmp_path, RUSSIAN)
+
+    def told(name: str) -> list[tuple[str, str, dict[str, float]]]:
+        return [
+            (each.id, each.source, {own["phenomenon"]: own["distance"] for own in each.extra["dependencies"]})
+            for each in load(f"ldd:{tmp_path},{name}")
+            if isinstance(each, ParallelSentence)
+        ]
+
+    assert told("en-ru?corpus=Books") == [
+        ("1", "he saw himself", {"reflexive": 1, "reordering": 6}),
+        ("2", "one", {}),
+        ("3", "long ago it was", {"reordering": 11}),
+        ("4", "never seen", {}),
+    ]
+    assert told("ru-en")[0] == ("1", "он видел себя", {"reflexive": 1})
+    (item, *_) = load(f"ldd:{tmp_path},ru-en")
+    assert isinstance(item, ParallelSentence)
+    assert (item.source_language, item.target_language) == ("ru", "en")
+    with pytest.warns(UserWarning, match="no whole bible, only sentences with a phenomenon"):
+        (bible,) = told("en-ru?corpus=bible")
+    assert bible[1:] == ("go up to", {"preposition_stranding": 1})
+    for name, said in (
+        ("en-ru", r"say which: \?corpus=Books or \?corpus=bible"),
+        ("en-ru?corpus=TED", r"say which: \?corpus=Books"),
+        ("en-ko", "has no sets from en to ko: NAME.tc.en and .ko"),
+    ):
+        with pytest.raises(BabelscopeError, match=said):
+            load(f"ldd:{tmp_path},{name}")
