@@ -75,7 +75,7 @@ def test_the_queue_is_written_answered_and_read_back(babelscope: Babelscope) -> 
         r for r in rows if r["name"] == "right" and r["system"] == "file:good.en" and r["phenomenon"] == "all"
     ]
     assert [(row["value"], row["n"], row["annotator"]) for row in good] == [(1.0, 3, "me")]
-    assert "What annotators say" in babelscope(*RUN, *systems, "--answer", "me.jsonl", "--all").out
+    assert "Annotators’ answers" in babelscope(*RUN, *systems, "--answer", "me.jsonl", "--all").out
     again = babelscope(*RUN, *systems, "--annotate", "queue.jsonl")
     assert again.code == 2
     assert "queue.jsonl exists, and may have answers" in again.err

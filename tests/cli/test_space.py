@@ -34,7 +34,7 @@ def test_a_case_by_its_id_is_shown_or_refused_before_anybody_is_asked(
     assert (shown.code, "item 2" in shown.out, "s 2" in shown.out) == (0, True, True)
     log = tmp_path / "log"
     refused = babelscope(*asked, "--system", f"{SYSTEM}&log={log}", "--cases", "nobody")
-    assert (refused.code, "no item is called 'nobody'" in refused.err, log.exists()) == (2, True, False)
+    assert (refused.code, "no item has the id 'nobody'" in refused.err, log.exists()) == (2, True, False)
 
 
 def test_a_summary_of_samples_alone_has_their_figures(babelscope: Babelscope, asked: list[str]) -> None:

@@ -159,7 +159,7 @@ def test_in_a_run_and_judged_again(ready: Path, babelscope: Babelscope) -> None:
         worker.close()
     again = babelscope("space", "--rejudge", "run", "--json")
     assert again.code == 0, again.err
-    assert "are used as they stand in the run" in again.err
+    assert "are those stored in the run" in again.err
     assert (ready / "loads").read_text() == loads
     with allow_only([]):
         assert not is_allowed("comet")

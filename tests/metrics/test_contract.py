@@ -108,7 +108,7 @@ def test_each_sentence_is_judged_by_its_own_references_in_any_order(metric: Metr
 
 def test_nothing_is_nothing_and_a_corpus_needs_references(metric: Metric) -> None:
     assert metric.sentence([], [], []) == []
-    with pytest.raises(BabelscopeError, match="2 translations cannot be held against 1 references"):
+    with pytest.raises(BabelscopeError, match="2 translations cannot be compared with 1 references"):
         metric.statistics(["a", "b"], [["a"]], ["s", "t"])
     for texts, references in (([], []), (["a"], [[]])):
         with pytest.raises(BabelscopeError, match="needs sentences, and at least one reference of each"):

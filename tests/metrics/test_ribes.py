@@ -105,7 +105,7 @@ def test_bad_input_is_refused() -> None:
         ribes("a", "")
     with pytest.raises(BabelscopeError, match="at least one reference"):
         ribes("a")
-    with pytest.raises(BabelscopeError, match="1 translations cannot be held against 0 references"):
+    with pytest.raises(BabelscopeError, match="1 translations cannot be compared with 0 references"):
         METRIC.statistics(["a"], [])
 
 

@@ -195,8 +195,8 @@ def find_metric(metric: str | Metric) -> Metric:
     if colon and scheme in _EXTERNAL:
         if not is_allowed(metric):
             raise BabelscopeError(
-                f"{shorten(metric, 300)}, by which a run was judged, is not asked because a run folder names it; "
-                "say --metric to have hypotheses judged again"
+                f"{shorten(metric, 300)}, by which a run was judged, is not run because only a run folder names it; "
+                "use --metric to have hypotheses judged again"
             )
         found: Metric = resolve(_EXTERNAL[scheme])(metric, rest)
         return found
@@ -238,7 +238,7 @@ def is_allowed(metric: str) -> bool:
 def warn_stored_quality(metric: str) -> None:
     """Warn that the qualities by an external metric are those stored in the run, not computed again."""
     warnings.warn(
-        f"the qualities by {shorten(metric, 300)} are used as they stand in the run; say --metric to have them "
+        f"the qualities by {shorten(metric, 300)} are those stored in the run; use --metric to have them "
         "judged again",
         RuntimeWarning,
         stacklevel=3,
@@ -249,7 +249,7 @@ def check_corpus(hypotheses: Texts, references: References) -> None:
     """Refuse a corpus without sentences, and sentences without references."""
     if len(hypotheses) != len(references):
         raise BabelscopeError(
-            f"{len(hypotheses)} translations cannot be held against {len(references)} references"
+            f"{len(hypotheses)} translations cannot be compared with {len(references)} references"
         )
     if not references or not all(references):
         raise BabelscopeError("a corpus score needs sentences, and at least one reference of each")

@@ -171,9 +171,9 @@ def test_small_sets_have_figures_and_no_verdict() -> None:
     assert {line.verdict for line in sets_in(shown)} == {"too few items"}
     (said,) = [each.text for each in shown.notes if "verdict" in each.text]
     assert said.startswith(
-        "All 7 sets have fewer than the 100 sentences that a verdict needs (--min-sentences), the largest"
+        "All 7 sets have fewer than the 100 sentences needed for a verdict (--min-sentences); the largest has"
     )
-    assert "the largest 14." in said
+    assert "the largest has 14." in said
 
 
 def test_the_size_that_a_verdict_needs_can_be_chosen() -> None:
@@ -207,7 +207,7 @@ def test_a_set_without_equally_long_others_has_no_control() -> None:
     shown = first_table(result)
     assert [line.verdict for line in sets_in(shown)] == ["unknown"]
     assert any(
-        "without length-matched controls, for want of other sentences as long: 1 " in each.text
+        "without length-matched controls, because no other sentences are as long: 1 " in each.text
         for each in shown.notes
     )
     published = challenge(Echo(), made, controls="all", **FEW)

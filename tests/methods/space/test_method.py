@@ -174,7 +174,7 @@ def test_a_run_that_names_a_program_as_utility_starts_none(toy: Enumerated, tmp_
         k=2, samples=9, mbr_samples=5, utility=f"cmd:{sys.executable} {tmp_path / 'letters.py'}?open=yes"
     )
     judged = asked_and_judged({"system": toy}, ITEMS, settings)
-    with allow_only(["chrf"]), pytest.warns(RuntimeWarning, match="are used as they stand in the run"):
+    with allow_only(["chrf"]), pytest.warns(RuntimeWarning, match="are those stored in the run"):
         assert Space(settings).judge(judged) == judged
     with pytest.raises(BabelscopeError, match="reads no reference, so it cannot compare"):
         SpaceSettings(utility="cometkiwi")
@@ -428,7 +428,7 @@ def test_lists_of_several_beams_are_judged_in_one_run(tmp_path: Path, babelscope
     assert "item 2" in shown, "the worst ranked by beam search's list"
     assert "Sizes of the beam" in shown
     ran = babelscope(*asked, "--beams", "1,4")
-    assert (ran.code, "say beam5=FILE&beam20=FILE" in ran.err) == (2, True)
+    assert (ran.code, "use beam5=FILE&beam20=FILE" in ran.err) == (2, True)
 
 
 def test_a_model_whose_modes_are_full_stops_is_told_of(tmp_path: Path, babelscope: Babelscope) -> None:

@@ -243,7 +243,7 @@ def test_a_case_is_chosen_by_number_or_by_name() -> None:
             for rank, each in [*zip("123", own["top"]["found"], strict=True), ("beam", own["best"])]
         ),
     ]
-    with pytest.raises(BabelscopeError, match="no item is called 'nobody'"):
+    with pytest.raises(BabelscopeError, match="no item has the id 'nobody'"):
         shown("nobody")
 
 

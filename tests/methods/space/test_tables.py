@@ -324,7 +324,7 @@ def test_who_is_left_out_is_warned_of_where_it_matters() -> None:
     assert abs(kept.value - left_out.value) > 0.01
     (group,) = result.groups
     found = tables(group)
-    assert any("who is left out matters" in note.text for note in found["summary"].notes)
+    assert any("leaving out unresolved searches changes" in note.text for note in found["summary"].notes)
     lines = {line.cells[1]: line.cells for line in found["unresolved"].lines}
     assert list(lines["kQRG top"])[3:5] == [left_out, kept]
     (group,) = judged(Hasty(limit=5)).groups

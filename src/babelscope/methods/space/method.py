@@ -211,19 +211,17 @@ class Space(Method):
         """The records of stored lists: no samples, no scores of references, and regions that may be missing."""
         settings = self.settings
         if settings.samples:
-            raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
+            raise BabelscopeError("stored lists have no samples; set samples = 0 (--samples 0)")
         if settings.confidence:
-            raise BabelscopeError(
-                "lists made elsewhere have no probabilities of tokens; leave confidence out"
-            )
+            raise BabelscopeError("stored lists have no token probabilities; leave confidence out")
         if settings.beams:
             raise BabelscopeError(
-                "lists made elsewhere name their beams themselves: say beam5=FILE&beam20=FILE, and leave beams out"
+                "stored lists name their own beam sizes: use beam5=FILE&beam20=FILE, and leave beams out"
             )
         outside = [name for name in settings.metric if find_metric(name).reads_sources]
         if outside and any(NO_SOURCE in item.extra for item in items):
             raise BabelscopeError(
-                f"{outside[0]} may need the sources, and there are none; say --tests parallel:SOURCES,REFERENCES"
+                f"{outside[0]} may need the sources, and there are none; use --tests parallel:SOURCES,REFERENCES"
             )
         found = system.regions([item.id for item in items], k=settings.k)
         return [

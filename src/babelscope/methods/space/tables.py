@@ -247,7 +247,7 @@ def check_cases(which: str, ids: Sequence[str]) -> None:
     name = case_id(which)
     if name and name not in ids:
         raise BabelscopeError(
-            f"cases: no item is called {quoted(name)}; say a number of cases, or the id of an item (id=7 for one "
+            f"cases: no item has the id {quoted(name)}; give a number of cases, or the id of an item (id=7 for one "
             f"that is a number), such as {quoted(ids[0]) if ids else 'none here'}"
         )
 
@@ -318,7 +318,7 @@ def _notes(comparison: Comparison, rows: _Rows, settings: SpaceSettings) -> Iter
         yield from count_notes_of(system, counted, words)
         if warned := budget_warnings(own):
             moved = count_of(len(warned), "figures")
-            matters = f"who is left out matters: unresolved searches move {moved} by more than a point"
+            matters = f"leaving out unresolved searches changes {moved} by more than a point"
             yield Note(f"{matters} (--table unresolved).", system)
         if settings.samples and not settings.draws_from_model:
             fields = type(settings).model_fields
