@@ -32,7 +32,7 @@ FEW: dict[str, Any] = {"matched_corpora": 20, "length_corpora": 4, "metrics": ("
 
 
 class Echo:
-    """Translates a sentence by its own words, so that longer ones share more with their references; notes its calls."""
+    """Translates a sentence by its own words, so that longer ones share more with their references."""
 
     name = "echo"
     fingerprint = Fingerprint("echo")
@@ -208,42 +208,6 @@ def test_the_protocol_of_the_paper_is_its_settings_by_one_name() -> None:
 
 
 # -- one study, several corpora --------------------------------------------------------------------------
-
-
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
-    """Two corpora, and two systems with a file for each."""
-    for name, count in (("books", 40), ("news", 25)):
-        made = items(count, 20)
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each.as_json()) + "\n" for each in made))
-        for system, word in (("good", "word"), ("bad", "thing")):
-            lines = [each.source.replace("wort", word) + "\n" for each in made]
-            (tmp_path / f"{system}.{name}").write_text("".join(lines))
-    systems = "".join(
-        f'[[systems]]\nname = "{each}"\nspec = {{ books = "file:{each}.books", news = "file:{each}.news" }}\n'
-        for each in ("good", "bad")
-    )
-    tests = "".join(f'[[tests]]\nname = "{each}"\nspec = "{each}.jsonl"\n' for each in ("books", "news"))
-    method = '[[methods]]\nname = "challenge"\nmetrics = ["bleu"]\nlength_corpora = 4\nmatched_corpora = 4\n'
-    path = tmp_path / "study.toml"
-    path.write_text(systems + tests + method + '[run]\nout = "run"\n')
-    return path
-
-
-def test_every_corpus_has_the_tables_of_the_paper(study: Path, babelscope: Babelscope) -> None:
-    assert babelscope("run", str(study), "--no-report").code == 0
-    named = ("--table", "paper-4", "--table", "paper-5", "--format", "markdown")
-    ran = babelscope("challenge", "--rejudge", str(study.parent / "run"), *named)
-    assert ran.code == 0, ran.err
-    assert ran.out.count("BLEU by phenomenon") == ran.out.count("BLEU by words between") == 2
-    headings = [line for line in ran.out.split("\n") if line.startswith("| phenomenon")]
-    assert headings == ["| phenomenon | distance | n | good | bad |"] * 2
-    lines = [line.split(" | ") for line in ran.out.split("\n") if line.startswith(("| all", "| particle"))]
-    assert [line[2] for line in lines] == ["40", "19", "25", "19"]
-    stored = json.loads((study.parent / "run/summary.json").read_text())["rows"]
-    for row in stored:
-        if row["name"] == "bleu" and row["phenomenon"] == "all":
-            assert f"{row['value']:.2f} [" in ran.out
 
 
 def test_systems_are_asked_in_calls_of_their_choice_and_notes_counted() -> None:

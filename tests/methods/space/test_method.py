@@ -68,38 +68,6 @@ def test_the_top_region_is_that_of_the_listed_space(toy: Enumerated, result: Res
         assert row(result.rows, "krg", **found).estimate.n == len(ITEMS)
 
 
-def test_samples_are_ranked_by_probability_in_draw_order(toy: Enumerated, result: Result) -> None:
-    for size in (2, 5, SAMPLES):
-        values = []
-        for item in ITEMS:
-            (drawn,) = toy.sample([item.source], n=SAMPLES, seed=0)
-            some = sorted(drawn[:size], key=lambda each: -each.total)
-            # In the toy, equal probabilities are equal hypotheses or share their places; the measure knows both.
-            values.append(kqrg(quality(item, [each.text for each in some]), [each.total for each in some]))
-        found = row(result.rows, "kqrg", region="samples", k=size, view="tokens")
-        assert found.estimate.value == pytest.approx(mean(values))
-
-
-def test_the_beam_is_compared_with_exact_search(toy: Enumerated, result: Result) -> None:
-    gaps, differences = [], []
-    for item in ITEMS:
-        mode = toy.space(item.source)[0]
-        best = toy.translate([item.source], beam=5)[0][0]
-        gaps.append(max(0.0, mode.total - best.total) if "unfinished" not in best.notes else None)
-        wide = toy.translate([item.source], beam=max(K, 5), n_best=K)[0]
-        by_probability = sorted(wide, key=lambda each: -each.total)
-        listed = toy.space(item.source)[:K]
-        qualities = [quality(item, [each.text for each in some]) for some in (by_probability, listed)]
-        logprobs = [each.total for each in by_probability]
-        differences.append(kqrg(qualities[0], logprobs) - kqrg(qualities[1]))
-    known = [gap for gap in gaps if gap is not None]
-    found = row(result.rows, "search_error", decoding="beam")
-    assert found.estimate.value == pytest.approx(mean([gap > 1e-9 for gap in known]))
-    assert found.counts["unresolved"] == len(ITEMS) - len(known)
-    bias = row(result.rows, "beam_minus_exact", measure="kqrg")
-    assert bias.estimate.value == pytest.approx(mean(differences))
-
-
 def test_a_narrow_beam_misses_modes_by_the_nats_it_is_short_of() -> None:
     toy = Enumerated(symbols="abc", limit=5, salt="narrow")
     items = [ParallelSentence(str(number), f"s{number}", ("abc",)) for number in range(30)]

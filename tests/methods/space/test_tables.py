@@ -421,10 +421,7 @@ def test_the_queue_and_the_figures_are_those_of_the_smaller_k(run: Path, babelsc
     queue = {line["id"]: line for line in read_rows(run / "queue.jsonl")}
     for record in right:
         assert queue[record["id"]]["translations"] == [each["text"] for each in record["top"]["found"]]
-
-
-def test_its_signature_is_not_that_of_a_run_with_this_k(run: Path, babelscope: Babelscope) -> None:
-    assert run
+    # Its signature is not that of a run with this k.
     shown = babelscope("space", "--rejudge", "run", "--k", "3", "--json").out
     asked = babelscope(*LOWERED, *BOTH, "--k", "3", "--json").out
     again = babelscope("space", "--rejudge", "run", "--k", "4", "--json").out
@@ -434,10 +431,6 @@ def test_its_signature_is_not_that_of_a_run_with_this_k(run: Path, babelscope: B
     assert not {"expansions", "beam_minus_exact"} & {row["name"] for row in rows}
     # The 1-best has the beam that it had; beam search's list would have been of another width.
     assert {row["decoding"] for row in rows if row["name"] == "search_error"} == {"beam"}
-
-
-def test_a_larger_k_needs_other_answers(run: Path, babelscope: Babelscope) -> None:
-    assert run
     ran = babelscope("space", "--rejudge", "run", "--k", "5")
     assert (ran.code, "k can be lowered after a run, and not raised from 4 to 5" in ran.err) == (2, True)
     ran = babelscope("space", "--rejudge", "run", "--beam", "4")
@@ -459,21 +452,15 @@ def test_correlate_reads_the_answers_for_each_metric(run: Path, babelscope: Babe
     alone = babelscope(*asked, "--human", "queue.answers.anna.jsonl")
     assert alone.code == 0, alone.err
 
-
-@pytest.mark.parametrize("command", ["scores", "verdicts"])
-def test_lists_of_another_length_are_refused(run: Path, babelscope: Babelscope, command: str) -> None:
-    """The trial had a Pearson of 0.9653 between lists of 5 and verdicts at k = 10, without a word."""
-    assert run
-    if command == "scores":
-        ran = babelscope("agreement", "r4.jsonl", "--field", "top_kqrg", "--human", "queue.jsonl")
-    else:
-        ran = babelscope("agreement", "queue.jsonl", "--verdicts", "r4.jsonl")
-    assert (ran.code, ran.out) == (2, "")
-    assert "people judged a list of 3 translations, but the score at" in ran.err
-    assert "--rejudge RUN --k 3" in ran.err
-
-
-def test_unfinished_answers_are_left_out_and_labels_refused(run: Path, babelscope: Babelscope) -> None:
+    # A Pearson between lists of 5 and verdicts at k = 10 was given before without a word.
+    for command in (
+        ("agreement", "r4.jsonl", "--field", "top_kqrg", "--human", "queue.jsonl"),
+        ("agreement", "queue.jsonl", "--verdicts", "r4.jsonl"),
+    ):
+        ran = babelscope(*command)
+        assert (ran.code, ran.out) == (2, "")
+        assert "people judged a list of 3 translations, but the score at" in ran.err
+        assert "--rejudge RUN --k 3" in ran.err
     path = run / "queue.answers.anna.jsonl"
     lines = read_rows(path)
     lines[0]["answer"]["overall"] = None
