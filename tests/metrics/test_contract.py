@@ -100,7 +100,8 @@ def test_values_lie_on_the_scale_in_sentences_statistics_and_pairs(metric: Metri
 
 def test_each_sentence_is_judged_by_its_own_references_in_any_order(metric: Metric) -> None:
     whole, order = metric.statistics(TEXTS, REFERENCES, SOURCES), [2, 0, 3, 1]
-    turned = metric.statistics(*([some[n] for n in order] for some in (TEXTS, REFERENCES, SOURCES)))
+    texts, references, sources = ([some[n] for n in order] for some in (TEXTS, REFERENCES, SOURCES))
+    turned = metric.statistics(texts, references, sources)  # type: ignore[arg-type]
     assert turned == pytest.approx(whole[order])
     alone = [metric.statistics([t], [r], [s])[0] for t, r, s in zip(TEXTS, REFERENCES, SOURCES, strict=True)]
     assert np.array(alone) == pytest.approx(whole)
@@ -110,9 +111,9 @@ def test_nothing_is_nothing_and_a_corpus_needs_references(metric: Metric) -> Non
     assert metric.sentence([], [], []) == []
     with pytest.raises(BabelscopeError, match="2 translations cannot be compared with 1 references"):
         metric.statistics(["a", "b"], [["a"]], ["s", "t"])
-    for texts, references in (([], []), (["a"], [[]])):
+    for count in (0, 1):
         with pytest.raises(BabelscopeError, match="needs sentences, and at least one reference of each"):
-            metric.statistics(texts, references, ["s"] * len(texts))
+            metric.statistics(["a"] * count, [[]] * count, ["s"] * count)
 
 
 @pytest.mark.parametrize("name", OURS)
