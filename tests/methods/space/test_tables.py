@@ -109,6 +109,14 @@ def test_the_summary_has_a_verdict_on_empty_modes_and_links_to_their_items() -> 
     assert line.verdict == "not significant"
 
 
+@pytest.mark.parametrize(("above", "is_said"), [(-0.5, True), (-0.2, False), (0.1, False)])
+def test_a_ranking_worse_than_chance_is_reported(above: float, is_said: bool) -> None:
+    rows = [row("krg_above_random", above, region="top", k=4, **TOKENS)]
+    notes = [note.text for note in tables(comparison(rows))["summary"].notes]
+    said = "the most probable translations are ranked worse than by chance: kRG above random is −0.5 [−0.75, −0.25]."
+    assert (said in notes) is is_said
+
+
 def listed(*texts: str, exact: bool = True, kqrg: float | None = 0.5, **more: Any) -> Record:
     found = [{"text": text, "logprob": -float(n), "quality": 0.1} for n, text in enumerate(texts)]
     return {
@@ -154,7 +162,7 @@ def test_an_item_has_the_worst_verdict_first(
 
 
 def correlations(rows: list[Row], metric: str = "ter") -> list[Row]:
-    return Space(Space.Settings(metric=metric)).compare(comparison(rows), 0)
+    return Space(Space.Settings(metric=(metric,))).compare(comparison(rows), 0)
 
 
 def test_correlations_are_over_the_systems_that_have_both_figures() -> None:

@@ -16,6 +16,7 @@ from babelscope.methods.reporting import (
     count_notes_of,
     count_of,
     find_row,
+    plain,
     summary_table,
     tooltip,
 )
@@ -320,6 +321,11 @@ def _notes(comparison: Comparison, rows: _Rows, settings: SpaceSettings) -> Iter
             moved = count_of(len(warned), "figures")
             matters = f"leaving out unresolved searches changes {moved} by more than a point"
             yield Note(f"{matters} (--table unresolved).", system)
+        above = largest(own, "krg_above_random", **TOP)
+        if above and above.estimate.n and above.estimate.high < 0:
+            told = above.estimate.text(plain)
+            worse = "the most probable translations are ranked worse than by chance"
+            yield Note(f"{worse}: kRG above random is {told}.", system)
         if settings.samples and not settings.draws_from_model:
             fields = type(settings).model_fields
             said = ", ".join(
