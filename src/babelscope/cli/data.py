@@ -91,7 +91,7 @@ def _show(name: str, data_dir: Path | None, *, as_json: bool) -> None:
         ("name", named.name),
         ("what", named.description),
         ("languages", " to ".join(language or "any" for language in project.languages)),
-        ("items", str(named.items or "none, it is a model")),
+        ("items", str(named.items or "none")),
         ("version", str(named.version)),
         ("project", project.repository),
         ("license", project.license),
