@@ -127,7 +127,7 @@ def test_a_run_is_kept_judged_again_and_reported(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--confidence"], "no probabilities of tokens"),
+        (["--confidence"], "no token probabilities"),
         (["--beams", "1,4"], "name their own beam sizes"),
         (["--metric", "cmd:cat?bound=1"], "parallel:SOURCES,REFERENCES"),
         (["--system", "lists:?middle=x"], "middle"),

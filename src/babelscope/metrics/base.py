@@ -235,10 +235,10 @@ def is_allowed(metric: str) -> bool:
     return not starts or allowed is None or metric in allowed
 
 
-def warn_stored_quality(metric: str) -> None:
+def warn_stored_quality(metric: str, option: str = "--metric") -> None:
     """Warn that the qualities by an external metric are those stored in the run, not computed again."""
     warnings.warn(
-        f"the qualities by {shorten(metric, 300)} are those stored in the run; use --metric to have them "
+        f"the qualities by {shorten(metric, 300)} are those stored in the run; use {option} to have them "
         "judged again",
         RuntimeWarning,
         stacklevel=3,

@@ -142,7 +142,10 @@ def test_a_run_that_names_a_program_as_utility_starts_none(toy: Enumerated, tmp_
         k=2, samples=9, mbr_samples=5, utility=f"cmd:{sys.executable} {tmp_path / 'letters.py'}?open=yes"
     )
     judged = asked_and_judged({"system": toy}, ITEMS, settings)
-    with allow_only(["chrf"]), pytest.warns(RuntimeWarning, match="are those stored in the run"):
+    with (
+        allow_only(["chrf"]),
+        pytest.warns(RuntimeWarning, match="are those stored in the run; use --utility"),
+    ):
         assert Space(settings).judge(judged) == judged
     with pytest.raises(BabelscopeError, match="reads no reference, so it cannot compare"):
         SpaceSettings(utility="cometkiwi")

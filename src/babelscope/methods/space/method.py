@@ -236,7 +236,7 @@ class Space(Method):
         settings = self.settings
         judged = [{**copy.deepcopy(self._cut(record)), "mbr": record.get("mbr")} for record in records]
         if any(record["mbr"] for record in records if "mbr" in record) and not is_allowed(settings.utility):
-            warn_stored_quality(settings.utility)
+            warn_stored_quality(settings.utility, "--utility")
         qualities = {name: _qualities(judged, name, settings.tokenize) for name in settings.metric}
         ends = {name: _ends(name, judged) for name in settings.metric}
         by_bound = settings.normalize == "bound"  # else by the ideal order
