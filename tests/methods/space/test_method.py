@@ -144,7 +144,7 @@ def test_a_run_that_names_a_program_as_utility_starts_none(toy: Enumerated, tmp_
     judged = asked_and_judged({"system": toy}, ITEMS, settings)
     with (
         allow_only(["chrf"]),
-        pytest.warns(RuntimeWarning, match="are those stored in the run; use --utility"),
+        pytest.warns(RuntimeWarning, match="are those stored in the run; use --set utility="),
     ):
         assert Space(settings).judge(judged) == judged
     with pytest.raises(BabelscopeError, match="reads no reference, so it cannot compare"):
@@ -395,10 +395,12 @@ def test_lists_of_several_beams_are_judged_in_one_run(tmp_path: Path, babelscope
         assert rows["beam_quality", size]["value"] == pytest.approx(expected)
         assert rows["beam_logprob", size]["value"] == -1
     assert ("misses_mode", 1) not in rows, "nothing is known of the mode"
-    shown = babelscope(*asked, "--k", "2", "--table", "beam-sizes", "--table", "cases", "--cases", "1").out
+    shown = babelscope(
+        *asked, "--k", "2", "--table", "beam-sizes", "--table", "cases", "--set", "cases=1"
+    ).out
     assert "item 2" in shown, "the worst ranked by beam search's list"
     assert "Sizes of the beam" in shown
-    ran = babelscope(*asked, "--beams", "1,4")
+    ran = babelscope(*asked, "--set", "beams=1,4")
     assert (ran.code, "use beam5=FILE&beam20=FILE" in ran.err) == (2, True)
 
 

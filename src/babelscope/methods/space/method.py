@@ -236,7 +236,7 @@ class Space(Method):
         settings = self.settings
         judged = [{**copy.deepcopy(self._cut(record)), "mbr": record.get("mbr")} for record in records]
         if any(record["mbr"] for record in records if "mbr" in record) and not is_allowed(settings.utility):
-            warn_stored_quality(settings.utility, "--utility")
+            warn_stored_quality(settings.utility, "--set utility=")
         qualities = {name: _qualities(judged, name, settings.tokenize) for name in settings.metric}
         ends = {name: _ends(name, judged) for name in settings.metric}
         by_bound = settings.normalize == "bound"  # else by the ideal order
@@ -367,7 +367,7 @@ class Space(Method):
 
     @staticmethod
     def segments(records: Sequence[Record]) -> Iterator[str]:
-        """Every hypothesis once, as a JSON line, for a metric that is computed elsewhere (`--segments`)."""
+        """Every hypothesis once, as a JSON line, for a metric that is computed elsewhere (`--set segments`)."""
         yield from dict.fromkeys(segment.as_line() for record in records for segment in _segments(record))
 
     def show(self, record: Record) -> ItemView:

@@ -204,7 +204,7 @@ def _correlation_table(comparison: Comparison, settings: SpaceSettings) -> list[
     ]
     utility, judge = settings.utility, settings.metric[0]
     title = f"Correlation with MBR decoding: {comparison.tests} (utility {utility}, judged by {judge})"
-    same = f"MBR decoding maximizes {judge}, which also judges it: choose another --utility or --metric."
+    same = f"MBR decoding maximizes {judge}, which also judges it: choose another --set utility= or --metric."
     notes = [Note(same)] if utility == judge else []
     columns = [Column(each, digits=3) for each in STATISTICS]
     return [Table(title, ["measure", *columns], lines, 1, "paper-3", notes)] if lines else []
