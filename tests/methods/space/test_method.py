@@ -395,9 +395,7 @@ def test_lists_of_several_beams_are_judged_in_one_run(tmp_path: Path, babelscope
         assert rows["beam_quality", size]["value"] == pytest.approx(expected)
         assert rows["beam_logprob", size]["value"] == -1
     assert ("misses_mode", 1) not in rows, "nothing is known of the mode"
-    shown = babelscope(
-        *asked, "--k", "2", "--table", "beam-sizes", "--table", "cases", "--set", "cases=1"
-    ).out
+    shown = babelscope(*asked, "--k", "2", "--table", "beam-sizes", "--table", "cases", "--cases", "1").out
     assert "item 2" in shown, "the worst ranked by beam search's list"
     assert "Sizes of the beam" in shown
     ran = babelscope(*asked, "--set", "beams=1,4")
