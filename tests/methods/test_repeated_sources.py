@@ -77,7 +77,23 @@ def test_repeating_all_items_narrows_no_interval(method: str) -> None:
 
 # -- corpus scores of stored translations ----------------------------------------------------------------
 
-WORDS = "the old man gave his book up to a child that sat there all day".split()
+WORDS = [
+    "the",
+    "old",
+    "man",
+    "gave",
+    "his",
+    "book",
+    "up",
+    "to",
+    "a",
+    "child",
+    "that",
+    "sat",
+    "there",
+    "all",
+    "day",
+]
 
 
 def pairs(count: int, seed: int) -> list[tuple[str, str, str]]:
