@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import shutil
 import statistics
 import sys
 from collections.abc import Sequence
@@ -398,6 +399,8 @@ def run(babelscope: Babelscope, tmp_path: Path) -> Path:
     ran = babelscope("space --rejudge run --k 3 --out r3")
     assert ran.code == 0, ran.err
     assert babelscope("annotate r3 --queue queue.jsonl --queue-only").code == 0
+    for name, folder in (("r4", "run"), ("r3", "r3")):
+        shutil.copy(tmp_path / folder / "records.jsonl", tmp_path / f"{name}.jsonl")
     queue = tmp_path / "queue.jsonl"
     for annotator, step in (("anna", 1), ("bert", 2)):
         lines = [
