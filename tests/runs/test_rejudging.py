@@ -138,7 +138,7 @@ def test_other_settings_change_without_the_program_that_judged(tmp_path, method,
     first = run(method, tmp_path / "first", **{setting: named})
     other = run(method, tmp_path / "other", **{setting: named}, **changed)
     script.unlink()
-    with pytest.warns(RuntimeWarning, match="used as they stand in the run"):
+    with pytest.warns(RuntimeWarning, match="those stored in the run"):
         rejudge(first, changed, out=tmp_path / "again")
     assert_same(other, tmp_path / "again")
     (group,) = group_runs([read_run(other)])
