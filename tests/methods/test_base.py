@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-import babelscope as bs
 from babelscope.core.results import Estimate, Record, Result, Row, signature
 from babelscope.core.settings import MethodSettings
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
@@ -166,13 +165,6 @@ def test_chunks_are_asked_at_once_where_all_systems_can() -> None:
     assert threads == {threading.current_thread().name}
 
 
-def test_skipped_items_are_counted_beside_the_figure() -> None:
-    tests = TestSet("tests", ITEMS, {"empty source": 2, "empty reference": 1})
-    assert run_method("likelihood", ToySystem(), tests).rows[0].counts["skipped"] == 3
-    rows = [Row("x", Estimate.empty(), counts={"skipped": 2})]
-    assert run_method(fixed([{}] * 5, rows), ToySystem(), tests).rows[0].counts["skipped"] == 5
-
-
 def test_methods_are_found_by_name_and_plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_method("likelihood").name == "likelihood"
     with pytest.raises(BabelscopeError, match=r"no method 'liklihood'; did you mean likelihood\?"):
@@ -302,18 +294,6 @@ def test_every_method_counts_it(
     assert "preamble" not in plain.counts
 
 
-def test_samples_with_chatter_are_counted_by_draws() -> None:
-    rows = run("count", "space", SENTENCES, {"k": 0, "samples": 3}).rows
-    drawn = next(row for row in rows if row.labels.get("decoding") == "samples")
-    assert drawn.counts["chatter"] == 3
-
-
-def test_what_is_cut_off_changes_a_figure() -> None:
-    counted, cleaned = (run(how, "quality", SENTENCES, {}).rows[0].estimate.value for how in ("count", "yes"))
-    assert cleaned == pytest.approx(100)
-    assert counted < cleaned
-
-
 ENGLISH = [
     "The dog sleeps on the floor.",
     "My sister does not read books.",
@@ -341,17 +321,6 @@ def test_both_must_be_clearly_in_another_language(
     translations: list[str], references: list[str], found: tuple[str, str] | None
 ) -> None:
     assert language_mismatch(translations, references) == found
-
-
-@pytest.mark.parametrize(("written", "told"), [(ENGLISH, True), (OTHER_SPANISH, False)])
-def test_a_summary_of_quality_says_it(tmp_path: Path, written: list[str], told: bool) -> None:
-    for name, lines in (("in", ENGLISH), ("ref", SPANISH), ("out", written)):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    result = bs.quality(
-        bs.open_system(f"file:{tmp_path}/out"), bs.load(f"parallel:{tmp_path}/in,{tmp_path}/ref")
-    )
-    kept = " ".join(summarize(result, width=200).split())
-    assert ("its translations are in the language en, the references in es" in kept) == told
 
 
 GERMAN: Lines = tuple((f"He came {n}.", f"Er kam am Abend nach Hause, {n}.", "Er kam.") for n in range(9))
