@@ -172,12 +172,6 @@ def test_a_person_decides_what_is_queued() -> None:
         )
 
 
-def test_two_human_pairs_do_not_make_one_machine_pair_twice() -> None:
-    twice = [ROAD, pair(AFFIX, ROAD.source, ROAD.correct, ROAD.contrastive[0], "2")]
-    outcomes = list(machine_references(twice, [Canned({ROAD.source: "Der Weg ist unsicher."})]))
-    assert [each.reason for each in outcomes] == ["as in the human reference", "duplicate"]
-
-
 @given(st.integers(0, 60), st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(0, 3))
 def test_each_system_gets_its_share_of_the_sources(count: int, parts: list[int], seed: int) -> None:
     sources = [str(number % 50) for number in range(count)]

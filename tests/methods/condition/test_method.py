@@ -160,16 +160,6 @@ margins = st.lists(
 
 @settings(max_examples=40)
 @given(margins)
-def test_the_base_changes_scores_only(drawn: list[tuple[float, str]]) -> None:
-    values, categories = [m for m, _ in drawn], [c for _, c in drawn]
-    natural, binary = (judged(values, categories, score_base=base) for base in ("e", "2"))
-    assert natural == binary
-    for margin in values:
-        assert abs(score_of(margin, "2") - 0.5) <= abs(score_of(margin, "e") - 0.5)
-
-
-@settings(max_examples=40)
-@given(margins)
 def test_swapped_sides_turn_accuracies_round(drawn: list[tuple[float, str]]) -> None:
     values, categories = [m for m, _ in drawn], [c for _, c in drawn]
     straight = judged(values, categories, ties="half")
@@ -401,17 +391,6 @@ def test_faults_of_systems_are_told_with_the_item(toy_schemes: None) -> None:  #
 
     with pytest.raises(BabelscopeError, match="needs a system that gives log-probabilities"):
         condition(Text(), Text(), ITEMS)
-
-
-def test_notes_are_counted_once_an_item() -> None:
-    class Noting(ToySystem):
-        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-            return [Scored(s.text, s.tokens, s.logprobs, ("changed",)) for s in super().score(pairs)]
-
-    result = condition(ToySystem(limit=1), Noting(), ITEMS[:3])
-    assert result.rows[0].counts["changed"] == 3
-    unfinished = sum("unfinished" in ToySystem(limit=1).translate([i.source])[0][0].notes for i in ITEMS[:3])
-    assert result.rows[0].counts["unfinished"] == unfinished > 0
 
 
 def test_an_evaluator_that_does_not_answer_leaves_the_lines_of_a_file_where_they_are(tmp_path: Path) -> None:
