@@ -325,7 +325,7 @@ def test_if_nothing_is_answered_there_is_no_figure(case: Case) -> None:
 OUTCOMES = ("p", "p_holm", "significant", "noise")
 DRAWN = ("control_mean", "control_sd", "control_rank", "length_pearson", "length_spearman")
 """Their intervals are over random corpora, not over sentences."""
-REPEATED = {
+REPEATED: dict[str, tuple[str, Settings]] = {
     "quality": ("lab:parallel?n=20", {"metric": ("bleu", "ter")}),
     "likelihood": ("lab:parallel?n=20", {}),
     "challenge": (
@@ -399,9 +399,8 @@ def test_a_tie_is_worth_what_the_policy_says(
     case = CASES[name]
     if case.evaluator is not None:
         case = dataclasses.replace(case, evaluator=lambda: Even("even"))
-    row = next(
-        row for row in case.run(Even("even"), **{setting: policy}).rows if row.name == figure and not row.part
-    )
+    chosen: Settings = {setting: policy}
+    row = next(row for row in case.run(Even("even"), **chosen).rows if row.name == figure and not row.part)
     assert row.counts.get("ties", row.counts.get("undecided")) == len(case.items())
     nothing = name.startswith("prompted") and policy == "half"
     assert row.as_json()["value"] == (None if nothing else worth)

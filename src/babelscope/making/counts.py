@@ -196,13 +196,11 @@ def count_genders(
         if not {"male", "female"} <= forms.classes.keys():
             raise BabelscopeError(f"the query of {word!r} needs forms of the classes male and female")
     counts: Counter[tuple[str, str, str]] = Counter()
-    for first, *rest in parallel_lines({"source": source, **stages}):
-        words = set(WORD.findall(first))
-        for occupation, forms in queries.items():
-            if words & forms.source:
-                for stage, text in zip(stages, rest, strict=True):
-                    found = forms.class_of(WORD.findall(text))
-                    counts[occupation, stage, found if found in GENDERS else "other"] += 1
+    lines = parallel_lines({"source": source, **stages})
+    split = ((WORD.findall(first), [WORD.findall(text) for text in rest]) for first, *rest in lines)
+    for each in occurrences(split, queries):
+        for stage, found in zip(stages, each.classes, strict=True):
+            counts[each.word, stage, found if found in GENDERS else "other"] += 1
     if not counts:
         raise BabelscopeError(
             f"{source} has none of the occupations looked for ({', '.join(list(queries)[:5])}, ...)"

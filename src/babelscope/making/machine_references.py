@@ -304,7 +304,11 @@ def _round_trips(pairs: Sequence[MinimalPair], systems: Sequence[Any], beam: int
         for system in systems:
             asked = list(dict.fromkeys(text for text in texts.values() if text.strip()))
             held = align_to_sources(system, "the distinct sentences of the pairs", asked)
-            with relocate_errors(lambda what, at, asked=asked: f"{shorten(asked[at - 1])}: {what}"):
+
+            def locate(what: str, at: int, asked: list[str] = asked) -> str:
+                return f"{shorten(asked[at - 1])}: {what}"
+
+            with relocate_errors(locate):
                 answers = ask_translate(held, asked, beam=beam) if asked else []
             found = {text: own[0].text for text, own in zip(asked, answers, strict=True)}
             texts = {right: found.get(text, "") for right, text in texts.items()}
