@@ -14,7 +14,7 @@ from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.stats.agreement import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.contract import ask_translate, relocate_errors
 from babelscope.systems.stored.alignment import align_to_sources
-from babelscope.testsets.items import BEGINNING, NO_SOURCE, MinimalPair
+from babelscope.testsets.items import BEGINNING, MISSPELLED, NO_SOURCE, MinimalPair
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
@@ -341,8 +341,6 @@ def _with_same_error(human: MinimalPair, system: str, text: str, kind: str) -> O
     return Outcome(human, system, text, "kept", "as in the human reference", pair)
 
 
-MISSPELLED = "misspelled_word"
-"""The control of pairs without a source: no language model is known to write misspelled words."""
 _SHORTEST = 5  # letters of a word that is misspelled
 
 

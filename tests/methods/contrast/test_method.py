@@ -27,12 +27,13 @@ from babelscope.core.system import (
     Scoring,
     Target,
 )
-from babelscope.making.machine_references import MISSPELLED, machine_references
+from babelscope.making.machine_references import machine_references
 from babelscope.making.machine_tests import with_machine_references
 from babelscope.methods.contrast.figures import discrepancy, false_alarms
 from babelscope.methods.contrast.method import Contrast
 from babelscope.report.summary import summarize
 from babelscope.testsets import MinimalPair
+from babelscope.testsets.items import MISSPELLED
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal
 from tests.support.results import comparison_of, result_of

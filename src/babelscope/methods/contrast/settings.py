@@ -11,7 +11,7 @@ from babelscope.core.results import Ties
 from babelscope.core.settings import ErrorSettings, Metavar, Rerun
 from babelscope.core.system import Scoring
 from babelscope.language.registry import analysis_version, controls, missing_analysis_error
-from babelscope.making.machine_references import MISSPELLED
+from babelscope.testsets.items import MISSPELLED
 
 
 class ContrastSettings(ErrorSettings):
