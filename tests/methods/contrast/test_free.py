@@ -10,19 +10,18 @@ from typing import Any
 
 import pytest
 
-from babelscope import contrast, load, open_system
+from babelscope import contrast
 from babelscope.annotate.agreement import agreement_with_method
 from babelscope.annotate.answers import items_of, read_annotators
 from babelscope.core.results import Record, Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, Target, sources_of
 from babelscope.core.tables import Table
-from babelscope.lab.experiments.planted import PLANTED_TYPE
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker, Verdict
 from babelscope.lab.grammar.sentences import SentencePair, realize
 from babelscope.lab.grammar.suites import CONTRASTS
 from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
-from babelscope.methods.contrast.figures import TypeFigures, figures_by_type, is_own
+from babelscope.methods.contrast.figures import figures_by_type, is_own
 from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.errors.figures import NOT_MEASURABLE
 from babelscope.methods.queue import draw_queue
@@ -311,60 +310,3 @@ def test_a_strangers_field_of_that_name_is_left_alone(told: object) -> None:
         "extra": {FIELD: told},
     }
     assert rows_of_making([dict(record)]) == []
-
-
-N, SEED = 60, 2026
-TESTS = f"lab:pairs?n={N}&seed={SEED}"
-FALSE_TYPES = {
-    "np_agreement": "agreement: article",
-    "polarity_particle_kein_del": "polarity: kein",
-    "polarity_affix_del": "polarity: un",
-    "hypercorrect_genitive": "case",
-}
-"""Types that the planted system does not get wrong -> what the grammar says where one is."""
-
-
-@pytest.fixture(scope="module")
-def result() -> Result:
-    return contrast(open_system("lab:planted?share=0.4&waver=1.5"), load(TESTS), spread=0)
-
-
-@pytest.fixture(scope="module")
-def types(result: Result) -> dict[str, TypeFigures]:
-    return {each.name: each for each in figures_by_type(result.rows)}
-
-
-def true_shares(result: Result) -> dict[str, float]:
-    """For each error type, the share of its sources whose free translation has the error, as the grammar says."""
-    meanings = {pair.source: pair.meaning for pair in generate(200 * N + 2000, SEED, "test")}
-    wrong = {PLANTED_TYPE: "polarity: nicht", **FALSE_TYPES}
-    found = {}
-    for name, problem in wrong.items():
-        own = {r["source"]: r["best"]["text"] for r in result.records if r["phenomenon"] == name}
-        verdicts = [SentenceChecker(meanings[source], text).verdict((), ()) for source, text in own.items()]
-        found[name] = sum(any(p.startswith(problem) for p in each.problems) for each in verdicts) / len(own)
-    return found
-
-
-@pytest.mark.slow
-def test_control_real_and_false_are_told_apart(types: dict[str, TypeFigures], result: Result) -> None:
-    assert {name for name, each in types.items() if each.reading == "control"} == {
-        "placeholder_ding",
-        "hypercorrect_genitive",
-    }
-    assert types[PLANTED_TYPE].reading == "confirmed"
-    free = types[PLANTED_TYPE].free
-    assert free is not None
-    assert free.estimate.low <= true_shares(result)[PLANTED_TYPE] <= free.estimate.high
-    for name in ("np_agreement", "polarity_particle_kein_del", "polarity_affix_del"):
-        # Forced choice reports errors that it does not make; controls or free output say so.
-        assert types[name].forced.estimate.low > 0.02, name
-        assert types[name].reading in ("like controls", "too few controls", "false alarm"), name
-
-
-def test_only_what_is_real_is_called_an_error(result: Result) -> None:
-    lines = first_table(result).lines
-    errors = [line for line in lines if line.verdict == "error"]
-    assert [line.query["group"] for line in errors] == [f"{PLANTED_TYPE}, human reference"]
-    assert lines[0] is errors[0]
-    assert lines[0].cells[-1] == "confirmed"
