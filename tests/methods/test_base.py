@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import warnings
@@ -24,6 +25,7 @@ from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from babelscope.testsets.items import AmbiguousSource, Item, SourceSentence
 from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 from tests.support.unspaced import CHINESE, THAI, Lines
 
@@ -377,3 +379,19 @@ def test_items_without_references_need_no_tokenizer() -> None:
     japanese = SourceSentence("1", "Hello.", target_language="ja")
     assert languages_of([japanese]) == frozenset()
     check_reference_words([japanese], ["bleu"], "")  # whether MeCab is installed or not
+
+
+@pytest.mark.parametrize("command", ["quality", "errors"])
+def test_pooling_target_languages_is_warned_of(babelscope: Babelscope, tmp_path: Path, command: str) -> None:
+    german, french = "Der Hund läuft schnell nach Hause.", "Le chien court vite à la maison."
+    for languages in (["de", "fr", "de"], ["de", "de", "de"]):
+        lines = [
+            {"id": str(n), "source": f"The dog runs {n}.", "reference": french if code == "fr" else german}
+            | {"target_language": code}
+            for n, code in enumerate(languages)
+        ]
+        (tmp_path / "tests.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (tmp_path / "out.txt").write_text("".join(f"{line['reference']}\n" for line in lines))
+        ran = babelscope(command, "--tests", "tests.jsonl", "--system", "file:out.txt", "--json")
+        assert ran.code == 0, ran.err
+        assert ("2 target languages (de: 2, fr: 1)" in ran.err) == ("fr" in languages)

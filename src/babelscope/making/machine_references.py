@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from babelscope.core.tokenizers import is_unspaced
 from babelscope.language.base import Analyzed, ErrorType, Overlap, Spans, Variant, replace_word
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import can_detect, error_type, error_types, language
@@ -345,9 +346,10 @@ _SHORTEST = 5  # letters of a word that is misspelled
 
 
 def misspelled(pairs: Sequence[MinimalPair], seed: int) -> list[MinimalPair]:
-    """For each right sentence a pair in which two neighboring letters within a word are exchanged, in any language.
+    """For each right sentence a pair in which two neighboring letters within a word are exchanged.
 
-    The result is no word of the test set, and the word is neither the first, nor has it a capital or a digit.
+    The result is no word of the test set, and the word is neither the first, nor has it a capital or a digit. In
+    scripts without spaces between words there are none.
     """
     words = {word.strip(".,;:!?").lower() for pair in pairs for word in pair.correct.split()}
     made = {}
@@ -356,7 +358,7 @@ def misspelled(pairs: Sequence[MinimalPair], seed: int) -> list[MinimalPair]:
         found = [
             (place, word[:at] + word[at + 1] + word[at] + word[at + 2 :])
             for place, word in enumerate(sentence[1:], 1)
-            if word.isalpha() and word.islower() and len(word) >= _SHORTEST
+            if word.isalpha() and word == word.lower() and len(word) >= _SHORTEST and not is_unspaced(word)
             for at in range(1, len(word) - 2)
             if word[at] != word[at + 1]
         ]
