@@ -237,9 +237,10 @@ def _outcomes(records: Iterable[Record]) -> list[Outcome]:
 
 
 def question_of(record: Record) -> Record | None:
-    """What a person is asked about the machine reference of a human pair; None if none was tried."""
-    found = _outcomes([record])
-    return found[0].question() if found and found[0].translation.strip() else None
+    """What a person is asked about the machine reference of a human pair; None if there is nothing to be asked."""
+    found = next(iter(_outcomes([record])), None)
+    can_be_asked = found and found.translation.strip() and found.human.contrastive
+    return found.question() if found and can_be_asked else None
 
 
 def _is_outcome(told: object) -> bool:

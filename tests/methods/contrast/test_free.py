@@ -20,7 +20,7 @@ from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker, Verdict
 from babelscope.lab.grammar.sentences import SentencePair, realize
 from babelscope.lab.grammar.suites import CONTRASTS
-from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
+from babelscope.making.machine_tests import FIELD, question_of, rows_of_making, with_machine_references
 from babelscope.methods.contrast.figures import figures_by_type, is_own
 from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.errors.figures import NOT_MEASURABLE
@@ -310,3 +310,4 @@ def test_a_strangers_field_of_that_name_is_left_alone(told: object) -> None:
         "extra": {FIELD: told},
     }
     assert rows_of_making([dict(record)]) == []
+    assert question_of(dict(record)) is None
