@@ -78,7 +78,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     clone = folder / "clone"
     # A copy, since a build leaves folders behind that installed packages are found by.
-    _run("git", "clone", "--set", "quiet=yes", "--no-checkout", str(ROOT), str(clone))
+    _run("git", "clone", "--quiet", "--no-checkout", str(ROOT), str(clone))
     for name in _tracked():
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, clone / name)

@@ -140,7 +140,7 @@ def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
 def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
     """What `flow --flows` wrote of the same text gives the same ratios."""
     text = ("--source", "work.en", "--words", "q.json", "--distilled", "work.t", "--json")
-    assert babelscope("flow", "--data", "work.de", *text, "--flows", "flows.json").code == 0
+    assert babelscope("flow", "--target", "work.de", *text, "--flows", "flows.json").code == 0
     stored = babelscope("make", "counts", "--counts", "flows.json", "--json")
     assert stored.code == 0, stored.err
     assert stored.out == babelscope("make", "counts", "--target", "work.de", *text).out
