@@ -51,6 +51,11 @@ class Tokens:
         """The tokenizer of transformers; a plain Marian one is loaded only for texts with special tokens."""
         return load_tokenizer(self._loaded_from, remote_code=self._remote_code)
 
+    @property
+    def end(self) -> tuple[str, int]:
+        """Name and id of the token that ends a text."""
+        return str(self.tokenizer.eos_token), int(self.tokenizer.eos_token_id)
+
     @functools.cached_property
     def _target_side(self) -> Any:
         # FSMT reads text as source language whatever it is asked, so its target side is the same files swapped.
