@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -197,6 +198,7 @@ def open_system(spec: str) -> Any:
         opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
         system = opener(path, options)
     options.refuse_unused()
+    _warn_of_faults(system)
     if clean and not getattr(system, "cleans_output", False):
         from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 
@@ -204,6 +206,17 @@ def open_system(spec: str) -> Any:
             system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", ""))
         )
     return system
+
+
+def _warn_of_faults(system: Any) -> None:
+    """Warn of what the checks of `babelscope doctor` find without asking the model."""
+    if not hasattr(system, "tokens"):
+        return
+    from babelscope.systems.doctor import QUICK, examine
+
+    for found in examine(system, checks=QUICK):
+        if found.fault:
+            warnings.warn(f"{system.name}: {found.check}: {found.fault}", RuntimeWarning, stacklevel=3)
 
 
 def find_scheme(spec: str) -> Scheme:

@@ -7,6 +7,7 @@ spaces, or into characters. No Hugging Face tokenizer is needed.
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import os
 from abc import ABC, abstractmethod
@@ -109,7 +110,7 @@ class Codes(Cutter):
         symbols = [*word, _END_OF_WORD] if self._end_is_apart else [*word[:-1], word[-1] + _END_OF_WORD]
         never = len(self._ranks)
         while len(symbols) > 1:
-            pairs = list(zip(symbols, symbols[1:], strict=False))
+            pairs = list(itertools.pairwise(symbols))
             best = min(pairs, key=lambda pair: self._ranks.get(pair, never))
             if best not in self._ranks:
                 break
@@ -259,8 +260,8 @@ def _tokenizer_of(folder: Path, named: str) -> tuple[str, list[Path]]:
         return "", [side[0] for side in sides]
     said = f"several tokenizers ({', '.join(path.name for path in found)})" if found else "no tokenizer"
     raise BabelscopeError(
-        f"{place} has {said}; name it with ?tokenizer=FILE (a SentencePiece model or BPE codes), SOURCE,TARGET, words, "
-        "characters, or the Hugging Face model that it was converted from"
+        f"{place} has {said}; name it with ?tokenizer=FILE (a SentencePiece model or BPE codes), SOURCE,TARGET, "
+        "words, characters, or the Hugging Face model that it was converted from"
     )
 
 

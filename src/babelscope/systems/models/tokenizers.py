@@ -12,6 +12,7 @@ from typing import Any
 
 from babelscope.core.system import Scored
 from babelscope.systems.models.folders import TokenizerFolder, one_line
+from babelscope.systems.models.gguf import GgufFile, find_gguf
 from babelscope.systems.models.marian import MarianPieces, pieces_of, read_marian_pieces
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
@@ -35,12 +36,13 @@ class Tokens:
     ) -> None:
         """`beside_model`: the folder is that of the model itself, whose digest covers config.json."""
         self.folder = Path(folder)
-        self._loaded_from = files = TokenizerFolder(self.folder, remote_code=remote_code)
+        gguf = find_gguf(str(folder))
+        self._loaded_from = files = gguf or TokenizerFolder(self.folder, remote_code=remote_code)
         self._remote_code = remote_code
         self.files = files.files
         self._digested = files.names if beside_model else set(self.files.paths)
         self.target_language_id: int | None = None
-        self._marian = None if remote_code else read_marian_pieces(files)
+        self._marian = None if remote_code or isinstance(files, GgufFile) else read_marian_pieces(files)
         if self._marian is None:
             self._set_languages(source, target)
             if type(self.tokenizer).__name__ == "MarianTokenizer":
@@ -197,16 +199,17 @@ class Tokens:
         return {key: value for key, value in self.__dict__.items() if key != "_names"}
 
 
-def load_tokenizer(files: TokenizerFolder, *, remote_code: bool = False) -> Any:
+def load_tokenizer(files: TokenizerFolder | GgufFile, *, remote_code: bool = False) -> Any:
     """The tokenizer of a folder; its files are read here, and its paths then lead to where they really lie."""
     from transformers import AutoTokenizer
 
     with library_errors(f"{files.folder}: its tokenizer cannot be loaded"), warnings.catch_warnings():
         # MarianTokenizer recommends sacremoses, which it then does not call.
         warnings.simplefilter("ignore")
+        gguf = {"gguf_file": files.name} if isinstance(files, GgufFile) else {}
         with files.view() as folder:
             tokenizer = AutoTokenizer.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=remote_code
+                str(folder), local_files_only=True, trust_remote_code=remote_code, **gguf
             )
         _check_vocabulary(tokenizer)
     for values in (vars(tokenizer), getattr(tokenizer, "init_kwargs", {})):
