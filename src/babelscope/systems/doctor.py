@@ -432,7 +432,7 @@ def _likeliest_end(patient: Patient, number: int) -> float:
 
 
 def check_beginning(patient: Patient) -> Finding:
-    """A language model reads text as in training: with a token for its beginning, or without."""
+    """A language model that was trained with a token for the beginning of a text is given it."""
     name, tokenizer = "beginning of text", patient.tokenizer
     begin = getattr(tokenizer, "bos_token_id", None)
     if not patient.is_causal or begin is None:
@@ -456,12 +456,6 @@ def check_beginning(patient: Patient) -> Finding:
             name,
             f"prompts begin without {tokenizer.bos_token}, with which the model was trained ({measured}): set "
             "add_bos_token to true in tokenizer_config.json",
-        )
-    if is_used and with_it - without > _BETTER:
-        return Finding(
-            name,
-            f"prompts begin with {tokenizer.bos_token}, with which the model was not trained ({measured}): set "
-            "add_bos_token to false in tokenizer_config.json",
         )
     return Finding(name, detail=measured)
 
