@@ -26,29 +26,40 @@ LANGUAGES = "source=English&target=German&max_length=48&end=eos"
 def fit(system: Any, folder: Path) -> None:
     """Train a network on the pairs until it knows them, and save it."""
     torch.manual_seed(1)
-    network = system.network
+    network, prefix = system.network, list(system.vocabulary.prefix)
     sources, targets = system._source_ids(SOURCES)[0], system._target_ids(TARGETS)[0]
-    prefix = list(system.vocabulary.prefix)
+    causal = hasattr(system, "languages")
+    starts = [list(source) if causal else prefix for source in sources]
+    fed, real = pad_rows([[*start, *target[:-1]] for start, target in zip(starts, targets, strict=True)])
+    wanted, counted = pad_rows([[0] * (len(s) - 1) + list(t) for s, t in zip(starts, targets, strict=True)])
+    for row, start in zip(counted, starts, strict=True):
+        row[: len(start) - 1] = False
+    given: dict[str, Any] = {"input_ids": fed, "attention_mask": real}
+    if not causal:
+        ids, there = pad_rows(sources)
+        given = {
+            "input_ids": ids,
+            "attention_mask": there,
+            "decoder_input_ids": fed,
+            "decoder_attention_mask": real,
+        }
     network.train().requires_grad_(True)
-    optimizer = torch.optim.Adam(network.parameters(), lr=5e-3)
-    for _ in range(400):
-        losses = []
-        for source, target in zip(sources, targets, strict=True):
-            if hasattr(system, "languages"):
-                logits = network(torch.tensor([[*source, *target[:-1]]])).logits[0, len(source) - 1 :]
-            else:
-                fed = torch.tensor([[*prefix, *target[:-1]]])
-                logits = network(torch.tensor([list(source)]), decoder_input_ids=fed).logits[
-                    0, len(prefix) - 1 :
-                ]
-            losses.append(torch.nn.functional.cross_entropy(logits, torch.tensor(target)))
-        loss = torch.stack(losses).mean()
+    optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
+    for _ in range(300):
+        loss = torch.nn.functional.cross_entropy(network(**given).logits[counted], wanted[counted])
         optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
-        if float(loss) < 0.05:
+        if float(loss.detach()) < 0.05:
             break
     network.save_pretrained(folder)
+
+
+def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Rows as a matrix, and where they are."""
+    longest = max(map(len, rows))
+    real = torch.tensor([[place < len(row) for place in range(longest)] for row in rows])
+    return torch.tensor([[*row, *[0] * (longest - len(row))] for row in rows]), real
 
 
 @pytest.fixture(scope="module")

@@ -283,9 +283,10 @@ def check_language_tokens(patient: Patient) -> Finding:
                 f"the tokenizer gives {token!r} as the token of the language {target}: it is of another model",
             )
         return Finding(name, detail=f"the target's is {token}")
-    if said and (unknown := [each for each in said if each not in known]):
-        example = f", such as {known[0]}" if known else ""
-        return Finding(name, f"the prefix names {unknown[0]}, which is no token of this model{example}")
+    if known and (unknown := [each for each in said if each not in known]):
+        return Finding(
+            name, f"the prefix names {unknown[0]}, which is no token of this model, as {known[0]} is"
+        )
     if known and not said:
         return Finding(
             name,
