@@ -67,7 +67,7 @@ _BUILT_IN = (
     Scheme(
         "llm",
         "babelscope.systems.models.llm:CausalModel",
-        "a decoder-only model that translates by a prompt or its chat template",
+        "a decoder-only model, folder or GGUF file, that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING | {"reply"},
         "models",
@@ -77,7 +77,7 @@ _BUILT_IN = (
     Scheme(
         "ct2",
         "babelscope.systems.models.ct2:CTranslate2",
-        "a CTranslate2 folder with its tokenizer beside it",
+        "a CTranslate2 folder, with the tokenizer that it was converted with or files that cut texts",
         "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
         frozenset({"translate", "score", "sample"}),
         "ct2",

@@ -28,6 +28,7 @@ _JOINT = 0.9
 _SPACE = "▁"
 _JOINER = "@@"
 _END_OF_WORD = "</w>"
+_LONGEST_WORD = 500
 _SIDES = (("source", "src"), ("target", "tgt", "trg"))
 
 
@@ -126,7 +127,13 @@ class Codes(Cutter):
         return (*(f"{piece}{_JOINER}" for piece in pieces[:-1]), pieces[-1])
 
     def cut(self, text: str) -> list[str]:
-        return [piece for word in text.split() for piece in self._of_word(word)]
+        # Time grows with the square of a word's length: what is longer than any word is no word.
+        words = (
+            word[start : start + _LONGEST_WORD]
+            for word in text.split()
+            for start in range(0, len(word), _LONGEST_WORD)
+        )
+        return [piece for word in words for piece in self._of_word(word)]
 
     def join(self, tokens: Sequence[str]) -> str:
         return " ".join(tokens).replace(f"{_JOINER} ", "").removesuffix(_JOINER)
