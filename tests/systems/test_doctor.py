@@ -46,7 +46,9 @@ def fit(system: Any, folder: Path) -> None:
     network.train().requires_grad_(True)
     optimizer = torch.optim.Adam(network.parameters(), lr=1e-2)
     for _ in range(300):
-        loss = torch.nn.functional.cross_entropy(network(**given).logits[counted], wanted[counted])
+        loss = torch.nn.functional.cross_entropy(
+            network(**given, use_cache=False).logits[counted], wanted[counted]
+        )
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -157,7 +159,7 @@ def no_template(folder: Path) -> None:
 
 FAULTS: dict[str, tuple[str, Callable[[Path], None], str, str, str]] = {
     # family, what is spoiled, options, check, words of the finding
-    "a missing tensor": ("marian", missing, "", "opens", "lack model.decoder.layers.1.fc1.weight"),
+    "a missing tensor": ("marian", missing, "", "opens", "lack 'model.decoder.layers.1.fc1.weight'"),
     "another decoder start": (
         "marian",
         other_start,
@@ -209,8 +211,7 @@ def test_probabilities_that_do_not_sum_to_one(sound: Sound) -> None:
 
 def test_a_forward_pass_of_ours_that_differs(sound: Sound) -> None:
     def spoil(system: Any) -> None:
-        system.model.weights.tensors["model.decoder.layers.0.fc1.weight"].mul_(1.5)
-        system.model = type(system.model)(system.model.weights, system.vocabulary)
+        system.model._target_embedding = 1.2 * system.model._target_embedding
 
     assert "than transformers' own forward pass" in in_memory(sound("marian")[0], spoil)["forward pass"]
 

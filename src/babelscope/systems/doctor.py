@@ -234,7 +234,7 @@ def check_generation(patient: Patient) -> Finding:
         if key == "bad_words_ids" and value:
             value = [row for row in value if tuple(row) not in masked]
         if value and value != neutral:
-            ignored.append(f"{key} = {shorten(str(value), 60)}")
+            ignored.append(f"{key} = {str(value)[:60]}")
     if ignored:
         return Finding(
             name,
