@@ -254,3 +254,11 @@ def test_a_name_that_is_none() -> None:
     with pytest.raises(BabelscopeError, match="names no system"):
         open_system("nothing")
     assert "names no system" in faults("nothing")["opens"]
+
+
+def test_an_output_layer_that_is_not_used(sound: Sound, tmp_path: Path) -> None:
+    """transformers unties what is stored twice and differs, unless the configuration forbids it."""
+    spec, folder = sound("llama")
+    shutil.copytree(folder, tmp_path / "model")
+    change(tmp_path / "model" / "config.json", tie_word_embeddings=True)
+    assert "output layer" in faults(spec.replace(str(folder), str(tmp_path / "model")))["weights"]

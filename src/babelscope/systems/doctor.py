@@ -52,6 +52,7 @@ _NEUTRAL = {
 }  # fmt: skip
 """Generation settings that change which translation is best, and that we do not apply."""
 _LANGUAGE = re.compile(r">>\w+<<|<2\w+>")
+_INPUTS = ("embed_tokens.weight", "shared.weight", "wte.weight")
 _TURNS = ("<|im_start|>", "[INST]", "<start_of_turn>", "<|start_header_id|>", "<|user|>", "<|assistant|>")
 
 
@@ -161,19 +162,21 @@ def check_ties(patient: Patient) -> Finding:
     import torch
     from safetensors import safe_open
 
-    found = {}
+    stored: dict[str, Any] = {}
     for path in paths:
         with safe_open(path, framework="pt") as opened:
-            for key in opened.keys():  # noqa: SIM118
-                if key == "lm_head.weight" or key.endswith(
-                    ("embed_tokens.weight", "shared.weight", "wte.weight")
-                ):
-                    found[key] = opened.get_tensor(key)
-    output = found.pop("lm_head.weight", None)
-    inputs = [each for key, each in found.items() if "encoder" not in key]
-    same = output is None or any(each.shape == output.shape and torch.equal(each, output) for each in inputs)
-    if same or not inputs:
+            stored |= dict.fromkeys(opened.keys(), path)
+    named = [key for key in stored if key.endswith(_INPUTS) and "encoder" not in key]
+    if "lm_head.weight" not in stored or not named:
         return Finding(name, detail="all there; output and input embeddings are one matrix")
+
+    def tensor(key: str) -> Any:
+        with safe_open(stored[key], framework="pt") as opened:
+            return opened.get_tensor(key)
+
+    output = tensor("lm_head.weight")
+    if any(each.shape == output.shape and torch.equal(each, output) for each in map(tensor, named)):
+        return Finding(name, detail="all there; output and input embeddings are equal")
     return Finding(
         name,
         "the file has an output layer (lm_head.weight) of its own, but the configuration ties it to the embeddings, "
@@ -183,10 +186,10 @@ def check_ties(patient: Patient) -> Finding:
 
 def check_vocabulary(patient: Patient) -> Finding:
     """The tokenizer names nearly all ids of the output layer."""
-    name, tokenizer = "vocabulary", patient.tokenizer
-    if patient.model is None or tokenizer is None or getattr(patient.system, "vocabulary", None) is None:
+    name, names = "vocabulary", getattr(patient.tokens, "vocabulary", None)
+    if patient.model is None or names is None or getattr(patient.system, "vocabulary", None) is None:
         return Finding(name, skipped="the network's output layer is not open")
-    size, known = patient.system.vocabulary.size, len(tokenizer)
+    size, known = patient.system.vocabulary.size, len(names)
     unnamed = size - known
     if unnamed > max(_FEW_UNNAMED, _MOST_UNNAMED * size) or known > size + max(
         _FEW_UNNAMED, _MOST_UNNAMED * size
@@ -247,11 +250,11 @@ def check_generation(patient: Patient) -> Finding:
 
 def check_chat(patient: Patient) -> Finding:
     """A language model with a chat template is asked by it; one with tokens of turns has a template."""
-    name, tokenizer = "chat template", patient.tokenizer
-    if not patient.is_causal or tokenizer is None:
+    name = "chat template"
+    if not patient.is_causal or patient.tokenizer is None:
         return Finding(name, skipped="no language model")
-    has_template = bool(tokenizer.chat_template)
-    turns = [token for token in _TURNS if token in tokenizer.get_vocab()]
+    has_template = bool(patient.tokenizer.chat_template)
+    turns = [token for token in _TURNS if token in patient.tokens.vocabulary]
     if has_template and not patient.system._chat:
         return Finding(
             name,
@@ -269,11 +272,11 @@ def check_chat(patient: Patient) -> Finding:
 def check_language_tokens(patient: Patient) -> Finding:
     """Where a model chooses its target language by a token, the system names one, and it is one token."""
     name, tokens, system = "language tokens", patient.tokens, patient.system
-    if patient.model is None or patient.is_causal or patient.tokenizer is None:
+    if patient.model is None or patient.is_causal or not hasattr(tokens, "vocabulary"):
         return Finding(name, skipped="no encoder-decoder with an open network")
     prefix = getattr(system, "prefix", "")
     said = _LANGUAGE.findall(prefix)
-    known = [each for each in patient.tokenizer.get_vocab() if _LANGUAGE.fullmatch(each)]
+    known = [each for each in tokens.vocabulary if _LANGUAGE.fullmatch(each)]
     if tokens.target_language_id is not None:
         (token,) = tokens.tokens([tokens.target_language_id])
         target = system.fingerprint.settings.get("target", "")
@@ -434,9 +437,10 @@ def _likeliest_end(patient: Patient, number: int) -> float:
 
 def check_beginning(patient: Patient) -> Finding:
     """A language model that was trained with a token for the beginning of a text is given it."""
-    name, tokenizer = "beginning of text", patient.tokenizer
+    name = "beginning of text"
+    tokenizer = patient.tokenizer if patient.is_causal else None
     begin = getattr(tokenizer, "bos_token_id", None)
-    if not patient.is_causal or begin is None:
+    if tokenizer is None or begin is None:
         return Finding(name, skipped="no language model with a token for the beginning of texts")
     texts = [
         row

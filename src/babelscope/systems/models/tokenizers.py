@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,14 @@ class Tokens:
     def end(self) -> tuple[str, int]:
         """Name and id of the token that ends a text."""
         return str(self.tokenizer.eos_token), int(self.tokenizer.eos_token_id)
+
+    @functools.cached_property
+    def vocabulary(self) -> Mapping[str, int]:
+        """Ids of tokens by name; of a plain Marian tokenizer without transformers."""
+        if self._marian and self._marian.names:
+            return self._marian.target_ids
+        found: Mapping[str, int] = self.tokenizer.get_vocab()
+        return found
 
     @functools.cached_property
     def _target_side(self) -> Any:
