@@ -88,11 +88,13 @@ class Patient:
         self.reopen = reopen
         """Opens the same system with other options."""
         self.can = capabilities(system)
-        self.tokens = getattr(system, "tokens", None)
-        self.model = getattr(system, "model", None) if "next_tokens" in self.can else None
+        self.tokens: Any = getattr(system, "tokens", None)
+        self.model: Any = getattr(system, "model", None) if "next_tokens" in self.can else None
         network = getattr(system, "network", None) if hasattr(system, "languages") else None
-        self.config = getattr(network, "config", None) or getattr(system, "config", None)
-        self.generation = getattr(network, "generation_config", None) or getattr(system, "generation", None)
+        self.config: Any = getattr(network, "config", None) or getattr(system, "config", None)
+        self.generation: Any = getattr(network, "generation_config", None) or getattr(
+            system, "generation", None
+        )
         self.is_causal = hasattr(system, "languages") and self.model is not None
 
     @property
@@ -520,11 +522,11 @@ def _tolerance(patient: Patient) -> float:
 
 
 QUICK: tuple[Check, ...] = (
-    check_ties, check_vocabulary, check_start, check_generation, check_chat, check_language_tokens,
+    check_ties, check_vocabulary, check_start, check_generation, check_language_tokens,
 )  # fmt: skip
 CHECKS: tuple[Check, ...] = (
-    *QUICK, check_probabilities, check_precision, check_forward, check_batches, check_round_trip, check_end,
-    check_beginning, check_language_effect, check_likelihood,
+    *QUICK, check_chat, check_probabilities, check_precision, check_forward, check_batches, check_round_trip,
+    check_end, check_beginning, check_language_effect, check_likelihood,
 )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from babelscope.core.system import Scored
 from babelscope.util.digests import SealedFiles, digest_json
@@ -137,13 +136,6 @@ class Codes(Cutter):
 
     def join(self, tokens: Sequence[str]) -> str:
         return " ".join(tokens).replace(f"{_JOINER} ", "").removesuffix(_JOINER)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_of_word"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
-        self._of_word = functools.lru_cache(maxsize=100_000)(self._merged)
 
 
 class PieceTokens:
