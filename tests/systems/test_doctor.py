@@ -98,7 +98,7 @@ def change(path: Path, **settings: Any) -> None:
 
 
 def reweigh(folder: Path, **changed: Callable[[torch.Tensor], torch.Tensor] | None) -> None:
-    """Change, add (from the embeddings) or, with None, remove tensors; names have __ in place of dots."""
+    """Change tensors or, with None, remove them; names have __ in place of dots."""
     path = folder / "model.safetensors"
     weights = load_file(path)
     for key, how in changed.items():
@@ -106,7 +106,7 @@ def reweigh(folder: Path, **changed: Callable[[torch.Tensor], torch.Tensor] | No
         if how is None:
             del weights[name]
         else:
-            weights[name] = how(weights.get(name, weights.get("model.embed_tokens.weight"))).contiguous()
+            weights[name] = how(weights[name]).contiguous()
     save_file(weights, path, metadata={"format": "pt"})
 
 
@@ -262,3 +262,12 @@ def test_an_output_layer_that_is_not_used(sound: Sound, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path / "model")
     change(tmp_path / "model" / "config.json", tie_word_embeddings=True)
     assert "output layer" in faults(spec.replace(str(folder), str(tmp_path / "model")))["weights"]
+
+
+def test_systems_without_an_open_network_are_examined_as_far_as_they_go(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("eins\n", encoding="utf-8")
+    found = {each.check: each for each in doctor(f"file:{tmp_path / 'out'}")}
+    assert {each.state for each in found.values()} == {"fine", "skipped"}
+    found = {each.check: each for each in doctor("ensemble:lab:teacher,lab:control")}
+    assert {each.state for each in found.values()} == {"fine", "skipped"}
+    assert found["probabilities"].state == found["batches"].state == "fine"

@@ -90,6 +90,7 @@ class Patient:
         self.can = capabilities(system)
         self.tokens: Any = getattr(system, "tokens", None)
         self.model: Any = getattr(system, "model", None) if "next_tokens" in self.can else None
+        self.vocabulary: Any = getattr(self.model, "vocabulary", None)
         network = getattr(system, "network", None) if hasattr(system, "languages") else None
         self.config: Any = getattr(network, "config", None) or getattr(system, "config", None)
         self.generation: Any = getattr(network, "generation_config", None) or getattr(
@@ -189,9 +190,9 @@ def check_ties(patient: Patient) -> Finding:
 def check_vocabulary(patient: Patient) -> Finding:
     """The tokenizer names nearly all ids of the output layer."""
     name, names = "vocabulary", getattr(patient.tokens, "vocabulary", None)
-    if patient.model is None or names is None or getattr(patient.system, "vocabulary", None) is None:
+    if patient.model is None or names is None or patient.vocabulary is None:
         return Finding(name, skipped="the network's output layer is not open")
-    size, known = patient.system.vocabulary.size, len(names)
+    size, known = patient.vocabulary.size, len(names)
     unnamed = size - known
     if unnamed > max(_FEW_UNNAMED, _MOST_UNNAMED * size) or known > size + max(
         _FEW_UNNAMED, _MOST_UNNAMED * size
@@ -208,7 +209,7 @@ def check_start(patient: Patient) -> Finding:
     """The decoder starts with the token that models of its family are trained with."""
     name, config = "decoder start", patient.config
     usual = _STARTS.get(getattr(config, "model_type", ""))
-    vocabulary = getattr(patient.system, "vocabulary", None)
+    vocabulary = patient.vocabulary
     if usual is None or vocabulary is None or patient.is_causal:
         return Finding(name, skipped="no encoder-decoder of a family with a known start")
     start, expected = vocabulary.prefix[0], getattr(config, f"{usual}_token_id", None)
@@ -232,7 +233,7 @@ def check_generation(patient: Patient) -> Finding:
     name, generation = "generation settings", patient.generation
     if generation is None:
         return Finding(name, skipped="the folder has none")
-    masked = {(token,) for token in getattr(getattr(patient.system, "vocabulary", None), "masked", ())}
+    masked = {(token,) for token in getattr(patient.vocabulary, "masked", ())}
     ignored = []
     for key, neutral in _NEUTRAL.items():
         value = getattr(generation, key, None)
@@ -309,7 +310,7 @@ def check_probabilities(patient: Patient) -> Finding:
     name = "probabilities"
     if patient.model is None:
         return Finding(name, skipped="the system gives no next-token distributions")
-    sums = patient.next_tokens(patient.system.vocabulary.prefix).double().exp().sum(1).tolist()
+    sums = patient.next_tokens(patient.vocabulary.prefix).double().exp().sum(1).tolist()
     worst = max(sums, key=lambda each: abs(each - 1) if math.isfinite(each) else math.inf)
     if not math.isfinite(worst):
         advice = "open it with dtype=float32" if patient.dtype in _HALF else "the weights are damaged"
@@ -389,7 +390,7 @@ def check_likelihood(patient: Patient) -> Finding:
     if not patient.references or "score" not in patient.can or patient.model is None:
         return Finding(name, skipped="none given (--source, --target)")
     tokens = list(itertools.chain.from_iterable(each.logprobs for each in patient.scores))
-    mean, chance = math.fsum(tokens) / len(tokens), math.log(patient.system.vocabulary.size)
+    mean, chance = math.fsum(tokens) / len(tokens), math.log(patient.vocabulary.size)
     if -mean >= chance:
         return Finding(
             name,
@@ -402,9 +403,9 @@ def check_likelihood(patient: Patient) -> Finding:
 def check_end(patient: Patient) -> Finding:
     """Somewhere in its own translations, or at the end of a reference, the end of sentence is likely."""
     name = "end of sentence"
-    if patient.model is None or not hasattr(patient.system, "vocabulary"):
+    if patient.model is None:
         return Finding(name, skipped="the network is not open")
-    chance = -math.log(patient.system.vocabulary.size)
+    chance = -math.log(patient.vocabulary.size)
     if patient.references:
         best = max(each.logprobs[-1] for each in patient.scores)
         where = "of a reference"
@@ -431,7 +432,7 @@ def check_end(patient: Patient) -> Finding:
 
 def _likeliest_end(patient: Patient, number: int) -> float:
     """The highest log-probability of the end token after a prefix of a translation."""
-    eos, system = patient.system.vocabulary.eos, patient.system
+    eos, system = patient.vocabulary.eos, patient.system
     ids = system.tokens.ids_of(patient.translations[number])
     source = system._source_ids([patient.sources[number]])[0][0]
     return max(patient.forced(source, [*ids[:length], eos])[-1] for length in range(1, len(ids), 3))
@@ -454,7 +455,7 @@ def check_beginning(patient: Patient) -> Finding:
     count = sum(len(row) - 1 for row in texts)
     with_it = -sum(sum(patient.forced((begin, row[0]), row[1:])) for row in texts) / count
     without = -sum(sum(patient.forced(row[:1], row[1:])) for row in texts) / count
-    if min(with_it, without) > _KNOWN * math.log(patient.system.vocabulary.size):
+    if min(with_it, without) > _KNOWN * math.log(patient.vocabulary.size):
         return Finding(name, skipped="the model predicts these texts hardly better than by chance")
     is_used = begin in patient.system._prompts(patient.sources[:1])[0][:2]
     measured = f"{with_it:.2f} nats per token with {tokenizer.bos_token}, {without:.2f} without"
@@ -474,9 +475,9 @@ def check_language_effect(patient: Patient) -> Finding:
     if language is None or patient.model is None:
         return Finding(name, skipped="no token for the target language")
     known = getattr(patient.tokenizer, "lang_code_to_id", None) or patient.tokenizer.get_added_vocab()
-    size = patient.system.vocabulary.size
+    size = patient.vocabulary.size
     others = sorted({int(each) for each in known.values()} - {language})
-    prefix = patient.system.vocabulary.prefix
+    prefix = patient.vocabulary.prefix
     own = patient.next_tokens(prefix)
     for other in [each for each in others if each < size][-3:]:
         replaced = [other if token == language else token for token in prefix]
@@ -542,7 +543,7 @@ def examine(
     for check in checks:
         try:
             yield check(patient)
-        except (BabelscopeError, ArithmeticError, ValueError, RuntimeError) as error:
+        except Exception as error:  # whatever a model or a plug-in raises
             name = check.__name__.removeprefix("check_").replace("_", " ")
             yield Finding(name, f"the model fails: {error}")
 
