@@ -250,6 +250,14 @@ def test_a_text_without_its_beginning(tmp_path: Path) -> None:
     assert "prompts begin without <|user|>" in found["beginning of text"]
 
 
+def test_opening_warns_of_what_is_seen_without_asking(sound: Sound, tmp_path: Path) -> None:
+    spec, folder = sound("marian")
+    shutil.copytree(folder, tmp_path / "model")
+    unapplied(tmp_path / "model")
+    with pytest.warns(RuntimeWarning, match="no_repeat_ngram_size = 3, which is not applied"):
+        open_system(spec.replace(str(folder), str(tmp_path / "model")))
+
+
 def test_a_name_that_is_none() -> None:
     with pytest.raises(BabelscopeError, match="names no system"):
         open_system("nothing")

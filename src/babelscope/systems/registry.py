@@ -188,8 +188,11 @@ def load_schemes() -> tuple[dict[str, Scheme], list[BabelscopeError]]:
     return SCHEMES.load_all()
 
 
-def open_system(spec: str) -> Any:
-    """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
+def open_system(spec: str, *, check: bool = True) -> Any:
+    """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`).
+
+    `check`: warn of what is wrong with it as far as that is seen without asking it.
+    """
     scheme = find_scheme(spec)
     name, _, rest = spec.partition(":")
     path, options = split_spec(spec, rest)
@@ -198,7 +201,8 @@ def open_system(spec: str) -> Any:
         opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
         system = opener(path, options)
     options.refuse_unused()
-    _warn_of_faults(system)
+    if check:
+        _warn_of_faults(system)
     if clean and not getattr(system, "cleans_output", False):
         from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 
