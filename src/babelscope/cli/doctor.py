@@ -19,9 +19,9 @@ def doctor(
     target: Annotated[Path | None, file_option("Their translations, to see how probable they are.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a system before use: weights, tokenizer, languages, prompt, scores; exit code 1 if something is wrong.
+    """Check a system before use: weights, tokenizer, languages, prompt, scores.
 
-    The first 16 lines of the files are used.
+    The first 16 lines of the files are used. The exit code is 1 if something is wrong.
     """
     from babelscope.systems.doctor import doctor as examine
     from babelscope.util.text import read_lines, require_equal_counts
