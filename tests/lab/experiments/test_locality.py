@@ -322,31 +322,11 @@ def test_a_kept_network_opens_as_a_system_with_all_capabilities(
     tmp_path: Path, babelscope: Babelscope, model: str, setting: str, pieces: int
 ) -> None:
     files = write(tmp_path)
-    text = [
-        "--source",
-        str(files[0]),
-        "--target",
-        str(files[1]),
-        "--set",
-        "length=6",
-        "--set",
-        f"pieces={pieces}",
-    ]
-    sizes = ["width=16", "heads=2", "layers=1", "epochs=3", "repetitions=1"]
-    text += [word for size in sizes for word in ("--set", size)]
-    asked = [
-        "--out",
-        "x",
-        "--model",
-        model,
-        "--set",
-        f"setting={setting}",
-        "--set",
-        "quiet=yes",
-        "--set",
-        "workers=1",
-    ]
-    ran = babelscope("lab", "locality", *asked, *text)
+    sizes = ["length=6", "width=16", "heads=2", "layers=1", "epochs=3", "repetitions=1", f"pieces={pieces}"]
+    chosen = [f"model={model}", f"setting={setting}", "quiet=yes", "workers=1"]
+    asked = ["--out", "x", "--source", str(files[0]), "--target", str(files[1])]
+    asked += [word for each in (*sizes, *chosen) for word in ("--set", each)]
+    ran = babelscope("lab", "locality", *asked)
     assert ran.code == 0, ran.err
     figures = json.loads((tmp_path / "x" / f"{model}-{setting}-1.json").read_text(encoding="utf-8"))
     assert 1 <= figures["best_epoch"] <= 3
