@@ -58,7 +58,8 @@ def sources_of(asked: Iterable[Asked]) -> list[str]:
 
 Note = Literal[
     "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos", "end_unscored",
-    "unnamed", "other_prompt", "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
+    "unnamed", "lost_context", "other_prompt", "preamble", "quoted", "explained", "repeated", "refused",
+    "wrong_language", "cleaned",
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenization and detokenization unchanged. filtered: a
@@ -68,6 +69,7 @@ without_eos: a server reported the log-probabilities of a sample's tokens, but n
 other_prompt: the model was asked in another form than the only one that it was trained with.
 end_unscored: a server scored a given text, but not its end of sentence, since that token was not named.
 unnamed: a generated token has no name in the vocabulary, and no text.
+lost_context: a translation of several sentences has another number of separators than its source.
 The others are of `systems.chatter`. `REPORTED_FLAGS` says what the last ones mean to a reader."""
 CHATTER: Mapping[str, str] = {
     "preamble": "have a translation with words of the model before it",
@@ -83,6 +85,7 @@ REPORTED_FLAGS: Mapping[str, str] = {
     "other_prompt": "were asked by another prompt than the only one that the model was trained with, and can read",
     "end_unscored": "have scores without the end of the sentence: name the token that ends texts, such as eos=</s>",
     "unnamed": "have tokens without a name in the vocabulary: <id N> among the tokens, nothing in the text",
+    "lost_context": "have a translation that lost separators between the sentences before it",
     **CHATTER,
 }
 """All notes that every method counts and every summary reports."""

@@ -19,6 +19,7 @@ from babelscope.core.registry import (
     split_spec,
 )
 from babelscope.core.system import CAPABILITIES, Capability, Fingerprint, System, capabilities, properties
+from babelscope.systems.context import Context, with_context
 from babelscope.util.errors import BabelscopeError, explain_missing
 from babelscope.util.progress import working
 from babelscope.util.text import check_name
@@ -197,9 +198,10 @@ def open_system(spec: str, *, check: bool = True) -> Any:
     name, _, rest = spec.partition(":")
     path, options = split_spec(spec, rest)
     clean = options.text("clean")  # of every system; some read it themselves
+    context = Context.of(options)
     with explain_missing(f"{name}:", scheme.extra), working(f"loading {spec}"):
         opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
-        system = opener(path, options)
+        system = with_context(opener(path, options), context)
     options.refuse_unused()
     if check:
         _warn_of_faults(system)
