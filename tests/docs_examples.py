@@ -4,7 +4,7 @@ A page is run from top to bottom in a folder of its own:
 
 - a block with `title="NAME"` is a file, and is written there first;
 - each line `$ COMMAND` of a `console` block is run, and what follows it is what it prints;
-- a `python` block without a title is run, and a `text` block right after it is what it prints.
+- a `python` block without a title is run, and a `text` block without one after it is what it prints.
 
 `babelscope` runs in this process; any other command runs in bash. Both may end in `> FILE`, `| head -N` or
 `| tail -N`. What changes with commit and machine (versions, digests, seconds) is hidden, in output and page alike.
@@ -67,7 +67,7 @@ def run_page(page: Path, folder: Path) -> str:
                 edits.append(Edit(block.start("text"), block.end("text"), _console(block["text"])))
             elif block["language"] == "python":
                 printed = _python(block["text"])
-                if after and after["language"] == "text" and not text[block.end() : after.start()].strip():
+                if after and after["language"] == "text" and not after["title"]:
                     edits.append(Edit(after.start("text"), after.end("text"), hide(printed)))
     for edit in reversed(edits):
         text = text[: edit.start] + edit.text + text[edit.end :]
