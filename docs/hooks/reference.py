@@ -239,7 +239,7 @@ def results() -> str:
 def contributing() -> str:
     """CONTRIBUTING.md with its links as they are on the site."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    return text.replace("(docs/inside/", "(").replace("(docs/", "(../")
+    return text.replace("(docs/inside/", "(")
 
 
 # --- Markdown ------------------------------------------------------------------------------------------------------
@@ -256,4 +256,4 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 def _cell(text: str) -> str:
     text = " ".join(text.split()).replace("|", "\\|")
-    return text if text.startswith("`") else text.replace("<", "&lt;")
+    return text if text.startswith("`") else text.replace("<", "&lt;").replace("[", "\\[")
