@@ -39,6 +39,8 @@ CHANGING = (
     (re.compile(r"\b(sha|answers|sys|tests):[0-9a-f]{8,}"), r"\1:…"),
     (re.compile(r"http://127\.0\.0\.1:\S+"), "http://127.0.0.1:…"),
     (re.compile(r"\b\d+(\.\d+)? s\b"), "… s"),
+    (re.compile(r"\t\d+\.\d{3}\t"), "\t…\t"),
+    (re.compile(r"[\d,]+ tokens/s"), "… tokens/s"),
 )
 COLUMNS = "96"
 
