@@ -35,7 +35,8 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
 def test_search_works_from_the_file_system(site: Path, new_page: NewPage) -> None:
     page = new_page(offline=True)
     page.goto((site / "index.html").as_uri())
-    page.get_by_role("textbox", name="Search").fill("discrepancy")
+    page.locator(".md-search__input").click()
+    page.locator(".md-search__input").press_sequentially("discrepancy")
     found = page.locator(".md-search-result__link").first
     found.wait_for()
     assert "discrepancy" in page.locator(".md-search-result__list").inner_text().lower()
