@@ -72,7 +72,20 @@ def test_examples_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "page"
     folder.mkdir()
     text = page.read_text("utf-8")
-    assert docs_examples.run_page(page, folder) == text, f"python -m tests.docs_examples --write {name_of(page)}"
+    assert docs_examples.run_page(page, folder) == text, (
+        f"python -m tests.docs_examples --write {name_of(page)}"
+    )
+
+
+def test_what_a_page_names_exists() -> None:
+    """Files of tests and source, and benchmarks."""
+    missing = set()
+    for page in [*BY_HAND, ROOT / "CONTRIBUTING.md"]:
+        text = page.read_text("utf-8")
+        named = {ROOT / name for name in re.findall(r"`(tests/[\w/.]+)`", text)}
+        named |= {ROOT / "benchmarks" / f"{name}.py" for name in re.findall(r"\bbenchmarks\.([a-z_]+)", text)}
+        missing |= {(name_of(page), str(path)) for path in named if not path.exists()}
+    assert not missing
 
 
 def test_pages_are_short() -> None:
@@ -108,5 +121,7 @@ def test_generated_pages_have_everything() -> None:
     group: Any = get_command(app)
     names = group.list_commands(group.make_context("babelscope", [], resilient_parsing=True))
     assert all(f"\n## `{name}`\n" in pages["reference/commands.md"] for name in names)
-    empty = [line for text in pages.values() for line in text.split("\n") if re.search(r"^\| `--.*\|  \|$", line)]
+    empty = [
+        line for text in pages.values() for line in text.split("\n") if re.search(r"^\| `--.*\|  \|$", line)
+    ]
     assert not empty

@@ -102,7 +102,7 @@ def settings() -> str:
     """Every setting of every method."""
     parts = [
         "# Settings of methods",
-        "The same names work in a study (`ties = \"wrong\"`), in Python (`ties=\"wrong\"`) and on the command line: "
+        'The same names work in a study (`ties = "wrong"`), in Python (`ties="wrong"`) and on the command line: '
         "settings that are listed by `babelscope METHOD --help` are options (`--ties wrong`), all others are given "
         "by `--set ties=wrong`. The option or setting of a list is in the singular and can be repeated.",
     ]
