@@ -7,7 +7,8 @@ A page is run from top to bottom in a folder of its own:
 - a `python` block without a title is run, and a `text` block without one after it is what it prints.
 
 `babelscope` runs in this process; any other command runs in bash. Both may end in `> FILE`, `| head -N` or
-`| tail -N`, or in `# refused` where exit code 2 and the message are what is shown. What changes with commit and machine (versions, digests, seconds) is hidden, in output and page alike.
+`| tail -N`, or in `# refused` where exit code 2 and the message are what is shown. What changes with commit and
+machine (versions, digests, seconds) is hidden, in output and page alike.
 """
 
 from __future__ import annotations

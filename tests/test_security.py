@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The generated pages of the site: the reference, from the code, and CONTRIBUTING.md. Called by mkdocs (mkdocs.yml)."""
+"""The generated pages of the site: the reference, from the code, and CONTRIBUTING.md; a hook of mkdocs."""
 
 from __future__ import annotations
 
@@ -197,8 +197,8 @@ def error_types() -> str:
     return _joined(
         [
             "# Error types",
-            "Made by [`make pairs`](../howto/pairs.md), looked for by [`errors`](../methods/errors.md) if the type has "
-            "a detector.",
+            "[`make pairs`](../howto/pairs.md) makes them, and [`errors`](../methods/errors.md) looks for those that "
+            "have a detector.",
             _table(("type", "language", "what is wrong", "detector"), rows),
         ]
     )

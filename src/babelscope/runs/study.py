@@ -127,8 +127,8 @@ class SystemEntry(_Table):
     """What is known of it, such as `{ width = 256, distilled = true, seed = 2 }`: labels of its figures, axes of
     pictures, and covariates of `compare`. Systems that differ in `seed` alone are a group of seeds."""
     prompt: list[_Text] = []
-    """Of `llm:` and `openai:`: prompts (docs/howto/prompts.md). The system is asked by each, and figures are also given
-    over all of them."""
+    """Of `llm:` and `openai:`: prompts (docs/howto/prompts.md). The system is asked by each, and figures are also
+    given over all of them."""
 
     @model_validator(mode="after")
     def _parts_have_a_name(self) -> Self:
