@@ -9,6 +9,7 @@ from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from pydantic import BaseModel
 from typer.main import get_command
 
 from babelscope.cli import app
@@ -23,7 +24,7 @@ from babelscope.testsets.loading import FORMATS
 from babelscope.util.published import SETS
 
 ROOT = Path(__file__).parents[2]
-TABLES = {
+TABLES: dict[str, type[BaseModel]] = {
     "[study]": StudyTable,
     "[[systems]]": SystemEntry,
     "[[tests]]": Entry,
