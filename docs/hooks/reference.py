@@ -104,8 +104,8 @@ def settings() -> str:
     parts = [
         "# Settings of methods",
         'The same names work in a study (`ties = "wrong"`), in Python (`ties="wrong"`) and on the command line: '
-        "settings that are listed by `babelscope METHOD --help` are options (`--ties wrong`), all others are given "
-        "by `--set ties=wrong`. The option or setting of a list is in the singular and can be repeated.",
+        "those that `babelscope METHOD --help` lists as options are written as options (`--beam 5`), all others as "
+        "`--set ties=wrong`. A setting that is a list can be repeated; its option is in the singular.",
     ]
     for name in method_names():
         method = find_method(name)
