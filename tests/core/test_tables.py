@@ -282,7 +282,7 @@ def test_notes_name_systems_unless_they_are_all() -> None:
     [
         (["hf:/data/models/a", "hf:/data/models/b/"], ["a", "b"]),
         (["lab:teacher", "lab:student"], ["teacher", "student"]),
-        (["hf:/x/a", "hf:/y/a", "lab:b"], ["hf:/x/a", "hf:/y/a", "b"]),
+        (["hf:/x/a", "hf:/y/a", "lab:b"], ["x/a", "y/a", "b"]),
         (["hf:m?beam=1&n=2", "hf:m?n=2&beam=5"], ["m?beam=1", "m?beam=5"]),
         (["old", "my model: second"], ["old", "my model: second"]),
         (["a", "lab:a"], ["a", "lab:a"]),

@@ -26,12 +26,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linu
 # `platform.platform()`, which a run folder is told, asks this of a program on the PATH.
 _HARMLESS = {"started uname -p"}
 # What is named is found by listing its folder; `run --init` writes a file that no option names.
-_LISTS = {"agreement", "annotate challenge.jsonl", "run --init", "patterns mucow"}
+_LISTS = {"agreement", "annotate challenge.jsonl", "run --init", "condition --judge mucow"}
 
 
 _OUTPUTS = {
-    *("--out", "--to", "-o", "--records", "--segments", "--annotate", "--queue", "--flows", "--svg"),
-    *("--save-cues", "--save-candidates"),
+    *("--out", "--to", "-o", "--records", "--queue", "--flows", "--svg"),
 }
 
 
@@ -144,7 +143,7 @@ def test_what_is_read_or_started_is_seen(hostile: Hostile) -> None:
 
 def test_german_analysis(hostile: Hostile) -> None:
     pytest.importorskip("HanTa")
-    names = ("make pairs", "patterns winomt", "patterns mucow")
+    names = ("make pairs", "condition --judge winomt", "condition --judge mucow")
     check(hostile, [case for case in commands.cases({}) if " ".join(case[1]).startswith(names)])
 
 

@@ -16,7 +16,15 @@ from tests.support.toy_fixtures import Babelscope
 @pytest.fixture
 def run(babelscope: Babelscope, tmp_path: Path) -> Path:
     (tmp_path / "challenge.jsonl").write_text(files()["challenge.jsonl"])
-    asked = ("challenge", "--tests", "challenge.jsonl", "--system", "lab:teacher", "--matched-corpora", "2")
+    asked = (
+        "challenge",
+        "--tests",
+        "challenge.jsonl",
+        "--system",
+        "lab:teacher",
+        "--set",
+        "matched_corpora=2",
+    )
     assert babelscope(*asked, "--out", "run").code == 0
     (tmp_path / "secret").write_text("no parser")
     return tmp_path / "run"

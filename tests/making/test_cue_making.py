@@ -398,8 +398,8 @@ def test_the_command(masked: Path, tests: TestSet, babelscope: Babelscope, tmp_p
     tests.write(tmp_path / "t.jsonl")
     usual = ("make", "cues", "--tests", "t.jsonl", "--evaluator", "lab:teacher", "--seed", "1")
     ran = babelscope(
-        *usual, "--model", str(masked), "--to", "cued.jsonl", "--save-cues", "cues.jsonl",
-        "--save-candidates", "candidates.json",
+        *usual, "--model", str(masked), "--to", "cued.jsonl", "--set", "save_cues=cues.jsonl",
+        "--set", "save_candidates=candidates.json",
     )  # fmt: skip
     assert (ran.code, ran.out) == (0, "")
     made = load("cued.jsonl")

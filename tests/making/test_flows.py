@@ -164,7 +164,7 @@ def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
         ("s", "Der Koch schlief.\nEine Person!\nNichts.\n"),
     ):
         (tmp_path / name).write_text(lines)
-    usual = ("patterns", "flow", "--source", "en", "--data", "de", "--words", "q.json", "--json")
+    usual = ("flow", "--source", "en", "--target", "de", "--words", "q.json", "--json")
     ran = babelscope(*usual, "--distilled", "t", "--student", "s", "--flows", "f.json", "--svg", "f.svg")
     rows = ran.rows
     share = {(row["stage"], row["class"]): row["value"] for row in rows if row["name"] == "share"}
@@ -284,7 +284,7 @@ def test_other_files_are_refused(tmp_path: Path, rows: Any, told: str) -> None:
 def test_the_command_draws_words_and_reads_its_own_flows(babelscope: Babelscope, tmp_path: Path) -> None:
     write(tmp_path / "c.json", FLOWS)
     done = babelscope(
-        "patterns", "flow", "--counts", "c.json", "--by-word", "--svg", "f.svg", "--flows", "g.json"
+        "flow", "--counts", "c.json", "--set", "by_word=yes", "--svg", "f.svg", "--flows", "g.json"
     )
     assert done.code == 0, done.err
     drawn = [
@@ -292,18 +292,16 @@ def test_the_command_draws_words_and_reads_its_own_flows(babelscope: Babelscope,
     ]
     for label in ("cook 8", "teacher 3", "male 9", "female 2", "original", "cook → male: 6"):
         assert label in drawn
-    again = babelscope("patterns", "flow", "--counts", "g.json", "--json")
-    assert again.out == babelscope("patterns", "flow", "--counts", "c.json", "--json").out
-    both = babelscope(
-        "patterns", "flow", "--counts", "c.json", "--source", "x", "--data", "y", "--words", "z"
-    )
+    again = babelscope("flow", "--counts", "g.json", "--json")
+    assert again.out == babelscope("flow", "--counts", "c.json", "--json").out
+    both = babelscope("flow", "--counts", "c.json", "--source", "x", "--target", "y", "--words", "z")
     assert both.code == 2
-    assert "needs --source, --data and --words, or --counts" in both.err
+    assert "needs --source, --target and --words, or --counts" in both.err
 
 
 def test_figure_4(shared: Path, babelscope: Babelscope) -> None:
     counts = str(shared / "data" / "occupations" / "counts_en-de.json")
-    rows = babelscope("patterns", "flow", "--counts", counts, "--word", "figure-4", "--json").rows
+    rows = babelscope("flow", "--counts", counts, "--set", "word=figure-4", "--json").rows
     shares = {(row["stage"], row["class"]): row for row in rows if row["name"] == "share"}
     assert shares["original", "male"]["n"] == 868663
     found = [round(100 * shares["original", each]["value"], 1) for each in ("male", "female", "other")]

@@ -296,7 +296,9 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
     # Answers are not written over.
     ran = babelscope("make", "machine-references", *files, "--queue", "queue.jsonl")
     assert (ran.code, "queue.jsonl has answers in it" in ran.err) == (2, True)
-    ran = babelscope("make", "machine-references", *files, "--answers", "queue.jsonl", "--with-human")
+    ran = babelscope(
+        "make", "machine-references", *files, "--answers", "queue.jsonl", "--set", "with_human=yes"
+    )
     assert ran.code == 0, ran.err
     assert "kept" in ran.out
     both = load(tmp_path / "out.jsonl").items_of(MinimalPair, what_for="test")
@@ -309,10 +311,10 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
     [
         (("--answers", "bad.jsonl"), "bad.jsonl:1: 'answer' must be Right, Wrong, Cannot tell or null"),
         (
-            ("--score-with", "file:de?source=en"),
+            ("--set", "score_with=file:de?source=en"),
             "the discrepancy needs a system that gives log-probabilities",
         ),
-        (("--share", "2"), "together at most 1"),
+        (("--set", "share=2"), "together at most 1"),
         (("--tests", "nowhere.jsonl"), "nowhere.jsonl: no such file"),
     ],
 )

@@ -248,7 +248,7 @@ def test_workers_go_on_where_one_process_was_stopped(
     babelscope: Babelscope, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = ["--source", str(folder / "c.en"), "--reference", str(folder / "c.de")]
-    marks = ["--parses", str(folder / "c.en.conllu"), "--alignments", str(folder / "c.align")]
+    marks = ["--parses", str(folder / "c.en.conllu"), "--set", f"alignments={folder / 'c.align'!s}"]
     made = ["make", "challenge", *files, *marks, "--json"]
     whole = babelscope(*made, "--to", "whole.jsonl")
     monkeypatch.setattr(ray_tasks, "SENTENCES", 25)

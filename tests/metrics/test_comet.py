@@ -116,7 +116,7 @@ def test_a_model_that_was_changed_is_not_loaded(ready: Path, monkeypatch: pytest
 def test_in_a_run_and_judged_again(ready: Path, babelscope: Babelscope) -> None:
     """The table says that the scale is not that of the paper; a run's own name for it starts nothing."""
     asked = ("space", "--system", "lab:student", "--tests", "lab:parallel?n=2&seed=1", "--k", "2")
-    few = ("--samples", "2", "--mbr-samples", "2", "--metric", "comet", "--metric", "cometkiwi")
+    few = ("--samples", "2", "--set", "mbr_samples=2", "--metric", "comet", "--metric", "cometkiwi")
     ran = babelscope(*asked, *few, "--out", "run", "--all")
     assert ran.code == 0, ran.err
     assert "not the z-scores of wmt20-comet-da" in " ".join(ran.out.split())

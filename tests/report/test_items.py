@@ -81,7 +81,7 @@ def test_an_example_fits_the_width_and_hides_nothing() -> None:
         "Seen in 3 % [1, 5] of 100 sentences.",
         [("source", "word " * 20), ("it\x1b", mark_words(SENTENCE, [(4, 9)]))],
         "subject and verb.",
-        "babelscope contrast --system lab:hard-student --tests lab:hard-pairs?n=500 --ties wrong --beam 4",
+        "babelscope contrast --system lab:hard-student --tests lab:hard-pairs?n=500 --set ties=wrong --beam 4",
     )
     text = draw_examples([example, Example("Nothing", "It did not appear among 20 items.")], 60)
     assert "\x1b" not in text
@@ -100,7 +100,7 @@ def test_a_text_without_end_is_cut_and_says_so() -> None:
 
 
 def test_a_command_is_broken_as_a_shell_reads_it() -> None:
-    command = "babelscope contrast --system lab:hard-student --tests lab:hard-pairs --ties wrong"
+    command = "babelscope contrast --system lab:hard-student --tests lab:hard-pairs --set ties=wrong"
     drawn = draw_command(command, 60)
     assert len(drawn) == 2
     assert all(len(line) <= 60 for line in drawn)

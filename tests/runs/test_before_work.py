@@ -54,11 +54,11 @@ def no_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
             "challenge cannot judge the test set plain: item 0 has no field 'dependencies'",
         ),
         (
-            ("challenge", "--tests", "challenge.jsonl", "--queue-distance", "7"),
+            ("challenge", "--tests", "challenge.jsonl", "--set", "queue_distances=7"),
             "challenge cannot judge the test set challenge: there is no dependency of distance 7 to be annotated",
         ),
         (
-            ("challenge", "--tests", "challenge.jsonl", "--answer", "plain.jsonl.missing"),
+            ("challenge", "--tests", "challenge.jsonl", "--set", "answers=plain.jsonl.missing"),
             "plain.jsonl.missing",
         ),
         (("likelihood", "--tests", "plain.jsonl", "--group-by", "domian"), "items have no field 'domian'"),

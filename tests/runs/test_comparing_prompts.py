@@ -37,7 +37,7 @@ def spec(folder: Path) -> str:
 def test_a_command_gives_each_prompt_and_the_spread_between_them(
     babelscope: Babelscope, folder: Path, tests: str
 ) -> None:
-    chosen = [part for name in PROMPTS for part in ("--prompt", name)]
+    chosen = [part for name in PROMPTS for part in ("--set", f"prompt={name}")]
     asked = ("likelihood", "--tests", tests, "--system", spec(folder), *chosen, "--system", "toy:model")
     rows = babelscope(*asked, "--json").rows
     own = {
@@ -64,7 +64,7 @@ def test_a_command_gives_each_prompt_and_the_spread_between_them(
 def test_a_prompt_that_the_model_was_not_trained_with_is_in_the_mean(babelscope: Babelscope) -> None:
     """Answers to such a prompt are noted, which is no other system."""
     Path("t.tsv").write_text("the dog sees the cat .\tder Hund sieht die Katze .\n", encoding="utf-8")
-    chosen = [part for name in PROMPTS for part in ("--prompt", name)]
+    chosen = [part for name in PROMPTS for part in ("--set", f"prompt={name}")]
     ran = babelscope("likelihood", "--tests", "tsv:t.tsv", "--system", "lab:llm", *chosen, "--json")
     rows = [row for row in ran.rows if row.get("of", row["name"]) == "logprob"]
     values = {row["system"]: row["value"] for row in rows if row["name"] == "logprob"}
@@ -79,8 +79,8 @@ def test_the_summary_of_a_method_with_a_table_of_its_own_shows_the_spread(
     pair = {"source": SOURCES[2], "phenomenon": "number", "reference": "human"}
     pair |= {"correct": TARGETS[2], "contrastive": "zwei Hund laufen"}
     (tmp_path / "p.jsonl").write_text(json.dumps({"id": "1", **pair}) + "\n")
-    asked = ("contrast", "--tests", "p.jsonl", "--system", spec(folder), "--spread", "0", "--beam", "1")
-    ran = babelscope(*asked, "--prompt", "lines", "--prompt", "question")
+    asked = ("contrast", "--tests", "p.jsonl", "--system", spec(folder), "--set", "spread=0", "--beam", "1")
+    ran = babelscope(*asked, "--set", "prompt=lines", "--set", "prompt=question")
     assert ran.code == 0, ran.err
     assert "Over prompts (chosen, not drawn: no interval)" in ran.out
     assert len(ran.out.splitlines()) <= 40
@@ -125,15 +125,15 @@ def test_prompts_that_cannot_be_asked_are_refused_before_models_load(
         assert ran.code == 2
         return ran.err
 
-    assert "there is none" in told("--system", "toy:model", "--prompt", "lines")
-    assert "did you mean lines?" in told("--system", "llm:nobody/nothing", "--prompt", "line")
-    twice = ("--prompt", "lines", "--prompt", "{source}: {text}\n{target}:")
+    assert "there is none" in told("--system", "toy:model", "--set", "prompt=lines")
+    assert "did you mean lines?" in told("--system", "llm:nobody/nothing", "--set", "prompt=line")
+    twice = ("--set", "prompt=lines", "--set", "prompt={source}: {text}\n{target}:")
     assert "two prompts are the same" in told("--system", spec(folder), *twice)
     named = f"{spec(folder)}&prompt=lines"
-    assert "names its prompt" in told("--system", named, "--prompt", "question")
+    assert "names its prompt" in told("--system", named, "--set", "prompt=question")
     assert (
         "--prompt has no effect beside --rejudge"
-        in babelscope("likelihood", "--rejudge", "run", "--prompt", "lines").err
+        in babelscope("likelihood", "--rejudge", "run", "--set", "prompt=lines").err
     )
 
 

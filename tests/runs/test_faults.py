@@ -282,8 +282,6 @@ def test_a_run_on_a_disk_that_is_full_at_seven_sizes(folder: Path, babelscope: B
         "translate --system toy:1 a.en --json --to FILE",
         "translate --decode sample --system toy:1 a.en --n 3 --to FILE",
         "score --system toy:1 a.en --target a.en --to FILE",
-        "challenge --system toy:1 --tests tests.jsonl --metric chrf --matched-corpora 2 --records FILE",
-        "systems --to FILE",
     ],
 )
 def test_outputs_on_a_disk_that_is_full_at_seven_sizes(

@@ -315,9 +315,9 @@ def test_sampled_space(serve: Serve, babelscope: Babelscope, tmp_path: Path) -> 
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     system, known = spec(serve(ChatModel())), answers()
     asked = ("space", "--system", system, "--tests", tests, "--k", "0", "--samples", "30", "--json")
-    found = {row["name"]: row for row in babelscope(*asked, "--records", "records.jsonl").rows}
+    found = {row["name"]: row for row in babelscope(*asked, "--out", "run").rows}
     assert found["krg"]["n"] == found["kqrg"]["n"] == 3
-    for line in Path("records.jsonl").read_text().splitlines():
+    for line in Path("run/records.jsonl").read_text().splitlines():
         for each in json.loads(line)["samples"]["hypotheses"]:
             assert math.exp(each["logprob"]) == pytest.approx(known[each["text"]])
 
@@ -353,7 +353,14 @@ def test_mbr_on_samples_of_a_server(serve: Serve, babelscope: Babelscope, tmp_pa
     assert len(chosen) == 3
     assert set(chosen) <= answers().keys()
     refused = babelscope(
-        "translate --decode mbr --system", system, "--tests", tests, "--n", "9", "--weights", "probability"
+        "translate --decode mbr --system",
+        system,
+        "--tests",
+        tests,
+        "--n",
+        "9",
+        "--set",
+        "weights=probability",
     )
     assert refused.code == 2
     assert "has no log-probabilities to weigh candidates by" in refused.err
@@ -368,9 +375,9 @@ def test_bad_samples_leave_their_sentence_out(
     server = serve(lambda request: (bad if "house" in json.dumps(request.body) else good)(request))
     tests = written(tmp_path / "sentences.jsonl", SENTENCES)
     asked = ("space", "--system", spec(server), "--tests", tests, "--k", "0", "--samples", "30", "--json")
-    found = [row for row in babelscope(*asked, "--records", "records.jsonl").rows if row["name"] == "krg"]
+    found = [row for row in babelscope(*asked, "--out", "run").rows if row["name"] == "krg"]
     assert {(row["n"], row["skipped"]) for row in found} == {(2, 1)}
-    first = json.loads(Path("records.jsonl").read_text().splitlines()[-1])
+    first = json.loads(Path("run/records.jsonl").read_text().splitlines()[-1])
     assert told in first["unanswered"]
 
 

@@ -262,7 +262,7 @@ def test_two_kills_change_nothing_in_a_study(
     killer = threading.Thread(target=lambda: [kill_after(stored) for stored in (10, 50)], daemon=True)
     killer.start()
     ran = babelscope(
-        "run", str(study), "--ray", "--workers", "2", "--out", str(tmp_path / "spread"), "--json", "--no-report"
+        "run", str(study), "--ray", "--set", "workers=2", "--out", str(tmp_path / "spread"), "--json", "--no-report"
     )  # fmt: skip
     assert ran.code == 0, ran.err
     killer.join(timeout=10)
@@ -310,7 +310,7 @@ def test_the_keys_of_a_study() -> None:
 @pytest.mark.parametrize(
     ("arguments", "address"),
     [
-        (["--ray", "--workers", "3"], ""),
+        (["--ray", "--set", "workers=3"], ""),
         (["--ray", "head:6379"], "head:6379"),
         (["--ray=10.0.0.1:6379"], "10.0.0.1:6379"),
         ([], None),

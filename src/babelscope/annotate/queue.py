@@ -162,7 +162,7 @@ _ALSO = {
     "source": ("Source Sentence",),
     "translation": ("Translation",),
     "word": ("Word",),
-    # In records of `patterns mucow`, `lemmas` are those of the translation.
+    # In records of pattern matching (mucow), `lemmas` are those of the translation.
     "correct_sense": ("right_words", "lemmas", "Correct Sense"),
     "wrong_sense": ("wrong_words", "wrong_lemmas", "Wrong Sense"),
     "entity": ("occupation", "Entity"),
@@ -494,7 +494,7 @@ UNDECIDED, DECIDED, UNJUDGED = "undecided", "decided", "unjudged"
 
 
 def records_of(path: Path, *, method: str = "", tests: str = "", systems: Sequence[str] = ()) -> list[Record]:
-    """The records of one method and test set: of a run folder, or of a file that --records wrote."""
+    """The records of one method and test set: of a run folder, or of a file of records."""
     if path.is_dir():
         return records_of_run(path, method=method, tests=tests, systems=systems)[1]
     if method or tests:
@@ -502,7 +502,7 @@ def records_of(path: Path, *, method: str = "", tests: str = "", systems: Sequen
     found: list[Record] = []
     for place, record in read_json_lines(path):
         if not isinstance(record.get("method"), str) or record["method"] not in method_names():
-            raise BabelscopeError(f"{place} is no record of a judging command's --records")
+            raise BabelscopeError(f"{place} is no record of a run")
         if found and record["method"] != found[0]["method"]:
             raise BabelscopeError(f"{place} is of {record['method']}, the first of {found[0]['method']}")
         if "unanswered" not in record and (not systems or record.get("system") in systems):
@@ -564,7 +564,9 @@ def draw_sample(
     counted = Counter(each.group[0] for each in stratified)
     sizes = {name: counted[name] for name in (UNDECIDED, DECIDED, UNJUDGED) if counted[name]}
     if assume_decided and UNDECIDED not in sizes:
-        raise BabelscopeError("every translation was decided, so that --assume-decided leaves none to judge")
+        raise BabelscopeError(
+            "every translation was decided, so that --set assume_decided=yes leaves none to judge"
+        )
     first = next(iter(sizes.values()))
     share = min(1.0, n / first)
     if most is not None:

@@ -14,7 +14,9 @@ DEFAULT_CHUNK = 128
 """Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
 
 T = TypeVar("T")
-_RERUN, _LOWERED = object(), object()
+_RERUN, _LOWERED, _OPTION = object(), object(), object()
+Option = Annotated[T, _OPTION]
+"""A setting that is an option of the method's command; the others are given by `--set NAME=VALUE`."""
 Rerun = Annotated[T, _RERUN]
 """A setting that the answers depend on: after a run it cannot be changed without asking again."""
 Lowered = Annotated[T, _RERUN, _LOWERED]
@@ -35,7 +37,7 @@ Languages = frozenset[tuple[str, str]]
 class MethodSettings(BaseModel):
     """The settings of a method as the user gave them; unchanged by a round trip through JSON.
 
-    One field is one option of its command, one key of a study and one line of documentation.
+    One field is one key of a study, one line of documentation, and one option or `--set` of its command.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
@@ -92,6 +94,11 @@ def rerun_fields(settings: type[MethodSettings], marker: object = _RERUN) -> fro
 def lowered_fields(settings: type[MethodSettings]) -> frozenset[str]:
     """Those of them that may be lowered after a run."""
     return rerun_fields(settings, _LOWERED)
+
+
+def option_fields(settings: type[MethodSettings]) -> frozenset[str]:
+    """The settings that are options of the command."""
+    return rerun_fields(settings, _OPTION)
 
 
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:

@@ -110,6 +110,10 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     """Name -> what distinguishes it: the end of a path, with options that differ; else the whole name."""
     known = list(dict.fromkeys(names))
     groups = grouped((_last_part(name), name) for name in known)
+    for part, own in list(groups.items()):
+        if len(own) > 1 and all(map(_path, own)) and len(set(map(_path, own))) == len(own):
+            del groups[part]
+            groups |= {end: [name] for name, end in _ends({name: _path(name) for name in own}).items()}
     short = {name: part for part, own in groups.items() for name in own}
     for part, own in groups.items():
         options = {name: name.partition("?")[2].split("&") for name in own}
@@ -120,6 +124,22 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
             }
     uses = Counter(short.values())
     return {name: short[name] if uses[short[name]] == 1 else name for name in known}
+
+
+def _path(name: str) -> str:
+    """`/models/a` of `hf:/models/a?beam=4`; empty where there is none."""
+    found = _SPEC.match(name)
+    return name[found.end() :].partition("?")[0].rstrip("/") if found and "://" not in name else ""
+
+
+def _ends(paths: Mapping[str, str]) -> dict[str, str]:
+    """The least number of last folders that tells paths apart, the same of each."""
+    ends: dict[str, str] = {}
+    for count in range(2, 1 + max(path.count("/") + 1 for path in paths.values())):
+        ends = {name: "/".join(path.split("/")[-count:]) for name, path in paths.items()}
+        if len(set(ends.values())) == len(paths):
+            break
+    return ends or dict(paths)
 
 
 def _last_part(name: str) -> str:

@@ -26,7 +26,8 @@ _INDENT, _HANGING = "  ", "    "
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
     systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
-    short = short_names(systems) if len(systems) > 1 else {}
+    is_long = len(systems) > 1 or any("/" in name for name in systems)
+    short = short_names(systems) if is_long else {}
     names = {name: own for name, own in short.items() if own != name}
     whole = sections_of(result)
     sections = [_renamed(each, names) for each in whole] if names else whole

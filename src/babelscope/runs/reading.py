@@ -187,6 +187,7 @@ def queue_of_run(
     tests: str = "",
     systems: Sequence[str] = (),
     n: int,
+    per_group: int | None = None,
     seed: int = 0,
 ) -> Drawn:
     """A queue from the records of a run: of the method and test set named, if there are several, and of all systems.
@@ -195,7 +196,7 @@ def queue_of_run(
     """
     found, records = records_of_run(folder, method=method, tests=tests, systems=systems)
     with explain_damage(str(folder)):
-        return draw_queue(found, records, n=n, seed=seed)
+        return draw_queue(found, records, n=n, per_group=per_group, seed=seed)
 
 
 def records_of_run(

@@ -133,7 +133,7 @@ class Decoding:
             return weights, list(candidates)
         if not scored:
             raise BabelscopeError(
-                f"{system.name} has no log-probabilities to weigh candidates by; say --weights count"
+                f"{system.name} has no log-probabilities to weigh candidates by; say --set weights=count"
             )
         return weights, list({(each.text, each.tokens): each for each in reversed(candidates)}.values())[::-1]
 

@@ -250,7 +250,7 @@ def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
             "0 1 1 is no permutation of the numbers from 0 to 2",
         ),
         (("--source", "a.en"), "needs both --source and --target"),
-        (("--pieces", "100"), "is for text of your own"),
+        (("--set", "pieces=100"), "is for text of your own"),
         (("--set", "width=90"), "divisible among 4 heads"),
     ],
 )
@@ -322,12 +322,23 @@ def test_a_kept_network_opens_as_a_system_with_all_capabilities(
         str(files[1]),
         "--set",
         "length=6",
-        "--pieces",
-        str(pieces),
+        "--set",
+        f"pieces={pieces}",
     ]
     sizes = ["width=16", "heads=2", "layers=1", "epochs=3", "repetitions=1"]
     text += [word for size in sizes for word in ("--set", size)]
-    asked = ["--out", "x", "--model", model, "--setting", setting, "--quiet", "--workers", "1"]
+    asked = [
+        "--out",
+        "x",
+        "--model",
+        model,
+        "--set",
+        f"setting={setting}",
+        "--set",
+        "quiet=yes",
+        "--set",
+        "workers=1",
+    ]
     ran = babelscope("lab", "locality", *asked, *text)
     assert ran.code == 0, ran.err
     figures = json.loads((tmp_path / "x" / f"{model}-{setting}-1.json").read_text(encoding="utf-8"))

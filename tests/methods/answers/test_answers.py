@@ -394,12 +394,12 @@ def test_a_run_judged_again_is_the_run(study: dict[str, Any], babelscope: Babels
     method = study["methods"][0]
     other = {**study, "methods": [{**method, "undecided": "wrong"}]}
     run_study(Study.model_validate(other), out="other")
-    for more, expected in (((), "run"), (("--undecided", "wrong"), "other")):
+    for more, expected in (((), "run"), (("--set", "undecided=wrong"), "other")):
         done = babelscope("prompted-choice --rejudge run", *more, "--out", f"{expected}-again")
         assert done.code == 0, done.err
         assert_same(Path(expected), Path(f"{expected}-again"))
     refused = babelscope("prompted-choice --rejudge run --question", "{source} {first} {second}")
     assert "question cannot be changed after a run" in refused.err
-    refused = babelscope("prompted-choice --rejudge run --annotate queue.jsonl")
+    refused = babelscope("annotate run --queue queue.jsonl --queue-only")
     assert (refused.code, "people could judge" in refused.err) == (2, True)
     assert "run is a run of prompted_choice, not of likelihood" in babelscope("likelihood --rejudge run").err

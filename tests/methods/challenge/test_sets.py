@@ -411,7 +411,7 @@ def test_the_command_says_so(babelscope: Babelscope, tmp_path: Path, loss: float
     lines = [json.dumps(item.as_json()) + "\n" for item, _ in pairs]
     (tmp_path / "set.jsonl").write_text("".join(lines))
     (tmp_path / "out.txt").write_text("".join(f"{output}\n" for _, output in pairs))
-    few = ("--distance", "0", "--metric", "chrf", "--length-corpora", "4", "--format", "csv")
+    few = ("--distance", "0", "--metric", "chrf", "--set", "length_corpora=4", "--format", "csv")
     ran = babelscope("challenge", "--tests", "set.jsonl", "--system", "file:out.txt", *few)
     assert ran.code == 0, ran.err
     (line,) = [line for line in ran.out.split("\n") if line.startswith("p0,")]

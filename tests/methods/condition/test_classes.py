@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -175,8 +176,10 @@ ASKED = (
 
 def figures(babelscope: Babelscope, *more: str) -> tuple[float, float, list[dict[str, Any]]]:
     """Accuracy, weighted accuracy, and the records."""
-    rows = {row["name"]: row["value"] for row in babelscope(*ASKED, "--records", "r.jsonl", *more).rows}
-    return rows["all"], rows["weighted"], [json.loads(x) for x in Path("r.jsonl").read_text().splitlines()]
+    run = tempfile.mkdtemp(dir=".")
+    rows = {row["name"]: row["value"] for row in babelscope(*ASKED, "--out", run, *more).rows}
+    lines = Path(run, "records.jsonl").read_text().splitlines()
+    return rows["all"], rows["weighted"], [json.loads(line) for line in lines]
 
 
 def test_a_protocol_stands_for_several_settings(babelscope: Babelscope) -> None:
@@ -198,7 +201,7 @@ def test_a_finished_run_is_judged_again_by_it(babelscope: Babelscope) -> None:
     rows = {row["name"]: row for row in again.rows}
     assert rows["all"]["value"] == 0.25
     # A run keeps the test of its evaluator, which the protocol leaves out.
-    direct = babelscope(*ASKED, "--protocol", "paper", "--preflight", "100")
+    direct = babelscope(*ASKED, "--protocol", "paper", "--set", "preflight=100")
     same = json.loads(direct.out.splitlines()[0])["signature"]
     assert again.rows[0]["signature"].rpartition("|sha:")[0] == same.rpartition("|sha:")[0]
 

@@ -314,7 +314,7 @@ def test_a_strangers_field_of_that_name_is_left_alone(told: object) -> None:
 def test_by_command_they_are_stored_in_the_run(babelscope: Babelscope, tmp_path: Path) -> None:
     ran = babelscope(
         "contrast", "--tests", "lab:pairs?n=3&seed=1", "--system", "lab:student", "--machine-references",
-        "lab:control", "--spread", "0", "--out", "run",
+        "lab:control", "--set", "spread=0", "--out", "run",
     )  # fmt: skip
     assert ran.code == 0, ran.err
     assert "got a validated machine reference" in " ".join(ran.out.split())

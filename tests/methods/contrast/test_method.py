@@ -375,21 +375,21 @@ def test_protocols_are_words_for_settings(babelscope: Babelscope, tmp_path: Path
     asked = ("contrast", "--tests", "pairs.jsonl", "--system", "toy:1")
     for protocol, ties, distance in (("paper", "wrong", "paper"), ("released", "correct", "clipped")):
         ran = babelscope(*asked, "--protocol", protocol, "--json")
-        said = babelscope(*asked, "--ties", ties, "--discrepancy", distance, "--json")
+        said = babelscope(*asked, "--set", f"ties={ties}", "--discrepancy", distance, "--json")
         assert figures_in(ran) == figures_in(said)
         in_python = contrast(ToySystem("toy:1"), CHAINS, protocol=protocol)
         assert in_python.settings["contrast"].ties == ties
     told = "protocol paper means ties wrong, not half"
-    refused = babelscope(*asked, "--protocol", "paper", "--ties", "half")
+    refused = babelscope(*asked, "--protocol", "paper", "--set", "ties=half")
     assert refused.code == 2
     assert told in refused.err
     with pytest.raises(BabelscopeError, match=told):
         contrast(ToySystem(), CHAINS, protocol="paper", ties="half")
     # A run under a protocol keeps it, unless it is judged again without.
     assert babelscope(*asked, "--protocol", "paper", "--out", "run").code == 0
-    again = babelscope("contrast", "--rejudge", "run", "--ties", "half")
+    again = babelscope("contrast", "--rejudge", "run", "--set", "ties=half")
     assert (again.code, told in again.err) == (2, True)
-    assert babelscope("contrast", "--rejudge", "run", "--protocol", "checked", "--ties", "half").code == 0
+    assert babelscope("contrast", "--rejudge", "run", "--protocol", "checked", "--set", "ties=half").code == 0
 
 
 def test_pairs_that_are_the_same_tokens_are_told() -> None:

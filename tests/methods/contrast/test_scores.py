@@ -316,17 +316,16 @@ def test_the_same_with_a_system(babelscope: Babelscope) -> None:
     )
     ran = babelscope(
         f"{SYSTEM.replace('s.json', 's.json?empty=yes')} --json",
-        "--without-variants",
-        "correct",
+        "--set",
+        "without_variants=correct",
         "--out",
         "run",
-        "--annotate",
-        "queue.jsonl",
     )
+    assert babelscope("annotate run --queue queue.jsonl --queue-only").code == 0
     counted = first(ran.out)
     assert (counted["n"], counted["without_variants"], counted["infinite"]) == (9, 7, 0)
     assert counted["correct"] == skipped["correct"] + 7
     assert len(Path("queue.jsonl").read_text().splitlines()) == 2, "nobody can choose among one"
     assert babelscope("report", "run", "-o", "page.html").code == 0
-    again = babelscope("contrast", "--rejudge", "run", "--ties", "wrong", "--json")
+    again = babelscope("contrast", "--rejudge", "run", "--set", "ties=wrong", "--json")
     assert first(again.out)["without_variants"] == 7

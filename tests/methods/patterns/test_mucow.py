@@ -257,7 +257,7 @@ def sense(translation: str, lemmas: str | None = None) -> Record:
 def test_senses_are_looked_for_in_words() -> None:
     text = "他在老城买了一本地图。"
     with pytest.raises(
-        BabelscopeError, match=r"the translations are in a script .*; give them as --lemmas FILE"
+        BabelscopeError, match=r"the translations are in a script .*; give them as --set lemmas=FILE"
     ):
         MUCOW.judge([sense(text)])
     split = " ".join(find_tokenizer("zh").split(text))

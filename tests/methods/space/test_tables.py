@@ -381,7 +381,7 @@ for line in sys.stdin:
     assert given.keys() == {"source", "hypothesis"}, given
     print(1 / (1 + abs(len(given["source"]) - len(given["hypothesis"]))))
 """
-SPACE = ("space", "--system", "lab:student", "--k", "3", "--samples", "4", "--mbr-samples", "4")
+SPACE = ("space", "--system", "lab:student", "--k", "3", "--samples", "4", "--set", "mbr_samples=4")
 
 
 @pytest.fixture
@@ -398,12 +398,12 @@ def test_a_metric_that_reads_none_judges_sources_alone(
     lines = (tmp_path / "a.en").read_text().splitlines()
     items = [{"id": str(n), "source": source} for n, source in enumerate(lines, 1)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items))
-    rows = babelscope(*SPACE, "--tests", form, "--metric", metric, "--records", "r.jsonl", "--json").rows
+    rows = babelscope(*SPACE, "--tests", form, "--metric", metric, "--out", "r", "--json").rows
     assert {"kqrg", "krg", "quality", "empty_mode"} <= {row["name"] for row in rows}
     assert not {"bleu", "chrf"} & {row["name"] for row in rows}
     ratios = [row for row in rows if row["name"] == "length_ratio"]
     assert {(row["n"], row["undefined"]) for row in ratios} == {(0, 2)}, "there is nothing to compare with"
-    for line in (tmp_path / "r.jsonl").read_text().splitlines():
+    for line in (tmp_path / "r" / "records.jsonl").read_text().splitlines():
         record = json.loads(line)
         assert (record["references"], record["reference_logprob"]) == ([], None)
         best = record["best"]
@@ -431,9 +431,10 @@ def records_of(path: Path) -> list[dict[str, Any]]:
 @pytest.fixture
 def run(babelscope: Babelscope, tmp_path: Path) -> Path:
     """A run with k = 4, and what people said of lists of 3 from it."""
-    assert babelscope(*LOWERED, *BOTH, "--k", "4", "--out", "run", "--records", "r4.jsonl").code == 0
-    ran = babelscope("space --rejudge run --k 3 --annotate queue.jsonl --records r3.jsonl")
+    assert babelscope(*LOWERED, *BOTH, "--k", "4", "--out", "run").code == 0
+    ran = babelscope("space --rejudge run --k 3 --out r3")
     assert ran.code == 0, ran.err
+    assert babelscope("annotate r3 --queue queue.jsonl --queue-only").code == 0
     queue = tmp_path / "queue.jsonl"
     for annotator, step in (("anna", 1), ("bert", 2)):
         lines = [
@@ -452,8 +453,8 @@ def run(babelscope: Babelscope, tmp_path: Path) -> Path:
 
 
 def test_the_queue_and_the_figures_are_those_of_the_smaller_k(run: Path, babelscope: Babelscope) -> None:
-    assert babelscope(*LOWERED, *BOTH, "--k", "3", "--records", "right.jsonl").code == 0
-    lowered, right = records_of(run / "r3.jsonl"), records_of(run / "right.jsonl")
+    assert babelscope(*LOWERED, *BOTH, "--k", "3", "--out", "right").code == 0
+    lowered, right = records_of(run / "r3" / "records.jsonl"), records_of(run / "right" / "records.jsonl")
     for ours, theirs in zip(lowered, right, strict=True):
         assert [each["text"] for each in ours["top"]["found"]] == [
             each["text"] for each in theirs["top"]["found"]
@@ -490,7 +491,7 @@ def test_a_larger_k_needs_other_answers(run: Path, babelscope: Babelscope) -> No
 
 
 def test_correlate_reads_the_answers_for_each_metric(run: Path, babelscope: Babelscope) -> None:
-    asked = ("agreement", "r3.jsonl", "--field", "top_kqrg", "--json")
+    asked = ("agreement", "r3.jsonl", "--set", "field=top_kqrg", "--json")
     rows = babelscope(*asked, "--human", "queue.jsonl").rows
     assert {row["metric"] for row in rows} == {"r3 chrf", "r3 ter"}
     # By hand: the mean of both annotators against kQRG by TER.
@@ -510,7 +511,7 @@ def test_lists_of_another_length_are_refused(run: Path, babelscope: Babelscope, 
     """The trial had a Pearson of 0.9653 between lists of 5 and verdicts at k = 10, without a word."""
     assert run
     if command == "scores":
-        ran = babelscope("agreement", "r4.jsonl", "--field", "top_kqrg", "--human", "queue.jsonl")
+        ran = babelscope("agreement", "r4.jsonl", "--set", "field=top_kqrg", "--human", "queue.jsonl")
     else:
         ran = babelscope("agreement", "queue.jsonl", "--verdicts", "r4.jsonl")
     assert (ran.code, ran.out) == (2, "")
@@ -523,9 +524,9 @@ def test_unfinished_answers_are_left_out_and_labels_refused(run: Path, babelscop
     lines = records_of(path)
     lines[0]["answer"]["overall"] = None
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ran = babelscope("agreement", "r3.jsonl", "--field", "top_kqrg", "--human", path.name)
+    ran = babelscope("agreement", "r3.jsonl", "--set", "field=top_kqrg", "--human", path.name)
     assert "1 unfinished answers are left out" in ran.err
     lines[0] |= {"task": "winomt", "answer": {"label": "Male"}}
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    ran = babelscope("agreement", "r3.jsonl", "--field", "top_kqrg", "--human", path.name)
+    ran = babelscope("agreement", "r3.jsonl", "--set", "field=top_kqrg", "--human", path.name)
     assert (ran.code, "answered with labels, not with scores" in ran.err) == (2, True)

@@ -337,7 +337,9 @@ def read_own_text(source: Path, target: Path, *, length: int, pieces: int = 0) -
     text = read_parallel(source, target)
     require_spaces(text.target, what=f"the lines of {target}")  # for BLEU, if not for the network
     if not pieces:
-        require_spaces(text.source, what=f"the lines of {source}", todo="set words apart, or say --pieces N")
+        require_spaces(
+            text.source, what=f"the lines of {source}", todo="set words apart, or say --set pieces=N"
+        )
     models: tuple[bytes, ...] = ()
     if pieces:
         sides = (text.source, text.target)

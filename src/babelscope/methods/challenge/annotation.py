@@ -133,7 +133,8 @@ def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) 
         if strange:
             raise BabelscopeError(
                 f"{name} answers {len(strange)} entries, {shorten(strange[0])} among them, that are no "
-                "translations of these systems and tests: say the same --system and --tests as for --annotate"
+                "translations of these systems and tests: name the same --system and --tests as for the run of the "
+                "queue"
             )
         groups = grouped(
             ((case.system, *part), (own[case.entry["id"]], case.entry["source"]))

@@ -166,7 +166,7 @@ def _notes(comparison: Comparison, metric: str, needed: int) -> Iterator[Note]:
         controls = ((each.kind, own["control_mean"]) for each, own in sets.items() if "control_mean" in own)
         if alone := {kind for kind, row in controls if not row.estimate.n}:
             lacking = "phenomena without length-matched controls, for want of other sentences as long"
-            yield Note(f"{lacking}: {len(alone)} (--controls all).", result.name)
+            yield Note(f"{lacking}: {len(alone)} (--set controls=all).", result.name)
         whole = find_row(result.rows, "dependency_kept", phenomenon=ALL)
         if whole and (undecided := whole.counts["undecided"]):
             yield Note(f"{undecided:,} dependencies are undecided and not counted.", result.name)

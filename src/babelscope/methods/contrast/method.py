@@ -63,7 +63,7 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
 NO_VARIANT = (
-    "it has no contrastive variant: nothing to prefer (--without-variants correct counts it as correct)"
+    "it has no contrastive variant: nothing to prefer (--set without_variants=correct counts it as correct)"
 )
 _JUDGED_FIELDS = ("scores", "verdict", "discrepancy", "detected")
 # What a run adds to judged records; it stays last, so that a record that is judged again has the same bytes.

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Record, Row, grouped
-from babelscope.core.settings import ErrorSettings, Metavar, Rerun
+from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
 from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
 from babelscope.language.base import Analyzed, Language
@@ -171,11 +171,11 @@ def _variants(reader: _Reader, name: str, source: str, references: Sequence[str]
 class ErrorsSettings(ErrorSettings):
     """Which errors are looked for."""
 
-    types: Annotated[tuple[str, ...], Metavar("TYPE")] = ()
+    types: Option[Annotated[tuple[str, ...], Metavar("TYPE")]] = ()
     """An error type to look for; all that have a detector, if none is named."""
-    language: str = ""
+    language: Option[str] = ""
     """The language of the translations, where detectors of several are installed and the test set does not say."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """The beam of the translations, for systems that search with one."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
     """An implausible error type, which no system is known to produce."""

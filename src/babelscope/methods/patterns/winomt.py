@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from babelscope.core.results import Estimate, PairedField, Record, Row, grouped
-from babelscope.core.settings import Metavar, Rerun
+from babelscope.core.settings import Metavar, Option, Rerun
 from babelscope.core.system import System
 from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
@@ -46,7 +46,7 @@ class WinomtSettings(PatternSettings):
 
     answer_files: ClassVar[tuple[str, ...]] = ("alignments",)
 
-    target: Annotated[str, Metavar("LANGUAGE")]
+    target: Option[Annotated[str, Metavar("LANGUAGE")]]
     """The language of the translations: de, ru or uk."""
     alignments: Rerun[Path | None] = None
     """In Pharaoh format, parallel to the translations; else made here."""
@@ -61,7 +61,7 @@ class WinomtSettings(PatternSettings):
     """published: round percentages to one decimal before other figures are made of them, as the published ones were.
     exact: do not."""
 
-    protocol: Literal["default", "paper"] = "default"
+    protocol: Option[Literal["default", "paper"]] = "default"
     """paper: rules and rounding as published, in one word; the published figures also need WinoMT's two lists."""
 
     @field_validator("target")

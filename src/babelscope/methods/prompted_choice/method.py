@@ -13,7 +13,7 @@ from pydantic import field_validator
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, PairedField, Record, Row, Ties, credit
-from babelscope.core.settings import Metavar, Rerun
+from babelscope.core.settings import Metavar, Option, Rerun
 from babelscope.core.system import Replies, Scored
 from babelscope.core.tables import Note, Table, Verdict
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled
@@ -87,7 +87,7 @@ def letter_of(reply: Mapping[str, str]) -> Letter | None:
 class PromptedChoiceSettings(Conditioned):
     """What is asked, and whose translations are judged."""
 
-    question: Annotated[Rerun[str], Metavar("FILE|TEXT")] = ""
+    question: Option[Annotated[Rerun[str], Metavar("FILE|TEXT")]] = ""
     """The question, as text or in a file. About minimal pairs it has {source}, {first} and {second}, two
     translations; about ambiguous sources {translation}, {first} and {second}, two sources with a cue. A stands for
     the first, B for the second. Unless given, a question of our own."""

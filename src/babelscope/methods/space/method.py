@@ -205,7 +205,7 @@ class Space(Method):
                 "lists made elsewhere have no probabilities of tokens; leave confidence out"
             )
         if settings.beams:
-            raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --beams, out")
+            raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --set beams, out")
         outside = [name for name in settings.metric if find_metric(name).reads_sources]
         if outside and any(NO_SOURCE in item.extra for item in items):
             raise BabelscopeError(
@@ -335,7 +335,7 @@ class Space(Method):
 
     @staticmethod
     def segments(records: Sequence[Record]) -> Iterator[str]:
-        """Every hypothesis once, as a JSON line, for a metric that is computed elsewhere (`--segments`)."""
+        """Every hypothesis once, as a JSON line, for a metric that is computed elsewhere (`--set segments`)."""
         yield from dict.fromkeys(segment.as_line() for record in records for segment in _segments(record))
 
     def show(self, record: Record) -> ItemView:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Estimate, Record, Row, grouped, minus_inf_if_none
-from babelscope.core.settings import ErrorSettings, Languages, Lowered, Metavar, Rerun
+from babelscope.core.settings import ErrorSettings, Languages, Lowered, Metavar, Option, Rerun
 from babelscope.core.system import Drawing
 from babelscope.methods.measuring import (
     known_metrics,
@@ -34,20 +34,20 @@ class SpaceSettings(ErrorSettings):
 
     chunk: ClassVar[int] = 16  # exact search, beams and samples of an item take seconds
 
-    k: Lowered[int] = Field(default=10, ge=0)
+    k: Option[Lowered[int]] = Field(default=10, ge=0)
     """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
-    samples: Rerun[int] = Field(default=200, ge=0)
+    samples: Option[Rerun[int]] = Field(default=200, ge=0)
     """Samples per sentence; 0 for none."""
-    temperature: Rerun[float] = Field(default=1.0, gt=0)
+    temperature: Option[Rerun[float]] = Field(default=1.0, gt=0)
     """Of the samples: log-probabilities are divided by it; 1 draws from the model's own distribution."""
     top_p: Rerun[float] = Field(default=1.0, gt=0, le=1)
     """Draw only among the most probable tokens that together have this probability."""
     epsilon: Rerun[float] = Field(default=0.0, ge=0, lt=1)
     """Draw only tokens of at least this probability."""
-    metric: Annotated[tuple[str, ...], Metavar("METRIC")] = Field(default=("chrf",), min_length=1)
+    metric: Option[Annotated[tuple[str, ...], Metavar("METRIC")]] = Field(default=("chrf",), min_length=1)
     """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi (see `babelscope data get`),
     cmd:COMMAND or file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...). Tables and charts show the first."""
-    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
     target language requires."""
     normalize: Normalize = "bound"
@@ -58,7 +58,7 @@ class SpaceSettings(ErrorSettings):
     ties: Ties = "shared"
     """What kRG gives hypotheses of equal quality: the mean of their relevances, or (eq. 13 as printed) each its own,
     in random order, as the mean over these orders."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the system's own translation, and of beam search's list of k (k, if that is more)."""
     beams: Annotated[Rerun[tuple[Annotated[int, Field(ge=1)], ...]], Metavar("SIZES")] = ()
     """Other beam sizes, such as 1,5,10: quality, missed modes, log-probability and length of what each finds."""
@@ -66,7 +66,7 @@ class SpaceSettings(ErrorSettings):
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
     unresolved: Literal["leave-out", "keep"] = "keep"
     """Searches that ended with their budget: count the best that was found, or only what they proved."""
-    budget_expansions: Rerun[int | None] = Field(default=None, ge=1)
+    budget_expansions: Option[Rerun[int | None]] = Field(default=None, ge=1)
     """Prefixes an exact search may expand for a sentence."""
     budget_seconds: Rerun[float | None] = Field(default=None, gt=0)
     """Seconds an exact search may take for a sentence; not reproducible."""
@@ -76,7 +76,7 @@ class SpaceSettings(ErrorSettings):
     """Figures for smaller k and fewer samples too."""
     confidence: Rerun[bool] = False
     """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
-    cases: Annotated[str, Metavar("N|ID")] = ""
+    cases: Option[Annotated[str, Metavar("N|ID")]] = ""
     """Sentences of the table `cases` with their most probable translations: so many, worst ranked first, or the item
     of this id (id=7 for one that is a number)."""
 

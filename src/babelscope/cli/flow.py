@@ -1,4 +1,4 @@
-"""`babelscope patterns`: what pattern matching says of translations, WinoMT's and MuCoW's way."""
+"""`babelscope flow`: how words are translated in training data, by a teacher and by its students."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ import typer
 from babelscope.cli.common import (
     AsJson,
     Form,
-    ToFile,
     draw_chart,
     file_option,
+    option,
+    setting,
     write_file,
     write_rows,
 )
-from babelscope.cli.judging import function_of
-from babelscope.cli.shell import ShellGroup, refuse_unused
-from babelscope.methods.patterns.mucow import Mucow
-from babelscope.methods.patterns.winomt import Winomt
+from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
 
@@ -34,13 +32,13 @@ if TYPE_CHECKING:
 def flow(
     context: typer.Context,
     source: Annotated[Path | None, file_option("Sources, one per line.")] = None,
-    data: Annotated[Path | None, file_option("Their translations in the training data.")] = None,
+    target: Annotated[Path | None, file_option("Their translations in the training data.")] = None,
     words: Annotated[
         str,
-        typer.Option(
-            metavar="QUERIES",
-            help="Words to look for: lab:occupations, lab:senses, or a file "
+        option(
+            "Words to look for: lab:occupations, lab:senses, or a file "
             "{word: {src_forms: [...], tgt_forms_CLASS: [...], ...}}.",
+            metavar="QUERIES",
         ),
     ] = "",
     distilled: Annotated[
@@ -51,35 +49,38 @@ def flow(
     ] = None,
     counts: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
             metavar="FILE.json",
-            help="Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
         ),
     ] = None,
     word: Annotated[
         list[str] | None,
-        typer.Option(
+        setting(
+            "Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
             metavar="NAME",
-            help="Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
         ),
     ] = None,
     by_word: Annotated[
-        bool, typer.Option("--by-word", help="Draw the words as a column of --svg: which one goes where.")
+        bool,
+        setting("Draw the words as a column of --svg: which one goes where."),
     ] = False,
     flows: Annotated[Path | None, file_option("Write rows [from, to, count] there, as JSON.")] = None,
     svg: Annotated[Path | None, file_option("Draw a Sankey diagram there: .svg, .pdf or .png.")] = None,
     as_json: AsJson = False,
-    to: ToFile = None,
 ) -> None:
-    """Count known forms in translations of the same sources (appendix A, figure 4 of the conditioning paper)."""
+    """Show how words are translated in data, by a teacher and by its students.
+
+    Known forms are counted in translations of the same sources (appendix A, figure 4 of the conditioning paper).
+    """
     from babelscope.making.flows import choose_words, read_counts, share_rows
 
-    _check_inputs(context, source, data, words, counts)
+    _check_inputs(context, source, target, words, counts)
     refuse_unused(context, {"by_word": None if svg is not None else "the diagram of --svg"})
     teachers, students = distilled or [], student or []
     check_outputs(
-        {"--flows": flows, "--svg": svg, "--to": to},
-        inputs=[source, data, words, counts, *teachers, *students],
+        {"--flows": flows, "--svg": svg},
+        inputs=[source, target, words, counts, *teachers, *students],
     )
     if counts is not None:
         every, stages = read_counts(counts)
@@ -87,11 +88,11 @@ def flow(
         rows = share_rows(found, stages)
     else:
         found, rows, stages = _of_text(
-            source or Path(), data or Path(), words, teachers, students, word or []
+            source or Path(), target or Path(), words, teachers, students, word or []
         )
     if svg is not None and len(stages) == 1 and not by_word:
         raise BabelscopeError(
-            "a Sankey diagram needs --distilled, or --distilled and --student, or --by-word"
+            "a Sankey diagram needs --distilled, or --distilled and --student, or --set by_word=yes"
         )
     with contextlib.ExitStack() as after:
         if flows is not None:
@@ -99,21 +100,21 @@ def flow(
             after.callback(write_file, flows, Form.JSON, lines)
         if svg is not None:
             after.callback(draw_chart(svg, _chart(found, stages, by_word=by_word)))
-        write_rows(rows, as_json=as_json, to=to)
+        write_rows(rows, as_json=as_json)
 
 
 def _check_inputs(
-    context: typer.Context, source: Path | None, data: Path | None, words: str, counts: Path | None
+    context: typer.Context, source: Path | None, target: Path | None, words: str, counts: Path | None
 ) -> None:
     """Text is counted, or counts are given."""
-    if (counts is None) == (source is None or data is None or not words):
-        raise BabelscopeError("patterns flow needs --source, --data and --words, or --counts")
-    of_text = ("source", "data", "words", "distilled", "student")
+    if (counts is None) == (source is None or target is None or not words):
+        raise BabelscopeError("flow needs --source, --target and --words, or --counts")
+    of_text = ("source", "target", "words", "distilled", "student")
     refuse_unused(context, dict.fromkeys(of_text, None if counts is None else "text, not --counts"))
 
 
 def _of_text(
-    source: Path, data: Path, words: str, teachers: list[Path], students: list[Path], chosen: list[str]
+    source: Path, target: Path, words: str, teachers: list[Path], students: list[Path], chosen: list[str]
 ) -> tuple[list[Counted], list[Row], list[str]]:
     """Mean flows, shares and changes, and the stages, counted in line-parallel text."""
     from babelscope.making.flows import (
@@ -138,7 +139,7 @@ def _of_text(
     models = []
     with progress("counting words", len(versions) or 1) as advance:
         for rest in versions or [()]:
-            models.append(find_occurrences(source, dict(zip(stages, (data, *rest), strict=True)), queries))
+            models.append(find_occurrences(source, dict(zip(stages, (target, *rest), strict=True)), queries))
             advance(1)
     found = choose_words(mean_flows(models, stages), chosen)
     known = {start for start, *_ in found}
@@ -173,9 +174,3 @@ def _chart(flows: list[Counted], stages: list[str], *, by_word: bool) -> Chart:
 
 def _class(node: str) -> str:
     return node.partition("_")[2]
-
-
-app = ShellGroup("Judge given translations by known words and word forms. The baselines of `condition`.")
-app.command("winomt")(function_of(Winomt))
-app.command("mucow")(function_of(Mucow))
-app.command("flow")(flow)
