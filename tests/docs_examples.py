@@ -43,7 +43,7 @@ CHANGING = (
     (re.compile(r"\t\d+\.\d{3}\t"), "\t…\t"),
     (re.compile(r"[\d,]+ tokens/s"), "… tokens/s"),
 )
-COLUMNS = "86"
+COLUMNS = "96"
 
 
 @dataclass(frozen=True)
