@@ -87,8 +87,7 @@ def install(folder: Path, extras: str) -> None:
     pip = [
         str(folder / "venv" / "bin" / "pip"),
         "install",
-        "--set",
-        "quiet=yes",
+        "--quiet",
         "-c",
         str(ROOT / "constraints.txt"),
     ]

@@ -78,7 +78,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     clone = folder / "clone"
     # A copy, since a build leaves folders behind that installed packages are found by.
-    _run("git", "clone", "--set", "quiet=yes", "--no-checkout", str(ROOT), str(clone))
+    _run("git", "clone", "--quiet", "--no-checkout", str(ROOT), str(clone))
     for name in _tracked():
         (clone / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, clone / name)
@@ -87,7 +87,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _run(sys.executable, "-c", make_sdist, cwd=clone)
     (sdist,) = (folder / "dist").glob("*.tar.gz")
     shutil.rmtree(clone)
-    offline = ("--no-index", "--no-deps", "--no-build-isolation", "--set", "quiet=yes")
+    offline = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
     _run(sys.executable, "-m", "pip", "wheel", *offline, "-w", "dist", str(sdist), cwd=folder)
     (wheel,) = (folder / "dist").glob("*.whl")
     return wheel
@@ -107,7 +107,7 @@ def test_the_wheel_has_every_file_of_the_package(built: Path) -> None:
 def test_the_wheel_runs_in_an_empty_environment(built: Path, tmp_path: Path) -> None:
     _run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv"))
     python = tmp_path / "venv" / "bin" / "python"
-    offline = ("--no-index", "--no-deps", "--set", "quiet=yes", "--disable-pip-version-check")
+    offline = ("--no-index", "--no-deps", "--quiet", "--disable-pip-version-check")
     _run(sys.executable, "-m", "pip", f"--python={python}", "install", *offline, str(built))
     (packages,) = (tmp_path / "venv").glob("lib/python*/site-packages")
     _link_dependencies(built, packages)

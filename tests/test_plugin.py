@@ -109,8 +109,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
         "--no-deps",
         "--no-build-isolation",
         "--no-index",
-        "--set",
-        "quiet=yes",
+        "--quiet",
         "--disable-pip-version-check",
     )
     subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", site, copy], check=True)
@@ -181,7 +180,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     ]  # fmt: skip
     (home.folder / "challenge.jsonl").write_text("".join(json.dumps(each) + "\n" for each in zoo))
     asked = ("--tests", "challenge.jsonl", "--metric", "parrot_overlap", "--group-by", "domain")
-    more = ("--set", f"matched_corpora={5}", "--set", f"length_corpora={4}", "--set", f"length_sizes={3}")
+    more = ("--set", "matched_corpora=5", "--set", "length_corpora=4", "--set", "length_sizes=3")
     printed = home.run("challenge", "--system", "parrot:polly", *asked, *more, "--out", "challenge", "--all")
     # Hallo is one of four words of a reference, Anna and Otto are two of three.
     assert f"{(1 / 4 + 2 / 3) / 6:.3f} [" in printed
@@ -256,7 +255,7 @@ def test_a_study_of_it_is_the_same_in_shards(home: Home, study: str) -> None:
 @pytest.mark.slow
 def test_a_study_of_it_is_the_same_over_ray(home: Home, study: str) -> None:
     pytest.importorskip("ray")
-    home.run("run", "all.toml", "--ray", "--set", f"workers={2}", "--out", "over-ray", "--no-report")
+    home.run("run", "all.toml", "--ray", "--set", "workers=2", "--out", "over-ray", "--no-report")
     assert home.same_run(study, "over-ray")
 
 
