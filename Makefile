@@ -55,8 +55,8 @@ coverage: $(READY)  ## how often every kind of interval covers the truth, as doc
 fuzz: $(READY)  ## a million broken inputs to every reader and the command line: half an hour
 	$(BIN)/python -m tests.fuzz --inputs 1000000
 
-torture: $(READY)  ## a study killed a thousand times at random moments, and continued
-	$(BIN)/python -m tests.torture --kills 1000
+torture: $(READY)  ## studies killed a thousand times, and a hundred dying servers: all resumed
+	$(BIN)/python -m tests.torture --kills 1000 --servers 100
 
 # MUTANTS='babelscope.stats.intervals.*' tries those alone; `mutmut results` and `mutmut browse` show what survived.
 mutants: $(READY)  ## small mistakes put into the maths, one at a time: do the tests notice?

@@ -175,7 +175,7 @@ def test_sources_in_the_first_column_are_no_translations(tmp_path: Path) -> None
 def test_json_lines_are_recognized_or_refused(tmp_path: Path) -> None:
     write(tmp_path / "output.txt", ['{"source": "a 0", "translation": "ab"}'] * 6)
     with pytest.raises(
-        BabelscopeError, match=r"output.txt:1 is a JSON object, no translation; say format=log"
+        BabelscopeError, match=r"output.txt:1 is a JSON object, no translation; set format=log"
     ):
         run_study(study(tmp_path, '"file:output.txt"', "one"), out=tmp_path / "run")
     write(tmp_path / "output.jsonl", ['{"text": "ab"}'] * 6)

@@ -87,7 +87,8 @@ def test_killed_while_a_server_fails_no_kept_answer_is_asked_again(
 ) -> None:
     for name in ("XDG_STATE_HOME", "NO_PROXY"):  # which the torture sets
         monkeypatch.setenv(name, "")
-    counts = torture_servers(tmp_path / "servers", 15, random.Random(3))
+    counts = torture_servers(tmp_path / "servers", 15, 5, random.Random(3))
     assert counts.kills == 15
+    assert counts.deaths >= 5
     assert counts.kept > 20
     assert not counts.wrong, str(counts)

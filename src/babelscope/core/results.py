@@ -63,7 +63,7 @@ class Estimate:
 
     @classmethod
     def without_interval(cls, value: float, n: int, why: str) -> Estimate:
-        """A figure whose uncertainty cannot be told, and why, in a few words: "1 sentence"."""
+        """A figure whose uncertainty is unknown, and why, in a few words: "1 sentence"."""
         return cls(value, math.nan, math.nan, n, why)
 
     def converted(self, convert: Callable[[float], float]) -> Estimate:
@@ -112,12 +112,12 @@ def minus_inf_if_none(stored: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: what it measures, the fields that tell it apart, and the counts that matter beside it."""
+    """One figure: what it measures, the labels that distinguish it, and the counts that matter beside it."""
 
     name: str
     estimate: Estimate
     labels: Mapping[str, str | float] = field(default_factory=dict)
-    """System, phenomenon, reference...: whatever tells this figure from the others of its name; and p-values."""
+    """System, phenomenon, reference...: whatever distinguishes this figure from others of its name; and p-values."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Ties, skipped, truncated...: numbers of items."""
     part: bool = field(default=False, compare=False, repr=False)
@@ -251,7 +251,7 @@ def signature(config: Config) -> str:
 
 
 def shorten_signature(whole: str) -> str:
-    """Its end, which is enough to tell results apart: seed, version and hash."""
+    """Its end, which is enough to distinguish results: seed, version and hash."""
     return "|".join(whole.split("|")[-3:])
 
 
@@ -351,7 +351,7 @@ class PairedField:
     """A label to distinguish it from other comparable fields of the method."""
     of: str = ""
     """The figure whose difference the mean difference of the field is: the name of a row, `{LABEL}` standing for the
-    value of a field of `by`, and labels that tell it apart, as `compare --figure` has them."""
+    value of a field of `by`, and labels that distinguish it, as `compare --figure` has them."""
     by: tuple[str, ...] = ()
     """Fields of the record by whose values items are compared separately."""
     worth: Mapping[str, float] | None = None

@@ -108,8 +108,8 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] != "extra_forbidden":
         # pydantic puts this prefix before the messages of our own validators.
-        said = fault["msg"].removeprefix("Value error, ")
-        return f"{where}: {place + ': ' if place else ''}{said[:1].lower()}{said[1:]}"
+        message = fault["msg"].removeprefix("Value error, ")
+        return f"{where}: {place + ': ' if place else ''}{message[:1].lower()}{message[1:]}"
     known = list(_model_at(model, outer).model_fields)
     hint = did_you_mean(str(last), known, f"known: {', '.join(known) or 'none'}")
     return f"{where}: unknown key {place!r}; {hint}"

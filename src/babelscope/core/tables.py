@@ -160,7 +160,7 @@ _COMMON = ("figure", "method", "tests", "evaluators")
 
 
 def of_rows(title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), sign: bool = False) -> Table:
-    """Figures with the labels that tell them apart, and counts that are not all 0, or are in `shown`.
+    """Figures with the labels that distinguish them, and counts that are not all 0, or are in `shown`.
 
     Method and test set stand in the title, where all rows are of one; labels `note` are footnotes.
     """
@@ -168,7 +168,7 @@ def of_rows(title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), sign:
     for label in dict.fromkeys(label for row in rows for label in row.labels if label != "note"):
         labels[label] = [_label(row.labels.get(label)) for row in rows]
     same = {label: own[0] for label, own in labels.items() if label in _COMMON and len(set(own)) == 1}
-    told = {label: own for label, own in labels.items() if label not in same}
+    differing = {label: own for label, own in labels.items() if label not in same}
     counts = [
         count
         for count in dict.fromkeys(count for row in rows for count in row.counts)
@@ -180,7 +180,7 @@ def of_rows(title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), sign:
     lines = [
         Line(
             [
-                *(own[place] for own in told.values()),
+                *(own[place] for own in differing.values()),
                 row.estimate,
                 *(row.counts.get(each) for each in counts),
             ],
@@ -190,9 +190,9 @@ def of_rows(title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), sign:
     ]
     return Table(
         ": ".join(filter(None, (title, common))),
-        [*told, Column("value", sign=sign), *counts],
+        [*differing, Column("value", sign=sign), *counts],
         lines,
-        len(told),
+        len(differing),
         notes=[Note(f"{mark} {note}") for note, mark in marks.items()],
     )
 

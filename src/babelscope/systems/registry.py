@@ -18,6 +18,7 @@ from babelscope.core.registry import (
     split_spec,
 )
 from babelscope.core.system import CAPABILITIES, Capability, Fingerprint, System, capabilities, properties
+from babelscope.systems.context import Context, with_context
 from babelscope.util.errors import BabelscopeError, explain_missing
 from babelscope.util.progress import working
 from babelscope.util.text import check_name
@@ -47,7 +48,7 @@ class Scheme:
     beam: bool = True
     """False if it has no beam whose size could be set."""
     needs: Mapping[Capability, str] = field(default_factory=dict)
-    """What an option must say before it has a capability: capability -> words for the user."""
+    """Capability -> the option that it requires, in words for the user."""
 
 
 _PLAIN_IN_OPTIONS = "/:;,.()'!@$*+ {}[]\"<>|^`~"
@@ -193,9 +194,10 @@ def open_system(spec: str) -> Any:
     name, _, rest = spec.partition(":")
     path, options = split_spec(spec, rest)
     clean = options.text("clean")  # of every system; some read it themselves
+    context = Context.of(options)
     with explain_missing(f"{name}:", scheme.extra), working(f"loading {spec}"):
         opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
-        system = opener(path, options)
+        system = with_context(opener(path, options), context)
     options.refuse_unused()
     if clean and not getattr(system, "cleans_output", False):
         from babelscope.systems.prompting.chatter import Chatter, with_clean_output
@@ -233,7 +235,7 @@ def with_prompt(spec: str, prompt: str) -> str:
     """The spec with the option `prompt`."""
     path, query = split_options(spec.partition(":")[2])
     if "prompt" in parse_options(query):
-        raise BabelscopeError(f"{spec} names its prompt: leave that out, or do not say another")
+        raise BabelscopeError(f"{spec} names its prompt: leave that out, or do not give another")
     if not takes_prompts(spec):
         raise BabelscopeError(f"{spec} is not asked by a prompt; leave the prompt out")
     scheme, options = spec.partition(":")[0], f"{query}&" if query else ""
@@ -241,7 +243,7 @@ def with_prompt(spec: str, prompt: str) -> str:
 
 
 def require(system: System, *needed: Capability, what_for: str) -> None:
-    """Raise before any work if `system` lacks a capability, and say which kinds of system have it."""
+    """Raise before any work if `system` lacks a capability, and name the kinds of system that have it."""
     missing = [name for name in needed if name not in capabilities(system)]
     if missing:
         known, _ = load_schemes()
@@ -268,10 +270,10 @@ class ByTests:
         # By the places of the test sets, whatever these are called.
         own = [self.parts[each].fingerprint.as_json() if each in parts else None for each in known]
         self.fingerprint = Fingerprint("parts", settings={"parts": own})
-        said = [properties(each) for each in self.parts.values()]
-        self.asked_as_a_whole = any(each.asked_as_a_whole for each in said)
-        self.stored = all(each.stored for each in said)
-        self.at_once = min(each.at_once for each in said)
+        stated = [properties(each) for each in self.parts.values()]
+        self.asked_as_a_whole = any(each.asked_as_a_whole for each in stated)
+        self.stored = all(each.stored for each in stated)
+        self.at_once = min(each.at_once for each in stated)
 
 
 def part_for(system: System, tests: str) -> System | None:

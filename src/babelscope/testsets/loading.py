@@ -117,6 +117,91 @@ _BUILT_IN = (
         ("neutral", "paper_cues"),
         texts={"genders": "two", "neutral_cue": "neutral", "tag": ""},
     ),
+    Format(
+        "discevalmt",
+        "babelscope.testsets.formats.discevalmt:read_discevalmt",
+        "pronouns and word choice with context, English-French",
+        "discevalmt:anaphora.json",
+    ),
+    Format(
+        "en-fr-pronouns",
+        "babelscope.testsets.formats.en_fr_pronouns:read_en_fr_pronouns",
+        "it and they with context, English-French: a folder of extracted files",
+        "en-fr-pronouns:OpenSubs",
+    ),
+    Format(
+        "voita",
+        "babelscope.testsets.formats.voita:read_voita",
+        "deixis, lexical cohesion and ellipsis with context, English-Russian",
+        "voita:ellipsis_infl.json",
+    ),
+    Format(
+        "contrapro",
+        "babelscope.testsets.formats.contrapro:read_contrapro",
+        "it as er, sie or es, English-German",
+        "contrapro:contrapro.json",
+    ),
+    Format(
+        "contracat",
+        "babelscope.testsets.formats.contracat:read_contracat",
+        "ContraPro's sentences with one sentence of context: a folder",
+        "contracat:contracat",
+    ),
+    Format(
+        "ctxpro",
+        "babelscope.testsets.formats.ctxpro:read_ctxpro",
+        "word forms that need context, with the form to expect",
+        "ctxpro:gender.opensubtitles.en-es.dev.json",
+    ),
+    Format(
+        "mt-geneval",
+        "babelscope.testsets.formats.mt_geneval:read_mt_geneval",
+        "gender that the sentence or its context makes clear: a folder and languages",
+        "mt-geneval:sentences,en_es",
+    ),
+    Format(
+        "gate",
+        "babelscope.testsets.formats.gate:read_gate",
+        "sentences that leave genders open, with translations for every choice",
+        "gate:ES_2_variants.tsv",
+    ),
+    Format(
+        "mittens",
+        "babelscope.testsets.formats.mittens:read_mittens",
+        "passages into English whose gender is clear, with pronouns that must not occur",
+        "mittens:mittens_dataset_v5.csv",
+    ),
+    Format(
+        "demetr",
+        "babelscope.testsets.formats.demetr:read_demetr",
+        "translations into English with one error each, to test metrics",
+        "demetr:critical_id8_negation.json",
+    ),
+    Format(
+        "dfki",
+        "babelscope.testsets.formats.dfki:read_dfki",
+        "the DFKI test suite: rules for translations by phenomenon",
+        "dfki:en-de.items.json",
+    ),
+    Format(
+        "clams",
+        "babelscope.testsets.formats.clams:read_clams",
+        "subject-verb agreement in five languages: pairs without a source",
+        "clams:simple_agrmt.txt",
+    ),
+    Format(
+        "wmt",
+        "babelscope.testsets.formats.wmt:read_wmt",
+        "WMT's XML, with original language, domain and context",
+        "wmt:newstest2021.en-de.all.xml",
+        texts={"translator": ""},
+    ),
+    Format(
+        "rules",
+        "babelscope.testsets.formats.rules:read_rules",
+        "a table of sources, with words or expressions that translations must have or must not have",
+        "rules:terms.tsv",
+    ),
 )
 
 

@@ -10,7 +10,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -102,7 +101,7 @@ class Program:
             if changed:
                 raise SystemFailure(
                     f"{self.name}: {path} was changed or removed while it was in use; what it answered since is not "
-                    "stored, or answers of two programs would be mixed: put the old file back to go on, or begin anew"
+                    "stored, lest answers of two programs be mixed: put the old file back to resume, or start anew"
                 )
 
     def run(self, lines: Sequence[str]) -> tuple[list[str], str]:
@@ -177,7 +176,7 @@ class Worker:
         self._rest = b""
         with self._lock, self._ending_on_error():
             self.greeting = self._read()
-            """What it said when it was ready."""
+            """Its first line, written when it was ready."""
 
     @property
     def is_open(self) -> bool:
@@ -235,14 +234,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             if stream is not None:
                 stream.close()
     process.wait()
-
-
-def peak_memory() -> int:
-    """The greatest resident memory of this process so far, in bytes."""
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # elsewhere in kibibytes
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -163,7 +163,7 @@ def test_a_jsonl_test_set_has_no_layout_of_its_own(tmp_path: Path) -> None:
     lines = [{"id": "1", **pair, "contrastive": "c"}, {"id": "2", **pair, "contrastive": ["c", "d"]}]
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     scores = write("scores", [2, 1, 3, 4, 2])
-    with pytest.raises(BabelscopeError, match="scores has no tabs; say layout=blocks"):
+    with pytest.raises(BabelscopeError, match="scores has no tabs; set layout=blocks"):
         contrast_scores("pairs.jsonl", scores)
     for layout, verdicts in (("interleaved", ["correct", "wrong"]), ("blocks", ["wrong", "wrong"])):
         result = contrast_scores("pairs.jsonl", scores, layout=layout)

@@ -75,9 +75,9 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
             LocalEntryNotFoundError: ": no such folder here, not among the models downloaded before, and the hub "
             "cannot be reached (or is switched off)",
         }
-        for kind, told in known.items():
+        for kind, ending in known.items():
             if isinstance(error, kind):
-                raise BabelscopeError(f"{name}{told}") from None
+                raise BabelscopeError(f"{name}{ending}") from None
         reason = str(error).strip().split("\n")[0]
         raise SystemFailure(f"{name} could not be fetched from the hub: {reason}") from error
 
@@ -133,7 +133,7 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
             trust_remote_code=remote_code,
             weights_only=True,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,  # not ignored, but told below with their names
+            ignore_mismatched_sizes=True,  # not ignored: reported below with their names
         )
         # A masked language model's weights often have the heads of other tasks beside.
         _check_tensors(found, model.folder, leftovers=auto_class == "AutoModelForMaskedLM")
@@ -199,7 +199,7 @@ def _some(names: Sequence[str]) -> str:
 
 @contextmanager
 def _without_load_report() -> Iterator[None]:
-    """No report of transformers on the terminal: what it would say is an error of ours."""
+    """No report of transformers on the terminal: what it would report is an error of ours."""
     names = ("modeling_utils", "distributed.tensor_parallel")
     levels = {
         logger: logger.level for logger in (logging.getLogger(f"transformers.{each}") for each in names)
@@ -255,7 +255,7 @@ class ModelSystem:
     ) -> list[list[Scored]]:
         """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing.
 
-        `length_penalty` is the system's own unless another one is said.
+        `length_penalty` is the system's own unless it is given.
         """
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
@@ -279,9 +279,9 @@ class ModelSystem:
         raise NotImplementedError
 
 
-def stated_penalty(said: float | None, generation: Any, folder: Path) -> float:
-    """The length penalty: what was said, else the checkpoint's own (0.0 is 0.0), else 1, as in transformers."""
-    penalty = getattr(generation, "length_penalty", None) if said is None else said
+def stated_penalty(given: float | None, generation: Any, folder: Path) -> float:
+    """The length penalty: the given one, else the checkpoint's own (0.0 is 0.0), else 1, as in transformers."""
+    penalty = getattr(generation, "length_penalty", None) if given is None else given
     if penalty is None:
         return 1.0
     if type(penalty) not in (int, float) or not abs(penalty) <= _STEEPEST:
@@ -292,7 +292,7 @@ def stated_penalty(said: float | None, generation: Any, folder: Path) -> float:
 
 
 def read_length_penalty(options: Options) -> float | None:
-    """The option `length_penalty`; None where it is not said, for the system's own."""
+    """The option `length_penalty`; None if it is not set, for the system's own."""
     if "length_penalty" not in options.names:
         options.text("length_penalty")  # known, if only to `refuse_unused`
         return None

@@ -25,7 +25,7 @@ _FILES = ("model.bin", "*config.json", "*vocabulary*.json", "*vocabulary*.txt", 
 
 _BATCH = 1024
 _BLOCK = 20  # samples drawn together; the first of many are those of few
-# CTranslate2 cuts inputs at 1,024 tokens without a word unless told not to; we refuse before it can.
+# CTranslate2 silently cuts inputs at 1,024 tokens by default; we refuse before it can.
 _NO_LIMIT = 0
 
 
@@ -58,7 +58,7 @@ class CTranslate2(ModelSystem):
             check_ctranslate2(self.files.paths["model.bin"])
         self.tokens = Tokens(tokenizer, source=source, target=target, beside_model=tokenizer == folder)
         self._settings: dict[str, Any] = {"source": source, "target": target, "max_length": self._limit}
-        # Batches can change the last bits of scores: a run must not go on with others than it began with.
+        # Batches can change the last bits of scores: a run must not be resumed with other ones.
         self._settings |= {} if self._batch == _BATCH else {"batch": self._batch}
         self.length_penalty = 1.0 if penalty is None else penalty
         self._settings |= {} if self.length_penalty == 1 else {"length_penalty": self.length_penalty}
@@ -227,7 +227,7 @@ class CTranslate2(ModelSystem):
         return rows, notes
 
     def _check_length(self, row: Sequence[object], side: Side, number: int, text: str) -> None:
-        """CTranslate2 does not tell a model's limit, so it is an option; beyond it, nothing is cut in silence."""
+        """Refuse what is over `max_length`: CTranslate2 does not report a model's limit."""
         if len(row) > self._limit:
             reason = (
                 f"has {len(row)} tokens, but {self.name} takes {self._limit} (max_length): {shorten(text)}"

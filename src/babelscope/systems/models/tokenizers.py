@@ -69,9 +69,9 @@ class Tokens:
             return
         for option, value in (("source", source), ("target", target)):
             if value not in known:
-                said = f"{option}={value} is not one of them" if value else f"say ?{option}=..."
+                problem = f"{option}={value} is not one of them" if value else f"set ?{option}=..."
                 raise BabelscopeError(
-                    f"{self.folder}: this model needs a source and a target language; {said}: "
+                    f"{self.folder}: this model needs a source and a target language; {problem}: "
                     f"{', '.join(sorted(known)[:12])}{', ...' if len(known) > 12 else ''}"
                 )
         tokenizer.src_lang, tokenizer.tgt_lang = source, target

@@ -133,7 +133,7 @@ def _read(file: ListFile, form: str, *, totals: bool) -> Iterator[Given]:
     form = _recognized(file) if form == "auto" else form
     if form == "ctranslate2" and not totals:
         raise BabelscopeError(
-            f"{file.place}: CTranslate2 divides its scores by the length unless it is told length_penalty=0; say "
+            f"{file.place}: CTranslate2 divides its scores by the length unless it is given length_penalty=0; set "
             "scores=total if it was"
         )
     if form in _JSON:
@@ -152,7 +152,7 @@ def _recognized(file: ListFile) -> str:
         what = f"could be {' or '.join(fits)}" if fits else "is in no format of lists that is known"
         shown = shorten(file.data.partition(b"\n")[0].decode("utf-8", "replace"))
         raise BabelscopeError(
-            f"{at(file.place, 1)} {what}: {shown}; say format= and one of {', '.join(FORMATS)}"
+            f"{at(file.place, 1)} {what}: {shown}; set format= to one of {', '.join(FORMATS)}"
         )
     return fits[0]
 
@@ -258,7 +258,7 @@ def _read_region(path: str, options: Options) -> Hypotheses:
             key = entry.sentence if number is None else begins + number
             if came_from.setdefault(key, file.place) != file.place:
                 raise BabelscopeError(
-                    f"{entry.place} has a list of sentence {key}, and so has {came_from[key]}; say per_file=N if "
+                    f"{entry.place} has a list of sentence {key}, and so has {came_from[key]}; set per_file=N if "
                     "ids count from 0 in each file of N sentences"
                 )
             found.setdefault(key, []).append(_hypothesis(entry, readable))

@@ -1,0 +1,284 @@
+"""Public formats: what each reader makes of a small file of its layout, what it refuses, and the released counts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from babelscope.testsets import load
+from babelscope.util.errors import BabelscopeError
+
+Files = Mapping[str, str]
+
+
+def write(folder: Path, files: Files) -> None:
+    for name, text in files.items():
+        (folder / name).write_text(text, "utf-8", newline="")
+
+
+def lines(*rows: str) -> str:
+    return "".join(f"{row}\n" for row in rows)
+
+
+ANAPHORA = {
+    "1": {
+        "src": ["The lamp is new.", "It shines."],
+        "trg": [
+            {"correct": ["La lampe est neuve.", "Elle brille."], "type": "f.sg",
+             "incorrect": ["La lampe est neuve.", "Il brille."]},
+            {"semi-correct": ["Le phare est neuf.", "Il brille."],
+             "incorrect": ["Le phare est neuf.", "Elle brille."]},
+        ],
+    }
+}  # fmt: skip
+CHOICE = {
+    "7": {"examples": [{"src": ["A mad day.", "Mad."],
+                        "trg": {"correct": ["Un jour fou.", "Fou."], "incorrect": ["Un jour fou.", "Dingue."]}}]}
+}  # fmt: skip
+VOITA = [
+    {"src": "One . _eos Two .", "dst": ["Один . _eos Два .", "Один . _eos Две .", "Один . _eos Два ."], "true_ind": 1,
+     "ctx_dist": 1},
+    {"src": "One . _eos Two .", "dst": ["Раз . _eos Два .", "Один . _eos Две ."], "true_ind": 0},
+]  # fmt: skip
+CONTRAPRO = [
+    {"src segment": "It works.", "ref segment": "Er läuft.", "ante distance": 1,
+     "errors": [{"contrastive": "Sie läuft."}, {"contrastive": "Er läuft."}]}
+]  # fmt: skip
+CTXPRO = [
+    {"src segment": "I like it.", "ref segment": "La quiero.", "expected": "la", "src ante segment": "A lamp.",
+     "rule": "ACC.FEM"}
+]  # fmt: skip
+DEMETR = [
+    {"src_sent": "Drei.", "mt_sent": "Three.", "pert_sent": "Four.\nThree.", "eng_sent": "Three!",
+     "pert_name": "numbers", "pert_check": True, "severity": "critical"},
+    {"src_sent": "Drei.", "mt_sent": "Three.", "pert_sent": "Three.", "eng_sent": "Three!", "pert_name": "numbers",
+     "pert_check": False},
+]  # fmt: skip
+DFKI = {
+    "items": [
+        {"id": "5", "langpair": "ende", "source_sentence": "The bat flies.", "positive_tokens": ["Die Maus fliegt."],
+         "negative_tokens": [], "positive_regex": "Fledermaus", "negative_regex": "", "category": "Ambiguity"},
+        {"id": "5", "langpair": "ende", "source_sentence": "The bat.", "positive_tokens": [],
+         "negative_tokens": ["Nein."], "positive_regex": "", "negative_regex": ""},
+    ]
+}  # fmt: skip
+GATE = lines(
+    "labels\tsource\tf\tm\tkw_s\tkw_f\tkw_m\r",
+    "SUBJ\tThe boss sees us.\tLa jefa nos ve.\tEl jefe nos ve.\tboss=boss\tjefa\tjefe\r",
+    "SUBJ\tYou sing.\tCantas sola.\tCantas solo.\tYou\tsola\tsolo\r",
+)
+WMT = """<dataset id="x"><doc id="d1" origlang="en" domain="news"><src lang="en"><p><seg id="1">One
+ day.</seg><seg id="2">Two days.</seg></p></src>
+<ref lang="de" translator="A"><p><seg id="1">Ein Tag.</seg><seg id="2">Zwei Tage.</seg></p></ref>
+<ref lang="de" translator="B"><p><seg id="1">1 Tag.</seg></p></ref>
+<hyp system="S" lang="de"><p><seg id="1">Tag.</seg></p></hyp></doc></dataset>"""
+PRONOUNS = {
+    "x.current.src": lines("It runs.", "It runs."),
+    "x.current.trg": lines("Elle marche.", "Il marche."),
+    "x.c1.context.src": lines("A car.", "A car."),
+    "x.c1.context.trg": lines("Une voiture.", "Une voiture."),
+}
+CONTRACAT = {
+    "en.txt": lines(*["A car. <SEP> It runs."] * 3, *["A man. <SEP> He runs."] * 2),
+    "de.txt": lines("Ein Auto. <SEP> Es läuft.", "Ein Auto. <SEP> Er läuft.", "Ein Auto. <SEP> Sie läuft.",
+                    "Ein Mann. <SEP> Er läuft.", "Ein Mann. <SEP> Es läuft."),
+    "sentence_groups.txt": lines("0", "3"),
+}  # fmt: skip
+GENEVAL = {
+    f"geneval-sentences-{version}-test.en_de.{language}": lines(text)
+    for version, language, text in [
+        ("feminine", "en", "She sings."),
+        ("feminine", "de", "Sie singt."),
+        ("masculine", "en", "He sings."),
+        ("masculine", "de", "Er singt."),
+    ]
+}
+GENEVAL_CONTEXT = {
+    "geneval-context-wikiprofessions-2to1-test.en_es.en": lines("She came. <sep> The author wrote."),
+    "geneval-context-wikiprofessions-original-test.en_es.es": lines("La autora escribió."),
+    "geneval-context-wikiprofessions-flipped-test.en_es.es": lines("El autor escribió."),
+}
+MITTENS = lines(
+    "canary 123", "source_language,source,gender", "de,Die Ärztin kam.,female", "fi,Hän tuli.,neutral"
+)
+
+# Name -> files, spec after the folder, number of items, fields of the first item, what is skipped.
+CASES: dict[str, tuple[Files, str, int, dict[str, Any], dict[str, int]]] = {
+    "discevalmt, pronouns": (
+        {"anaphora.json": json.dumps(ANAPHORA)}, "discevalmt:{}/anaphora.json", 2,
+        {"id": "anaphora/1/1", "source": "It shines.", "correct": "Elle brille.", "contrastive": "Il brille.",
+         "context_source": ["The lamp is new."], "context_target": ["La lampe est neuve."], "type": "f.sg"}, {},
+    ),
+    "discevalmt, words": (
+        {"lexical-choice.json": json.dumps(CHOICE)}, "discevalmt:{}/lexical-choice.json", 1,
+        {"correct": "Fou.", "contrastive": "Dingue.", "context_source": ["A mad day."], "target_language": "fr"}, {},
+    ),
+    "en-fr-pronouns": (
+        PRONOUNS, "en-fr-pronouns:{}", 1,
+        {"correct": "Elle marche.", "contrastive": "Il marche.", "context_target": ["Une voiture."]}, {},
+    ),
+    "en-fr-pronouns without context": (
+        {name: text for name, text in PRONOUNS.items() if "current" in name}, "en-fr-pronouns:{}", 1,
+        {"correct": "Elle marche.", "source": "It runs."}, {},
+    ),
+    "voita": (
+        {"deixis.json": json.dumps(VOITA)}, "voita:{}/deixis.json", 1,
+        {"source": "Two .", "correct": "Две .", "contrastive": ["Два .", "Два ."], "context_target": ["Один ."],
+         "ctx_dist": 1}, {"translations that differ before the last sentence": 1},
+    ),
+    "contrapro": (
+        {"c.json": json.dumps(CONTRAPRO)}, "contrapro:{}/c.json", 1,
+        {"correct": "Er läuft.", "contrastive": "Sie läuft.", "ante_distance": 1},
+        {"variant equal to the correct translation": 1},
+    ),
+    "contracat": (
+        CONTRACAT, "contracat:{}", 2,
+        {"source": "It runs.", "correct": "Es läuft.", "contrastive": ["Er läuft.", "Sie läuft."],
+         "context_source": ["A car."], "context_target": ["Ein Auto."]}, {},
+    ),
+    "ctxpro": (
+        {"gender.opensubtitles.en-es.dev.json": json.dumps(CTXPRO)},
+        "ctxpro:{}/gender.opensubtitles.en-es.dev.json", 1,
+        {"reference": "La quiero.", "rules": [{"require": "la"}], "context_source": ["A lamp."],
+         "target_language": "es", "phenomenon": "gender"}, {},
+    ),
+    "mt-geneval": (
+        GENEVAL, "mt-geneval:{},en_de", 2,
+        {"id": "1/feminine", "source": "She sings.", "correct": "Sie singt.", "contrastive": "Er singt."}, {},
+    ),
+    "mt-geneval with context": (
+        GENEVAL_CONTEXT, "mt-geneval:{},en_es", 1,
+        {"source": "The author wrote.", "contrastive": "El autor escribió.", "context_source": ["She came."]}, {},
+    ),
+    "gate": (
+        {"ES_2_variants.tsv": GATE}, "gate:{}/ES_2_variants.tsv", 2,
+        {"id": "1/f", "correct_sources": ["The female boss sees us."], "translation": "La jefa nos ve.",
+         "incorrect_sources": ["The male boss sees us."], "category": "f", "target_language": "es"},
+        {"no place for a cue": 1},
+    ),
+    "mittens": (
+        {"m.csv": MITTENS}, "mittens:{}/m.csv", 2,
+        {"source": "Die Ärztin kam.", "phenomenon": "female", "source_language": "de",
+         "rules": [{"ban": r"\b(he|him|his|himself)\b", "regex": True, "ignore_case": True}]}, {},
+    ),
+    "demetr": (
+        {"d.json": json.dumps(DEMETR)}, "demetr:{}/d.json", 1,
+        {"correct": "Three.", "contrastive": "Four. Three.", "human_reference": "Three!", "reference": "machine"},
+        {"without the error, as the release says": 1},
+    ),
+    "dfki": (
+        {"i.json": json.dumps(DFKI)}, "dfki:{}/i.json", 2,
+        {"id": "5", "category": "Ambiguity", "target_language": "de",
+         "rules": [{"right": "Die Maus fliegt."}, {"right": "Fledermaus", "regex": True}]}, {},
+    ),
+    "clams": (
+        {"a.txt": lines("True\tHe runs.", "False\tHe run.", "True\tThey run.", "False\tThey runs.")},
+        "clams:{}/a.txt", 2, {"correct": "He runs.", "contrastive": "He run.", "phenomenon": "a"}, {},
+    ),
+    "wmt": (
+        {"n.xml": WMT}, "wmt:{}/n.xml", 2,
+        {"id": "d1/1", "source": "One day.", "reference": ["Ein Tag.", "1 Tag."], "origlang": "en",
+         "domain": "news"}, {},
+    ),
+    "wmt, one translator": (
+        {"n.xml": WMT}, "wmt:{}/n.xml?translator=B", 1, {"reference": "1 Tag."}, {},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_read(case: str, tmp_path: Path) -> None:
+    files, spec, count, fields, skipped = CASES[case]
+    write(tmp_path, files)
+    tests = load(spec.format(tmp_path))
+    assert (len(tests), dict(tests.skipped)) == (count, skipped)
+    first = tests.items[0].as_json()
+    assert {name: first.get(name) for name in fields} == fields
+
+
+def test_context_of_a_wmt_sentence_is_the_one_before(tmp_path: Path) -> None:
+    write(tmp_path, {"n.xml": WMT})
+    first, second = load(f"wmt:{tmp_path}/n.xml").items
+    assert "context_source" not in first.as_json()
+    assert second.as_json()["context_source"] == ["One day."]
+
+
+BOMB = (
+    '<!DOCTYPE d [<!ENTITY a "x"><!ENTITY b "&a;&a;&a;">]><d><doc><src><seg id="1">&b;</seg></src></doc></d>'
+)
+OUTSIDE = '<!DOCTYPE d [<!ENTITY a SYSTEM "file:///etc/hostname">]><d><doc><src><seg id="1">&a;</seg></src></doc></d>'
+REFUSED: dict[str, tuple[Files, str, str]] = {
+    "no JSON": ({"a.json": "{"}, "discevalmt:{}/a.json", "a.json"),
+    "a list": ({"a.json": "[]"}, "discevalmt:{}/a.json", "JSON object"),
+    "a missing field": ({"a.json": '[{"src": "x"}]'}, "voita:{}/a.json", "field 'dst' is missing"),
+    "a wrong type": ({"a.json": '[{"src": "x", "dst": 3, "true_ind": 0}]'}, "voita:{}/a.json", "a list"),
+    "an index": ({"a.json": '[{"src": "x", "dst": ["y"], "true_ind": 4}]'}, "voita:{}/a.json", "none of 1"),
+    "a line": ({**CONTRACAT, "sentence_groups.txt": "0\nx\n"}, "contracat:{}", "sentence_groups.txt:2"),
+    "falling lines": ({**CONTRACAT, "sentence_groups.txt": "3\n0\n"}, "contracat:{}", "must rise"),
+    "lines": ({**CONTRACAT, "de.txt": "x\n"}, "contracat:{}", "equally many lines"),
+    "languages": (GENEVAL, "mt-geneval:{}", "needs a folder and languages"),
+    "no columns": ({"m.csv": "a,b\n1,2\n"}, "mittens:{}/m.csv", "has no column"),
+    "a gender": ({"m.csv": "source,gender\nx,blue\n"}, "mittens:{}/m.csv", "m.csv:2: gender 'blue'"),
+    "no label": ({"a.txt": "Yes\tHe runs.\n"}, "clams:{}/a.txt", "True or False"),
+    "no header": ({"g.tsv": "a\tb\n"}, "gate:{}/g.tsv", "no GATE file"),
+    "entities": ({"n.xml": BOMB}, "wmt:{}/n.xml", "declares entities"),
+    "a file of ours": ({"n.xml": OUTSIDE}, "wmt:{}/n.xml", "declares entities"),
+    "no XML": ({"n.xml": "<a>"}, "wmt:{}/n.xml", "is not XML"),
+    "no translator": ({"n.xml": WMT}, "wmt:{}/n.xml?translator=C", "by translator C"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str, tmp_path: Path) -> None:
+    files, spec, message = REFUSED[case]
+    write(tmp_path, files)
+    with pytest.raises(BabelscopeError) as error:
+        load(spec.format(tmp_path))
+    assert message in str(error.value)
+
+
+# Counts of ../shared/data/README-reach.md: items, wrong variants, and what is skipped.
+RELEASED = {
+    "discevalmt:context/discevalmt/anaphora.json": (200, 200, {}),
+    "discevalmt:context/discevalmt/lexical-choice.json": (200, 200, {}),
+    "en-fr-pronouns:context/en-fr-pronouns": (14000, 14000, {}),
+    "voita:context/voita/ellipsis_infl.json": (
+        499, 2015, {"variant equal to the correct translation": 1, "group without a difference": 1}),
+    "voita:context/voita/lex_cohesion_dev.json": (500, 624, {}),
+    "contrapro:context/contracat/contrapro_subset.json": (
+        1531, 1531, {"variant equal to the correct translation": 1531}),
+    "contracat:context/contracat": (12000, 24031, {}),
+    "ctxpro:context/ctxpro/auxiliary.opensubtitles.en-fr.dev.json": (1664, 0, {}),
+    "ctxpro:context/ctxpro/gender.opensubtitles.en-es.dev.json": (3501, 0, {}),
+    "ctxpro:context/ctxpro/formality.opensubtitles.en-de.dev.json": (9000, 0, {}),
+    "mt-geneval:gender/mt-geneval/sentences,en_de": (600, 600, {}),
+    "mt-geneval:gender/mt-geneval/sentences,en_ru": (600, 600, {}),
+    "mt-geneval:gender/mt-geneval/context,en_de": (1100, 1100, {}),
+    "demetr:demetr/critical_id8_negation.json": (999, 999, {"without the error, as the release says": 1}),
+    "demetr:demetr/critical_id10_numbers_replaced.json": (
+        372, 372, {"without the error, as the release says": 628}),
+    "demetr:demetr/critical_id11_gender.json": (113, 113, {"without the error, as the release says": 887}),
+    "demetr:demetr/major_id17_tense.json": (988, 988, {"without the error, as the release says": 12}),
+    "dfki:dfki/en-de.items.json": (2324, 0, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spec", RELEASED)
+def test_released_files(spec: str, shared: Path) -> None:
+    name, _, path = spec.partition(":")
+    tests = load(f"{name}:{shared}/data/{path}")
+    variants = sum(len(getattr(item, "contrastive", ())) for item in tests.items)
+    assert (len(tests), variants, dict(tests.skipped)) == RELEASED[spec]
+
+
+@pytest.mark.parametrize("file", ["anaphora", "lexical-choice"])
+def test_without_context_discevalmt_is_exactly_half_right(file: str, shared: Path) -> None:
+    items = load(f"discevalmt:{shared}/data/context/discevalmt/{file}.json").items
+    pairs = [(item.correct, item.contrastive[0]) for item in items]  # type: ignore[union-attr]
+    # Any score of a sentence alone: here its length, ties worth a half.
+    right = [(len(good) > len(bad)) + (len(good) == len(bad)) / 2 for good, bad in pairs]
+    assert sum(right) / len(right) == 0.5
