@@ -124,7 +124,9 @@ def agreement(tests: TestSet, evaluator: Any) -> float:
     for item in tests.items_of(AmbiguousSource, what_for="this test"):
         items.append(replace(item, translation=item.extra["reference"]))
         items.append(replace(item, id=f"{item.id} wrong", translation=item.extra["wrong"]))
-    records = condition(None, evaluator, TestSet("judged", tuple(items)), protocol="paper").records
+    records = condition(
+        "items:translations", TestSet("judged", tuple(items)), evaluator=evaluator, protocol="paper"
+    ).records
     return sum(record["correct"] == (not record["id"].endswith("wrong")) for record in records) / len(records)
 
 

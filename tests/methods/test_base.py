@@ -389,7 +389,7 @@ def test_each_language_is_checked_with_its_own_tokenizer() -> None:
 
 def signed(method: str, asked: list[ParallelSentence], **settings: Any) -> str:
     tests = {"t": TestSet("t", tuple(asked))}
-    return signature(config_of([set_up(method, settings)], [], tests, seed=0, chunk=1))
+    return signature(config_of([set_up(method, settings)], {}, tests, seed=0, chunk=1))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def judged(tmp_path: Path, options: str, translations: Sequence[str], golds: Seq
         AmbiguousSource.from_json({**item.as_json(), "translation": text})
         for item, text in zip(items, translations, strict=True)
     ]
-    return condition(None, GenderReader(), given, protocol="paper", preflight=0)
+    return condition("items:translations", given, evaluator=GenderReader(), protocol="paper", preflight=0)
 
 
 def named(result: Result, name: str, **labels: str) -> Row:
@@ -112,7 +112,9 @@ def test_only_male_forms_make_an_infinite_ratio(tmp_path: Path) -> None:
 
 def test_other_test_sets_have_no_ratio() -> None:
     items = [AmbiguousSource("1", "a", ("[male] a",), ("[female] a",), "frequent", "Koch", gold="bank")]
-    rows = condition(None, GenderReader(), items, protocol="paper", preflight=0).rows
+    rows = condition(
+        "items:translations", items, evaluator=GenderReader(), protocol="paper", preflight=0
+    ).rows
     assert not any(row.name in ("male_to_female", "translated as") for row in rows)
 
 
