@@ -346,15 +346,6 @@ def test_what_is_discriminative() -> None:
     assert as_published["pen", "ink"] == Cues("pen", ("own", "felt"), ("big", "farm"))
 
 
-def test_impossible_references_spoil_no_mean() -> None:
-    candidates = {"pen": {"ink": ("felt", "blue"), "pig": ("farm", "muddy")}}
-    nats = {("ink", "felt"): float("-inf"), ("ink", "farm"): float("-inf"), ("pig", "felt"): -2.0}
-    for criterion in ("difference", "reference"):
-        found = select_cues(candidates, _examples(), Stub(nats), kept=1, criterion=criterion)
-        assert found["pen", "ink"].correct == ("blue",)
-        assert found["pen", "ink"].incorrect == ("farm",)
-
-
 def test_candidates_are_narrowed() -> None:
     candidates = {"a": ("x", "y", "z"), "b": ("y", "p", "q"), "c": ("p", "r", "x")}
     assert shortlist(candidates, "a") == Cues("", ("z",), ("p", "r", "q"))

@@ -31,7 +31,6 @@ from babelscope.methods.condition.figures import (
     best_of_side,
     lowest_accuracy,
     score_of,
-    verdict_of,
     weights_of,
 )
 from babelscope.methods.condition.method import Condition
@@ -166,16 +165,6 @@ margins = st.lists(
 
 @settings(max_examples=40)
 @given(margins)
-def test_the_base_changes_scores_only(drawn: list[tuple[float, str]]) -> None:
-    values, categories = [m for m, _ in drawn], [c for _, c in drawn]
-    natural, binary = (judged(values, categories, score_base=base) for base in ("e", "2"))
-    assert natural == binary
-    for margin in values:
-        assert abs(score_of(margin, "2") - 0.5) <= abs(score_of(margin, "e") - 0.5)
-
-
-@settings(max_examples=40)
-@given(margins)
 def test_swapped_sides_turn_accuracies_round(drawn: list[tuple[float, str]]) -> None:
     values, categories = [m for m, _ in drawn], [c for _, c in drawn]
     straight = judged(values, categories, ties="half")
@@ -184,19 +173,6 @@ def test_swapped_sides_turn_accuracies_round(drawn: list[tuple[float, str]]) -> 
         here, there = straight[name].estimate, swapped[name].estimate
         assert here.value == pytest.approx(1 - there.value, abs=1e-12)
         assert (here.low, here.high) == pytest.approx((1 - there.high, 1 - there.low), abs=1e-9)
-
-
-@settings(max_examples=40)
-@given(margins, st.randoms(use_true_random=False))
-def test_the_order_of_items_does_not_matter(drawn: list[tuple[float, str]], mixer: random.Random) -> None:
-    mixed = list(drawn)
-    mixer.shuffle(mixed)
-    first, second = (judged([m for m, _ in each], [c for _, c in each]) for each in (drawn, mixed))
-    assert list(first) == list(second)
-    for name, row in first.items():
-        other = second[name]
-        assert (row.labels, row.counts, row.estimate.n) == (other.labels, other.counts, other.estimate.n)
-        assert row.estimate.value == pytest.approx(other.estimate.value, abs=1e-12)
 
 
 @settings(max_examples=40)
@@ -218,14 +194,6 @@ def test_weights_of_a_category_are_a_sharing_of_n_down_to_1(drawn: list[tuple[fl
                 elif abs(values[i]) == abs(values[j]):
                     assert shared[i] == shared[j]
                     assert i <= j or ordered[i] < ordered[j]
-
-
-@pytest.mark.parametrize("margin", [800.0, -800.0, 1e-300, math.inf, -math.inf])
-def test_nothing_overflows(margin: float) -> None:
-    assert 0.0 <= score_of(margin) <= 1.0
-    assert verdict_of(margin, "wrong") == ("correct" if margin > 0 else "wrong")
-    rows = judged([margin, 1.0])
-    assert 0 <= rows["weighted"].estimate.low <= rows["weighted"].estimate.high <= 1
 
 
 def apart(items: int) -> list[str]:
@@ -364,13 +332,6 @@ def test_items_without_cues_and_impossible_translations_are_counted() -> None:
     assert rows["minimum"].estimate.n == 4
 
 
-def test_if_nothing_can_be_judged_there_is_no_figure() -> None:
-    rows = rows_of(condition(ToySystem(), [AmbiguousSource("1", "a", (), (), "m")], evaluator=EVALUATOR))
-    assert rows["all"].as_json()["value"] is None
-    assert (rows["minimum"].estimate.n, rows["weighted"].estimate.n) == (0, 0)
-    assert "lowest" not in rows["minimum"].labels
-
-
 def test_items_of_no_category_do_not_count_in_the_minimum() -> None:
     rows = judged([1.0, 2.0, -1.0], ["m", "m", "none"])
     assert rows["none"].estimate.value == 0
@@ -439,30 +400,6 @@ def test_faults_of_systems_are_told_with_the_item(toy_schemes: None) -> None:  #
 
     with pytest.raises(BabelscopeError, match="needs a system that gives log-probabilities"):
         condition(Text(), ITEMS, evaluator=Text())
-
-
-def test_notes_are_counted_once_an_item() -> None:
-    class Noting(ToySystem):
-        def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
-            return [Scored(s.text, s.tokens, s.logprobs, ("changed",)) for s in super().score(pairs)]
-
-    result = condition(ToySystem(limit=1), ITEMS[:3], evaluator=Noting())
-    assert result.rows[0].counts["changed"] == 3
-    unfinished = sum("unfinished" in ToySystem(limit=1).translate([i.source])[0][0].notes for i in ITEMS[:3])
-    assert result.rows[0].counts["unfinished"] == unfinished > 0
-
-
-@pytest.mark.parametrize("ties", ["correct", "wrong", "half"])
-def test_a_tie_is_neither_right_nor_wrong_unless_it_is_said_to_be(ties: str) -> None:
-    scores = {"i0": (-1.0, -2.0), "i1": (-1.0, -1.0), "i2": (-2.0, -1.0), "i3": (-math.inf, -math.inf)}
-    records = condition("items:translations", ITEMS[:4], evaluator=GivenScores(scores), ties=ties).records
-    tie = {"correct": True, "wrong": False, "half": None}[ties]
-    assert [record["correct"] for record in records] == [True, tie, False, None]
-    assert [record["verdict"] for record in records[::2]] == ["correct", "wrong"]
-    likelihoods = math.exp(-1.0), math.exp(-2.0)
-    right = likelihoods[0] / sum(likelihoods)
-    assert [record["score"] for record in records[:3]] == pytest.approx([right, 0.5, 1 - right])
-    assert (records[3]["score"], records[3]["verdict"], records[3]["skipped"]) == (None, None, "impossible")
 
 
 def test_an_evaluator_that_does_not_answer_leaves_the_lines_of_a_file_where_they_are(tmp_path: Path) -> None:
