@@ -15,7 +15,7 @@ from typer.main import get_command
 from babelscope.cli import app
 from babelscope.cli.init import keys_of
 from babelscope.methods.registry import find_method, method_names
-from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable
+from babelscope.runs.study import Entry, MakeTable, MethodEntry, OutputTable, RunTable, StudyTable
 from tests import docs_examples
 
 ROOT = Path(__file__).parents[1]
@@ -107,7 +107,7 @@ def written(page: Path) -> str:
 
 
 def test_every_key_of_a_study_is_explained() -> None:
-    models: list[type[BaseModel]] = [StudyTable, Entry, MethodEntry, RunTable]
+    models: list[type[BaseModel]] = [StudyTable, MakeTable, Entry, MethodEntry, OutputTable, RunTable]
     models += [find_method(name).Settings for name in method_names()]
     assert not [(model.__name__, key.name) for model in models for key in keys_of(model) if not key.help]
 

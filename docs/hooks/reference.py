@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,16 @@ from babelscope.language.registry import ERROR_TYPES
 from babelscope.methods.base import title_of
 from babelscope.methods.registry import find_method, method_names
 from babelscope.metrics.base import METRICS
-from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable, SystemEntry
+from babelscope.runs.schema import schema
+from babelscope.runs.study import (
+    Entry,
+    MakeTable,
+    MethodEntry,
+    OutputTable,
+    RunTable,
+    StudyTable,
+    SystemEntry,
+)
 from babelscope.systems.registry import SCHEMES
 from babelscope.testsets.loading import FORMATS
 from babelscope.util.published import SETS
@@ -27,11 +35,12 @@ ROOT = Path(__file__).parents[2]
 TABLES: dict[str, type[BaseModel]] = {
     "[study]": StudyTable,
     "[[systems]]": SystemEntry,
+    "[[make]]": MakeTable,
     "[[tests]]": Entry,
     "[[methods]]": MethodEntry,
+    "[[outputs]]": OutputTable,
     "[run]": RunTable,
 }
-SCHEMAS = Path("docs", "manifest.schema.json")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -225,14 +234,13 @@ def metrics() -> str:
 
 def results() -> str:
     """The JSON Schemas of what a run folder holds."""
-    schema = json.loads((ROOT / SCHEMAS).read_text("utf-8"))
     return _joined(
         [
             "# Results as JSON",
             "What each file of a run folder is: [Run folders](../inside/run-folder.md). What each field means: "
             "[Read a figure](../methods/figures.md).",
-            "## Manifest",
-            f"```json\n{json.dumps(schema, indent=2)}\n```",
+            "The same schema is a file: [run-folder.schema.json](run-folder.schema.json).",
+            f"```json\n{schema()}```",
         ]
     )
 
