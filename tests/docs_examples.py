@@ -42,7 +42,7 @@ CHANGING = (
     (re.compile(r"\b\d+(\.\d+)? s\b"), "… s"),
     (re.compile(r"\t\d+\.\d{3}\t"), "\t…\t"),
     (re.compile(r"[\d,]+ tokens/s"), "… tokens/s"),
-    (re.compile(r"\b\d+e[+-]\d\d\b"), "…"),  # rounding errors
+    (re.compile(r"(?<![\d.])\de[+-]\d\d\b"), "…"),  # rounding errors
 )
 COLUMNS = "96"
 
