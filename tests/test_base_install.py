@@ -34,9 +34,9 @@ COMMANDS = [
     f"quality --system 'cmd:./translate.sh' {OWN} --out other",
     f"quality --system {{server}}/translate {OWN}",
     f"quality --system {CHAT} {OWN}",
-    "challenge --system 'cmd:./translate.sh' --tests challenge.jsonl --matched-corpora 3",
-    "patterns mucow --tests mucow:senses?all=yes --system file:senses.de?format=auto",
-    "contrast --tests pairs.jsonl --system 'scores:pairs.scores?layout=interleaved&direction=lower' --ties wrong",
+    "challenge --system 'cmd:./translate.sh' --tests challenge.jsonl --set matched_corpora=3",
+    "condition --judge mucow --tests mucow:senses?all=yes --system file:senses.de?format=auto",
+    "contrast --tests pairs.jsonl --system 'scores:pairs.scores?layout=interleaved&direction=lower' --set ties=wrong",
     f"prompted-choice --system {CHAT} --tests pairs.jsonl",
     "compare run other",
     "report run --to page.html",
@@ -44,8 +44,9 @@ COMMANDS = [
 ]
 WITH_LANGUAGE_EXTRAS = [
     f"errors --system file:first.de {OWN} --language de",
-    "patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de --out wino",
-    "annotate --sample wino --queue queue.jsonl --n 4",
+    "condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de "
+    "--out wino",
+    "annotate --sample wino --queue queue.jsonl --queue-size 4",
     "run stored.toml --out study",
 ]
 NEED_MODELS = [
@@ -83,7 +84,13 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def install(folder: Path, extras: str) -> None:
-    pip = [str(folder / "venv" / "bin" / "pip"), "install", "--quiet", "-c", str(ROOT / "constraints.txt")]
+    pip = [
+        str(folder / "venv" / "bin" / "pip"),
+        "install",
+        "--quiet",
+        "-c",
+        str(ROOT / "constraints.txt"),
+    ]
     subprocess.run([*pip, f"{folder / 'tree'}{extras}"], check=True)
 
 
@@ -147,7 +154,8 @@ def test_languages_are_extras_without_torch(run: Run, environment: Path) -> None
 
 def test_people_can_judge(run: Run, environment: Path) -> None:
     work, script = environment / "work", environment / "venv" / "bin" / "babelscope"
-    assert run(f"quality --system file:first.de {OWN} --metric chrf --annotate people.jsonl").returncode == 0
+    assert run(f"quality --system file:first.de {OWN} --metric chrf --out people").returncode == 0
+    assert run("annotate people --queue people.jsonl --queue-only").returncode == 0
     command = [str(script), "annotate", "people.jsonl", "--no-open", "--json"]
     with subprocess.Popen(command, cwd=work, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

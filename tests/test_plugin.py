@@ -1,4 +1,4 @@
-"""A package of somebody else adds one of everything by entry points, and its runs outlive it (docs/extending.md)."""
+"""A plug-in adds one of everything by entry points, and its runs outlive it (docs/inside/extending.md)."""
 
 from __future__ import annotations
 
@@ -105,7 +105,13 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     folder = tmp_path_factory.mktemp("home")
     site, copy = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("build") / "plugin"
     shutil.copytree(PACKAGE, copy)  # building leaves files beside the sources
-    options = ("--no-deps", "--no-build-isolation", "--no-index", "--quiet", "--disable-pip-version-check")
+    options = (
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-index",
+        "--quiet",
+        "--disable-pip-version-check",
+    )
     subprocess.run([sys.executable, "-m", "pip", "install", *options, "--target", site, copy], check=True)
     (folder / "zoo.tsv").write_text("".join("\t".join(line) + "\n" for line in ZOO), encoding="utf-8")
     for place, name in ((1, "zoo.en"), (2, "zoo.xx")):
@@ -174,7 +180,7 @@ def test_its_metric_is_taken_wherever_one_is(home: Home) -> None:
     ]  # fmt: skip
     (home.folder / "challenge.jsonl").write_text("".join(json.dumps(each) + "\n" for each in zoo))
     asked = ("--tests", "challenge.jsonl", "--metric", "parrot_overlap", "--group-by", "domain")
-    more = ("--matched-corpora", 5, "--length-corpora", 4, "--length-size", 3)
+    more = ("--set", "matched_corpora=5", "--set", "length_corpora=4", "--set", "length_sizes=3")
     printed = home.run("challenge", "--system", "parrot:polly", *asked, *more, "--out", "challenge", "--all")
     # Hallo is one of four words of a reference, Anna and Otto are two of three.
     assert f"{(1 / 4 + 2 / 3) / 6:.3f} [" in printed
@@ -232,7 +238,7 @@ def test_its_error_type_makes_pairs_and_its_detector_is_heard(home: Home, pairs:
     (first,) = (pair for pair in made if pair["id"] == "parrot_stutter/6")
     assert first["contrastive"] in ("der Hund hund bellt", "der Hund bellt bellt")
     rows = home.rows(
-        "contrast", "--tests", "pairs.jsonl", "--system", "parrot:polly", "--detect-in-output", "yes"
+        "contrast", "--tests", "pairs.jsonl", "--system", "parrot:polly", "--set", "detect_in_output=yes"
     )
     (heard,) = (row for row in rows if row["name"] == "generated_errors")
     assert (heard["phenomenon"], heard["found"], heard["false_alarms"]) == ("parrot_stutter", len(made), 0)
@@ -249,7 +255,7 @@ def test_a_study_of_it_is_the_same_in_shards(home: Home, study: str) -> None:
 @pytest.mark.slow
 def test_a_study_of_it_is_the_same_over_ray(home: Home, study: str) -> None:
     pytest.importorskip("ray")
-    home.run("run", "all.toml", "--ray", "--workers", 2, "--out", "over-ray", "--no-report")
+    home.run("run", "all.toml", "--ray", "--set", "workers=2", "--out", "over-ray", "--no-report")
     assert home.same_run(study, "over-ray")
 
 
@@ -263,12 +269,13 @@ def test_a_run_is_judged_again_under_another_threshold(home: Home) -> None:
 
 
 def test_people_judge_what_its_queue_asks(home: Home) -> None:
-    home.run("echo", *ASKED, "--out", "judged", "--annotate", "echo.jsonl", "--queue-size", 4)
+    home.run("echo", *ASKED, "--out", "judged")
+    home.run("annotate", "judged", "--queue", "echo.jsonl", "--queue-size", 4, "--queue-only")
     drawn = [json.loads(line) for line in (home.folder / "echo.jsonl").read_text("utf-8").splitlines()]
     # Two of three sentences of each domain, as each system translated them.
     assert sorted(line["id"] in ("1", "2", "3") for line in drawn) == [False] * 4 + [True] * 4
     assert {line["system"] for line in drawn} == {"parrot:polly", "parrot:short?words=2"}
-    command = ("annotate", "judged", "--n", 4, "--queue", "again.jsonl", "--no-open", "--json")
+    command = ("annotate", "judged", "--queue-size", 4, "--queue", "again.jsonl", "--no-open", "--json")
     with home.start(*command) as serving:
         assert serving.stdout is not None
         started = json.loads(serving.stdout.readline())
@@ -280,7 +287,7 @@ def test_people_judge_what_its_queue_asks(home: Home) -> None:
     for task in tasks:  # whoever repeats more is liked less
         answers.save(task, {"score": 20 if task.system == "parrot:polly" else 60})
     answers.close()
-    rows = home.rows("agreement", "echo.jsonl", "--verdicts", "judged", "--field", "share")
+    rows = home.rows("agreement", "echo.jsonl", "--verdicts", "judged", "--set", "field=share")
     assert value(rows, "pearson", level="sentence", annotators="anna") < -0.9
 
 

@@ -1,4 +1,4 @@
-"""`python -m tests.torture`: studies killed with -9 at random moments, gone on with, and compared with whole ones."""
+"""`python -m tests.torture`: studies killed with -9 and servers that die at random moments; the runs are resumed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ PLAIN = 2
 LAB_KILLS = 15  # in the round with a real model
 PRELOADED = (
     "babelscope.methods.likelihood",
-    "babelscope.methods.likelihood",
     "babelscope.testsets.registry",
     "babelscope.systems.cache",
     "tests.support.toys",
@@ -53,6 +52,12 @@ class Counts:
     """Files that differ from those of a run that was never killed, at its end or at any kill before."""
     kinds: dict[str, int] = field(default_factory=dict)
     """Kills by how the study was run."""
+
+    def compare(self, place: str, same: bool) -> None:
+        """Count a difference, and print where it is."""
+        self.different += not same
+        if not same:
+            print(f"{place} is different", flush=True)
 
     def __str__(self) -> str:
         kinds = ", ".join(f"{count} {kind}" for kind, count in self.kinds.items())
@@ -84,18 +89,22 @@ def torture(
         left -= not finished
         counts.kills += not finished
         counts.kinds[kind] = counts.kinds.get(kind, 0) + (not finished)
-        counts.at_work += not finished and len(stored(records)) > len(before)
+        progressed = len(stored(records)) > len(before)
+        counts.at_work += not finished and progressed
+        # On a busy machine a command takes longer than the first one did: kill so late that something was done.
+        most *= 1.0 if progressed else 1.1
         for salt, questions in asked(out.parent, out.name).items():
             counts.doubled += len(before & set(questions[seen[salt] :]))
         # What is there so far is the beginning of what there will be; the last line may be torn.
         there = records.read_bytes() if records.exists() else b""
-        counts.different += not expected.startswith(there[: there.rfind(b"\n") + 1])
+        begun = expected.startswith(there[: there.rfind(b"\n") + 1])
+        counts.compare(f"{records} ({kind}, after {kills - left} kills)", begun)
     keys = [_key(line) for line in records.read_bytes().splitlines()]
     wanted = [_key(line) for line in expected.splitlines()]
     counts.lost += len(set(wanted) - set(keys))
     counts.doubled += len(keys) - len(set(keys))
     for name in ("summary.json", "records.jsonl"):
-        counts.different += (out / name).read_bytes() != (right / name).read_bytes()
+        counts.compare(f"{out / name} ({kind})", (out / name).read_bytes() == (right / name).read_bytes())
     counts.rounds += 1
 
 
@@ -108,7 +117,7 @@ def _toys(folder: Path, paths: list[str], kills: int, dice: random.Random, count
     """A light study, most times in forks of one process, sometimes in processes of their own."""
 
     def plainly(study: Path, seconds: float | None) -> bool:
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, *filter(None, sys.path)])}
         command = [sys.executable, "-m", "babelscope", "run", str(study), "--no-report", "--json"]
         with subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) as process:
             try:
@@ -173,6 +182,7 @@ def _lab(folder: Path, paths: list[str], kills: int, dice: random.Random, counts
 def main() -> int:
     arguments = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
     arguments.add_argument("--kills", type=int, default=1000, help="how many, over all runs")
+    arguments.add_argument("--servers", type=int, default=100, help="how many servers die, over all runs")
     arguments.add_argument("--seed", type=int, default=0, help="of the moments")
     asked_for = arguments.parse_args()
     dice = random.Random(asked_for.seed)
@@ -185,7 +195,7 @@ def main() -> int:
         _toys(folder, paths, asked_for.kills, dice, counts)
         print(f"{counts} ({time.monotonic() - begun:.0f} s)", flush=True)
         begun = time.monotonic()
-        servers = torture_servers(folder / "servers", asked_for.kills, dice)
+        servers = torture_servers(folder / "servers", asked_for.kills, asked_for.servers, dice)
         print(f"{servers} ({time.monotonic() - begun:.0f} s)")
     return 1 if counts.lost or counts.doubled or counts.different or servers.wrong else 0
 

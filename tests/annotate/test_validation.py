@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from babelscope.annotate.queue import read_tasks
+from babelscope.annotate.queue import draw_sample, read_tasks
+from babelscope.core.results import Record
 from babelscope.lab.experiments.truth import Case, cases, with_mistakes
 from babelscope.lab.grammar.lexicon import NOUNS
+from babelscope.util.errors import BabelscopeError
 from tests.annotate.annotating import answer_all, lines
 from tests.support.toy_fixtures import Babelscope
 
@@ -22,7 +24,7 @@ BOTH, BAD, TOO_BAD = (
     "Bad sample / Ill-defined senses",
     "Translation too bad to tell / Third sense",
 )
-EVALUATED = "--system file:out.de --evaluator lab:teacher --protocol paper --preflight 0"
+EVALUATED = "--system file:out.de --evaluator lab:teacher --protocol paper --set preflight=0"
 
 
 def ran(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
@@ -48,7 +50,8 @@ def study(babelscope: Babelscope) -> list[Case]:
         items.append(json.dumps({**case.item.as_json(), **senses}))
     Path("tests.jsonl").write_text("".join(f"{line}\n" for line in items))
     ran(
-        babelscope, "patterns mucow --tests tests.jsonl --system out.de=file:out.de?format=auto --out matched"
+        babelscope,
+        "condition --judge mucow --tests tests.jsonl --system out.de=file:out.de?format=auto --out matched",
     )
     ran(babelscope, f"condition --tests tests.jsonl {EVALUATED} --out conditioned")
     return made
@@ -102,7 +105,9 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
     matched = {each["id"]: each for each in lines(Path("matched/records.jsonl"))}
     undecided = {name for name, each in matched.items() if each["correct"] is None}
     assert 8 < len(undecided) < N - 10
-    (told,) = ran(babelscope, "annotate", "--sample", "matched", "--n", "8", "--queue", "queue.jsonl")
+    (told,) = ran(
+        babelscope, "annotate", "--sample", "matched", "--queue-size", "8", "--queue", "queue.jsonl"
+    )
     assert told["of"] == {"undecided": len(undecided), "decided": N - len(undecided)}
     queue = read_tasks("queue.jsonl")
     drawn = Counter(task.id in undecided for task in queue)
@@ -146,7 +151,10 @@ def test_a_study_on_the_lab_equals_a_direct_computation(babelscope: Babelscope) 
 def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None:
     made = study(babelscope)
     texts = Path("out.de").read_text("utf-8").split("\n")[:-1]
-    ran(babelscope, "annotate --sample conditioned --patterns matched --assume-decided --queue q.jsonl")
+    ran(
+        babelscope,
+        "annotate --sample conditioned --set patterns=matched --set assume_decided=yes --queue q.jsonl",
+    )
     matched = {each["id"]: each["correct"] for each in lines(Path("matched/records.jsonl"))}
     open_ = {name for name, correct in matched.items() if correct is None}
     anna = by_oracle(made, texts)
@@ -167,17 +175,15 @@ def test_what_was_decided_may_be_taken_for_right(babelscope: Babelscope) -> None
 def test_a_part_is_judged_by_all_and_the_rest_is_shared_out(babelscope: Babelscope) -> None:
     study(babelscope)
     Path("own.md").write_text("# Ours\n\n* look at **one** word\n")
-    asked = (
-        "annotate --sample matched --n 20 --queue queue.jsonl --overlap 10 --annotator anna --annotator bert"
-    )
-    ran(babelscope, f"{asked} --guidelines own.md")
+    asked = "annotate --sample matched --queue-size 20 --queue queue.jsonl --overlap 10 --annotator anna"
+    ran(babelscope, f"{asked} --annotator bert --guidelines own.md")
     tasks = read_tasks("queue.jsonl")
     own = {name: {task.id for task in tasks if task.is_for(name)} for name in ("anna", "bert")}
     assert len(own["anna"] & own["bert"]) == 10
     assert own["anna"] | own["bert"] == {task.id for task in tasks}
     assert abs(len(own["anna"]) - len(own["bert"])) <= 1
     assert Path("queue.guidelines.md").read_text() == "# Ours\n\n* look at **one** word\n"
-    again = babelscope("annotate", "--sample", "matched", "--n", "20", "--queue", "queue.jsonl")
+    again = babelscope("annotate", "--sample", "matched", "--queue-size", "20", "--queue", "queue.jsonl")
     assert again.code == 2
     assert "exists, and there may be answers" in again.err
 
@@ -186,7 +192,9 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
     """Any language pair: a test set of ambiguous sources and a file of translations."""
     study(babelscope)
     Path("out.fr").write_text("".join(f"une phrase {n}\n" for n in range(N)))
-    (told,) = ran(babelscope, "annotate --sample tests.jsonl --translations out.fr --queue q.jsonl --n 30")
+    (told,) = ran(
+        babelscope, "annotate --sample tests.jsonl --set translations=out.fr --queue q.jsonl --queue-size 30"
+    )
     assert (told["drawn"], told["of"]) == (30, {"unjudged": N})
     whole = Counter(each["category"] for each in lines(Path("tests.jsonl")))
     named = {each["id"]: each["category"] for each in lines(Path("tests.jsonl"))}
@@ -196,7 +204,7 @@ def test_own_translations_need_no_run(babelscope: Babelscope) -> None:
 
 def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
     study(babelscope)
-    ran(babelscope, "annotate", "--sample", "matched", "--n", "5", "--queue", "queue.jsonl")
+    ran(babelscope, "annotate", "--sample", "matched", "--queue-size", "5", "--queue", "queue.jsonl")
     answer_all("queue.jsonl", "anna", lambda _: "Correct Sense")
     records = lines(Path("conditioned/records.jsonl"))
     others = [{**each, "translation": "etwas anderes"} for each in records]
@@ -217,13 +225,13 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
 
 def test_records_of_a_command_are_sampled_and_judged_as_they_are(babelscope: Babelscope) -> None:
     study(babelscope)
-    ran(babelscope, f"condition --tests tests.jsonl {EVALUATED} --records records.jsonl")
-    (told,) = ran(babelscope, "annotate --sample records.jsonl --n 10 --queue queue.jsonl")
+    ran(babelscope, f"condition --tests tests.jsonl {EVALUATED} --out run")
+    (told,) = ran(babelscope, "annotate --sample run/records.jsonl --queue-size 10 --queue queue.jsonl")
     assert (told["drawn"], told["of"]) == (10, {"decided": N}), "the paper's protocol decides all"
-    tasks = read_tasks("records.jsonl", "mucow")
+    tasks = read_tasks("run/records.jsonl", "mucow")
     assert len(tasks) == N
     assert any("Correct sense of" in block.title for block in tasks[0].blocks)
-    without = babelscope("annotate", "records.jsonl", "--no-open")
+    without = babelscope("annotate", "run/records.jsonl", "--no-open")
     assert "draw records of condition with `babelscope annotate --sample`" in " ".join(without.err.split())
 
 
@@ -233,10 +241,8 @@ def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None
     Path("wino.tsv").write_text("".join(f"male\t1\tThe cook slept {n}.\tcook\tpro\n" for n in range(3)))
     Path("wino.de").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     Path("links").write_text("0-0 1-1\n0-0 1-1\n\n")
-    asked = (
-        "--tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --alignments links --target de"
-    )
-    ran(babelscope, f"patterns winomt {asked} --gender-rules sound --out matched")
+    asked = "--tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --set alignments=links --target de"
+    ran(babelscope, f"condition --judge winomt {asked} --set gender_rules=sound --out matched")
     ran(babelscope, "annotate", "--sample", "matched", "--queue", "queue.jsonl")
     answer_all("queue.jsonl", "anna", lambda task: "Male" if task.id == "1" else "Female")
     found = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched")
@@ -244,3 +250,36 @@ def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None
     assert values == {"wrong": 1, "right": pytest.approx(2 / 3)}
     paper = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched", "--protocol", "paper")
     assert [row["undecided_as"] for row in paper] == ["right"]
+
+
+def test_only_items_of_some_corpora_are_sampled() -> None:
+    """The paper's annotators saw in-domain items only (appendix E)."""
+    records: list[Record] = [
+        {
+            "method": "patterns_mucow",
+            "id": str(n),
+            "system": "s",
+            "tests": "t",
+            "source": f"a pen {n}",
+            "word": "pen",
+            "right_words": ["stift"],
+            "wrong_words": ["gehege"],
+            "category": "frequent",
+            "corpus": ("ted", "opensubs")[n % 2],
+            "domain": ("in", "out")[n // 6],
+            "translation": "x",
+            "correct": None if n % 3 else True,
+        }
+        for n in range(12)
+    ]
+    for corpora, wanted in ((["ted"], {0, 2, 4, 6, 8, 10}), (["in"], set(range(6))), ([], set(range(12)))):
+        lines, sizes = draw_sample(records, corpora=corpora)
+        assert {int(line["id"]) for line in lines} == wanted
+        assert sizes == {
+            "undecided": sum(n % 3 > 0 for n in wanted),
+            "decided": sum(n % 3 == 0 for n in wanted),
+        }
+    with pytest.raises(
+        BabelscopeError, match="no item is of the corpus or domain 'news'; there are in, open"
+    ):
+        draw_sample(records, corpora=["ted", "news"])

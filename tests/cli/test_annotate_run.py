@@ -1,4 +1,4 @@
-"""`babelscope annotate RUN` and `--annotate`: each method's queue, answered by a script, read by `agreement`."""
+"""`babelscope annotate RUN`: each method's queue, answered by a script, read by `agreement`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from babelscope.annotate import server
-from babelscope.annotate.queue import read_tasks
 from babelscope.testsets import AmbiguousSource
 from tests.annotate.annotating import answer_all
 from tests.support.toy_fixtures import Babelscope, read_rows
@@ -54,12 +52,7 @@ FILES = {
     "en-de.key.tsv": "1\tted\tpen\tstift\tgehege\n" * 2,
     "mucow.de": "Mein Stift.\nSein Gehege.\n",
 }
-CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--detect-in-output", "no", *SYSTEMS)
-CONDITION = ("condition", "--tests", "cued.jsonl", "--evaluator", ONE, *SYSTEMS)
-SPACE = ("space", "--tests", "sentences.jsonl", "--k", "3", "--samples", "0", "--system", ONE)
-WINO_SYSTEM = ("--system", "file:wino.txt?format=auto", "--target", "de")
-WINOMT = ("patterns", "winomt", "--tests", "winomt:wino.tsv?neutral=yes", *WINO_SYSTEM)
-MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de?all=yes", "--system", "file:mucow.de?format=auto")
+CONTRAST = ("contrast", "--tests", "pairs.jsonl", "--set", "detect_in_output=no", *SYSTEMS)
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +79,7 @@ def agreed(rows: list[dict[str, Any]], **labels: str) -> tuple[int, int]:
 
 def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope) -> None:
     ran(babelscope, *CONTRAST, "--out", "run")
-    (start,) = ran(babelscope, "annotate", "run", "--n", "8", "--no-open")
+    (start,) = ran(babelscope, "annotate", "run", "--queue-size", "8", "--no-open")
     assert (start["items"], start["answers"]) == (8, "run.queue.answers.me.jsonl")
     tasks = answer_all("run.queue.jsonl", "anna", lambda task: {"label": task.get("gold")})
     assert sorted(task.id.split("-")[0] for task in tasks) == ["often"] * 6 + ["seldom"] * 2
@@ -110,81 +103,6 @@ def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope)
             if task.id in told and task.id not in unsure
         ]
         assert agreed(rows, system=system, annotators="bert") == (sum(of_bert), len(of_bert))
-
-
-def test_people_tell_the_gender_that_conditioning_judged(babelscope: Babelscope) -> None:
-    ran(babelscope, *CONDITION, "--out", "run", "--annotate", "queue.jsonl", "--queue-size", "6")
-    tasks = answer_all("queue.jsonl", "anna", lambda _: {"label": "Male"})
-    assert [sum(task.get("gold") == each for task in tasks) for each in ("male", "female")] == [6, 6]
-    assert {task.system for task in tasks} == {ONE, TWO}
-    rows = ran(babelscope, "agreement", "queue.jsonl", "--verdicts", "run")
-    records = records_of("run")
-    said = [
-        (records[task.system, task.id]["verdict"] == "correct") == (task.get("gold") == "male")
-        for task in tasks
-    ]
-    for weighting in ("none", "category"):
-        assert agreed(rows, annotators="anna", weighting=weighting) == (sum(said), 12)
-    ran(babelscope, "annotate", "run", "--n", "6", "--system", TWO, "--queue", "two.jsonl", "--no-open")
-    assert {task.system for task in read_tasks("two.jsonl")} == {TWO}
-
-
-def test_people_rank_the_lists_of_a_space(babelscope: Babelscope) -> None:
-    ran(babelscope, *SPACE, "--out", "run")
-    ran(babelscope, "annotate", "run", "--no-open")
-    overall = {str(n): 1 + n % 5 for n in range(8)}
-    tasks = answer_all(
-        "run.queue.jsonl", "anna", lambda task: {"scores": [50, 40, 30], "overall": overall[task.id]}
-    )
-    records = records_of("run")
-    for task in tasks:
-        top = records[ONE, task.id]["top"]["found"]
-        assert list(task.translations) == [each["text"] for each in top]
-    rows = ran(babelscope, "agreement", "run.queue.jsonl", "--verdicts", "run")
-    (found,) = (row for row in rows if row["name"] == "pearson" and row["level"] == "sentence")
-    pairs = [(overall[task.id], records[ONE, task.id]["top_kqrg"]) for task in tasks]
-    assert found["value"] == pytest.approx(np.corrcoef(np.array(pairs).T)[0, 1])
-    assert found["n"] == 8
-
-
-def test_people_tell_what_patterns_told(babelscope: Babelscope) -> None:
-    ran(babelscope, *WINOMT, "--alignments", "wino.align", "--out", "wino", "--annotate", "wino.jsonl")
-    tasks = answer_all("wino.jsonl", "anna", lambda _: {"label": "Male"})
-    assert sorted(task.get("gold") for task in tasks) == ["female", "male"]
-    rows = ran(babelscope, "agreement", "wino.jsonl", "--verdicts", "wino")
-    assert agreed(rows, annotators="anna") == (2, 2), "der Koch is male, as pattern matching says"
-    ran(babelscope, *MUCOW, "--out", "mucow")
-    ran(babelscope, "annotate", "mucow", "--no-open")
-    answer_all("mucow.queue.jsonl", "anna", lambda _: {"label": "Correct Sense"})
-    rows = ran(babelscope, "agreement", "mucow.queue.jsonl", "--verdicts", "mucow")
-    assert agreed(rows, annotators="anna") == (1, 2), "and a Gehege is wrong"
-
-
-def test_people_judge_dependencies_of_a_run(babelscope: Babelscope) -> None:
-    dependency = {"phenomenon": "particle", "head": 1, "dependent": 2, "distance": 0}
-    forms = {"side": "source", "head_form": "gibt", "dependent_form": "auf"}
-    sentences = [
-        {
-            "id": str(n),
-            "source": f"gibt auf {n}",
-            "reference": "ab",
-            "dependencies": [{**dependency, **forms}],
-        }
-        for n in range(4)
-    ]
-    Path("tests.jsonl").write_text("".join(json.dumps(each) + "\n" for each in sentences))
-    few = ("--matched-corpora", "2")
-    ran(babelscope, "challenge", "--tests", "tests.jsonl", "--system", ONE, "--out", "run", *few)
-    ran(babelscope, "annotate", "run", "--no-open")
-    answer_all("run.queue.jsonl", "anna", lambda _: {"label": "Translated right"})
-    answer_all("run.queue.jsonl", "bert", lambda _: {"label": "Translated right"})
-    rows = ran(babelscope, "agreement", "run.queue.jsonl")
-    assert [row["value"] for row in rows if row["name"] == "agreement"] == [1, 1, 1]
-    # The same entries as the method's own command makes, which reads the answers, too.
-    answers = "run.queue.answers.anna.jsonl"
-    again = ran(babelscope, "challenge", "--rejudge", "run", "--answer", answers)
-    right = [row for row in again if row["name"] == "right" and row["phenomenon"] == "all"]
-    assert [(row["value"], row["n"]) for row in right] == [(1, 4)]
 
 
 def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) -> None:
@@ -229,26 +147,24 @@ def test_of_several_methods_and_test_sets_one_is_chosen(babelscope: Babelscope) 
 
 def test_a_queue_is_gone_on_with_and_never_written_over(babelscope: Babelscope) -> None:
     ran(babelscope, *CONTRAST, "--out", "run")
-    first = babelscope("annotate", "run", "--n", "4", "--no-open", "--json")
+    first = babelscope("annotate", "run", "--queue-size", "4", "--no-open", "--json")
     assert first.err == "run.queue.jsonl: 4 of 16 are drawn to be judged\n"
     before = Path("run.queue.jsonl").read_bytes()
     answer_all("run.queue.jsonl", "me", lambda _: {"label": "A"})
-    (again,) = ran(babelscope, "annotate", "run", "--n", "4", "--no-open")
+    (again,) = ran(babelscope, "annotate", "run", "--queue-size", "4", "--no-open")
     assert (again["judged"], again["items"]) == (4, 4)
-    for other in (("--n", "5"), ("--n", "4", "--seed", "1")):
+    for other in (("--queue-size", "5"), ("--queue-size", "4", "--seed", "1")):
         done = babelscope("annotate", "run", *other, "--no-open")
         assert done.code == 2
         assert "run.queue.jsonl has other items than are drawn from run now" in done.err
-    done = babelscope(*CONTRAST, "--annotate", "run.queue.jsonl")
-    assert (done.code, "run.queue.jsonl exists, and may have answers" in done.err) == (2, True)
     assert Path("run.queue.jsonl").read_bytes() == before
 
 
 def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babelscope) -> None:
     for command, told in (
         (
-            ("annotate", "pairs.jsonl", "--n", "3"),
-            "--n is about a run folder or a challenge set, and pairs.jsonl is none",
+            ("annotate", "pairs.jsonl", "--queue-size", "3"),
+            "--queue-size is about a run folder or a challenge set, and pairs.jsonl is none",
         ),
         (("annotate", "nowhere"), "nowhere: no such file"),
         (("annotate", "."), "manifest.json"),
@@ -259,10 +175,9 @@ def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babel
 
 
 def test_a_method_without_questions_has_no_queue(babelscope: Babelscope) -> None:
-    asked = ("likelihood", "--tests", "sentences.jsonl", "--system", ONE, "--annotate", "q.jsonl")
-    done = babelscope(*asked)
+    ran(babelscope, "likelihood", "--tests", "sentences.jsonl", "--system", ONE, "--out", "run")
+    done = babelscope("annotate", "run", "--queue", "q.jsonl", "--queue-only")
     assert (done.code, "of likelihood has anything that people could judge" in done.err) == (2, True)
-    assert "perplexity" in done.out
     assert not Path("q.jsonl").exists()
 
 

@@ -31,6 +31,9 @@ def item(number: int) -> dict[str, Any]:
     return {"id": str(number), **text, "dependencies": found}
 
 
+DISTANCES = ("--set", "distance=1", "--set", "distance=2", "--set", "distance=5")
+
+
 @pytest.fixture(autouse=True)
 def challenge_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "serve", lambda _app, _listener: None)
@@ -48,18 +51,18 @@ def rows_of(babelscope: Babelscope, *command: str) -> list[dict[str, Any]]:
 
 
 def test_equally_many_of_each_phenomenon_and_distance_are_drawn(babelscope: Babelscope) -> None:
-    tasks = drawn(babelscope, "--n", "60", "--distance", "1", "--distance", "2", "--distance", "5")
+    tasks = drawn(babelscope, "--queue-size", "60", *DISTANCES)
     found = Counter((task.get("phenomenon"), task.get("distance")) for task in tasks)
     assert found == {(name, d): 10 for name in ("particle", "reflexive") for d in (1, 2, 5)}
     again = Path("set.queue.jsonl").read_bytes()
-    drawn(babelscope, "--n", "60", "--distance", "1", "--distance", "2", "--distance", "5")
+    drawn(babelscope, "--queue-size", "60", *DISTANCES)
     assert Path("set.queue.jsonl").read_bytes() == again
 
 
 def test_the_page_shows_neither_distance_nor_item_and_asks_about_the_construction(
     babelscope: Babelscope,
 ) -> None:
-    (task, *_) = drawn(babelscope, "--n", "6")
+    (task, *_) = drawn(babelscope, "--queue-size", "6")
     desk = server.Desk(Path("set.queue.jsonl"), [task], ["anna"], seed=0)
     try:
         session = desk.session("anna")
@@ -79,7 +82,7 @@ def test_the_page_shows_neither_distance_nor_item_and_asks_about_the_constructio
 
 
 def test_precision_is_told_by_phenomenon_and_distance_for_one_annotator(babelscope: Babelscope) -> None:
-    tasks = drawn(babelscope, "--n", "120", "--distance", "1", "--distance", "2", "--distance", "5")
+    tasks = drawn(babelscope, "--queue-size", "120", *DISTANCES)
 
     def said(task: Task) -> str:
         number = int(task.get("item"))
@@ -110,7 +113,7 @@ def test_precision_is_told_by_phenomenon_and_distance_for_one_annotator(babelsco
 
 
 def test_two_annotators_agree_and_are_counted_by_item(babelscope: Babelscope) -> None:
-    tasks = drawn(babelscope, "--n", "80")
+    tasks = drawn(babelscope, "--queue-size", "80")
     answer_all(
         "set.queue.jsonl", "anna", lambda task: "Not real" if int(task.get("item")) % 8 == 0 else "Real"
     )
@@ -134,13 +137,13 @@ def test_two_annotators_agree_and_are_counted_by_item(babelscope: Babelscope) ->
     ("command", "told"),
     [
         (
-            ("set.jsonl", "--distance", "9"),
+            ("set.jsonl", "--set", "distance=9"),
             "set.jsonl has no dependency of distance 9 whose two words are known",
         ),
         (("set.jsonl", "--system", "x"), "--system is about a run folder, and set.jsonl is a challenge set"),
         (
-            ("queue.jsonl", "--distance", "1"),
-            "--distance is about a run folder or a challenge set, and queue.jsonl",
+            ("queue.jsonl", "--set", "distance=1"),
+            "--set distance is about a run folder or a challenge set, and queue.jsonl",
         ),
         (("ldd:nowhere,de",), "say with --queue FILE where what is drawn from ldd:nowhere,de goes"),
         (("ldd:nowhere,de", "--queue", "q.jsonl"), "nowhere: no such folder"),
@@ -156,7 +159,7 @@ def test_what_cannot_be_drawn_is_one_sentence(
 
 
 def test_answers_without_their_items_are_refused(babelscope: Babelscope) -> None:
-    drawn(babelscope, "--n", "10")
+    drawn(babelscope, "--queue-size", "10")
     answer_all("set.queue.jsonl", "anna", lambda _: "Real")
     Path("set.queue.jsonl").unlink()
     done = babelscope("agreement set.queue.answers.anna.jsonl")

@@ -106,6 +106,6 @@ def test_likelihood_says_what_the_library_says(babelscope: Babelscope, tmp_path:
     right = likelihood(ToySystem("toy:1", salt="1"), load("tsv:t.tsv"))
     assert rows[0].pop("signature") == right.signature
     assert rows == [row.as_json() for row in right.rows]
-    kept = babelscope(*asked, "--out", "run", "--records", "items.jsonl")
+    kept = babelscope(*asked, "--out", "run")
     assert (kept.code, "perplexity" in kept.out) == (0, True)
-    assert (tmp_path / "items.jsonl").read_text() == (tmp_path / "run" / "records.jsonl").read_text()
+    assert (tmp_path / "run" / "records.jsonl").read_text().count("\n") == 2

@@ -111,7 +111,7 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
     ("arguments", "told"),
     [
         ((), "compare needs run folders, or a table of --factors"),
-        (("one", "--json", "--format", "latex"), "excludes --format latex"),
+        (("one", "--json", "--format", "latex"), "--format is given 2 times"),
         (("one", "other"), "other test sets: only"),
         (("one", "--seed-group", "x*"), "the group 'x*' needs at least two systems"),
         (("one", "--factors", "no.tsv"), "no.tsv: no such file"),

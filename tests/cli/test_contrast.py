@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.toy_fixtures import Babelscope, read_rows
+from tests.support.toy_fixtures import Babelscope
 
 PAIRS = [
     ("a b", "ab", "ba", "clause_omission", "human"),
@@ -29,7 +29,7 @@ def files(tmp_path: Path) -> None:
 
 def test_the_papers_table(babelscope: Babelscope) -> None:
     asked = ("contrast", "--system", "toy:1", "--system", "toy:2", *TESTS)
-    ran = babelscope(*asked, "--table", "paper", "--format", "csv", "--detect-in-output", "no")
+    ran = babelscope(*asked, "--table", "paper", "--format", "csv", "--set", "detect_in_output=no")
     assert (ran.code, ran.err) == (0, "")
     lines = [line for line in ran.out.split("\n") if not line.startswith("#")]
     assert [line.split(",")[:2] for line in lines[:4]] == [
@@ -41,34 +41,11 @@ def test_the_papers_table(babelscope: Babelscope) -> None:
     assert all(each in lines[0] for each in ("accuracy", "discrepancy", "toy:1", "toy:2"))
 
 
-def test_a_run_of_stored_scores_is_reported_and_belongs_to_these_scores(
-    babelscope: Babelscope, tmp_path: Path
-) -> None:
-    (tmp_path / "scores").write_text("1\n2\n1\n2\n3\n1\n1\n2\n1\n1\n2\n")
-    asked = (
-        "contrast",
-        *TESTS,
-        "--system",
-        "scores:scores?layout=interleaved&direction=lower",
-        "--out",
-        "run",
-    )
-    assert babelscope(*asked).code == 0
-    assert babelscope("report run -o page.html").code == 0
-    page = (tmp_path / "page.html").read_text()
-    assert all(text in page for text in ("with the error", "placeholder"))
-    scores = read_rows("run/records.jsonl")[1]
-    assert scores["texts"] == {"correct": "bc", "contrastive": ["cb", "cc"]}
-    (tmp_path / "scores").write_text("1\n" * 11)
-    other = babelscope(*asked)
-    assert (other.code, "another" in other.err) == (2, True)
-
-
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (
-            (*TESTS, "--system", "scores:eleven?layout=interleaved", "--detect-in-output", "yes"),
+            (*TESTS, "--system", "scores:eleven?layout=interleaved", "--set", "detect_in_output=yes"),
             "score files have no translations",
         ),
         ((*TESTS, "--system", "toy:1", "--table", "none"), "there is no table 'none' here"),
@@ -108,21 +85,3 @@ def test_a_variant_equal_to_the_correct_translation_is_an_error_that_names_the_i
         "babelscope: error: pairs.jsonl:2: item 'bad' has a contrastive translation that"
     )
     assert ran.err.count("\n") == 1
-
-
-def test_in_a_published_set_such_a_variant_is_left_out_and_told(
-    babelscope: Babelscope, tmp_path: Path
-) -> None:
-    folder = tmp_path / "swap.human"
-    folder.mkdir()
-    for name, lines in {
-        "src.en": "a b\nb a\n",
-        "tgt.correct.de": "ab\nba\n",
-        "tgt.incorrect.de": "ab\nab\n",
-    }.items():
-        (folder / name).write_text(lines)
-    ran = babelscope("contrast --system toy:1", "--tests", f"distil-lingeval:{folder}")
-    assert (ran.code, ran.err) == (0, "")
-    assert "1 answer judged" in ran.out
-    assert "1 item was skipped" in ran.out
-    assert "1 variant equal to the correct translation" in " ".join(ran.out.split())

@@ -72,26 +72,26 @@ translate --system toy:1 a.en --to out @ TOY.translate
 translate --decode sample --system toy:1 a.en --n 2 --to out @ TOY.sample
 translate --decode mbr --system toy:1 a.en --n 2 --to out @ TOY.sample
 score --system toy:1 a.en --target a.de --to out @ TOY.score
-contrast --system toy:1 --tests pairs.jsonl --records out @ JUDGE
-errors --system toy:1 --tests pairs.jsonl --records out @ JUDGE
-condition --system toy:1 --evaluator toy:1 --tests cued.jsonl --records out @ JUDGE
-prompted-choice --system lab:llm --tests pairs.jsonl --records out @ JUDGE
-space --system toy:1?alphabet=ab&limit=4 --tests tsv:tests.tsv --k 2 --samples 4 --segments out @ JUDGE
-challenge --system toy:1 --tests far.jsonl --metric chrf --records out @ JUDGE
-likelihood --system toy:1 --tests tsv:tests.tsv --records out @ JUDGE
-quality --system toy:1 --tests tsv:tests.tsv --records out @ JUDGE
-patterns winomt --tests winomt:wino.tsv --system file:wino.txt?format=auto --target de --records out @ JUDGE
-patterns mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?format=auto --records out @ JUDGE
+contrast --system toy:1 --tests pairs.jsonl @ JUDGE
+errors --system toy:1 --tests pairs.jsonl @ JUDGE
+condition --system toy:1 --evaluator toy:1 --tests cued.jsonl @ JUDGE
+prompted-choice --system lab:llm --tests pairs.jsonl @ JUDGE
+space --system toy:1?alphabet=ab&limit=4 --tests tsv:tests.tsv --k 2 --samples 4 --set segments=out @ JUDGE
+challenge --system toy:1 --tests far.jsonl --metric chrf @ JUDGE
+likelihood --system toy:1 --tests tsv:tests.tsv @ JUDGE
+quality --system toy:1 --tests tsv:tests.tsv @ JUDGE
+condition --judge winomt --tests winomt:wino.tsv --system file:wino.txt?format=auto --target de @ JUDGE
+condition --judge mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?format=auto @ JUDGE
 """,
     "cache": "translate --system toy:1 a.en --to out --cache @ TOY.translate",
     "no cache": "translate --system toy:1 a.en --to out --no-cache @ TOY.translate",
     "nothing": """
-patterns flow --source a.en --data a.de --words words.json --to out @ making.flows:find_occurrences
+flow --source a.en --target a.de --words words.json --flows out @ making.flows:find_occurrences
 compare one two --to out @ runs.reading:read_run
 report one --to out @ report.page:collect
 annotate pairs.jsonl --no-open @ annotate.queue:read_tasks
 annotate far.jsonl --no-open @ annotate.queue:queue_of_set
-annotate --sample winomt:wino.tsv --translations wino.txt --queue out @ annotate.queue:draw_sample
+annotate --sample winomt:wino.tsv --set translations=wino.txt --queue out @ annotate.queue:draw_sample
 agreement scores.jsonl --task winomt --to out @ annotate.answers:find_answers
 agreement scores.jsonl --human scores.jsonl --to out @ stats.correlation:human_correlations
 make pairs --type placeholder_ding --source a.en --reference a.de @ making.pairs:PairsOfFiles.lines
@@ -110,11 +110,11 @@ lab evaluate --evaluator toy:1 --n 24 --records out @ TOY.score
 """,
     "parts": """
 make pairs --type np_agreement --source a.en --reference a.de --to out @ making.pairs:make_lines
-make challenge --source a.en --reference a.de --parses a.conllu --alignments links --to out @ SEARCH
+make challenge --source a.en --reference a.de --parses a.conllu --set alignments=links --to out @ SEARCH
 lab corpus --n 50 --out run @ lab.grammar.corpus:_make_part
 """,
     "run": """
-contrast --system toy:1 --tests pairs.jsonl --records out --out run @ JUDGE
+contrast --system toy:1 --tests pairs.jsonl --out run @ JUDGE
 run study.toml --out run --no-report @ JUDGE
 run --merge one two --out run @ runs.shards:merge
 demo --n 10 --out run @ runs.study:run_study
@@ -122,7 +122,7 @@ lab train --source a.en --target a.de --out run @ lab.training.train:train
 lab train --teacher one --source a.en --out run @ lab.training.distillation:distill
 lab prepare --source a.en --target a.de --forward one --out run @ lab.training.augmenting:augment
 lab models --train run --out two @ lab.training.recipe:make_models
-lab locality --out run --quick @ lab.experiments.locality:locality
+lab locality --out run --set quick=yes @ lab.experiments.locality:locality
 """,
     "study": "run study.toml --no-report @ JUDGE",
     "download": "data get distil-lingeval/np_agreement @ util.published:fetch",

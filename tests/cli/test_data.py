@@ -13,28 +13,33 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.published import MODELS, SETS
 
 
+@pytest.fixture(autouse=True)
+def data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BABELSCOPE_DATA", str(tmp_path))
+
+
 def run(*arguments: str) -> str:
     result = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.stdout
 
 
-def test_list(tmp_path: Path) -> None:
-    rows = [json.loads(line) for line in run("list", "--json", "--data-dir", str(tmp_path)).splitlines()]
+def test_list() -> None:
+    rows = [json.loads(line) for line in run("list", "--json").splitlines()]
     assert [row["name"] for row in rows] == [*SETS, *MODELS]
     (row,) = (row for row in rows if row["name"] == "distil-lingeval/clause_omission")
     assert (row["items"], row["source_language"], row["target_language"]) == (2129, "en", "de")
     assert row["present"] is False
-    sets, _, models = run("list", "--data-dir", str(tmp_path)).partition("\n\n")
+    sets, _, models = run("list").partition("\n\n")
     assert [line.split()[0] for line in sets.splitlines() if not line.startswith(" ")] == [*SETS]
     head, _, names = models.partition("NAME is one of")
     assert "CC BY-NC-SA 4.0" in head
     assert [f"udpipe/{name}" for name in " ".join(names.split()).split(", ")] == [*MODELS]
 
 
-def test_one_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BABELSCOPE_MIRROR", "http://mirror.example/")
-    (line,) = run("list", "mucow-scoring/cs-en", "--json", "--data-dir", str(tmp_path)).splitlines()
+    (line,) = run("list", "mucow-scoring/cs-en", "--json").splitlines()
     shown = json.loads(line)
     assert shown["license"] == "CC BY 4.0"
     (file,) = shown["files"]
@@ -42,14 +47,14 @@ def test_one_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert file["url"].startswith("http://mirror.example/Helsinki-NLP/MuCoW/")
     assert " " not in file["url"]
     assert len(file["sha256"]) == 64
-    text = run("list", "distil-lingeval/np_agreement", "--data-dir", str(tmp_path))
+    text = run("list", "distil-lingeval/np_agreement")
     assert "Vamvas" in text
     assert "never downloaded" in text
 
 
 def test_get_tells_a_wrong_name_before_it_downloads(tmp_path: Path) -> None:
     with pytest.raises(BabelscopeError, match="'winmt' is no registered test set; did you mean winomt"):
-        run("get", "winomt", "winmt", "--data-dir", str(tmp_path))
+        run("get", "winomt", "winmt")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -67,10 +72,8 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     parts = tuple(SetPart(f.local, "tsv", f.local, 1, (f,)) for f in (known, unknown))
     toy = NamedSet("toy", "a toy", Project("o/r", ("en", "de"), "CC0", "Nobody."), parts)
     monkeypatch.setattr(registry, "SETS", {"toy": toy})
-    rows = [
-        json.loads(line) for line in run("get", "toy", "--json", "--data-dir", str(tmp_path)).splitlines()
-    ]
+    rows = [json.loads(line) for line in run("get", "toy", "--json").splitlines()]
     assert [row["status"] for row in rows] == ["present", "missing"]
     found = {"name": "toy", "path": str(path), "status": "present", "license": "CC0"}
     assert rows[0] == {**found, "sha256": known.sha256, "git_blob": None}
-    assert run("get", "toy", "--data-dir", str(tmp_path)).startswith(f"present    {path}\n")
+    assert run("get", "toy").startswith(f"present    {path}\n")

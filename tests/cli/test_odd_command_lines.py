@@ -63,7 +63,9 @@ def leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str
 LEAVES = dict(leaves(get_command(app)))
 # Command -> its method.
 JUDGING = {
-    name.replace("_", " " if name.startswith("patterns") else "-"): find_method(name)
+    f"condition --judge {name[9:]}" if name.startswith("patterns") else name.replace("_", "-"): find_method(
+        name
+    )
     for name in method_names()
 }
 # Trains or starts something for minutes where nothing is wrong with its options.
@@ -116,7 +118,7 @@ def wrong_tests() -> Iterator[list[str]]:
             "lab:nothing",
         ):
             evaluator = ["--evaluator", "toy:1"] if command == "condition" else []
-            target = ["--target", "de"] if command == "patterns winomt" else []
+            target = ["--target", "de"] if command == "condition --judge winomt" else []
             yield [*command.split(), "--system", "toy:1", "--tests", tests, *evaluator, *target]
 
 
@@ -125,28 +127,35 @@ def with_rejudge() -> Iterator[list[str]]:
     for command, method in JUDGING.items():
         pairs = ["--machine-references"] if MinimalPair in method.items else []
         roles = [f"--{role}" for role in method.requires if role != "system"]
-        for option in ("--tests", "--system", "--prompt", "--seed-group", "--data-dir", *roles, *pairs):
+        for option in ("--tests x", "--system x", "--set prompt=x", "--set seed_group=x", "--no-cache"):
+            yield [*command.split(), "--rejudge", "folder", *option.split()]
+        for option in (*roles, *pairs):
             yield [*command.split(), "--rejudge", "folder", option, "x"]
-        yield [*command.split(), "--rejudge", "folder", "--no-cache"]
         yield [*command.split(), "--rejudge", "folder", "--seed", "3"]
 
 
-CONTRAST = "contrast --tests pairs.jsonl --detect-in-output no"
+CONTRAST = "contrast --tests pairs.jsonl --set detect_in_output=no"
 CONDITION = "condition --evaluator toy:2"
-ALIGNED = "make challenge --source a.en --reference a.de --alignments links"
+ALIGNED = "make challenge --source a.en --reference a.de --set alignments=links"
 CUES = "make cues --tests cued.jsonl --evaluator toy:1 --candidates candidates.json"
 # What is contradictory or without effect -> a part of what is said.
 TOLD = {
     f"{CONTRAST} --system scores:scores --score total": "score has no effect on scores",
     f"{CONTRAST} --system scores:scores --beam 3": "--beam has no effect on scores:scores",
-    f"{CONTRAST} --system toy:1 --without-variants correct": "?empty=yes",
+    f"{CONTRAST} --system toy:1 --set without_variants=correct": "?empty=yes",
     f"{CONTRAST} --system toy:1 --table paper --json": "--table has no effect beside --json",
-    f"{CONTRAST} --system toy:1 --format latex --json": "--json is short for --format json",
-    f"{CONTRAST} --system toy:1 --queue-size 3": "--queue-size has no effect without --annotate",
-    f"{CONTRAST} --system toy:1 --queue-per-group 3": "--queue-per-group has no effect without --annotate",
-    f"{CONTRAST} --system toy:1 --annotate q --queue-size 3 --queue-per-group 3": "--queue-size has no effect beside",
+    f"{CONTRAST} --system toy:1 --format latex --json": "--format is given 2 times",
     f"{CONTRAST} --system toy:1 --system toy:1": "two systems",
-    f"{CONTRAST} --system toy:1 --prompt lines": "--prompt is for systems that are asked by one",
+    f"{CONTRAST} --system toy:1 --set prompt=lines": "--set prompt is for systems",
+    f"{CONTRAST} --system toy:1 --ties wrong": "--ties is a setting: --set ties=VALUE",
+    f"{CONTRAST} --system toy:1 --set tied=wrong": "unknown setting 'tied'; did you mean ties?",
+    f"{CONTRAST} --system toy:1 --set ties": "--set ties needs a value: --set ties=VALUE",
+    f"{CONTRAST} --system toy:1 --set beam=3": "beam is not a setting but an option: --beam",
+    f"{CONTRAST} --system toy:1 --set ties=half --set ties=wrong": "--set ties is given 2 times",
+    f"{CONTRAST} --system toy:1 --set": "--set: unknown setting ''",
+    "space --tests sentences.jsonl --system toy:1 --set curves=3": "--set curves is yes or no, not '3'",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --judge winomt": "evaluator has no effect with --judge winomt",
+    f"{CONDITION} --tests cued.jsonl --system toy:1 --target de": "target has no effect with --judge evaluator",
     f"{CONDITION} --tests translated.jsonl --system toy:1": "1 of 1 items have a translation",
     f"{CONDITION} --tests translated.jsonl --system file:one.txt": "1 of 1 items have a translation",
     f"{CONDITION} --tests translated.jsonl --system items:translations --beam 3": "--beam has no effect",
@@ -155,7 +164,7 @@ TOLD = {
     "condition --tests cued.jsonl --system toy:1": "condition needs evaluator",
     "condition --tests cued.jsonl --system toy:1 --evaluator scores:scores": "that translates now",
     "challenge --tests sentences.jsonl --system file:one.txt --beam 3": "--beam has no effect",
-    "challenge --tests sentences.jsonl --system toy:1 --target-language de": "without target_parser",
+    "challenge --tests sentences.jsonl --system toy:1 --set target_language=de": "without target_parser",
     "translate a.en --system file:a.de --beam 3": "--beam has no effect",
     "translate a.en --system cmd:cat --beam 3": "--beam has no effect",
     "translate a.en --system toy:1 --beam 2 --n 3": "has no 3 best",
@@ -163,28 +172,28 @@ TOLD = {
     "score --system toy:1 a.en --target one.txt": "equally many",
     "compare --factors table.tsv --seed-group x": "--seed-group has no effect",
     "compare --factors table.tsv --summary": "--summary has no effect",
-    "compare folder --json --format latex": "excludes --format latex",
-    "agreement human.jsonl --human human.jsonl --metric chrf --field score": "--field has no effect",
-    "agreement human.jsonl --task winomt --field score": "--field has no effect",
+    "compare folder --json --format latex": "--format is given 2 times",
+    "agreement human.jsonl --human human.jsonl --metric chrf --set field=score": "--set field has no effect",
+    "agreement human.jsonl --task winomt --set field=score": "--set field has no effect",
     "agreement human.jsonl --human human.jsonl --task winomt": "--task has no effect",
     "agreement human.jsonl --metric chrf": "--metric has no effect",
     "annotate human.jsonl --overlap 3": "--overlap has no effect",
     "annotate human.jsonl --sample": "needs --queue FILE",
     "annotate human.jsonl --sample --queue out --port 3": "--port has no effect",
-    "annotate cued.jsonl --sample --translations one.txt --tests x --queue out": "about a run",
-    "annotate human.jsonl --n 3": "is about a run folder",
-    "run study.toml --workers 2": "say --ray too",
+    "annotate cued.jsonl --sample --set translations=one.txt --tests x --queue out": "about a run",
+    "annotate human.jsonl --queue-size 3": "is about a run folder",
+    "run study.toml --set workers=2": "say --ray too",
     "run study.toml other.toml": "run takes one study",
     "run study.toml --system toy:1": "--system has no effect",
     "run new.toml --init --ray": "--ray has no effect",
     "run --merge folder": "needs --out FOLDER",
     "run --merge folder --out out --shard 1/2": "--shard has no effect",
-    "run study.toml --shard 1/2 --all": "--all has no effect",
+    "run study.toml --shard 1/2 --all": "--table has no effect",
     "run study.toml --shard 1/2 --report": "--report/--no-report has no effect",
     "make pairs --type x --language de --source a.en --reference a.de": "--language has no effect",
     "make pairs --type all --type nothing --source a.en --reference a.de": "nothing",
     "make pairs --type all --language xx --source a.en --reference a.de": "no error types",
-    "make pairs --type all --mode nothing --source a.en --reference a.de": "has no mode",
+    "make pairs --type all --set mode=nothing --source a.en --reference a.de": "has no mode",
     "make pairs --type all --source a.en --reference one.txt": "equally many",
     "make pairs --type all": "needs --type, --source and --reference",
     "make pairs --list-types --type all": "--type has no effect",
@@ -195,14 +204,14 @@ TOLD = {
     "make counts --words words.json --source a.en": "give --source and --target",
     "make counts --words words.json --source a.en --target a.de --lemmatize de": "--lemmatize has no effect",
     "make challenge --parses a.conllu --to out": "needs --source and --reference",
-    "make challenge --parses a.conllu --only-found": "--only-found has no effect",
-    "make challenge --parses a.conllu --max-tau 0.5": "--max-tau has no effect",
-    f"{ALIGNED} --language de": "--language has no effect",
+    "make challenge --parses a.conllu --set only_found=yes": "--set only_found has no effect",
+    "make challenge --parses a.conllu --set max_tau=0.5": "--set max_tau has no effect",
+    f"{ALIGNED} --set language=de": "--set language has no effect",
     f"{CUES} --model x": "either --model",
-    f"{CUES} --protocol paper --share 0.3": "no effect",
+    f"{CUES} --protocol paper --set share=0.3": "no effect",
     "make machine-references --tests pairs.jsonl --system file:one.txt --to out --beam 3": "--beam has no effect",
-    "patterns flow --source a.en --data a.de --words words.json --svg out": "needs --distilled",
-    "patterns flow --source a.en --data a.de --words words.json --student a.de": "0 --distilled",
+    "flow --source a.en --target a.de --words words.json --svg out": "needs --distilled",
+    "flow --source a.en --target a.de --words words.json --student a.de": "0 --distilled",
 }
 OFFLINE = [
     "translate a.en --system hf:nobody/nothing",
@@ -215,7 +224,7 @@ OFFLINE = [
     "condition --tests cued.jsonl --system toy:1 --evaluator hf:nobody/nothing",
     "likelihood --tests sentences.jsonl --system hf:nobody/nothing",
     "contrast --tests distil-lingeval/np_agreement --system toy:1",
-    "data get distil-lingeval/np_agreement --data-dir fetched",
+    "data get distil-lingeval/np_agreement",
     "run --init --tests distil-lingeval/np_agreement new.toml",
 ]
 GENERATED = {

@@ -140,7 +140,7 @@ CASES = [
     (command, name, data, told)
     for command, inputs in (
         (("translate", "--system", "toy:1", "in"), TEXT),
-        (("contrast", "--system", "toy:1", "--tests", "in", "--detect-in-output", "no", "--json"), ITEMS),
+        (("contrast", "--system", "toy:1", "--tests", "in", "--set", "detect_in_output=no", "--json"), ITEMS),
         (("run", "in", "--out", "out", "--no-report", "--json"), STUDIES),
         (("make", "challenge", "--parses", "in", "--json"), PARSES),
     )

@@ -49,7 +49,7 @@ def test_a_summary_by_a_field_says_that_it_counts_errors(babelscope: Babelscope,
     told = babelscope(*asked).out
     for domain in accuracies:
         table = told.partition(f"domain {domain}: ")[2].partition("\n\n")[0]
-        assert "Prefers the error (1 - accuracy)" in " ".join(table.split())
+        assert "The model prefers the error (1 - accuracy)" in " ".join(table.split())
         assert "66.7 [" in table
 
 
@@ -189,7 +189,7 @@ def test_challenge(babelscope: Babelscope, tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (tmp_path / "one.en").write_text("".join(f"{text}\n" for text in translations))
     (tmp_path / "two.en").write_text("".join(f"{text[3:]}\n" for text in reversed(translations)))
-    asked = ("challenge", "--tests", "t.jsonl", "--matched-corpora", "5")
+    asked = ("challenge", "--tests", "t.jsonl", "--set", "matched_corpora=5")
     found = compared(babelscope, *asked, "--system", "file:one.en", "--system", "file:two.en")
     assert {row["phenomenon"] for row in found} == {"all", "particle"}
 
@@ -232,10 +232,16 @@ def test_pattern_matching(babelscope: Babelscope, tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text("".join(lines))
         (tmp_path / f"{name}.align").write_text("1-1\n1-1\n")
         (tmp_path / f"{name}.de").write_text("".join(f"Ein {pen}.\n" for pen in pens.split()))
-        wino = ("patterns winomt --tests winomt:t.tsv --target de --system", f"file:{name}.txt?format=auto")
-        ran = babelscope(*wino, "--alignments", f"{name}.align", "--out", f"winomt-{name}")
+        wino = (
+            "condition --judge winomt --tests winomt:t.tsv --target de --system",
+            f"file:{name}.txt?format=auto",
+        )
+        ran = babelscope(*wino, "--set", f"alignments={name}.align", "--out", f"winomt-{name}")
         assert ran.code == 0, ran.err
-        mucow = ("patterns mucow --tests mucow:en-de?all=yes --system", f"file:{name}.de?format=auto")
+        mucow = (
+            "condition --judge mucow --tests mucow:en-de?all=yes --system",
+            f"file:{name}.de?format=auto",
+        )
         assert babelscope(*mucow, "--out", f"mucow-{name}").code == 0
     for method in ("winomt", "mucow"):
         check_differences(babelscope("compare", f"{method}-one", f"{method}-two", "--json").rows)

@@ -1,4 +1,4 @@
-"""`babelscope patterns` and `babelscope agreement`, from files to rows, and what they say of bad files."""
+"""`babelscope condition --judge winomt|mucow` and `agreement`, from files to rows; bad files are refused."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.toy_fixtures import Babelscope, read_rows
+from tests.support.toy_fixtures import Babelscope
 
 SOURCES = ["The cook slept because he was tired.", "The cook slept because she was tired."]
 WINOMT = f"male\t1\t{SOURCES[0]}\tcook\tpro\nfemale\t1\t{SOURCES[1]}\tcook\tanti\n"
 GERMAN = ["Der Koch schlief, weil er müde war.", "Die Köchin schlief, weil sie müde war."]
-MUCOW = ("patterns", "mucow", "--tests", "mucow:en-de?all=yes", "--system", "file:out.de?format=auto")
+MUCOW = (
+    "condition",
+    "--judge",
+    "mucow",
+    "--tests",
+    "mucow:en-de?all=yes",
+    "--system",
+    "file:out.de?format=auto",
+)
 FILE = ("--system", "out.txt=file:out.txt?format=auto")
-WINO = ("patterns", "winomt", "--tests", "winomt:test.tsv?neutral=yes", *FILE, "--target", "de")
-STORED = ("--system", "file:log.jsonl?missing=skip", "--verdicts", "log.jsonl", "--word-matching", "stored")
+WINO = ("condition", "--judge", "winomt", "--tests", "winomt:test.tsv?neutral=yes", *FILE, "--target", "de")
 
 
 @pytest.fixture(autouse=True)
@@ -31,82 +38,21 @@ def files(tmp_path: Path) -> None:
     (tmp_path / "lemmas.de").write_text("mein stift .\nein schwein mit stift .\n")
 
 
-def test_winomt(babelscope: Babelscope, tmp_path: Path) -> None:
-    ran = babelscope(*WINO, "--alignments", "out.align", "--records", "records.jsonl", "--json")
-    rows = ran.rows
-    assert (ran.code, ran.err) == (0, "")
-    first = rows[0]
-    assert first["name"] == "accuracy"
-    assert first.items() >= {"value": 1.0, "n": 2, "correct": 2, "skipped": 0, "alignment": "given"}.items()
-    assert first.items() >= {"method": "patterns_winomt", "system": "out.txt", "tests": "test"}.items()
-    assert first["signature"].startswith("patterns_winomt|")
-    for row in rows:
-        assert next(iter(row)) == "name"
-        assert {"value", "low", "high", "n"} <= row.keys()
-    records = read_rows(tmp_path / "records.jsonl")
-    assert [(record["id"], record["predicted"]) for record in records] == [("1", "male"), ("2", "female")]
-    assert "minimum_accuracy" in babelscope(*WINO, "--alignments", "out.align", "--all").out
-
-
-def test_mucow(babelscope: Babelscope) -> None:
-    command = MUCOW
-    coverage, precision, *_ = babelscope(*command, "--lemmas", "lemmas.de", "--json").rows
-    assert coverage.items() >= {"name": "coverage", "value": 1.0, "correct": 1, "wrong": 1}.items()
-    assert (precision["name"], precision["value"]) == ("precision", 0.5)
-    assert babelscope(*command, "--json").rows[0]["value"] == 0.5
-    babelscope(*command, "--records", "log.jsonl", "--json")
-    again = babelscope(*MUCOW[:4], *STORED, "--json")
-    assert again.rows[0].items() >= {"value": 0.5, "rules": "stored"}.items()
-
-
-def test_what_has_no_verdict_is_counted(babelscope: Babelscope, tmp_path: Path) -> None:
-    (tmp_path / "some.txt").write_text("My pen. ||| Mein Stift.\n")
-    command = (*MUCOW[:-1], "file:some.txt?format=auto&missing=skip", "--records", "log.jsonl", "--json")
-    said = babelscope(*command).rows[0]
-    again = babelscope(*MUCOW[:4], *STORED, "--json")
-    for row in (said, again.rows[0]):
-        assert row.items() >= {"value": 1.0, "n": 1, "correct": 1, "skipped": 1}.items()
-
-
 def test_a_run_is_judged_again_without_its_files(babelscope: Babelscope, tmp_path: Path) -> None:
-    ran = babelscope(*WINO, "--alignments", "out.align", "--out", "run", "--group-by", "gold", "--json")
+    ran = babelscope(*WINO, "--set", "alignments=out.align", "--out", "run", "--group-by", "gold", "--json")
     assert ran.code == 0
     assert {row.get("gold") for row in ran.rows} >= {"male", "female"}
     for name in ("out.txt", "out.align", "test.tsv"):
         (tmp_path / name).unlink()
-    again = babelscope("patterns winomt --rejudge run --gender-rules sound --json")
+    again = babelscope("condition --judge winomt --rejudge run --set gender_rules=sound --json")
     assert again.rows[0].items() >= {"rules": "sound", "alignment": "given", "value": 1.0}.items()
-    assert babelscope("patterns winomt --rejudge run --json").rows[0]["signature"] == ran.rows[0]["signature"]
+    assert (
+        babelscope("condition --judge winomt --rejudge run --json").rows[0]["signature"]
+        == ran.rows[0]["signature"]
+    )
     assert again.rows[0]["signature"] != ran.rows[0]["signature"]
-    refused = babelscope("patterns winomt --rejudge run --beam 2")
+    refused = babelscope("condition --judge winomt --rejudge run --beam 2")
     assert "beam cannot be changed after a run" in refused.err
-
-
-def test_lemmas_are_made_when_a_run_is_judged_again(babelscope: Babelscope) -> None:
-    pytest.importorskip("HanTa")
-    assert babelscope(*MUCOW, "--out", "run", "--json").rows[0]["value"] == 0.5
-    again = babelscope("patterns mucow --rejudge run --lemmatize de --json")
-    assert again.rows[0].items() >= {"name": "coverage", "value": 1.0}.items()
-
-
-def test_runs_are_compared_and_reported(babelscope: Babelscope, tmp_path: Path) -> None:
-    """Each run has translations and alignments of its own, and is judged in the same way."""
-    (tmp_path / "male.txt").write_text("".join(f"{source} ||| {GERMAN[0]}\n" for source in SOURCES))
-    (tmp_path / "male.align").write_text("1-1\n1-1\n")
-    babelscope(*WINO, "--alignments", "out.align", "--out", "both")
-    other = [each.replace("out.txt", "male.txt") for each in WINO]
-    babelscope(*other, "--alignments", "male.align", "--out", "male")
-    rows = babelscope("compare both male --json").rows
-    paired = {row.get("gold", "all"): row for row in rows if row["name"] == "difference"}
-    assert {gold: (row["value"], row["wins"]) for gold, row in paired.items()} == {
-        "all": (0.5, 1),
-        "male": (0.0, 0),
-        "female": (1.0, 1),
-    }
-    assert babelscope("report both male -o page.html").code == 0
-    assert "patterns_winomt" in (tmp_path / "page.html").read_text()
-    babelscope(*WINO, "--alignments", "out.align", "--gender-rules", "sound", "--out", "sound")
-    assert "other settings of patterns_winomt (gender_rules" in babelscope("compare both sound").err
 
 
 def test_a_study_in_parts_is_refused(babelscope: Babelscope, tmp_path: Path) -> None:
@@ -124,25 +70,6 @@ alignments = "out.align"
     (tmp_path / "study.toml").write_text(f"{study}[run]\nchunk = 1\n")
     ran = babelscope("run study.toml --out parts")
     assert "patterns_winomt asks a test set as a whole: leave chunk = 1 out" in ran.err
-
-
-def test_missing_translations_keep_the_places_of_others(babelscope: Babelscope, tmp_path: Path) -> None:
-    """Lists of stereotypes and alignments are of all items, also where some have no translation."""
-    first, second = WINOMT.split("\n")[:2]
-    (tmp_path / "pro.txt").write_text(f"{first}\n")
-    (tmp_path / "anti.txt").write_text(f"{second}\n")
-    (tmp_path / "out.txt").write_text(f"{SOURCES[1]} ||| {GERMAN[1]}\n")
-    (tmp_path / "out.align").write_text("0-0 1-1\n")
-    lists = ("--stereotypical", "pro.txt", "--anti-stereotypical", "anti.txt")
-    command = (*WINO, "--alignments", "out.align", *lists)
-    assert "out.txt has no translation of" in babelscope(*command).err
-    records = ("--records", "records.jsonl")
-    ran = babelscope(*(each.replace("auto", "auto&missing=skip") for each in command), "--json", *records)
-    assert ran.rows[0].items() >= {"value": 1.0, "n": 1, "skipped": 1}.items()
-    judged, missing = read_rows(tmp_path / "records.jsonl")
-    assert (judged["id"], judged["stereotype"], judged["predicted"]) == ("2", "anti", "female")
-    assert missing["id"] == "1"
-    assert missing["unanswered"].startswith("out.txt has no translation of 'The cook slept because he")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +95,7 @@ def test_bad_files_are_told(
     babelscope: Babelscope, tmp_path: Path, name: str, content: str, told: str
 ) -> None:
     (tmp_path / name).write_text(content)
-    ran = babelscope(*WINO, "--alignments", "out.align", "--json")
+    ran = babelscope(*WINO, "--set", "alignments=out.align", "--json")
     assert (ran.code, ran.out) == (2, "")
     assert told in ran.err
     assert ran.err.count("\n") == 1
@@ -176,12 +103,15 @@ def test_bad_files_are_told(
 
 def test_bad_usage_is_told(babelscope: Babelscope) -> None:
     for arguments, told in (
-        ((*WINO, "--stereotypical", "test.tsv"), "stereotypical and anti_stereotypical go together"),
-        ((*WINO, "--alignments", "none"), "none: no such file"),
+        ((*WINO, "--set", "stereotypical=test.tsv"), "stereotypical and anti_stereotypical go together"),
+        ((*WINO, "--set", "alignments=none"), "none: no such file"),
         ((*WINO[:-1], "fr"), "no WinoMT morphology for 'fr'; known: de, ru, uk"),
         (WINO[:-2], "target: field required"),
-        ((*WINO[:4], "--target", "de"), "patterns winomt needs --system"),
-        ((*MUCOW, "--lemmas", "lemmas.de", "--lemmatize", "de"), "lemmas and lemmatize exclude each other"),
+        ((*WINO[:5], "--target", "de"), "condition needs --system"),
+        (
+            (*MUCOW, "--set", "lemmas=lemmas.de", "--lemmatize", "de"),
+            "lemmas and lemmatize exclude each other",
+        ),
         (("agreement", "--task", "mucow", "out.de"), "out.de:1: not JSON"),
         (("agreement", "--task", "winomt", "a.csv", "b.csv"), "a.csv: no such file"),
     ):
@@ -191,7 +121,7 @@ def test_bad_usage_is_told(babelscope: Babelscope) -> None:
 
 
 def test_agreement_of_annotators_and_a_method(babelscope: Babelscope, tmp_path: Path) -> None:
-    babelscope(*WINO, "--alignments", "out.align", "--records", "records.jsonl", "--json")
+    babelscope(*WINO, "--set", "alignments=out.align", "--out", "run", "--json")
     for name, labels in (("a", ["Male", "Female"]), ("b", ["Male", "Male"])):
         lines = [
             {
@@ -206,7 +136,7 @@ def test_agreement_of_annotators_and_a_method(babelscope: Babelscope, tmp_path: 
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     heading = "Index,Entity,Sentence,Find entity? [Y/N],Gender? [M/F/N],Comments"
     (tmp_path / "old.csv").write_bytes(f"{heading}\r\n0,x,y,Y,M,\r\n1,x,y,N,F,\r\n".encode())
-    ran = babelscope("agreement --task winomt a.jsonl b.jsonl old.csv --patterns records.jsonl --json")
+    ran = babelscope("agreement --task winomt a.jsonl b.jsonl old.csv --patterns run --json")
     *rows, method = ran.rows
     assert [(row["annotators"], row["n"]) for row in rows if row["name"] == "kappa"] == [
         ("a, b", 2),
@@ -214,7 +144,7 @@ def test_agreement_of_annotators_and_a_method(babelscope: Babelscope, tmp_path: 
         ("a, old", 1),
         ("b, old", 1),
     ]
-    assert method.items() >= {"verdicts": "records", "value": 0.75, "judgments": 4, "agreed": 3}.items()
+    assert method.items() >= {"verdicts": "run", "value": 0.75, "judgments": 4, "agreed": 3}.items()
     assert "needs the files of two annotators" in babelscope("agreement --task winomt a.jsonl").err
 
 
@@ -232,11 +162,25 @@ def test_the_published_agreement(babelscope: Babelscope, shared: Path) -> None:
     people = [str(data / "human-validation" / "winomt" / f"en-de.annotator{n}.jsonl") for n in (1, 2)]
     earlier = str(data / "human-validation" / "winomt" / "en-de.previous-work.csv")
     babelscope(
-        *("patterns", "winomt", "--tests", f"winomt:{winomt / 'test.tsv'}?neutral=yes", "--target", "de"),
+        *(
+            "condition",
+            "--judge",
+            "winomt",
+            "--tests",
+            f"winomt:{winomt / 'test.tsv'}?neutral=yes",
+            "--target",
+            "de",
+        ),
         *("--system", f"file:{winomt / 'translations' / 'aws.en-de.txt'}?format=auto"),
-        *("--alignments", str(winomt / "alignments" / "aws.en-de.align"), "--records", "aws.jsonl", "--json"),
+        *(
+            "--set",
+            f"alignments={winomt / 'alignments' / 'aws.en-de.align'!s}",
+            "--out",
+            "aws",
+            "--json",
+        ),
     )
-    asked = ("agreement --task winomt", *people, earlier, "--patterns", "aws.jsonl", "--json")
+    asked = ("agreement --task winomt", *people, earlier, "--patterns", "aws", "--json")
     rows = babelscope(*asked).rows
     kappas = [(round(row["value"], 6), row["n"]) for row in rows if row["name"] == "kappa"]
     assert kappas == [(0.952534, 200), (0.952696, 200), (0.274139, 88), (0.296026, 84)]

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from babelscope.metrics.ranking import kqrg, krg, random_krg
+from babelscope.testsets.registry import find_download, find_set
+from babelscope.util.digests import digest_file
+from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
 REFERENCES = ["ein Hund", "eine Katze", "es regnet"]
@@ -48,84 +50,11 @@ def row(rows: list[dict[str, Any]], name: str, **labels: str) -> dict[str, Any]:
     return found
 
 
-def qualities(number: int, lists: Lists) -> tuple[list[float], list[float]]:
-    from babelscope.metrics.base import Segment, sentence_qualities
-
-    own = lists[number]
-    segments = [Segment("", text, (REFERENCES[number],)) for text, _ in own]
-    return sentence_qualities("chrf", segments), [score for _, score in own]
-
-
-def mean(values: list[float]) -> float:
-    return sum(values) / len(values)
-
-
-def test_figures_are_those_of_the_lists(babelscope: Babelscope, asked: list[str]) -> None:
-    rows = babelscope(*asked, "--json").rows
-    for region, lists in (("top", TOP), ("beam", BEAM)):
-        own = [qualities(number, lists) for number in lists]
-        for name, measure in (("krg", krg), ("kqrg", kqrg)):
-            found = row(rows, name, region=region, view="tokens")
-            assert found["value"] == pytest.approx(mean([measure(*each) for each in own]))
-            assert (found["n"], found["k"]) == (len(lists), 3)
-        chance = row(rows, "krg_random", region=region, view="tokens")
-        assert chance["value"] == pytest.approx(mean([random_krg(each) for each, _ in own]))
-    assert row(rows, "krg", region="top", view="tokens")["missing"] == 1
-    assert row(rows, "empty_mode", region="top", view="tokens")["value"] == 0.5
-    assert row(rows, "empty_mode", region="beam", view="tokens")["value"] == 0
-    both = row(rows, "beam_minus_exact", measure="kqrg")
-    differences = [kqrg(*qualities(number, BEAM)) - kqrg(*qualities(number, TOP)) for number in TOP]
-    assert (both["value"], both["n"], both["missing"]) == (pytest.approx(mean(differences)), 2, 1)
-    # The first of each of beam search's lists is its translation: the mode of neither sentence.
-    assert row(rows, "search_error", decoding="beam")["missed"] == 2
-    assert row(rows, "search_error", decoding="beam-list")["missed"] == 1
-    assert "expansions" not in {each["name"] for each in rows}
-
-
-def test_the_empty_hypothesis_apart(babelscope: Babelscope, asked: list[str]) -> None:
-    rows = babelscope(*asked, "--json").rows
-    (first, scores), second = qualities(0, TOP), qualities(1, TOP)
-    without = [krg(first[1:], scores[1:]), krg(*second)]
-    assert row(rows, "krg", region="top", view="without-empty")["value"] == pytest.approx(mean(without))
-    apart = {view: row(rows, "krg", region="top", view=f"lists-{view}-empty") for view in ("with", "without")}
-    assert apart["with"]["value"] == pytest.approx(krg(first, scores))
-    assert apart["without"]["value"] == pytest.approx(krg(*second))
-    assert [each["n"] for each in apart.values()] == [1, 1]
-    # <unk> is a text: of the beam's lists only the last has an empty hypothesis.
-    assert row(rows, "krg", region="beam", view="lists-with-empty")["n"] == 1
-
-
-def test_what_is_not_stated_exact_is_not_counted_as_such(babelscope: Babelscope, asked: list[str]) -> None:
-    asked[2] += "&top_exact=no"
-    left_out = babelscope(*asked, "--json", "--unresolved", "leave-out").rows
-    assert row(left_out, "kqrg", region="top", view="tokens")["n"] == 0
-    kept = row(babelscope(*asked, "--json").rows, "kqrg", region="top", view="tokens")
-    assert (kept["n"], kept["unresolved"]) == (2, 2)
-    assert "who is left out matters" in " ".join(babelscope(*asked).out.split())
-
-
-def test_a_run_is_kept_judged_again_and_reported(
-    babelscope: Babelscope, asked: list[str], tmp_path: Path
-) -> None:
-    refused = babelscope(*asked, "--group-by", "length")
-    assert (refused.code, "parallel:SOURCES,REFERENCES" in refused.err) == (2, True)
-    source = tmp_path / "test.en"
-    source.write_text("a dog\na cat\nit is raining\n")
-    asked[4] = f"parallel:{source},{tmp_path / 'test.de'}"
-    run = str(tmp_path / "run")
-    first = babelscope(*asked, "--out", run, "--json", "--group-by", "length").rows
-    assert any("by" in each for each in first)
-    assert babelscope(*asked, "--out", run, "--json", "--group-by", "length").rows == first
-    again = babelscope("space --rejudge", run, "--metric", "bleu", "--json").rows
-    assert row(again, "kqrg", region="top", view="tokens")["n"] == 2
-    assert babelscope("report", run).code == 0
-
-
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--confidence"], "no probabilities of tokens"),
-        (["--beams", "1,4"], "one beam"),
+        (["--set", "confidence=yes"], "no token probabilities"),
+        (["--set", "beams=1,4"], "name their own beam sizes"),
         (["--metric", "cmd:cat?bound=1"], "parallel:SOURCES,REFERENCES"),
         (["--system", "lists:?middle=x"], "middle"),
     ],
@@ -195,3 +124,17 @@ def test_lists_in_a_study(babelscope: Babelscope, asked: list[str], tmp_path: Pa
     typed = babelscope(*asked, "--json").rows
     values = [[(each["name"], each["value"]) for each in rows if "value" in each] for rows in (found, typed)]
     assert values[0] == values[1]
+
+
+def test_released_lists_can_be_had_by_name(shared: Path) -> None:
+    named = find_download("digging-errors")
+    assert len(named.files) == 29
+    folder = shared / "data" / "hypothesis-space"
+    known = {Path(file.local).name: file for file in named.files}
+    here = list(folder.glob("*.zip"))
+    assert len(here) == 6
+    for path in here:
+        file = known[path.name]
+        assert (path.stat().st_size, digest_file(path)) == (file.bytes, file.sha256)
+    with pytest.raises(BabelscopeError, match="a folder of lists, for --system lists:"):
+        find_set("digging-errors")

@@ -60,14 +60,14 @@ translate --system toy:1 a.en --json
 translate --decode sample --system toy:1 a.en --n 2
 translate --decode mbr --system toy:1 a.en --n 2
 score --system toy:1 a.en --target a.en
-contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --records o
-contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --records o
-condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --records o
-challenge --tests tests.jsonl --system toy:1 --metric chrf --matched-corpora 2 --records o
+contrast --system toy:1 --tests pairs.jsonl --set detect_in_output=no
+contrast --system toy:1 --tests pairs.jsonl --set detect_in_output=no --json
+condition --tests cued.jsonl --system toy:1 --evaluator toy:2
+challenge --tests tests.jsonl --system toy:1 --metric chrf --set matched_corpora=2
 run study.toml
 run study.toml --json
 agreement human.jsonl --human human.jsonl
-patterns flow --source a.en --data a.en --words words.json --flows o
+flow --source a.en --target a.en --words words.json --flows o
 make pairs --list-types
 systems
 data list

@@ -10,14 +10,12 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
 
 from babelscope.core.results import Estimate, Row, even_decimals, number
 from babelscope.core.tables import (
-    Cell,
     Column,
     Format,
     Line,
@@ -90,7 +88,7 @@ def csv_rows(made: str) -> list[list[str]]:
     return list(csv.reader(io.StringIO(made)))
 
 
-def test_text() -> None:
+def test_text():
     title, heading, rule, *lines = render([MIXED], "text", signature="sha:1").split("\n")
     assert title == "Errors by type ([95 % interval])"
     assert re.split(r" {2,}", heading) == SHOWN
@@ -112,7 +110,7 @@ def test_text() -> None:
     ]
 
 
-def test_markdown() -> None:
+def test_markdown():
     lines = render([MIXED], "markdown", signature="sha:1").split("\n")
     assert lines[0] == "**Errors by type ([95 % interval])**"
     assert lines[3] == "|---|---|---|---:|---:|---:|---:|---:|"
@@ -121,7 +119,7 @@ def test_markdown() -> None:
     assert {len(line.split(" | ")) for line in lines if line.startswith("| ")} == {8}
 
 
-def test_latex_has_columns_of_intervals_and_says_why_there_is_none() -> None:
+def test_latex_has_columns_of_intervals_and_says_why_there_is_none():
     made = render([MIXED], "latex", signature="contrast|sha:1")
     assert latex_headings(made) == [
         "system",
@@ -144,13 +142,12 @@ def test_latex_has_columns_of_intervals_and_says_why_there_is_none() -> None:
     ]
     assert "\\par\\noindent $^{1}$ no interval: 2 sentences\n" in made
     assert "\\par\\noindent teacher: \\dag{} on its own output\n" in made
-    assert made.startswith("% Errors by type\n{\\small\\noindent\n\\resizebox{\\textwidth}{!}{%\n")
+    fitting = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+    assert made.startswith(f"% Errors by type\n{{\\small\\noindent\n{fitting}\n\\begin{{tabular}}")
     assert made.endswith("\n% contrast|sha:1")
-    narrow = render([Table("t", ["a", "b"], [["x", 1]])], "latex")
-    assert "resizebox" not in narrow
 
 
-def test_csv_has_plain_numbers() -> None:
+def test_csv_has_plain_numbers():
     made = render([MIXED, Table("other", ["a"], [["b"]])], "csv", signature="sha:1")
     first, second = made.split("\n\n")
     title, *lines = first.split("\n")
@@ -169,7 +166,7 @@ def test_csv_has_plain_numbers() -> None:
     assert second == "# other\na\nb\n# sha:1"
 
 
-def test_csv_names_the_parts_of_several_figures() -> None:
+def test_csv_names_the_parts_of_several_figures():
     third = Estimate(1 / 3, 0.25, 0.5, 9)
     table = Table("t", ["a", Column("accuracy", "percent", system="s"), "b"], [["x", third, third]])
     heading, row = csv_rows(render([table], "csv"))[1:]
@@ -177,7 +174,7 @@ def test_csv_names_the_parts_of_several_figures() -> None:
     assert row[1] == str(1 / 3)
 
 
-def test_html() -> None:
+def test_html():
     made = render([MIXED], "html", signature="sha:1")
     assert "<caption>Errors by type ([95 % interval])</caption>" in made
     assert '<tr data-query="system=lab%3Ateacher&amp;group=a%26b"><th scope="row">lab:teacher</th>' in made
@@ -191,7 +188,7 @@ HOSTILE = "\x1b[31m\u202e<img src=x>|a&b_c%\\input{x}$~^#\n=cmd()"
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_nothing_of_strangers_steers_a_terminal_page_or_paper(format: Format) -> None:
+def test_nothing_of_strangers_steers_a_terminal_page_or_paper(format):
     table = Table(
         HOSTILE,
         [HOSTILE, Column("x", system=HOSTILE)],
@@ -227,11 +224,11 @@ def test_nothing_of_strangers_steers_a_terminal_page_or_paper(format: Format) ->
         (math.nan, ""),
     ],
 )
-def test_a_spreadsheet_runs_nothing(cell: Cell, written: str) -> None:
+def test_a_spreadsheet_runs_nothing(cell, written):
     assert csv_rows(render([Table("t", ["a"], [[cell]])], "csv"))[2] == [written]
 
 
-def test_text_folds_to_eighty_columns_and_cuts_no_note() -> None:
+def test_text_folds_to_eighty_columns_and_cuts_no_note():
     note = "a long warning " * 20
     wide = replace(MIXED, title="title " * 30, notes=[*MIXED.notes, Note(note.strip())])
     lines = render([wide], "text", width=80).split("\n")
@@ -255,9 +252,7 @@ NONE = Estimate.empty()
         ([["1", "2"], ["3", 4]], "t", ["s", "x", "y"], "1", 3),
     ],
 )
-def test_n_is_written_as_rarely_as_it_can_be(
-    rows: list[list[Cell]], title: str, headings: list[str], first: str, in_latex: int
-) -> None:
+def test_n_is_written_as_rarely_as_it_can_be(rows, title, headings, first, in_latex):
     table = Table("t", ["s", "x", "y"], [["a", *row] for row in rows])
     lines = render([table], "markdown").split("\n")
     assert lines[0] == f"**{title}**"
@@ -266,7 +261,7 @@ def test_n_is_written_as_rarely_as_it_can_be(
     assert len(latex_headings(render([table], "latex"))) == in_latex
 
 
-def test_notes_name_systems_unless_they_are_all() -> None:
+def test_notes_name_systems_unless_they_are_all():
     def below(*notes: Note) -> list[str]:
         columns = [Column("", system=name) for name in ("a", "b", "c")]
         return render([Table("t", columns, [[1, 2, 3]], 0, notes=notes)], "text").split("\n")[4:]
@@ -282,7 +277,7 @@ def test_notes_name_systems_unless_they_are_all() -> None:
     [
         (["hf:/data/models/a", "hf:/data/models/b/"], ["a", "b"]),
         (["lab:teacher", "lab:student"], ["teacher", "student"]),
-        (["hf:/x/a", "hf:/y/a", "lab:b"], ["hf:/x/a", "hf:/y/a", "b"]),
+        (["hf:/x/a", "hf:/y/a", "lab:b"], ["x/a", "y/a", "b"]),
         (["hf:m?beam=1&n=2", "hf:m?n=2&beam=5"], ["m?beam=1", "m?beam=5"]),
         (["old", "my model: second"], ["old", "my model: second"]),
         (["a", "lab:a"], ["a", "lab:a"]),
@@ -290,11 +285,11 @@ def test_notes_name_systems_unless_they_are_all() -> None:
         (["lab:", "file:/"], ["lab:", "file:/"]),
     ],
 )
-def test_short_names_tell_systems_apart(names: list[str], short: list[str]) -> None:
+def test_short_names_tell_systems_apart(names, short):
     assert short_names(names) == dict(zip(names, short, strict=True))
 
 
-def test_latex_names_systems_shortly_wherever_they_stand() -> None:
+def test_latex_names_systems_shortly_wherever_they_stand():
     table = Table(
         "t",
         ["system", "against", "tests", Column("", system="hf:/m/c")],
@@ -306,7 +301,7 @@ def test_latex_names_systems_shortly_wherever_they_stand() -> None:
     assert latex_headings(made)[3] == "c"
 
 
-def test_a_column_of_a_paper_has_as_many_decimals_in_every_row() -> None:
+def test_a_column_of_a_paper_has_as_many_decimals_in_every_row():
     estimates = [Estimate(0.5, 0.25, 0.75, 9), Estimate(-0.12346, -1.0, 10.25, 9), Estimate(12, 11.5, 13, 9)]
     made = render([Table("t", ["x"], [[each] for each in estimates], 0)], "latex")
     assert latex_cells(made) == [
@@ -319,7 +314,7 @@ def test_a_column_of_a_paper_has_as_many_decimals_in_every_row() -> None:
 
 
 @pytest.mark.parametrize("width", [3, 12])
-def test_latex_is_balanced(width: int, tmp_path: Path) -> None:
+def test_latex_is_balanced(width, tmp_path):
     rows = [
         Line(
             [f"row_{n} {HOSTILE if n else ''}".replace("\x1b", ""), *([A] * width)], marks="†‡§¶", system="s"
@@ -345,7 +340,7 @@ def test_latex_is_balanced(width: int, tmp_path: Path) -> None:
         subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
 
 
-def test_rows_become_a_table() -> None:
+def test_rows_become_a_table():
     rows = [
         Row("all", A, {"method": "m", "system": "x", "note": "guessed"}, {"ties": 0, "wins": 0}),
         Row("all", NONE, {"method": "m", "system": "y", "p": 0.25, "k": 3}, {"ties": 0, "skipped": 2}),
@@ -363,7 +358,7 @@ def test_rows_become_a_table() -> None:
     assert all_rows("title", rows).title == "title: all: m"
 
 
-def test_wide_characters_are_aligned_as_a_terminal_shows_them() -> None:
+def test_wide_characters_are_aligned_as_a_terminal_shows_them():
     rows = [Row("a", A, {"system": name}) for name in ("abcdef", "日本語")]
     one, other = rows_text(rows).split("\n")[3:]
     assert one.removeprefix("abcdef") == other.removeprefix("日本語")
@@ -379,11 +374,11 @@ def test_wide_characters_are_aligned_as_a_terminal_shows_them() -> None:
         ("A_b", "A_b"),
     ],
 )
-def test_keys_are_words_and_names_stay(key: str, words: str) -> None:
+def test_keys_are_words_and_names_stay(key, words):
     assert readable(key) == words
 
 
-def test_decimals() -> None:
+def test_decimals():
     assert even_decimals([]) == 1
     assert even_decimals([math.nan, 0.0, 250.0]) == 1
     assert even_decimals([0.93, 250.0]) == 3
@@ -404,5 +399,5 @@ def test_decimals() -> None:
         (1.2e-7, None, "1.2e-07"),
     ],
 )
-def test_numbers(value: float, decimals: int | None, written: str) -> None:
+def test_numbers(value, decimals, written):
     assert number(value, decimals) == written

@@ -59,36 +59,36 @@ translate --system toy:1 a.en --beam 2 --json
 translate --system file:given.txt a.en --to o
 translate --decode sample --system toy:1 a.en --n 2 --seed 3
 score --system toy:1 a.en --target a.de --json
-contrast --system toy:1 --tests pairs.jsonl --detect-in-output no --json --ties half --score total
-contrast --tests pairs.jsonl --system scores:scores?layout=columns --records o
-condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --score-base 2 --least-certain 1 --out r
+contrast --system toy:1 --tests pairs.jsonl --set detect_in_output=no --json --set ties=half --score total
+contrast --tests pairs.jsonl --system scores:scores?layout=columns
+condition --tests cued.jsonl --system toy:1 --evaluator toy:2 --set score_base=2 --set least_certain=1 --out r
 condition --tests cued.jsonl --system file:given.txt?format=auto&missing=skip --evaluator scores:best.tsv --json
-challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --matched-corpora 2
+challenge --tests tests.jsonl --system file:given.txt --metric chrf --distance 1 --set matched_corpora=2
 run study.toml --out r --json --no-report
 run study.toml --seed 3
 compare . --summary --format markdown
 compare --factors best.tsv --on bleu --figure all
 report r -o o
-agreement human.jsonl --human human.jsonl --field score --json
+agreement human.jsonl --human human.jsonl --set field=score --json
 agreement judged.jsonl --task winomt
 agreement earlier.csv --task winomt
 annotate q.jsonl --annotator me --task assessment --port 0 --no-open --json
-make challenge --parses a.conllu --source parsed.en --reference a.de --alignments links --parsed-side source --to o
-make challenge --parses a.conllu --language de --exact
+make challenge --parses a.conllu --source parsed.en --reference a.de --set parsed_side=source --to o
+make challenge --parses a.conllu --language de --set exact=yes
 make pairs --type auxiliary --source a.en --reference a.de --to o
 make pairs --audit 2 --type auxiliary --source a.en --reference a.de
 make pairs --list-types
-patterns flow --source a.en --data a.de --words words.json --json
-patterns flow --counts words.json --json
+flow --source a.en --data a.de --words words.json --json
+flow --counts words.json --json
 quality --tests tests.jsonl --system file:given.txt --metric chrf --json
 make counts --source a.en --target a.de --lexicon best.tsv --json
-make counts --source a.en --target a.de --words words.json --labor best.tsv --json
+make counts --source a.en --target a.de --words words.json --set labor=best.tsv --json
 annotate --sample cued.jsonl --translations given.txt --queue o --json
 run --merge r --out o
 systems --json
 data list --json
 data list mucow --json
-data get x --data-dir d
+data get x
 lab models
 lab corpus --n 3 --seed 1 --stats --json
 --version

@@ -13,16 +13,16 @@ CASES: dict[str, list[str]] = {
         "translate --system lab:teacher a.en --json",
         "score --system lab:teacher own.en --target own.de --json",
         "translate --decode sample --system lab:teacher a.en --n 4 --json",
-        "translate --decode sample --system lab:unsmoothed a.en --n 4 --temperature 0.7 --top-k 9 --top-p 0.9 --epsilon 0.01 --seed 3 --json",
+        "translate --decode sample --system lab:unsmoothed a.en --n 4 --temperature 0.7 --set top_k=9 --set top_p=0.9 --set epsilon=0.01 --seed 3 --json",
         "translate --decode mbr --system lab:teacher own.en --n 8 --json",
-        "translate --decode mbr --system lab:teacher a.en --n 8 --metric bleu --weights probability --json",
-        "translate --decode mbr --system lab:teacher a.en --n 8 --aggregate 2 --json",
+        "translate --decode mbr --system lab:teacher a.en --n 8 --metric bleu --set weights=probability --json",
+        "translate --decode mbr --system lab:teacher a.en --n 8 --set aggregate=2 --json",
     ],
     "systems/search": [
         "translate --decode exact --system lab:student a.en --n 4 --json",
         "translate --decode exact --system lab:unsmoothed own.en --n 3 --budget-expansions 40 --json",
         "translate --decode exact --system lab:teacher a.en --n 2 --length 1..6 --json",
-        "translate --decode exact --system lab:teacher a.en --n 3 --length-penalty 1.0 --max-length 12 --json",
+        "translate --decode exact --system lab:teacher a.en --n 3 --set length_penalty=1.0 --set max_length=12 --json",
     ],
     "systems/other-types": [
         "translate --decode exact --system lab:student a.en --n 1 --json",
@@ -75,53 +75,56 @@ CASES: dict[str, list[str]] = {
     # --- contrast ---
     "contrast/lab": [f"contrast {_BOTH} --tests lab:pairs?n=4&seed=1 --json --out run"],
     "contrast/own": [
-        "contrast --system lab:student --tests pairs.jsonl --group-by domain --group-by length --json --records records.jsonl",
+        "contrast --system lab:student --tests pairs.jsonl --group-by domain --group-by length --json --out records",
         "contrast --system lab:student --tests pairs.jsonl --protocol paper --json",
         "contrast --system lab:student --tests pairs.jsonl --protocol released --json",
-        "contrast --system lab:student --tests pairs.jsonl --score total --control polarity --json",
+        "contrast --system lab:student --tests pairs.jsonl --score total --set controls=polarity --json",
     ],
     "contrast/scores": [
-        "contrast --tests pairs.jsonl --system pairs.scores=scores:pairs.scores?layout=interleaved&direction=lower --ties wrong --json --out run",
-        "contrast --tests pairs.jsonl --system scores:pairs.scores?layout=interleaved --ties half --json",
-        "contrast --rejudge run --ties correct --json --out again",
+        "contrast --tests pairs.jsonl --system pairs.scores=scores:pairs.scores?layout=interleaved&direction=lower --set ties=wrong --json --out run",
+        "contrast --tests pairs.jsonl --system scores:pairs.scores?layout=interleaved --set ties=half --json",
+        "contrast --rejudge run --set ties=correct --json --out again",
     ],
     "contrast/without-variants": [
         "contrast --tests mucow-scoring:scoring.json --system scores:scoring.scores?direction=lower --json",
-        "contrast --tests mucow-scoring:scoring.json --system scores:scoring.scores?direction=lower --without-variants correct --json",
+        "contrast --tests mucow-scoring:scoring.json --system scores:scoring.scores?direction=lower --set without_variants=correct --json",
     ],
     "contrast/machine": [
         "contrast --system lab:student --tests lab:pairs?n=5&seed=2 --machine-references lab:control "
-        "--json --annotate queue.jsonl --queue-size 6",
+        "--json --out asked",
+        "annotate asked --queue queue.jsonl --queue-size 6 --queue-only",
     ],
     "contrast/seeds": [
-        "contrast --system lab:student --system lab:student-2 --system lab:student-3 --seed-group lab:student* "
-        "--tests lab:pairs?n=2&seed=4 --spread 0 --json",
+        "contrast --system lab:student --system lab:student-2 --system lab:student-3 --set seed_group=lab:student* "
+        "--tests lab:pairs?n=2&seed=4 --set spread=0 --json",
     ],
     "contrast/answers": [
         "prompted-choice --system '" + _STUB + "' --tests pairs.jsonl --json --out run",
         "prompted-choice --system '" + _STUB + "' --tests pairs.jsonl --json",
-        "contrast --system '" + _STUB + "&logprobs=vllm' --tests pairs.jsonl --json --records records.jsonl",
+        "contrast --system '" + _STUB + "&logprobs=vllm' --tests pairs.jsonl --json --out records",
     ],
     "contrast/prompts": [
-        "contrast --system lab:llm --prompt lines --prompt instruction --prompt question --tests lab:pairs?n=1&seed=2 --spread 5 --json"
+        "contrast --system lab:llm --set prompt=lines --set prompt=instruction --set prompt=question --tests lab:pairs?n=1&seed=2 --set spread=5 --json"
     ],
     # --- likelihood, quality, errors ---
     "likelihood/both": [
         f"likelihood {_BOTH} --tests lab:parallel?n=20&seed=3 --json --out run",
-        "likelihood --system lab:teacher --tests lab:parallel?n=20&seed=3 --references first --group-by length --json",
+        "likelihood --system lab:teacher --tests lab:parallel?n=20&seed=3 --set references=first --group-by length --json",
         "likelihood --system lab:teacher --tests parallel:twice.en,twice.de --json",
         "compare run --json",
     ],
     "quality/own": [
         f"quality {_OWN} --metric bleu --metric chrf --metric chrf++ --metric ter --metric ribes --json --out run",
-        "quality --rejudge run --metric chrf --tokenize intl --json --records records.jsonl",
+        "quality --rejudge run --metric chrf --tokenize intl --json --out records",
         "quality --tests parallel:twice.en,twice.de --system file:twice-first.de --system file:twice.de --json",
         "compare run --json",
-        f"quality {_OWN} --metric chrf --tokenize char --annotate queue.jsonl --queue-size 5",
+        f"quality {_OWN} --metric chrf --tokenize char --out asked",
+        "annotate asked --queue queue.jsonl --queue-size 5 --queue-only",
     ],
     "quality/lab": [f"quality {_BOTH} --tests lab:parallel?n=24&seed=8 --group-by length --beam 2 --json"],
     "errors/own": [
-        f"errors {_OWN} --language de --json --out run --annotate queue.jsonl",
+        f"errors {_OWN} --target-language de --json --out run",
+        "annotate run --queue queue.jsonl --queue-only",
         "compare run --json",
         "errors --system lab:student --tests lab:pairs?n=3&seed=3 --json",
     ],
@@ -129,15 +132,16 @@ CASES: dict[str, list[str]] = {
     "condition/gender": [
         "condition --system lab:student --evaluator lab:teacher --tests lab:gender?n=40&seed=1 --json --out run",
         "condition --rejudge run --protocol paper --json --out paper",
-        "condition --rejudge run --protocol released --ties wrong --likelihood total --json",
+        "condition --rejudge run --protocol released --set ties=wrong --likelihood total --json",
         "compare run --json",
     ],
     "condition/senses": [
         "condition --system lab:student --system lab:unsmoothed --evaluator lab:teacher --tests lab:senses?n=40 "
-        "--group-by category --json --annotate queue.jsonl --records records.jsonl",
+        "--group-by category --json --out records",
+        "annotate records --queue queue.jsonl --queue-only",
     ],
     "condition/bad-evaluator": [
-        "condition --system lab:teacher --evaluator lab:hard-unsmoothed --tests lab:senses-other?n=24 --preflight 20 --json",
+        "condition --system lab:teacher --evaluator lab:hard-unsmoothed --tests lab:senses-other?n=24 --set preflight=20 --json",
     ],
     "condition/given": [
         "translate --system lab:student sources.en --to given.de",
@@ -150,50 +154,51 @@ CASES: dict[str, list[str]] = {
         + "' --json --out run",
     ],
     "patterns/winomt": [
-        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --json --out run",
-        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --protocol paper --json",
-        "annotate --sample run --queue sampled.jsonl --n 4",
+        "condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --json --out run",
+        "condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --protocol paper --json",
+        "annotate --sample run --queue sampled.jsonl --queue-size 4",
     ],
     "patterns/mucow": [
-        "patterns mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --lemmatize de --json --records records.jsonl",
-        "patterns mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --word-matching conditioning --json",
+        "condition --judge mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --lemmatize de --json --out records",
+        "condition --judge mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --set word_matching=conditioning --json",
     ],
     "patterns/flow": [
-        "patterns flow --source doctors.en --data doctors.de --words lab:occupations --json --flows flows.json",
+        "flow --source doctors.en --target doctors.de --words lab:occupations --json --flows flows.json",
     ],
     # --- space ---
     "space/both": [
-        f"space {_BOTH} --tests lab:parallel?n=8&seed=1 --k 4 --samples 12 --mbr-samples 8 --curves --json --out run "
-        "--segments segments.jsonl",
-        "space --rejudge run --metric bleu --normalize ideal --gains exponential --ties random --json --records records.jsonl",
+        f"space {_BOTH} --tests lab:parallel?n=8&seed=1 --k 4 --samples 12 --set mbr_samples=8 --set curves=yes --json --out run "
+        "--set segments=segments.jsonl",
+        "space --rejudge run --metric bleu --set normalize=ideal --set gains=exponential --set ties=random --json --out records",
         "compare run --json",
     ],
     "space/confidence": [
-        "space --system lab:unsmoothed --tests lab:parallel?n=6&seed=2 --k 3 --samples 10 --confidence --beams 1,4 --json",
+        "space --system lab:unsmoothed --tests lab:parallel?n=6&seed=2 --k 3 --samples 10 --set confidence=yes --set beams=1,4 --json",
     ],
     "space/budget": [
         "space --system lab:teacher --tests lab:parallel?n=8&seed=4 --k 3 --samples 4 --budget-expansions 20 --json --out run",
-        "space --rejudge run --unresolved leave-out --json",
+        "space --rejudge run --set unresolved=leave-out --json",
     ],
     "space/lists": [
-        "space --system 'top=top.moses, beam=beam.moses=lists:?top=top.moses&beam=beam.moses' --tests references:own.de --k 3 --samples 0 --json --records records.jsonl",
-        "space --system lab:student --tests parallel:twice.en,twice.de --k 0 --samples 6 --temperature 0.5 --top-p 0.8 --json",
+        "space --system 'top=top.moses, beam=beam.moses=lists:?top=top.moses&beam=beam.moses' --tests references:own.de --k 3 --samples 0 --json --out records",
+        "space --system lab:student --tests parallel:twice.en,twice.de --k 0 --samples 6 --temperature 0.5 --set top_p=0.8 --json",
     ],
     # --- challenge ---
     "challenge/lab": [
-        f"challenge {_BOTH} --tests lab:challenge?n=60&seed=1 --matched-corpora 20 --distance 1 --distance 3 "
+        f"challenge {_BOTH} --tests lab:challenge?n=60&seed=1 --set matched_corpora=20 --distance 1 --distance 3 "
         "--min-sentences 5 --json --out run",
         "compare run --json",
         "challenge --rejudge run --protocol paper --metric bleu --json",
     ],
     "challenge/own": [
         "make challenge --parser udpipe:lab-en --source own.en --reference own.de --to set.jsonl --source-language en --target-language de",
-        "challenge --tests set.jsonl --system file:first.de --controls all --matched-corpora 10 --min-sentences 3 --metric chrf --metric ribes --json "
-        "--annotate queue.jsonl --queue-per-group 3 --records records.jsonl",
+        "challenge --tests set.jsonl --system file:first.de --set controls=all --set matched_corpora=10 --min-sentences 3 --metric chrf --metric ribes --json "
+        "--out records",
+        "annotate records --queue queue.jsonl --queue-per-group 3 --queue-only",
     ],
     "challenge/verdicts": [
-        "challenge --tests lab:challenge?n=24&seed=2 --system lab:student --target-parser udpipe:lab-de --target-language de "
-        "--matched-corpora 5 --json --records records.jsonl",
+        "challenge --tests lab:challenge?n=24&seed=2 --system lab:student --target-parser udpipe:lab-de --set target_language=de "
+        "--set matched_corpora=5 --json --out records",
     ],
     # --- runs ---
     "runs/study": ["run study.toml --out run --json --no-report", "compare run --json"],
@@ -225,7 +230,7 @@ CASES: dict[str, list[str]] = {
         "likelihood --system lab:student --tests lab:parallel?n=4 --json --all",
         "likelihood --system lab:student --tests lab:parallel?n=4&seed=1 --json",
         "likelihood --system lab:student --tests lab:parallel?n=4 --json --seed 1",
-        "likelihood --system lab:student --tests lab:parallel?n=4 --json --references first",
+        "likelihood --system lab:student --tests lab:parallel?n=4 --json --set references=first",
         "likelihood --system lab:student-2 --tests lab:parallel?n=4 --json",
         "likelihood --system 'lab:student?max_length=40' --tests lab:parallel?n=4 --json",
     ],
@@ -243,17 +248,17 @@ CASES: dict[str, list[str]] = {
     # --- making test sets, people ---
     "make/pairs": [
         "make pairs --type all --language de --source own.en --reference own.de --to pairs.out.jsonl",
-        "make pairs --type all --language de --source own.en --reference own.de --all --seed 3 --kind machine --to all.out.jsonl",
+        "make pairs --type all --language de --source own.en --reference own.de --all --seed 3 --set kind=machine --to all.out.jsonl",
         "make pairs --audit 4 --type np_agreement --source own.en --reference own.de --to audit.jsonl",
     ],
     "make/machine": [
         "make machine-references --tests lab:pairs?n=4&seed=3 --system lab:control --system lab:unsmoothed --to made.jsonl "
-        "--queue queue.jsonl --score-with lab:student --with-human --json",
+        "--queue queue.jsonl --set score_with=lab:student --set with_human=yes --json",
     ],
     "make/challenge": [
         "make challenge --parses a.conllu --source parsed.de --reference parsed.en --to parsed.jsonl --json",
-        "make challenge --parser udpipe:lab-en --source own.en --reference own.de --min-distance 2 --json",
-        "make challenge --source twice.en --reference twice.de --to reordered.jsonl --min-displacement 2 --json",
+        "make challenge --parser udpipe:lab-en --source own.en --reference own.de --set min_distance=2 --json",
+        "make challenge --source twice.en --reference twice.de --to reordered.jsonl --set min_displacement=2 --json",
     ],
     "make/counts": [
         "make counts --source a.en --target a.de --lexicon lexicon.tsv --json --to senses.json",
@@ -263,24 +268,24 @@ CASES: dict[str, list[str]] = {
     "people/agreement": [
         "agreement --task mucow released.ann.jsonl released.bob.jsonl --json",
         "agreement --task mucow released.ann.jsonl released.bob.jsonl released.cy.jsonl --json",
-        "agreement rated.jsonl --human human.jsonl --field score --json",
+        "agreement rated.jsonl --human human.jsonl --set field=score --json",
         "agreement translated.jsonl --human human.jsonl --metric chrf --metric ter --json",
     ],
     "people/released": [
         "agreement --task winomt winomt.one.jsonl winomt.two.jsonl earlier.csv --json",
-        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --records w.jsonl --json",
-        "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --patterns w.jsonl --json",
-        "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --verdicts w.jsonl --weights annotated --json",
-        "patterns mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --lemmatize de --records m.jsonl --json",
-        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m.jsonl --json",
-        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m.jsonl --protocol paper --json",
-        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --verdicts m.jsonl --json",
+        "condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de --out w --json",
+        "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --patterns w --json",
+        "agreement --task winomt winomt.one.jsonl winomt.two.jsonl --verdicts w --set weights=annotated --json",
+        "condition --judge mucow --tests mucow:senses?all=yes --system senses.de=file:senses.de?format=auto --lemmatize de --out m --json",
+        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m --json",
+        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --patterns m --protocol paper --json",
+        "agreement --task mucow mucow.one.jsonl mucow.two.jsonl --verdicts m --json",
     ],
     "people/answers": [
         "agreement queue.jsonl --json",
         "agreement queue.jsonl --verdicts verdicts.jsonl --json",
         "agreement scored.jsonl --json",
-        "agreement two.jsonl --human two-human.jsonl --field score --json",
+        "agreement two.jsonl --human two-human.jsonl --set field=score --json",
     ],
     # --- lab ---
     "lab/corpus": [
@@ -288,7 +293,7 @@ CASES: dict[str, list[str]] = {
         "lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared --json",
         "lab evaluate --system lab:student --n 20 --json",
         "lab evaluate --evaluator lab:teacher --system lab:student --n 24 --json",
-        "lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other --protocol paper --json",
+        "lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other --set protocol=paper --json",
     ],
 }
 CASES |= {
@@ -298,7 +303,7 @@ CASES |= {
         "contrast --system lab:student",
         "contrast --tests pairs.jsonl --json",
         "contrast --tests pairs.jsonl --system scores:pairs.scores",
-        "contrast --system lab:student --tests pairs.jsonl --ties never",
+        "contrast --system lab:student --tests pairs.jsonl --set ties=never",
         "contrast --system lab:student --tests pairs.jsonl --beam 0",
         "contrast --system lab:student --tests pairs.jsonl --group-by nothing",
         "contrats --system lab:student",
@@ -313,8 +318,8 @@ CASES |= {
         "translate --decode exact --system lab:student a.en --length 4..",
         "run study.toml --shard 3/2",
         "make pairs --type nothing --source a.en --reference a.de",
-        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target xx",
-        "patterns flow --source doctors.en",
+        "condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target xx",
+        "flow --source doctors.en",
     ],
     "refusals/systems": [
         "translate --system nothing:x a.en",
@@ -351,7 +356,7 @@ CASES |= {
         "agreement rated.jsonl --human pairs.jsonl",
         "make challenge --parses own.en --source own.en --reference own.de",
         "condition --tests ambiguous.jsonl --system file:a.de?format=auto --evaluator lab:teacher",
-        "patterns mucow --tests mucow:nowhere --system file:senses.de?format=auto",
+        "condition --judge mucow --tests mucow:nowhere --system file:senses.de?format=auto",
     ],
     "refusals/runs": [
         "compare nowhere",
@@ -370,31 +375,31 @@ CASES |= {
         "run --init --system lab:student --tests pairs.jsonl study.toml",
     ],
     "warnings/judging": [
-        "contrast --tests pairs.jsonl --system scores:pairs.scores?layout=interleaved --ties wrong",
+        "contrast --tests pairs.jsonl --system scores:pairs.scores?layout=interleaved --set ties=wrong",
         f"contrast {_BOTH} --tests lab:pairs?n=3&seed=1",
-        "contrast --system lab:llm --prompt lines --prompt question --tests lab:pairs?n=1",
+        "contrast --system lab:llm --set prompt=lines --set prompt=question --tests lab:pairs?n=1",
         "condition --system lab:teacher --evaluator lab:hard-unsmoothed --tests lab:senses-other?n=16",
         "condition --tests ambiguous.jsonl --system given.de=file:given.de?format=auto --evaluator lab:student",
         "space --system lab:student --tests lab:parallel?n=4 --k 2 --samples 4 --budget-expansions 3",
         "space --system '" + _STUB + "' --tests parallel:a.en,a.de --k 0 --samples 3",
         "quality --tests parallel:own.en,own.de --system file:own.en --metric bleu",
         "quality --tests parallel:own.en,own.de --system file:second.de --system file:own.de --metric chrf",
-        "errors --tests parallel:own.en,own.de --system file:own.en --language de",
+        "errors --tests parallel:own.en,own.de --system file:own.en --target-language de",
         "likelihood --system lab:llm --tests parallel:own.en,own.de",
-        "challenge --tests lab:challenge?n=20&seed=3 --system lab:student --matched-corpora 3",
+        "challenge --tests lab:challenge?n=20&seed=3 --system lab:student --set matched_corpora=3",
         "translate --system 'lab:student?max_length=4' own.en --to short.de",
         "contrast --system lab:student --tests pairs-twice.jsonl",
         "quality --tests parallel:own.en,own.de --system file:own.en --metric chrf --out run-a",
         "quality --tests parallel:own.en,own.de --system file:first.de --metric chrf --out run-b",
         "compare run-a run-b",
-        "patterns winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de",
+        "condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system wino.de=file:wino.de?format=auto --target de",
         "quality --tests parallel:twice.en,twice.de --system file:twice-first.de --metric bleu",
         "make challenge --source own.en --reference own.de --to few.jsonl",
         "make pairs --type polarity_affix_del --source a.en --reference a.de --to none.jsonl",
     ],
 }
 RAY_CASES: dict[str, list[str]] = {
-    "ray/study": ["run stored.toml --out run --json --no-report --ray --workers 1"],
+    "ray/study": ["run stored.toml --out run --json --no-report --ray --set workers=1"],
     "ray/pairs": [
         "make pairs --type all --language de --source own.en --reference own.de --to pairs.out.jsonl --ray"
     ],

@@ -87,13 +87,13 @@ translate --decode mbr --system lab:teacher a.en --n 3
 score --system lab:teacher a.en --target a.de --json
 contrast --system lab:teacher --tests pairs.jsonl --json
 errors --system lab:teacher --tests pairs.jsonl --json
-likelihood --system lab:teacher --tests sentences.jsonl --references first
+likelihood --system lab:teacher --tests sentences.jsonl --set references=first
 quality --system lab:teacher --tests sentences.jsonl --metric chrf --out quality-run
 prompted-choice --system lab:llm --tests pairs.jsonl
 condition --tests lab:gender?n=4 --system lab:student --evaluator lab:teacher --out condition-run
-space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --mbr-samples 2 --out space-run
-space --rejudge space-run --metric bleu --segments segments.jsonl
-challenge --tests challenge.jsonl --system lab:teacher --matched-corpora 2 --out challenge-run
+space --system lab:teacher --tests sentences.jsonl --k 2 --samples 2 --set mbr_samples=2 --out space-run
+space --rejudge space-run --metric bleu --set segments=segments.jsonl
+challenge --tests challenge.jsonl --system lab:teacher --set matched_corpora=2 --out challenge-run
 run --init --system lab:student --tests pairs.jsonl --method contrast init.toml
 run study.toml --out whole
 run study.toml --out shard-1 --shard 1/2
@@ -107,32 +107,32 @@ annotate judge.jsonl --annotator me --task assessment --port 0 --no-open
 2 annotate challenge.jsonl --annotator me --port 0 --no-open
 annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
 2 agreement judge.jsonl
-agreement scores.jsonl --human scores.jsonl --field score
+agreement scores.jsonl --human scores.jsonl --set field=score
 data list
 data get chrf
 data list distil-lingeval/clause_omission.mt
-1 data get distil-lingeval/clause_omission.mt --data-dir fetched
+1 data get distil-lingeval/clause_omission.mt
 make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
 make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl
 make challenge --parser udpipe:lab-en --source a.en --reference a.de
-make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --score-with lab:student
+make machine-references --tests pairs.jsonl --system lab:teacher --to machine.jsonl --set score_with=lab:student
 make counts --source a.en --target a.de --lexicon lexicon.tsv
 make counts --source doctors.en --target doctors.de --words lab:occupations
 make pairs --list-types
 make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 make pairs --type polarity_particle_nicht_del --source a.en --reference a.de
 make pairs --audit 2 --type subj_verb_agreement --source a.en --reference a.de
-patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de
-patterns winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.ru?format=auto --target ru
-patterns mucow --tests mucow:mucow?all=yes --system file:mucow.de?format=auto --lemmatize de
-patterns flow --source doctors.en --data doctors.de --words lab:occupations
+condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de
+condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.ru?format=auto --target ru
+condition --judge mucow --tests mucow:mucow?all=yes --system file:mucow.de?format=auto --lemmatize de
+flow --source doctors.en --target doctors.de --words lab:occupations
 lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
-lab locality --out local --quick --model sine --model learned --setting regular --set sentences=10 --set epochs=1
+lab locality --out local --set quick=yes --model sine --model learned --set setting=regular --set epochs=1
 lab corpus --n 200 --out corpus
 lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
-2 lab train --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1 --threads 1
-lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --beam 1 --threads 1
+2 lab train --teacher trained --source corpus/corpus.en --out distilled --shape tiny --steps 2 --beam 1
+lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --out augmented --beam 1
 lab models
 lab models --help
 lab evaluate --system lab:student --n 10
@@ -160,6 +160,6 @@ def lay(folder: Path) -> None:
 
 
 RAY_CASES = """
-run study.toml --out spread --ray --workers 1
+run study.toml --out spread --ray --set workers=1
 make pairs --type polarity_particle_nicht_del --source a.en --reference a.de --ray
 """.strip().split("\n")

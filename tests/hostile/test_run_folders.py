@@ -16,7 +16,15 @@ from tests.support.toy_fixtures import Babelscope
 @pytest.fixture
 def run(babelscope: Babelscope, tmp_path: Path) -> Path:
     (tmp_path / "challenge.jsonl").write_text(files()["challenge.jsonl"])
-    asked = ("challenge", "--tests", "challenge.jsonl", "--system", "lab:teacher", "--matched-corpora", "2")
+    asked = (
+        "challenge",
+        "--tests",
+        "challenge.jsonl",
+        "--system",
+        "lab:teacher",
+        "--set",
+        "matched_corpora=2",
+    )
     assert babelscope(*asked, "--out", "run").code == 0
     (tmp_path / "secret").write_text("no parser")
     return tmp_path / "run"
@@ -30,7 +38,7 @@ def change(run: Path, **settings: Any) -> None:
 
 
 @pytest.mark.parametrize("spec", ["udpipe:secret", "spacy:secret", "stanza:en", "udpipe:http://127.0.0.1:1/"])
-def test_a_parser_that_it_names_is_not_opened(babelscope: Babelscope, run: Path, spec: str) -> None:
+def test_a_parser_that_it_names_is_not_opened(babelscope, run, spec):
     change(run, target_parser=spec, target_language="de")
     ran = babelscope("challenge", "--rejudge", "run")
     assert (ran.code, ran.out) == (2, "")
@@ -38,7 +46,7 @@ def test_a_parser_that_it_names_is_not_opened(babelscope: Babelscope, run: Path,
     assert "say --target-parser" in ran.err
 
 
-def test_a_parser_of_the_command_line_is_opened(babelscope: Babelscope, run: Path) -> None:
+def test_a_parser_of_the_command_line_is_opened(babelscope, run):
     pytest.importorskip("ufal.udpipe")
     change(run, target_parser="udpipe:other")
     ran = babelscope("challenge", "--rejudge", "run", "--target-parser", "udpipe:secret")
@@ -46,16 +54,14 @@ def test_a_parser_of_the_command_line_is_opened(babelscope: Babelscope, run: Pat
 
 
 @pytest.mark.parametrize(("name", "value"), [("metrics", ["cmd:touch ran"]), ("tokenize", "spm:secret")])
-def test_other_programs_and_files_that_it_names_are_not_opened(
-    babelscope: Babelscope, run: Path, name: str, value: object
-) -> None:
+def test_other_programs_and_files_that_it_names_are_not_opened(babelscope, run, name, value):
     change(run, **{name: value})
     ran = babelscope("challenge", "--rejudge", "run")
     assert (ran.code, "because a run folder names it" in ran.err) == (2, True), ran.err
     assert not (run.parent / "ran").exists()
 
 
-def test_a_setting_that_was_edited_ends_in_a_sentence(babelscope: Babelscope, run: Path) -> None:
+def test_a_setting_that_was_edited_ends_in_a_sentence(babelscope, run):
     change(run, beam="x")
     ran = babelscope("challenge", "--rejudge", "run")
     assert (ran.code, ran.err.count("\n")) == (2, 1)

@@ -20,7 +20,6 @@ from babelscope.making.flows import (
     choose_words,
     find_occurrences,
     flows_by_word,
-    mean_flows,
     merge_words,
     read_counts,
     read_queries,
@@ -53,13 +52,6 @@ def test_flows_conserve_counts(occurrences: list[Occurrence]) -> None:
     for start, end, count in merge_words(flows):
         total[f"{start.partition('_')[0]} to {end.partition('_')[0]}"] += int(count)
     assert total == {"data to distilled": len(occurrences), "distilled to student": len(occurrences)}
-
-
-@given(st.lists(st.lists(found, min_size=4, max_size=4), min_size=2, max_size=3))
-def test_means_over_models_conserve_counts(models: list[list[Occurrence]]) -> None:
-    flows = merge_words(mean_flows(models))
-    for stage in ("data", "distilled"):
-        assert sum(count for start, _, count in flows if start.startswith(stage)) == pytest.approx(4)
 
 
 def test_shares_and_changes() -> None:
@@ -164,7 +156,7 @@ def test_the_command(babelscope: Babelscope, tmp_path: Path) -> None:
         ("s", "Der Koch schlief.\nEine Person!\nNichts.\n"),
     ):
         (tmp_path / name).write_text(lines)
-    usual = ("patterns", "flow", "--source", "en", "--data", "de", "--words", "q.json", "--json")
+    usual = ("flow", "--source", "en", "--target", "de", "--words", "q.json", "--json")
     ran = babelscope(*usual, "--distilled", "t", "--student", "s", "--flows", "f.json", "--svg", "f.svg")
     rows = ran.rows
     share = {(row["stage"], row["class"]): row["value"] for row in rows if row["name"] == "share"}
@@ -213,18 +205,6 @@ def test_bad_queries(tmp_path: Path) -> None:
     for written in (["cook"], {"cook": 3}):
         with pytest.raises(BabelscopeError, match="must be an object of queries"):
             read_queries(str(write(tmp_path / "q.json", written)))
-
-
-def test_words_are_looked_for_in_lines_as_they_stand(tmp_path: Path) -> None:
-    query = {"src_forms": ["cook"], "tgt_forms_male": ["Koch"], "tgt_forms_female": ["Köchin"]}
-    (tmp_path / "q.json").write_text(json.dumps({"cook": query}))
-    # A separator that editors do not take for the end of a line stands inside of it.
-    (tmp_path / "en").write_text("A\u2028cook slept.\nThe cook!\n")
-    (tmp_path / "de").write_text("Ein\u2028Koch schlief.\nDie Köchin!\n")
-    found = find_occurrences(
-        tmp_path / "en", {"data": tmp_path / "de"}, read_queries(str(tmp_path / "q.json"))
-    )
-    assert found == [Occurrence("cook", ("male",)), Occurrence("cook", ("female",))]
 
 
 # "teacher" is an occupation and a stage.
@@ -284,7 +264,7 @@ def test_other_files_are_refused(tmp_path: Path, rows: Any, told: str) -> None:
 def test_the_command_draws_words_and_reads_its_own_flows(babelscope: Babelscope, tmp_path: Path) -> None:
     write(tmp_path / "c.json", FLOWS)
     done = babelscope(
-        "patterns", "flow", "--counts", "c.json", "--by-word", "--svg", "f.svg", "--flows", "g.json"
+        "flow", "--counts", "c.json", "--set", "by_word=yes", "--svg", "f.svg", "--flows", "g.json"
     )
     assert done.code == 0, done.err
     drawn = [
@@ -292,18 +272,16 @@ def test_the_command_draws_words_and_reads_its_own_flows(babelscope: Babelscope,
     ]
     for label in ("cook 8", "teacher 3", "male 9", "female 2", "original", "cook → male: 6"):
         assert label in drawn
-    again = babelscope("patterns", "flow", "--counts", "g.json", "--json")
-    assert again.out == babelscope("patterns", "flow", "--counts", "c.json", "--json").out
-    both = babelscope(
-        "patterns", "flow", "--counts", "c.json", "--source", "x", "--data", "y", "--words", "z"
-    )
+    again = babelscope("flow", "--counts", "g.json", "--json")
+    assert again.out == babelscope("flow", "--counts", "c.json", "--json").out
+    both = babelscope("flow", "--counts", "c.json", "--source", "x", "--target", "y", "--words", "z")
     assert both.code == 2
-    assert "needs --source, --data and --words, or --counts" in both.err
+    assert "needs --source, --target and --words, or --counts" in both.err
 
 
 def test_figure_4(shared: Path, babelscope: Babelscope) -> None:
     counts = str(shared / "data" / "occupations" / "counts_en-de.json")
-    rows = babelscope("patterns", "flow", "--counts", counts, "--word", "figure-4", "--json").rows
+    rows = babelscope("flow", "--counts", counts, "--set", "word=figure-4", "--json").rows
     shares = {(row["stage"], row["class"]): row for row in rows if row["name"] == "share"}
     assert shares["original", "male"]["n"] == 868663
     found = [round(100 * shares["original", each]["value"], 1) for each in ("male", "female", "other")]

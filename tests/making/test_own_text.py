@@ -81,7 +81,7 @@ def test_senses_are_counted_and_named(babelscope: Babelscope) -> None:
     told = read_rows("told.jsonl")
     assert [each["sense_frequency"] for each in told] == ["frequent", "infrequent", "frequent", "unknown"]
     assert [each["category"] for each in told] == ["frequent", "infrequent", "frequent", "none"]
-    asked = ("--tests", "told.jsonl", "--system", "toy:1", "--evaluator", "toy:2", "--preflight", "0")
+    asked = ("--tests", "told.jsonl", "--system", "toy:1", "--evaluator", "toy:2", "--set", "preflight=0")
     judged = babelscope("condition", *asked, "--group-by", "sense_frequency", "--json")
     assert judged.code == 0, judged.err
     parts = {
@@ -100,17 +100,22 @@ def test_lemmas_find_inflected_forms(babelscope: Babelscope, tmp_path: Path) -> 
         return {row["sense"]: row["count"] for row in babelscope(*SENSES, "--json", *more).rows}
 
     assert counted()["gehege"] == 0
-    assert counted("--lemmas", "lemmas")["gehege"] == 1
+    assert counted("--set", "lemmas=lemmas")["gehege"] == 1
+    # A plural in the source is its word, unless the lexicon has it by itself.
+    (tmp_path / "en").write_text(ENGLISH.replace("cup", "cups").replace("Cup", "Cups"))
+    assert (counted()["tasse"], counted()["pokal"]) == (1, 2)
+    (tmp_path / "lexicon.tsv").write_text(f"{LEXICON}cups\tbecher pokal\n", encoding="utf-8")
+    assert (counted()["tasse"], counted()["pokal"], counted()["becher pokal"]) == (0, 0, 2)
     told = babelscope(*SENSES).out
     assert "inflected ones are missed" in " ".join(told.split())
 
 
 def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
     asked = ("make", "counts", "--source", "work.en", "--target", "work.de", "--words", "q.json")
-    more = ("--distilled", "work.t", "--labor", "labor.tsv", "--to", "ratios.tsv")
+    more = ("--distilled", "work.t", "--set", "labor=labor.tsv", "--to", "ratios.tsv")
     rows = babelscope(*asked, *more, "--tests", "wino.jsonl", "--save-tests", "told.jsonl", "--json").rows
     ratios = {(row["stage"], row["occupation"]): row for row in rows if row["name"] == "female_ratio"}
-    assert {key: (row["female"], row["male"], row["neutral"]) for key, row in ratios.items()} == {
+    assert {key: (row["female"], row["male"], row["other"]) for key, row in ratios.items()} == {
         ("data", "cook"): (1, 2, 1), ("data", "nurse"): (2, 1, 0), ("data", "judge"): (0, 1, 0),
         ("distilled", "cook"): (0, 4, 0), ("distilled", "nurse"): (3, 0, 0), ("distilled", "judge"): (0, 1, 0),
     }  # fmt: skip
@@ -125,7 +130,7 @@ def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
     told = read_rows("told.jsonl")
     assert [each["majority_side"] for each in told] == ["with", "against", "against", "with", "unknown"]
     judged = babelscope(
-        "condition", "--tests", "told.jsonl", "--system", "toy:1", "--evaluator", "toy:2", "--preflight", "0",
+        "condition", "--tests", "told.jsonl", "--system", "toy:1", "--evaluator", "toy:2", "--set", "preflight=0",
         "--group-by", "majority_side", "--json",
     )  # fmt: skip
     parts = {row["majority_side"]: row["n"] for row in judged.rows if row.get("by") and row["name"] == "all"}
@@ -133,9 +138,9 @@ def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
 
 
 def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
-    """What `patterns flow --flows` wrote of the same text gives the same ratios."""
+    """What `flow --flows` wrote of the same text gives the same ratios."""
     text = ("--source", "work.en", "--words", "q.json", "--distilled", "work.t", "--json")
-    assert babelscope("patterns", "flow", "--data", "work.de", *text, "--flows", "flows.json").code == 0
+    assert babelscope("flow", "--target", "work.de", *text, "--flows", "flows.json").code == 0
     stored = babelscope("make", "counts", "--counts", "flows.json", "--json")
     assert stored.code == 0, stored.err
     assert stored.out == babelscope("make", "counts", "--target", "work.de", *text).out
@@ -144,7 +149,7 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((*SENSES, "--lemmas", "de", "--lemmatize", "de"), "exclude each other"),
+        ((*SENSES, "--set", "lemmas=de", "--lemmatize", "de"), "exclude each other"),
         ((*SENSES, "--tests", "senses.jsonl"), "it is about the test set of --save-tests"),
         ((*SENSES[:-1], "de"), "de:1 is neither a word, a tab and lemmas of a sense"),
         ((*SENSES[:4], "--target", "work.de", *SENSES[6:]), "en ends before line 7"),
@@ -155,11 +160,11 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
             "en has none of the occupations",
         ),
         (
-            ("make", "counts", "--counts", "q.json", "--labor", "wrong.tsv"),
+            ("make", "counts", "--counts", "q.json", "--set", "labor=wrong.tsv"),
             "wrong.tsv:1 is not an occupation, a tab and a percentage from 0 to 100",
         ),
         (
-            ("make", "counts", "--counts", "q.json", "--labor", "lexicon.tsv"),
+            ("make", "counts", "--counts", "q.json", "--set", "labor=lexicon.tsv"),
             "lexicon.tsv:2 is not an occupation, a tab and a percentage",
         ),
     ],

@@ -48,8 +48,8 @@ def test_the_command_offers_both(babelscope: Babelscope, tmp_path: Path) -> None
         return float(json.loads(ran.out.splitlines()[-1])["value"])
 
     assert agreed() == pytest.approx(99 / 100)
-    assert agreed("--weights", "annotated") == pytest.approx(2 / 3)
-    ran = babelscope(*asked[:5], "--weights", "annotated")
+    assert agreed("--set", "weights=annotated") == pytest.approx(2 / 3)
+    ran = babelscope(*asked[:5], "--set", "weights=annotated")
     assert (ran.code, "has no effect here" in ran.err) == (2, True)
 
 

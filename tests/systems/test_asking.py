@@ -30,7 +30,7 @@ class Careless(ToySystem):
         return [drawn[:-1] for drawn in super().sample(questions, n=n, seed=seed)]
 
 
-def test_answers_that_are_missing_are_noticed() -> None:
+def test_answers_that_are_missing_are_noticed():
     with pytest.raises(BabelscopeError, match="toy gave no translation of 'a'"):
         ask_translate(Careless(), ["a"])
     with pytest.raises(BabelscopeError, match="toy gave 1 answers to 2 questions"):
@@ -39,13 +39,13 @@ def test_answers_that_are_missing_are_noticed() -> None:
         ask_sample(cast(Any, Careless()), ["a"], n=3, seed=0)
 
 
-def test_a_refused_target_is_numbered_among_all_of_them() -> None:
+def test_a_refused_target_is_numbered_among_all_of_them():
     with pytest.raises(RefusedText, match=r"^target 3 has a line break inside"):
         check_targets(["a", Scored("b\n"), "c\n"])
     check_targets(["", Scored("b\n")])
 
 
-def test_systems_get_questions_whatever_was_asked() -> None:
+def test_systems_get_questions_whatever_was_asked():
     got: list[object] = []
 
     class Listening(ToySystem):
@@ -62,7 +62,7 @@ def test_systems_get_questions_whatever_was_asked() -> None:
     assert properties(ToySystem()) == Properties()
 
 
-def test_a_reason_stands_for_its_own_question_only() -> None:
+def test_a_reason_stands_for_its_own_question_only():
     lost = Question("a", ("before",))
 
     def ask(questions: Sequence[Asked]) -> list[str]:
@@ -100,7 +100,7 @@ def wrapped(tmp_path: Path) -> dict[str, Callable[[Any], Any]]:
 
 
 @pytest.mark.parametrize("how", ["itself", "cached", "by call"])
-def test_the_penalty_of_a_call_is_passed_on(how: str, tmp_path: Path) -> None:
+def test_the_penalty_of_a_call_is_passed_on(how, tmp_path):
     system = wrapped(tmp_path)[how](Penalized())
     assert properties(system).length_penalty == 1
 
@@ -113,7 +113,7 @@ def test_the_penalty_of_a_call_is_passed_on(how: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["itself", "cached", "by call"])
-def test_a_system_without_a_beam_to_set_refuses_it(how: str, tmp_path: Path) -> None:
+def test_a_system_without_a_beam_to_set_refuses_it(how, tmp_path):
     system = wrapped(tmp_path)[how](ToySystem())
     assert properties(system).length_penalty is None
     assert ask_translate(system, ["a"])

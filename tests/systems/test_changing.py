@@ -7,21 +7,16 @@ import math
 import os
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from babelscope.core.system import Unanswered
 from babelscope.runs.study import run_study
-from babelscope.systems.cache import Store
 from babelscope.systems.contract import scored_from_json
 from babelscope.systems.registry import open_system
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.text import json_number
-from tests.support.serving import App, Request, Server
 
 PYTHON = shlex.quote(sys.executable)
 # Translates every source by its word; in its second run it is edited first, as by somebody at work.
@@ -57,7 +52,7 @@ def study(tmp_path: Path, toy_schemes: None) -> Path:  # noqa: ARG001
     return tmp_path / "study.toml"
 
 
-def test_a_program_edited_in_the_middle_stores_nothing_more(study: Path, tmp_path: Path) -> None:
+def test_a_program_edited_in_the_middle_stores_nothing_more(study, tmp_path):
     right = (tmp_path / "program.py").read_text()
     with pytest.raises(SystemFailure, match=r"program.py was changed or removed while it was in use"):
         run_study(study, out=tmp_path / "run")
@@ -72,7 +67,7 @@ def test_a_program_edited_in_the_middle_stores_nothing_more(study: Path, tmp_pat
     assert [json.loads(line)["translation"] for line in stored] == ["a"] * 6
 
 
-def test_a_program_that_is_only_touched_goes_on(tmp_path: Path) -> None:
+def test_a_program_that_is_only_touched_goes_on(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import sys\nfor line in sys.stdin: print('a')\n")
     system = open_system(f"cmd:{PYTHON} {program}")
@@ -85,92 +80,7 @@ def test_a_program_that_is_only_touched_goes_on(tmp_path: Path) -> None:
     assert system.fingerprint == before
 
 
-def test_a_resume_with_another_budget_is_refused(study: Path, tmp_path: Path) -> None:
-    text = study.read_text().replace(f"cmd:{PYTHON} program.py", "SYSTEM")
-    pytest.importorskip("torch")
-    study.write_text(text.replace("SYSTEM", "lab:student?budget=64"))
-    run_study(study, out=tmp_path / "run")
-    (tmp_path / "run" / "records.jsonl").write_bytes(b"")
-    study.write_text(text.replace("SYSTEM", "lab:student?budget=128"))
-    with pytest.raises(BabelscopeError, match=r"settings.budget: 64 there, 128 here"):
-        run_study(study, out=tmp_path / "run")
-
-
-# servers
-
-
-def vllm(change: Callable[[list[Any]], None]) -> App:
-    """A server that gives each character of a prompt -1, as vLLM would; `change` spoils those of whole targets."""
-
-    def app(request: Request) -> Any:
-        prompt = request.body["prompt"]
-        listed: list[Any] = [
-            None,
-            *({str(ord(c)): {"logprob": -1.0, "decoded_token": c}} for c in prompt[1:]),
-        ]
-        if not prompt.endswith("\n"):
-            change(listed)
-        return {"choices": [{"text": "", "prompt_logprobs": listed}]}
-
-    return app
-
-
-def scorer(server: Server, how: str = "vllm") -> Any:
-    return open_system(f"openai:{server.url}/v1#toy?prompt=to: {{text}}&logprobs={how}&retries=0")
-
-
-def spell(text: str) -> Callable[[list[Any]], None]:
-    def change(listed: list[Any]) -> None:
-        for entry, character in zip(listed[-len(text) :], text, strict=True):
-            (token,) = entry.values()
-            token["decoded_token"] = character
-
-    return change
-
-
-def last_is(value: object) -> Callable[[list[Any]], None]:
-    def change(listed: list[Any]) -> None:
-        (token,) = listed[-1].values()
-        token["logprob"] = value
-
-    return change
-
-
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (spell("dog"), "gave tokens that read 'dog' for the target 'cat': its prompt_logprobs are of another text"),
-        (lambda listed: listed.append(listed[-1]), "gave tokens that read 'catt' for the target 'cat'"),
-        (last_is(False), "gave False as the log-probability of token 't'"),
-        (last_is("-1"), "gave '-1' as the log-probability"),
-        (last_is(0.5), "natural log of at most 0"),
-    ],
-)  # fmt: skip
-def test_answers_that_cannot_be_are_refused_and_not_kept(
-    serve: Callable[[App], Server], tmp_path: Path, change: Callable[[list[Any]], None], told: str
-) -> None:
-    spoiled = [True]
-    server = serve(vllm(lambda listed: change(listed) if spoiled[0] else None))
-    system = scorer(server)
-    store = Store(tmp_path / "answers.sqlite", "server")
-    system.use_store(lambda _: store)
-    with pytest.raises(Unanswered, match=told.replace("?", r"\?")):
-        system.score([("a", "cat")])
-    # A server that was mended is asked again, whatever it had answered before.
-    spoiled[0] = False
-    assert system.score([("a", "cat")])[0].logprobs == (-1.0, -1.0, -1.0)
-
-
-def test_tokens_decoded_one_by_one_may_lose_their_spaces(serve: Callable[[App], Server]) -> None:
-    def without_spaces(listed: list[Any]) -> None:
-        for entry in filter(None, listed):
-            (token,) = entry.values()
-            token["decoded_token"] = token["decoded_token"].strip()
-
-    assert scorer(serve(vllm(without_spaces))).score([("a", "a cat")])[0].total == -5.0
-
-
-def test_a_boolean_is_no_number_wherever_numbers_are_read(tmp_path: Path) -> None:
+def test_a_boolean_is_no_number_wherever_numbers_are_read(tmp_path):
     assert [json_number(each) for each in (0, -1.5, True, False, "1", None, [1], 10**400)] == [
         0.0, -1.5, None, None, None, None, None, None,
     ]  # fmt: skip

@@ -6,7 +6,6 @@ import gzip
 import time
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -51,7 +50,7 @@ CHATTER = [
 
 
 @pytest.mark.parametrize(("answer", "notes"), CHATTER)
-def test_chatter_is_noted_and_cut_off_only_if_asked(answer: str, notes: set[str]) -> None:
+def test_chatter_is_noted_and_cut_off_only_if_asked(answer, notes):
     text, found = Chatter("count", "German").read(SOURCE, answer)
     assert (text, set(found)) == (answer, notes)
     text, found = Chatter("yes", "German").read(SOURCE, answer)
@@ -80,7 +79,7 @@ CLEAN = [
 
 
 @pytest.mark.parametrize(("source", "translation"), CLEAN)
-def test_a_clean_translation_has_no_notes(source: str, translation: str) -> None:
+def test_a_clean_translation_has_no_notes(source, translation):
     assert Chatter("yes", "German").read(source, translation) == (translation, ())
 
 
@@ -94,7 +93,7 @@ def test_a_clean_translation_has_no_notes(source: str, translation: str) -> None
         "抱歉，我无法翻译这段文字。",
     ],
 )
-def test_a_refusal_is_a_note_and_stays_as_it_is(answer: str) -> None:
+def test_a_refusal_is_a_note_and_stays_as_it_is(answer):
     assert Chatter("yes", "German").read(SOURCE, answer) == (answer, ("refused",))
 
 
@@ -118,18 +117,18 @@ def test_a_refusal_is_a_note_and_stays_as_it_is(answer: str) -> None:
         ("", "Two dogs are running through the deep snow in winter.", False),
     ],
 )
-def test_another_language_is_a_note(target: str, answer: str, other: bool) -> None:
+def test_another_language_is_a_note(target, answer, other):
     assert ("wrong_language" in Chatter("count", target).read("...", answer)[1]) == other
 
 
-def test_the_language_of_an_item_counts_where_nobody_names_another() -> None:
+def test_the_language_of_an_item_counts_where_nobody_names_another():
     english = "Two dogs are running through the deep snow in winter."
     asked = Question("Zwei Hunde laufen.", target_language="de")
     assert Chatter("count").read(asked, english)[1] == ("wrong_language",)
     assert Chatter("count", "English").read(asked, english)[1] == ()
 
 
-def test_long_and_empty_answers_are_left_alone() -> None:
+def test_long_and_empty_answers_are_left_alone():
     for text in ("", "  ", '"' + "a" * 30_000 + '"'):
         assert Chatter("yes", "German").read(SOURCE, text) == (text, ())
 
@@ -138,7 +137,7 @@ UNITS = ["\n ", "a: ", ". ", "()", '"', "<think>", "Note\n", ".  Note ", " - ", 
 
 
 @pytest.mark.parametrize("unit", UNITS)
-def test_no_answer_takes_long(unit: str) -> None:
+def test_no_answer_takes_long(unit):
     text = "a" + unit * (19_990 // len(unit)) + "b"
     start = time.process_time()
     Chatter("yes", "German").read(SOURCE, text)
@@ -146,7 +145,7 @@ def test_no_answer_takes_long(unit: str) -> None:
     assert time.process_time() - start < 3
 
 
-def test_any_black_box_is_watched_if_asked() -> None:
+def test_any_black_box_is_watched_if_asked():
     box = Canned({SOURCE: f'"{PLAIN}"'})
     assert with_clean_output(box, Chatter()) is box
     counted, cleaned = (with_clean_output(box, Chatter(how, "German")) for how in ("count", "yes"))
@@ -156,7 +155,7 @@ def test_any_black_box_is_watched_if_asked() -> None:
     assert counted.capabilities == {"translate"}
 
 
-def test_a_file_is_watched_and_still_held_against_its_test_set(tmp_path: Path, monkeypatch: Any) -> None:
+def test_a_file_is_watched_and_still_held_against_its_test_set(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "out.de").write_text(f'"{PLAIN}"\n', encoding="utf-8")
     (tmp_path / "in.tsv").write_text(f"{SOURCE}\t{PLAIN}\n", encoding="utf-8")
@@ -173,7 +172,7 @@ def test_a_file_is_watched_and_still_held_against_its_test_set(tmp_path: Path, m
         open_system("file:out.de?clean=maybe")
 
 
-def test_a_model_is_watched_unless_told_not_to(tmp_path: Path) -> None:
+def test_a_model_is_watched_unless_told_not_to(tmp_path):
     spec = f"llm:{build_causal(tmp_path / 'm')}?source=English&target=Russian&max_length=30"
     counted, cleaned, plain = (open_system(f"{spec}&clean={how}") for how in ("count", "yes", "no"))
     assert open_system(spec).fingerprint == counted.fingerprint
@@ -187,7 +186,7 @@ def test_a_model_is_watched_unless_told_not_to(tmp_path: Path) -> None:
     assert [each.tokens for each in drawn] == [each.tokens for each in plain.sample(["a b"], n=5, seed=1)[0]]
 
 
-def test_a_server_s_chatter_is_cut_off_before_it_must_be_one_line() -> None:
+def test_a_server_s_chatter_is_cut_off_before_it_must_be_one_line():
     answer = f"Here is the translation:\n\n{PLAIN}"
     server = Server(
         lambda _: {"choices": [{"message": {"content": answer}, "finish_reason": "stop"}]},
@@ -210,7 +209,7 @@ def noted(pairs: list[tuple[str, str]], target: str) -> Counter[str]:
     return Counter(note for source, text in pairs for note in chatter.read(source, text)[1])
 
 
-def test_the_lab_s_sentences_have_no_chatter() -> None:
+def test_the_lab_s_sentences_have_no_chatter():
     from babelscope.testsets import load
     from babelscope.testsets.items import ParallelSentence
 
@@ -222,8 +221,8 @@ def test_the_lab_s_sentences_have_no_chatter() -> None:
 
 
 @pytest.mark.parametrize("target", ["de", "fr", "cs", "en"])
-def test_references_of_multi30k_have_no_chatter(target: str, shared: Path) -> None:
-    """None of the 1,000 references per language; docs/prompts.md states the rate over the training set too."""
+def test_references_of_multi30k_have_no_chatter(target, shared):
+    """None of the 1,000 references per language; docs/howto/prompts.md states the rate over the training set too."""
     folder = shared / "data" / "multi30k"
     if not folder.is_dir():
         pytest.skip(f"no multi30k at {folder}")
@@ -237,7 +236,7 @@ def multi30k(folder: Path, split: str, language: str) -> list[str]:
     return data.decode().split("\n")[:-1][:8000]
 
 
-def test_the_tables_are_whole() -> None:
+def test_the_tables_are_whole():
     """Every language of the table of names is known to the identifier."""
     import tomllib
 

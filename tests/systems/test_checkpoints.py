@@ -128,7 +128,7 @@ def score(name: str, hub: str, home: Path, **env: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.slow
-def test_a_hub_model_is_fetched_pinned_and_kept(hub: Hub, tmp_path: Path) -> None:
+def test_a_hub_model_is_fetched_pinned_and_kept(hub, tmp_path):
     first = score("hf:owner/tiny", hub.url, tmp_path)
     assert first.returncode == 0, first.stderr
     fetched = [path for path in hub.asked if "/resolve/" in path]
@@ -145,7 +145,7 @@ def test_a_hub_model_is_fetched_pinned_and_kept(hub: Hub, tmp_path: Path) -> Non
     assert len(hub.asked) == before, "offline means offline"
 
 
-def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
+def test_what_the_hub_does_not_have(hub, tmp_path):
     missing = score("hf:owner/nothing", hub.url, tmp_path)
     assert (missing.returncode, missing.stderr.strip()) == (
         1,
@@ -158,7 +158,7 @@ def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_network_one_sentence_and_what_was_fetched_before(hub: Hub, tmp_path: Path) -> None:
+def test_without_network_one_sentence_and_what_was_fetched_before(hub, tmp_path):
     before = score("hf:owner/tiny", hub.url, tmp_path)
     gone = "http://127.0.0.1:9"
     assert score("hf:owner/tiny", gone, tmp_path).stdout == before.stdout

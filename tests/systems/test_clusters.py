@@ -54,14 +54,14 @@ def cluster(stranger: Any) -> Iterator[Any]:  # noqa: ARG001
 
 
 @pytest.mark.slow
-def test_a_stranger_s_cluster_is_not_joined(cluster: Any, stranger: Any) -> None:
+def test_a_stranger_s_cluster_is_not_joined(cluster, stranger):
     note, calls = stranger
     assert cluster.get_runtime_context().gcs_address != note.read_text()
     assert calls == []
 
 
 @pytest.mark.slow
-def test_its_files_are_private_and_its_token_is_asked_for(cluster: Any) -> None:
+def test_its_files_are_private_and_its_token_is_asked_for(cluster):
     token = Path(os.environ["RAY_AUTH_TOKEN_PATH"])
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
     assert stat.S_IMODE(token.parent.stat().st_mode) == 0o700
@@ -79,7 +79,7 @@ def test_its_files_are_private_and_its_token_is_asked_for(cluster: Any) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_set_for_it_is_undone(stranger: Any) -> None:  # noqa: ARG001
+def test_what_was_set_for_it_is_undone(stranger):  # noqa: ARG001
     import ray
 
     if ray.is_initialized():
@@ -94,7 +94,7 @@ def test_what_was_set_for_it_is_undone(stranger: Any) -> None:  # noqa: ARG001
     assert not folder.exists()
 
 
-def test_auto_joins_a_cluster_of_this_user_only(stranger: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_joins_a_cluster_of_this_user_only(stranger, monkeypatch):
     note, calls = stranger
     if uid := os.getuid():
         monkeypatch.setattr(os, "getuid", lambda: uid + 1)

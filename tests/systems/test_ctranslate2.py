@@ -8,12 +8,11 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scipy.stats import chisquare
 
-from babelscope.core.system import Drawing, capabilities
+from babelscope.core.system import Drawing
 from babelscope.systems.contract import ask_sample
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
@@ -41,7 +40,7 @@ def names(family: str, checkpoint: Build, converted: Callable[[str], Path]) -> t
     return hf, f"ct2:{converted(family)}?tokenizer={folder}&" + hf.partition("?")[2]
 
 
-def test_scores_agree_with_transformers(checkpoint: Build, converted: Callable[[str], Path]) -> None:
+def test_scores_agree_with_transformers(checkpoint, converted):
     hf, ct2 = (open_system(name) for name in names("marian", checkpoint, converted))
     asked = [*PAIRS, (SOURCES[0], ""), (SOURCES[1], TARGETS[0])]
     for ours, theirs in zip(hf.score(asked), ct2.score(asked), strict=True):
@@ -50,9 +49,7 @@ def test_scores_agree_with_transformers(checkpoint: Build, converted: Callable[[
         assert ours.logprobs == pytest.approx(theirs.logprobs, abs=1e-3)
 
 
-def test_other_families_differ_only_by_the_mass_on_pad(
-    checkpoint: Build, converted: Callable[[str], Path]
-) -> None:
+def test_other_families_differ_only_by_the_mass_on_pad(checkpoint, converted):
     """Converted Marian models lose their pad; NLLB's keep it, and CTranslate2 cannot be asked to mask it."""
     name, other = names("nllb", checkpoint, converted)
     # The forward pass of transformers masks what its vocabulary says now, the lean one what it said at first.
@@ -65,7 +62,7 @@ def test_other_families_differ_only_by_the_mass_on_pad(
     assert hf.score(PAIRS)[0].total > ct2.score(PAIRS)[0].total
 
 
-def test_bad_input(checkpoint: Build, converted: Callable[[str], Path], tmp_path: Path) -> None:
+def test_bad_input(checkpoint, converted, tmp_path):
     with pytest.raises(BabelscopeError, match=r"no CTranslate2 model here \(no model.bin\)"):
         open_system(f"ct2:{tmp_path}")
     (tmp_path / "model.bin").write_bytes(b"no model")
@@ -82,50 +79,8 @@ def test_bad_input(checkpoint: Build, converted: Callable[[str], Path], tmp_path
         beyond.score([(SOURCES[0], "Hund " * 80)])
 
 
-Both = Callable[[str], tuple[Any, Any]]
-
-
-@pytest.fixture(scope="module")
-def both(checkpoint: Build, converted: Callable[[str], Path]) -> Both:
-    """The same checkpoint as `hf:`, which can be told later not to mask pad, and as `ct2:`."""
-
-    @functools.cache
-    def opened(family: str) -> tuple[Any, Any]:
-        hf, ct2 = names(family, checkpoint, converted)
-        return open_system(f"{hf}&forward=transformers"), open_system(ct2)
-
-    return opened
-
-
-SHORT = Drawing(max_length=6)
-
-
-@pytest.mark.parametrize("family", ["marian", "nllb"])
-def test_samples_have_the_log_probabilities_of_their_tokens(
-    both: Both, monkeypatch: pytest.MonkeyPatch, family: str
-) -> None:
-    hf, ct2 = both(family)
-    assert "sample" in capabilities(ct2)
-    (drawn,) = ask_sample(ct2, SOURCES[:1], n=150, seed=1, drawing=SHORT)
-    unfinished = [each for each in drawn if "unfinished" in each.notes]
-    ended = [each for each in drawn if "unfinished" not in each.notes]
-    assert unfinished
-    assert ended
-    assert max(len(each.tokens) for each in drawn) == 6
-    assert {len(each.tokens) for each in unfinished} == {6}
-    if family == "nllb":  # CTranslate2 gives some of the mass to padding, which `hf:` masks, and may draw it
-        monkeypatch.setattr(hf.model, "vocabulary", dataclasses.replace(hf.vocabulary, masked=()))
-    proper = [each for each in drawn if "<pad>" not in each.tokens]
-    assert len(proper) > 100
-    for each, right in zip(proper, hf.score([(SOURCES[0], each) for each in proper]), strict=True):
-        assert each.tokens == right.tokens
-        assert each.logprobs == pytest.approx(right.logprobs, abs=1e-3)
-    for each, right in zip(ended, ct2.score([(SOURCES[0], each) for each in ended]), strict=True):
-        assert each.logprobs == pytest.approx(right.logprobs, abs=1e-4)
-
-
-def test_the_first_token_is_drawn_from_the_model_s_distribution(both: Both) -> None:
-    _, ct2 = both("marian")
+def test_the_first_token_is_drawn_from_the_model_s_distribution(checkpoint, converted):
+    ct2 = open_system(names("marian", checkpoint, converted)[1])
     n = 1000
     (drawn,) = ask_sample(ct2, SOURCES[:1], n=n, seed=3, drawing=Drawing(max_length=1))
     firsts = {each.tokens[0]: each.logprobs[0] for each in drawn}

@@ -6,15 +6,14 @@ import json
 import math
 import pickle
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.system import Budget, Scored, capabilities
+from babelscope.core.system import Budget, Scored, capabilities, properties
+from babelscope.systems.contract import ask_translate
 from babelscope.systems.models.base import in_parts
 from babelscope.systems.models.ensemble import Ensemble, log_mean
 from babelscope.systems.registry import open_system
@@ -30,24 +29,14 @@ def means_of(one: Scored, other: Scored) -> Any:
     return pytest.approx([math.log((math.exp(a) + math.exp(b)) / 2) for a, b in logs], abs=1e-4)
 
 
-def test_probabilities_are_averaged(checkpoint: Callable[..., Path]) -> None:
-    one, two = checkpoint("marian"), checkpoint("marian", seed=2)
-    both = open_system(f"ensemble:hf:{one}?max_length=40,hf:{two}?max_length=40")
-    assert [member.vocabulary.target_limit for member in both.members] == [40, 40]
-    singles = [open_system(f"hf:{folder}").score(PAIRS) for folder in (one, two)]
-    for merged, first, second in zip(both.score(PAIRS), *singles, strict=True):
-        assert merged.tokens == first.tokens
-        assert merged.logprobs == means_of(first, second)
-
-
-def test_the_order_of_members_does_not_matter(checkpoint: Callable[..., Path]) -> None:
+def test_the_order_of_members_does_not_matter(checkpoint):
     one, two = checkpoint("marian"), checkpoint("marian", seed=2)
     forward, backward = open_system(f"ensemble:hf:{one},hf:{two}"), open_system(f"ensemble:hf:{two},hf:{one}")
     assert forward.fingerprint == backward.fingerprint
     assert forward.fingerprint.digest != open_system(f"ensemble:hf:{one},hf:{one}").fingerprint.digest
 
 
-def test_members_must_share_a_vocabulary_and_score(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+def test_members_must_share_a_vocabulary_and_score(checkpoint, tmp_path):
     mixed = open_system(f"ensemble:hf:{checkpoint('marian')},hf:{checkpoint('fsmt')}")
     with pytest.raises(BabelscopeError, match="into different tokens"):
         mixed.score(PAIRS)
@@ -61,14 +50,14 @@ def test_members_must_share_a_vocabulary_and_score(checkpoint: Callable[..., Pat
 
 
 @given(st.lists(st.floats(-2000, 0), min_size=1, max_size=5))
-def test_log_mean(logs: list[float]) -> None:
+def test_log_mean(logs):
     assert min(logs) - 1e-9 <= log_mean(logs) <= max(logs) + 1e-9
     assert log_mean([logs[0]] * 3) == pytest.approx(logs[0])
     if min(logs) > -700:
         assert log_mean(logs) == pytest.approx(math.log(math.fsum(map(math.exp, logs)) / len(logs)))
 
 
-def test_impossible_tokens_stay_possible_if_one_member_allows_them() -> None:
+def test_impossible_tokens_stay_possible_if_one_member_allows_them():
     assert log_mean([-math.inf, 0.0]) == pytest.approx(math.log(0.5))
     assert log_mean([-math.inf, -math.inf]) == -math.inf
 
@@ -83,13 +72,13 @@ def lab() -> Ensemble:
     return found
 
 
-def test_the_order_of_members_changes_no_sample(lab: Ensemble) -> None:
+def test_the_order_of_members_changes_no_sample(lab):
     turned = open_system("ensemble:lab:student,lab:teacher")
     assert turned.sample(SENTENCES, n=10, seed=3) == lab.sample(SENTENCES, n=10, seed=3)
 
 
 @pytest.mark.parametrize("family", ["marian", "fsmt", "m2m100", "nllb", "mbart50", "t5"])
-def test_families_with_one_vocabulary_decode_together(family: str, checkpoint: Callable[..., Path]) -> None:
+def test_families_with_one_vocabulary_decode_together(family, checkpoint):
     """The best of an exact search scores what members' mean says, and no beam hypothesis beats it."""
     one, two = (spec(family, checkpoint(family, seed=seed), max_length=4) for seed in (1, 2))
     both = open_system(f"ensemble:{one},{two}")
@@ -107,7 +96,7 @@ def test_families_with_one_vocabulary_decode_together(family: str, checkpoint: C
 
 
 @pytest.mark.parametrize("chat", [False, True])
-def test_language_models_with_one_vocabulary_decode_together(chat: bool, tmp_path: Path) -> None:
+def test_language_models_with_one_vocabulary_decode_together(chat, tmp_path):
     """Of two prompts, or two models: each reads its own prompt, the answer is one."""
     folder = build_causal(tmp_path / "model", chat=chat)
     options = "source=English&target=German&max_length=3"
@@ -124,7 +113,7 @@ def test_language_models_with_one_vocabulary_decode_together(chat: bool, tmp_pat
     assert len(both.sample(asked[:1], n=4, seed=1)[0]) == 4
 
 
-def test_closed_members_score_only(checkpoint: Callable[..., Path]) -> None:
+def test_closed_members_score_only(checkpoint):
     class Closed:
         name = "closed"
 
@@ -139,7 +128,7 @@ def test_closed_members_score_only(checkpoint: Callable[..., Path]) -> None:
         mixed.translate(SOURCES[:1])
 
 
-def test_other_vocabularies_are_refused(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+def test_other_vocabularies_are_refused(checkpoint, tmp_path):
     """Same size, same pieces, two of them swapped: ids would mean something else."""
     one = checkpoint("marian")
     other = tmp_path / "swapped"
@@ -153,7 +142,7 @@ def test_other_vocabularies_are_refused(checkpoint: Callable[..., Path], tmp_pat
         mixed.translate(SOURCES[:1])
 
 
-def test_different_length_penalties_are_refused(checkpoint: Callable[..., Path], tmp_path: Path) -> None:
+def test_different_length_penalties_are_refused(checkpoint, tmp_path):
     one = checkpoint("marian")
     other = tmp_path / "shorter"
     shutil.copytree(one, other)
@@ -165,7 +154,26 @@ def test_different_length_penalties_are_refused(checkpoint: Callable[..., Path],
     assert mixed.top_k(SOURCES[:1], k=1, budget=Budget(expansions=5))
 
 
-def test_a_used_ensemble_can_be_sent_to_another_process(lab: Ensemble) -> None:
+def test_the_length_penalty_of_a_call_is_that_of_the_search(checkpoint):
+    """Search errors are those of beam search without a penalty, of ensembles too."""
+    folder = checkpoint("marian")
+    own, none = (
+        open_system(f"ensemble:hf:{folder}{option},hf:{folder}{option}")
+        for option in ("", "?length_penalty=0")
+    )
+    assert (properties(own).length_penalty, properties(none).length_penalty) == (1.0, 0.0)
+    plain = ask_translate(own, SOURCES, beam=3, n_best=3, length_penalty=0.0)
+    expected = ask_translate(none, SOURCES, beam=3, n_best=3)
+    assert [[each.tokens for each in group] for group in plain] == [
+        [each.tokens for each in group] for group in expected
+    ]
+    with pytest.raises(BabelscopeError, match="no beam search whose length penalty could be set"):
+        ask_translate(
+            open_system(f"ensemble:hf:{folder},hf:{folder}?length_penalty=0"), SOURCES, length_penalty=0.5
+        )
+
+
+def test_a_used_ensemble_can_be_sent_to_another_process(lab):
     before = lab.translate(SENTENCES[:1], beam=2)
     sent = pickle.loads(pickle.dumps(lab))
     assert sent.translate(SENTENCES[:1], beam=2) == before
@@ -174,7 +182,7 @@ def test_a_used_ensemble_can_be_sent_to_another_process(lab: Ensemble) -> None:
 IDS = [(1, 2), (3,), (1, 2), (4, 5, 6)]
 
 
-def test_what_does_not_fit_into_memory_is_halved_until_it_does() -> None:
+def test_what_does_not_fit_into_memory_is_halved_until_it_does():
     asked: list[int] = []
 
     def run(sources: list[tuple[int, ...]]) -> list[int]:

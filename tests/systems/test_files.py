@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import zipfile
@@ -18,7 +19,6 @@ from babelscope.systems.stored.nbest import RegionLists
 from babelscope.systems.stored.scores import ScoresFile
 from babelscope.testsets import AmbiguousSource, TestSet
 from babelscope.util.errors import BabelscopeError
-from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
 
@@ -31,7 +31,7 @@ def texts(spec: str, *sources: str, **how: Any) -> list[str]:
     return [answer[0].text for answer in open_system(spec).translate(list(sources), **how)]
 
 
-def test_translations_are_found_by_source() -> None:
+def test_translations_are_found_by_source():
     Path("t.txt").write_text("b ||| ba\na ||| aa\nc |||\n")
     Path("t.jsonl").write_text(
         '{"sentence": "b", "translation": "ba"}\n{"source": "a", "translation": "aa"}\n'
@@ -50,7 +50,7 @@ def test_translations_are_found_by_source() -> None:
         open_system("file:t.txt?format=pairs&source=t.txt")
 
 
-def test_a_format_is_guessed_only_where_it_is_said_to_be() -> None:
+def test_a_format_is_guessed_only_where_it_is_said_to_be():
     Path("t.txt").write_text("a ||| aa\n")
     assert texts("file:t.txt", "x") == ["a ||| aa"]
     Path("plain").write_text("eins\tzwei\n")
@@ -61,7 +61,7 @@ def test_a_format_is_guessed_only_where_it_is_said_to_be() -> None:
         open_system("file:empty?format=auto")
 
 
-def test_repeated_sources_are_found_in_order_or_refused() -> None:
+def test_repeated_sources_are_found_in_order_or_refused():
     Path("t.txt").write_text("a ||| one\nb ||| ba\na ||| two\n")
     spec = "file:t.txt?format=pairs"
     assert texts(spec, "a", "a", "b") == ["one", "two", "ba"]
@@ -75,7 +75,7 @@ def test_repeated_sources_are_found_in_order_or_refused() -> None:
     assert texts(spec, "a", "b") == ["one", "ba"]
 
 
-def test_moses_lists_have_scores_if_that_is_said() -> None:
+def test_moses_lists_have_scores_if_that_is_said():
     Path("out.nbest").write_text(
         "0 ||| eins ||| F= -1 ||| -0.5\n0 ||| ein ||| F= -2 ||| -2\n1 ||| zwei ||| -1\n"
     )
@@ -97,7 +97,7 @@ def test_moses_lists_have_scores_if_that_is_said() -> None:
         open_system("lists:out.nbest?scores=yes")
 
 
-def test_json_lists_are_grouped_by_id() -> None:
+def test_json_lists_are_grouped_by_id():
     rows: list[dict[str, Any]] = [
         {"id": "x", "text": "eins", "logprob": -1.5},
         {"id": 7, "text": "zwei", "logprob": -math.log(2)},
@@ -122,13 +122,13 @@ def test_json_lists_are_grouped_by_id() -> None:
             open_system("lists:lists.jsonl")
 
 
-def test_items_have_translations_of_their_own() -> None:
+def test_items_have_translations_of_their_own():
     items = [
         AmbiguousSource("1", "a", ("b",), ("c",), "x", "ab"),
         AmbiguousSource("2", "b", ("b",), ("c",), "x"),
     ]
     system = open_system("items:translations?missing=skip")
-    result = condition(system, ToySystem(), items)
+    result = condition(system, items, evaluator=ToySystem())
     assert [record["translation"] for record in result.records] == ["ab"]
     assert [(record["id"], "no translation" in record["unanswered"]) for record in result.unanswered] == [
         ("2", True)
@@ -136,15 +136,15 @@ def test_items_have_translations_of_their_own() -> None:
     with pytest.raises(
         BabelscopeError, match="item 2: the source has no translation, and there is no system"
     ):
-        condition(open_system("items:translations"), ToySystem(), items)
-    with pytest.raises(BabelscopeError, match="say items:translations"):
+        condition(open_system("items:translations"), items, evaluator=ToySystem())
+    with pytest.raises(BabelscopeError, match="use items:translations"):
         open_system("items:else")
 
 
 SUITE = [ItemChoice(str(number), variants) for number, variants in enumerate((2, 2, 1, 1))]
 
 
-def test_scores_are_matched_with_items_and_turned() -> None:
+def test_scores_are_matched_with_items_and_turned():
     Path("scores").write_text("1\t2\t3\n2\t2\t3\t1\n3\t1\n1\tinf\n")
     system = open_system("scores:scores?direction=lower")
     assert system.item_scores(SUITE) == [
@@ -158,7 +158,7 @@ def test_scores_are_matched_with_items_and_turned() -> None:
     assert properties(system).stored
 
 
-def test_a_file_may_leave_out_what_no_system_can_be_asked() -> None:
+def test_a_file_may_leave_out_what_no_system_can_be_asked():
     items = [ItemChoice("a"), ItemChoice("b", 0, empty=True), ItemChoice("c", empty=True), ItemChoice("d")]
     Path("all").write_text("1\n2\n3\n4\n5\n6\n7\n")
     assert open_system("scores:all?layout=blocks").item_scores(items) == [
@@ -172,10 +172,10 @@ def test_a_file_may_leave_out_what_no_system_can_be_asked() -> None:
     assert found == [ItemScores(1, (2,)), None, None, ItemScores(3, (4,))]
 
 
-def test_a_layout_is_not_guessed_without_tabs() -> None:
+def test_a_layout_is_not_guessed_without_tabs():
     for name in ("a", "b"):
         Path(name).write_text("1\n2\n")
-    with pytest.raises(BabelscopeError, match=r"no tabs; say layout=blocks .* or layout=interleaved"):
+    with pytest.raises(BabelscopeError, match=r"no tabs; set layout=blocks .* or layout=interleaved"):
         open_system("scores:a")
     with pytest.raises(BabelscopeError, match="layout=rows is not one of"):
         open_system("scores:a?layout=rows")
@@ -208,7 +208,7 @@ def test_a_layout_is_not_guessed_without_tabs() -> None:
         (["1"] * 9 + ["inf"], {"direction": "higher"}, "scores:10: 'inf' is better than any score"),
     ],
 )
-def test_bad_files_are_told(lines: list[str], chosen: dict[str, Any], told: str) -> None:
+def test_bad_files_are_told(lines, chosen, told):
     Path("scores").write_text("".join(f"{line}\n" for line in lines))
     with pytest.raises(BabelscopeError) as error:
         ScoresFile("scores", **{"direction": "lower", "lines": "interleaved", **chosen}).item_scores(SUITE)
@@ -219,14 +219,17 @@ def test_bad_files_are_told(lines: list[str], chosen: dict[str, Any], told: str)
 
 
 @pytest.mark.parametrize("text", ["-1\t-2\n-3\t-inf\n", "i1\t-3\t-inf\ni0\t-1\t-2\n"])
-def test_scores_are_read_by_line_or_by_id(text: str) -> None:
+def test_scores_are_read_by_line_or_by_id(text):
     Path("scores.tsv").write_text(text)
     tests = set_of("a", "b")
-    result = condition(None, open_system("scores:scores.tsv"), tests)
+    result = condition("items:translations", tests, evaluator=open_system("scores:scores.tsv"))
     assert [record["score"] for record in result.records] == [pytest.approx(1 / (1 + math.exp(-1))), 1.0]
     assert [record["weight"] for record in result.records] == [1, 2]
     Path("other.tsv").write_text("-1\t-2\n-3\t-9\n")
-    assert condition(None, open_system("scores:other.tsv"), tests).signature != result.signature
+    assert (
+        condition("items:translations", tests, evaluator=open_system("scores:other.tsv")).signature
+        != result.signature
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,10 +247,12 @@ def test_scores_are_read_by_line_or_by_id(text: str) -> None:
         ("", "scores.tsv has 0"),
     ],
 )
-def test_faulty_scores_of_two_sides_are_told(text: str, told: str) -> None:
+def test_faulty_scores_of_two_sides_are_told(text, told):
     Path("scores.tsv").write_text(text)
     with pytest.raises(BabelscopeError, match=told):
-        condition(None, open_system("scores:scores.tsv?layout=columns"), set_of("a", "b"))
+        condition(
+            "items:translations", set_of("a", "b"), evaluator=open_system("scores:scores.tsv?layout=columns")
+        )
 
 
 def set_of(*sources: str) -> TestSet:
@@ -283,7 +288,7 @@ def regions(path: Path, text: str, *, count: int = 2, **options: str) -> list[Re
 
 
 @pytest.mark.parametrize("text", FOUND)
-def test_lists_of_every_format(tmp_path: Path, text: str) -> None:
+def test_lists_of_every_format(tmp_path, text):
     found = regions(tmp_path / "out", text, count=3, scores="total")
     for own, expected in zip(found, FOUND[text], strict=True):
         assert own.exact == (expected is not None)
@@ -316,7 +321,7 @@ def test_lists_of_every_format(tmp_path: Path, text: str) -> None:
         ("", "no lists"),
     ],
 )
-def test_what_cannot_be_trusted_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_what_cannot_be_trusted_is_refused(tmp_path, text, told):
     with pytest.raises(BabelscopeError, match=told):
         regions(tmp_path / "out", text)
 
@@ -328,7 +333,7 @@ def packed(path: Path, members: dict[str, str]) -> Path:
     return path
 
 
-def test_sentences_of_a_zip_are_numbered_by_file(tmp_path: Path) -> None:
+def test_sentences_of_a_zip_are_numbered_by_file(tmp_path):
     members = {
         "lists/out.0": "1 ||| b ||| -1\n",
         "lists/out.1": "0 ||| c ||| -1\n1 ||| padding ||| -1\n",
@@ -344,7 +349,7 @@ def test_sentences_of_a_zip_are_numbered_by_file(tmp_path: Path) -> None:
         open_system(f"lists:?beam={path}")
 
 
-def test_a_folder_and_a_zip_of_the_same_lists_are_the_same_system(tmp_path: Path) -> None:
+def test_a_folder_and_a_zip_of_the_same_lists_are_the_same_system(tmp_path):
     members = {"out.0": "0 ||| a ||| -1\n", "out.1": "0 ||| b ||| -1\n"}
     (tmp_path / "folder").mkdir()
     for name, text in members.items():
@@ -354,64 +359,50 @@ def test_a_folder_and_a_zip_of_the_same_lists_are_the_same_system(tmp_path: Path
     assert one.fingerprint == other.fingerprint
 
 
-def test_a_zip_bomb_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lists, "LARGEST_LISTS", 1000)
-    path = packed(tmp_path / "lists.zip", {"out.0": "0 ||| a ||| -1\n" * 100_000})
-    with pytest.raises(BabelscopeError, match="more than"):
-        open_system(f"lists:?top={path}")
+def zipped(method=zipfile.ZIP_DEFLATED, data=bytes(10**6)):
+    with io.BytesIO() as made:
+        with zipfile.ZipFile(made, "w", method) as archive:
+            archive.writestr("out.0", data)
+        return bytearray(made.getvalue())
 
 
-def test_a_broken_zip_is_told(tmp_path: Path) -> None:
-    path = packed(tmp_path / "lists.zip", {"out.0": MOSES * 50})
-    data = bytearray(path.read_bytes())
+def broken():
+    data = zipped(data="0 ||| a ||| -1\n" * 50)
     data[40:60] = bytes(20)
-    path.write_bytes(data)
-    with pytest.raises(BabelscopeError, match="cannot be read as a zip"):
-        open_system(f"lists:?top={path}")
+    return data
 
 
-SPACE = (
-    *("space", "--system", "lists:?top=l.zip", "--tests", "references:a.de"),
-    *("--k", "2", "--samples", "0"),
-)
-
-
-def flagged_as_utf8(data: bytes) -> bytes:
+def flagged_as_utf8():
     """The name of the zip's member is said to be UTF-8, and is not."""
-    changed = bytearray(data.replace(b"out.0", b"\xffut.0"))
-    changed[changed.index(b"PK\x01\x02") + 9] |= 0x08
-    return bytes(changed)
+    data = zipped(zipfile.ZIP_STORED).replace(b"out.0", b"\xffut.0")
+    data[data.index(b"PK\x01\x02") + 9] |= 0x08
+    return data
 
 
-STORED, DEFLATED, BZIP2, LZMA = (
-    zipfile.ZIP_STORED,
-    zipfile.ZIP_DEFLATED,
-    zipfile.ZIP_BZIP2,
-    zipfile.ZIP_LZMA,
+METHOD, NO_ZIP = r"l\.zip/out\.0 is compressed by another method", r"l\.zip cannot be read as a zip"
+
+
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (zipped(zipfile.ZIP_BZIP2), METHOD),
+        (zipped(zipfile.ZIP_LZMA), METHOD),
+        (flagged_as_utf8(), NO_ZIP),
+        (broken(), NO_ZIP),
+        (zipped(data="0 ||| a ||| -1\n" * 100_000), "more than"),
+    ],
+    ids=["bzip2", "lzma", "flagged", "broken", "bomb"],
 )
+def test_a_zip_is_read_or_refused_before_it_is_unpacked(tmp_path, monkeypatch, data, told):
+    (tmp_path / "l.zip").write_bytes(data)
+    monkeypatch.setattr(lists, "LARGEST_LISTS", 1000)
+    if told == METHOD:
+        monkeypatch.setattr(lists, "bounded_lines", lambda *_, **__: pytest.fail("it was unpacked"))
+    with pytest.raises(BabelscopeError, match=told):
+        open_system(f"lists:?top={tmp_path / 'l.zip'}")
 
 
-@pytest.mark.parametrize("method", [STORED, DEFLATED, BZIP2, LZMA, -1])
-def test_a_zip_is_read_or_refused_before_it_is_unpacked(
-    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: int
-) -> None:
-    (tmp_path / "a.de").write_text("a\n")
-    with zipfile.ZipFile(tmp_path / "l.zip", "w", max(method, 0)) as archive:
-        archive.writestr("out.0", bytes(10**6) if method in (BZIP2, LZMA) else "0 ||| a ||| -1\n")
-    if method in (STORED, DEFLATED):
-        assert babelscope(*SPACE).code == 0
-        return
-    if method == -1:
-        (tmp_path / "l.zip").write_bytes(flagged_as_utf8((tmp_path / "l.zip").read_bytes()))
-    unpack = "babelscope.systems.stored.nbest.bounded_lines"
-    monkeypatch.setattr(unpack, lambda *_, **__: pytest.fail("it was unpacked"))
-    ran = babelscope(*SPACE)
-    assert (ran.code, ran.out) == (2, "")
-    told = "l.zip cannot be read as a zip" if method == -1 else "l.zip/out.0 is compressed by another method"
-    assert told in ran.err
-
-
-def test_detokenized_on_request(tmp_path: Path) -> None:
+def test_detokenized_on_request(tmp_path):
     pytest.importorskip("sacremoses", reason="detokenize= needs sacremoses")
     found = regions(tmp_path / "out", "0 ||| Das ist &quot; gut &quot; , ja . ||| -1\n", detokenize="de")
     assert [each.text for each in found[0].top or ()] == ['Das ist "gut", ja.']

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import babelscope as bs
-from babelscope.core.system import Budget, Drawing, Scored, count_flags
+from babelscope.core.system import Drawing, Scored, count_flags
 from babelscope.systems.cache import cached
 from babelscope.systems.contract import ask_sample
 from babelscope.systems.models.hf import HuggingFace
@@ -46,7 +46,7 @@ def plain(system: HuggingFace, source: str, target_ids: list[int]) -> list[float
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_scores_are_those_of_transformers(family: str, opened: Callable[[str], HuggingFace]) -> None:
+def test_scores_are_those_of_transformers(family, opened):
     system = opened(family)
     for (source, target), scored in zip(PAIRS, system.score(PAIRS), strict=True):
         assert scored.text == target
@@ -56,9 +56,7 @@ def test_scores_are_those_of_transformers(family: str, opened: Callable[[str], H
 
 
 @pytest.mark.parametrize("penalty", [-0.5, 0.0, 0.6, 1.0, 2.0])
-def test_beam_search_is_that_of_transformers(
-    penalty: float, checkpoint: Build, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_beam_search_is_that_of_transformers(penalty, checkpoint, monkeypatch):
     """With the same length penalty, the best hypothesis is the one that `generate` finds."""
     # The checkpoint masks pad itself, since `generate` would take it out only after the softmax.
     system = open_system(spec("marian", checkpoint("marian", masked_pad=True), length_penalty=penalty))
@@ -77,7 +75,7 @@ def test_beam_search_is_that_of_transformers(
         assert system.tokens.ids_of(scored) == output[: len(scored.tokens)]
 
 
-def test_texts_that_do_not_survive_tokenization_are_noted(opened: Callable[[str], HuggingFace]) -> None:
+def test_texts_that_do_not_survive_tokenization_are_noted(opened):
     kept, spaces, unknown = opened("marian").score(
         [(SOURCES[0], TARGETS[0]), (SOURCES[0], "der  alte Mann"), (SOURCES[0], "der Ω")]
     )
@@ -87,7 +85,7 @@ def test_texts_that_do_not_survive_tokenization_are_noted(opened: Callable[[str]
     assert "<unk>" in unknown.tokens
 
 
-def test_fsmt_reads_targets_with_the_target_vocabulary(opened: Callable[[str], HuggingFace]) -> None:
+def test_fsmt_reads_targets_with_the_target_vocabulary(opened):
     system = opened("fsmt")
     [scored] = system.score([(SOURCES[0], "öffnet")])
     assert "<unk>" not in scored.tokens, "ö is in the target vocabulary only"
@@ -108,15 +106,13 @@ SPECIAL = [
 
 
 @pytest.mark.parametrize("text", SPECIAL)
-def test_raw_sentencepiece_gives_marian_tokenizers_ids(
-    text: str, opened: Callable[[str], HuggingFace]
-) -> None:
+def test_raw_sentencepiece_gives_marian_tokenizers_ids(text, opened):
     tokens = opened("marian").tokens
     assert tokens.encode_sources([text])[0] == tokens.tokenizer(text)["input_ids"]
     assert tokens.encode_targets([text], eos=0)[0] == tokens.tokenizer(text_target=text)["input_ids"]
 
 
-def test_what_is_too_long_is_refused_or_counted(checkpoint: Build) -> None:
+def test_what_is_too_long_is_refused_or_counted(checkpoint):
     long = " ".join(["dog"] * 10_000)
     system = open_system(spec("marian", checkpoint("marian")))
     with pytest.raises(
@@ -132,7 +128,7 @@ def test_what_is_too_long_is_refused_or_counted(checkpoint: Build) -> None:
     assert all("truncated" in each.notes for each in drawn)
 
 
-def test_a_model_that_gives_nan_is_refused(checkpoint: Build) -> None:
+def test_a_model_that_gives_nan_is_refused(checkpoint):
     system = open_system(spec("marian", checkpoint("marian")))
     with torch.inference_mode():
         system.model._output_bias[:] = float("nan")
@@ -140,7 +136,7 @@ def test_a_model_that_gives_nan_is_refused(checkpoint: Build) -> None:
         system.score(PAIRS)
 
 
-def test_out_of_memory_on_one_sentence_is_told(checkpoint: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_out_of_memory_on_one_sentence_is_told(checkpoint, monkeypatch):
     system = open_system(spec("marian", checkpoint("marian")))
 
     def full(*_: object) -> None:
@@ -155,22 +151,22 @@ def test_out_of_memory_on_one_sentence_is_told(checkpoint: Build, monkeypatch: p
 
 
 @pytest.mark.parametrize("family", ["m2m100", "nllb", "mbart50"])
-def test_languages_must_be_known(family: str, checkpoint: Build) -> None:
+def test_languages_must_be_known(family, checkpoint):
     folder = checkpoint(family)
-    with pytest.raises(BabelscopeError, match=r"needs a source and a target language; say \?source="):
+    with pytest.raises(BabelscopeError, match=r"needs a source and a target language; set \?source="):
         open_system(f"hf:{folder}")
     with pytest.raises(BabelscopeError, match="target=xx is not one of them"):
         open_system(f"hf:{folder}?{OPTIONS[family].partition('&')[0]}&target=xx")
 
 
-def test_the_target_language_changes_scores(checkpoint: Build) -> None:
+def test_the_target_language_changes_scores(checkpoint):
     german = open_system(spec("nllb", checkpoint("nllb")))
     french = open_system(f"hf:{checkpoint('nllb')}?source=eng_Latn&target=fra_Latn")
     assert german.score(PAIRS)[0].total != pytest.approx(french.score(PAIRS)[0].total, abs=1e-3)
     assert german.fingerprint.digest != french.fingerprint.digest
 
 
-def test_languages_are_refused_where_they_do_nothing(checkpoint: Build) -> None:
+def test_languages_are_refused_where_they_do_nothing(checkpoint):
     with pytest.raises(BabelscopeError, match="no language tokens"):
         open_system(f"hf:{checkpoint('marian')}?source=en&target=de")
     prefixed = open_system(
@@ -180,9 +176,7 @@ def test_languages_are_refused_where_they_do_nothing(checkpoint: Build) -> None:
 
 
 @pytest.mark.parametrize("name", ["config.json", "generation_config.json", "vocab.json", "source.spm"])
-def test_configuration_and_tokenizer_are_in_the_fingerprint(
-    name: str, checkpoint: Build, tmp_path: Path
-) -> None:
+def test_configuration_and_tokenizer_are_in_the_fingerprint(name, checkpoint, tmp_path):
     folder = shutil.copytree(checkpoint("marian"), tmp_path / "copy")
     before = open_system(f"hf:{folder}").fingerprint
     path = folder / name
@@ -194,7 +188,7 @@ def test_configuration_and_tokenizer_are_in_the_fingerprint(
         assert changed.digest != before.digest
 
 
-def test_what_is_no_model_is_refused(checkpoint: Build, tmp_path: Path) -> None:
+def test_what_is_no_model_is_refused(checkpoint, tmp_path):
     folder = shutil.copytree(checkpoint("marian"), tmp_path / "copy")
     (folder / "model.safetensors").unlink()
     for name, told in (
@@ -206,24 +200,14 @@ def test_what_is_no_model_is_refused(checkpoint: Build, tmp_path: Path) -> None:
             open_system(f"hf:{tmp_path / name}")
 
 
-def test_drawing_is_heeded(checkpoint: Build) -> None:
-    system = open_system(spec("marian", checkpoint("marian")))
-    short = ask_sample(system, SOURCES[:1], n=10, seed=1, drawing=Drawing(max_length=3))[0]
-    assert max(len(each.tokens) for each in short) == 3
-    assert ask_sample(system, SOURCES[:1], n=10, seed=1)[0] != short
-    # Whoever draws from the best token only has no choice.
-    greedy = ask_sample(system, SOURCES[:1], n=10, seed=1, drawing=Drawing(top_k=1, max_length=8))[0]
-    assert len({each.tokens for each in greedy}) == 1
-
-
-def test_different_samples_come_with_their_threshold(checkpoint: Build) -> None:
+def test_different_samples_come_with_their_threshold(checkpoint):
     system = open_system(spec("marian", checkpoint("marian")))
     for drawn, threshold in system.sample_distinct(SOURCES[:2], n=12, seed=1, max_length=5):
         assert len({each.tokens for each in drawn}) == 12
         assert math.isfinite(threshold)
 
 
-def test_a_system_that_cannot_is_not_asked_for_a_temperature() -> None:
+def test_a_system_that_cannot_is_not_asked_for_a_temperature():
     toy: Any = ToySystem()  # which takes no `drawing`
     right = toy.sample(["a"], n=3, seed=1)
     assert ask_sample(toy, ["a"], n=3, seed=1, drawing=Drawing()) == right
@@ -231,7 +215,7 @@ def test_a_system_that_cannot_is_not_asked_for_a_temperature() -> None:
         ask_sample(toy, ["a"], n=3, seed=1, drawing=Drawing(temperature=0.5))
 
 
-def test_what_is_remembered_was_drawn_in_the_same_way(tmp_path: Path) -> None:
+def test_what_is_remembered_was_drawn_in_the_same_way(tmp_path):
     asked: list[Drawing | None] = []
 
     class Warm(ToySystem):
@@ -286,7 +270,7 @@ def unnamed_in(answers: list[list[Scored]]) -> list[Scored]:
     return [each for group in answers for each in group if "unnamed" in each.notes]
 
 
-def test_what_has_no_name_is_shown_noted_and_scored_as_it_was_drawn(padded_system: tuple[Any, int]) -> None:
+def test_what_has_no_name_is_shown_noted_and_scored_as_it_was_drawn(padded_system):
     model, before = padded_system
     drawn = model.sample(SOURCES[:2], n=30, seed=1)
     found = unnamed_in(drawn)
@@ -307,26 +291,7 @@ def test_what_has_no_name_is_shown_noted_and_scored_as_it_was_drawn(padded_syste
     assert model.vocabulary.size >= before + MORE
 
 
-def test_rows_without_a_token_are_part_of_the_distribution(padded_system: tuple[Any, int]) -> None:
-    model, before = padded_system
-    memory = model.encode([SOURCES[0]])
-    first = model.step(memory, [0], [model.vocabulary.prefix[0]]).double().exp()[0]
-    assert first.sum().item() == pytest.approx(1.0, abs=1e-5)
-    assert first[before:].sum().item() > 1e-6
-
-
-def test_searches_keep_such_hypotheses(padded_system: tuple[Any, int]) -> None:
-    model, _ = padded_system
-    sources = list(SOURCES[:2])
-    translated = model.translate(sources, beam=4, n_best=4)
-    found = model.top_k(sources, k=20, budget=Budget(expansions=300))
-    for answers in (translated, [list(each.found) for each in found]):
-        for each in (one for group in answers for one in group):
-            assert ("unnamed" in each.notes) == any(token.startswith("<id ") for token in each.tokens)
-    assert unnamed_in([list(each.found) for each in found])
-
-
-def test_tokens_of_another_vocabulary_are_refused_in_a_sentence(padded_system: tuple[Any, int]) -> None:
+def test_tokens_of_another_vocabulary_are_refused_in_a_sentence(padded_system):
     model, _ = padded_system
     for token in ("no such token", "<id 3>", "<id 3", "<id 999999999999>"):
         with pytest.raises(BabelscopeError, match="is not in the vocabulary"):

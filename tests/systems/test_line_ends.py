@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from babelscope.core.system import Asked, Scored
+from babelscope.core.system import Scored
 from babelscope.systems.registry import open_system
 from babelscope.util.errors import BabelscopeError
 
@@ -90,7 +90,7 @@ def key(system: Any, scored: Scored) -> str:
     return repr((kept, scored.text))
 
 
-def test_the_tokenizer_has_such_tokens(folder: Path) -> None:
+def test_the_tokenizer_has_such_tokens(folder):
     system = opened(folder)
     names = set(system.tokens.tokenizer.get_vocab())
     assert {"Ċ", ".Ċ", "ĊĊ", ".ĊĊ"} <= names
@@ -99,7 +99,7 @@ def test_the_tokenizer_has_such_tokens(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("forward", ["lean", "transformers"])
-def test_exact_search_finds_what_is_most_probable(folder: Path, forward: str) -> None:
+def test_exact_search_finds_what_is_most_probable(folder, forward):
     system = opened(folder, forward)
     expected = listed(system)
     best = sorted(expected.values(), reverse=True)[:30]
@@ -112,7 +112,7 @@ def test_exact_search_finds_what_is_most_probable(folder: Path, forward: str) ->
 
 
 @pytest.mark.parametrize("forward", ["lean", "transformers"])
-def test_beam_samples_and_scores_have_the_same_probabilities(folder: Path, forward: str) -> None:
+def test_beam_samples_and_scores_have_the_same_probabilities(folder, forward):
     system = opened(folder, forward)
     expected = listed(system)
     beam = system.translate([SOURCE], beam=200, n_best=100, length_penalty=0.0)[0]
@@ -132,21 +132,7 @@ def test_beam_samples_and_scores_have_the_same_probabilities(folder: Path, forwa
     assert math.exp(beam[0].total) == pytest.approx(best, rel=1e-3)
 
 
-def test_samples_are_drawn_as_often_as_they_are_probable(folder: Path) -> None:
-    system = opened(folder)
-    expected = listed(system)
-    counts: dict[str, int] = defaultdict(int)
-    n = 4000
-    for each in system.sample([SOURCE], n=n, seed=2)[0]:
-        if "unfinished" not in each.notes:
-            counts[key(system, each)] += 1
-    large = {name: share for name, share in expected.items() if n * share >= 10}
-    assert len(large) > 10
-    chi = sum((counts[name] - n * share) ** 2 / (n * share) for name, share in large.items())
-    assert chi < len(large) + 5 * math.sqrt(2 * len(large))
-
-
-def test_a_text_is_scored_by_the_tokens_of_its_line(folder: Path) -> None:
+def test_a_text_is_scored_by_the_tokens_of_its_line(folder):
     system = opened(folder, longest=12)
     plain, dotted, none = system.score([(SOURCE, text) for text in ("ab", "ab.", "")])
     assert "Ċ" in dotted.tokens[-2]
@@ -166,25 +152,7 @@ def test_a_text_is_scored_by_the_tokens_of_its_line(folder: Path) -> None:
         )
 
 
-def test_variants_of_one_line_are_scored_as_each_alone(folder: Path) -> None:
-    system = opened(folder, longest=12)
-    pairs: list[tuple[Asked, str]] = [(SOURCE, text) for text in ("ab.", "ab", "ab. ba", "ab. ba.", "ab.")]
-    together = [each.logprobs for each in system.score(pairs)]
-    for one, pair in zip(together, pairs, strict=True):
-        assert one == pytest.approx(system.score([pair])[0].logprobs, abs=1e-4)
-
-
-def test_transformers_ends_at_the_same_tokens(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    system = opened(folder, "transformers", longest=8)
-    ours = system.translate([SOURCE, "ba."], beam=1)
-    monkeypatch.setattr(type(system.model), "decodes", False)
-    theirs = system.translate([SOURCE, "ba."], beam=1)
-    assert all("\n" not in each.text for [each] in theirs)
-    for [one], [other] in zip(ours, theirs, strict=True):
-        assert ("unfinished" in one.notes) == ("unfinished" in other.notes)
-
-
-def test_a_tokenizer_without_line_breaks_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_tokenizer_without_line_breaks_is_refused(folder, tmp_path):
     import shutil
 
     import transformers as t
@@ -197,6 +165,6 @@ def test_a_tokenizer_without_line_breaks_is_refused(folder: Path, tmp_path: Path
     )
     words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     t.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="</s>").save_pretrained(other)
-    with pytest.raises(BabelscopeError, match=r"no token for a line break.*say end=eos"):
+    with pytest.raises(BabelscopeError, match=r"no token for a line break.*set end=eos"):
         opened(other)
     assert open_system(f"llm:{other}?prompt={{text}} ba&end=eos&max_length=4").translate(["ab"])

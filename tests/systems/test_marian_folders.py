@@ -64,7 +64,7 @@ def assert_same(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["teacher", "student", "unsmoothed-2"])
-def test_the_labs_models_are_read_as_transformers_reads_them(name: str) -> None:
+def test_the_labs_models_are_read_as_transformers_reads_them(name):
     assert_same(LAB / name)
 
 
@@ -75,16 +75,14 @@ def test_the_labs_models_are_read_as_transformers_reads_them(name: str) -> None:
         ({"tie_word_embeddings": None, "decoder_vocab_size": None}, {"length_penalty": 2}),
     ],
 )
-def test_settings_are_read_as_transformers_reads_them(
-    config: dict[str, Any], generation: dict[str, Any], folder: Path
-) -> None:
+def test_settings_are_read_as_transformers_reads_them(config, generation, folder):
     change(folder, "config.json", **config)
     change(folder, "generation_config.json", **generation)
     assert_same(folder)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_widened(dtype: torch.dtype, folder: Path) -> None:
+def test_half_precision_is_widened(dtype, folder):
     path = folder / "model.safetensors"
     halved = {name: tensor.to(dtype) for name, tensor in load_file(path).items()}
     save_file(halved, path, metadata={"format": "pt"})
@@ -104,13 +102,13 @@ def test_half_precision_is_widened(dtype: torch.dtype, folder: Path) -> None:
     ],
     ids=str,
 )
-def test_an_unusual_configuration_is_left_to_transformers(values: dict[str, Any], folder: Path) -> None:
+def test_an_unusual_configuration_is_left_to_transformers(values, folder):
     change(folder, "config.json", **values)
     assert read_marian(ModelFolder(folder), device="cpu") is None
 
 
 @pytest.mark.parametrize("how", ["more", "reshaped", "integers", "other format"])
-def test_unusual_weights_are_left_to_transformers(how: str, folder: Path) -> None:
+def test_unusual_weights_are_left_to_transformers(how, folder):
     path = folder / "model.safetensors"
     tensors = load_file(path)
     name = "model.encoder.layers.0.fc1.bias"
@@ -125,7 +123,7 @@ def test_unusual_weights_are_left_to_transformers(how: str, folder: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["lab", "tiny"])
-def test_answers_are_the_same_either_way(name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_the_same_either_way(name, folder, monkeypatch):
     pairs = [("two dogs run", "zwei Hunde"), ("two dogs", ""), (">>de<< two", "<unk> </s>")]
     spec = "lab:student" if name == "lab" else f"hf:{folder}?max_length=20"
     direct = open_system(spec)
@@ -152,7 +150,7 @@ def test_answers_are_the_same_either_way(name: str, folder: Path, monkeypatch: p
 
 @settings(max_examples=100, deadline=None)
 @given(text=st.text(max_size=30))
-def test_tokenizers_agree(text: str) -> None:
+def test_tokenizers_agree(text):
     text = text.encode("utf-8", "ignore").decode().replace("\0", "")
     tokens = Tokens(LAB / "tokenizer")
     expected = load_tokenizer(TokenizerFolder(LAB / "tokenizer"))
@@ -173,14 +171,14 @@ def test_tokenizers_agree(text: str) -> None:
     ],
     ids=str,
 )
-def test_an_unusual_tokenizer_is_left_to_transformers(values: dict[str, Any], folder: Path) -> None:
+def test_an_unusual_tokenizer_is_left_to_transformers(values, folder):
     shutil.copytree(LAB / "tokenizer", folder, dirs_exist_ok=True)
     assert read_marian_pieces(TokenizerFolder(folder)) is not None
     change(folder, "tokenizer_config.json", **values)
     assert read_marian_pieces(TokenizerFolder(folder)) is None
 
 
-def test_a_system_sent_to_another_process_answers_the_same() -> None:
+def test_a_system_sent_to_another_process_answers_the_same():
     system = open_system("lab:student")
     pairs = [("two dogs run", "zwei Hunde"), ("<unk> a", ">>de<< b")]
     arrived: HuggingFace = pickle.loads(pickle.dumps(system))

@@ -44,7 +44,7 @@ def shard(folder: Path, weights: dict[str, torch.Tensor], *names: str) -> None:
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-def test_pickled_weights_beside_other_safetensors(checkpoint: Build, tmp_path: Path) -> None:
+def test_pickled_weights_beside_other_safetensors(checkpoint, tmp_path):
     """transformers loads pytorch_model.bin where no model.safetensors is, whatever other file there is."""
     systems = []
     for seed in (1, 2):
@@ -61,7 +61,7 @@ def test_pickled_weights_beside_other_safetensors(checkpoint: Build, tmp_path: P
     assert opened(tmp_path / "1").fingerprint == one.fingerprint, "what is not loaded does not count"
 
 
-def test_an_index_that_names_other_shards(checkpoint: Build, tmp_path: Path) -> None:
+def test_an_index_that_names_other_shards(checkpoint, tmp_path):
     folder = copied(checkpoint("marian"), tmp_path / "m", "*.safetensors")
     weights = {seed: load_file(checkpoint("marian", seed=seed) / "model.safetensors") for seed in (1, 2)}
     shard(folder, weights[2], "b-1.safetensors", "b-2.safetensors")
@@ -79,7 +79,7 @@ def test_an_index_that_names_other_shards(checkpoint: Build, tmp_path: Path) -> 
     assert opened(folder).fingerprint.model == opened(checkpoint("marian")).fingerprint.model
 
 
-def test_weights_that_the_configuration_names(checkpoint: Build, tmp_path: Path) -> None:
+def test_weights_that_the_configuration_names(checkpoint, tmp_path):
     folder = copied(checkpoint("marian"), tmp_path / "m")
     shutil.copy(checkpoint("marian", seed=2) / "model.safetensors", folder / "mine.safetensors")
     config = json.loads((folder / "config.json").read_text())
@@ -91,7 +91,7 @@ def test_weights_that_the_configuration_names(checkpoint: Build, tmp_path: Path)
 
 
 @pytest.mark.parametrize("shared_store", [False, True])
-def test_a_snapshot_in_the_hub_s_cache(shared_store: bool, checkpoint: Build, tmp_path: Path) -> None:
+def test_a_snapshot_in_the_hub_s_cache(shared_store, checkpoint, tmp_path):
     """Links from a snapshot to the blobs beside it are as good as the files themselves."""
     blobs = tmp_path / "hub" / "models--owner--tiny" / "blobs"
     snapshot = blobs.parent / "snapshots" / ("1" * 40)
@@ -112,7 +112,7 @@ def test_a_snapshot_in_the_hub_s_cache(shared_store: bool, checkpoint: Build, tm
     assert opened(tmp_path / "link").fingerprint == opened(checkpoint("marian")).fingerprint
 
 
-def test_links_that_stay_in_the_folder(checkpoint: Build, tmp_path: Path) -> None:
+def test_links_that_stay_in_the_folder(checkpoint, tmp_path):
     folder = copied(checkpoint("marian"), tmp_path / "m")
     (folder / "real").mkdir()
     (folder / "model.safetensors").rename(folder / "real" / "weights")
@@ -136,9 +136,7 @@ def replace(path: Path) -> None:
 
 
 @pytest.mark.parametrize("harm", [overwrite, replace, Path.unlink])
-def test_weights_that_change_during_a_run_are_noticed(
-    harm: Callable[[Path], None], checkpoint: Build, tmp_path: Path
-) -> None:
+def test_weights_that_change_during_a_run_are_noticed(harm, checkpoint, tmp_path):
     """Weights are mapped into memory: written into, they would change the scores of a network in use."""
     folder = copied(checkpoint("marian"), tmp_path / "m")
     system = open_system(spec("marian", folder, forward="transformers"))
@@ -163,9 +161,7 @@ def test_weights_that_change_during_a_run_are_noticed(
 
 
 @pytest.mark.parametrize("name", ["config.json", "vocab.json", "source.spm", "model.bin"])
-def test_other_files_that_change_during_a_run_are_noticed(
-    name: str, checkpoint: Build, tmp_path: Path
-) -> None:
+def test_other_files_that_change_during_a_run_are_noticed(name, checkpoint, tmp_path):
     folder = copied(checkpoint("marian"), tmp_path / "m")
     if name == "model.bin":
         system = open_system(f"ct2:{converted(folder, tmp_path)}?tokenizer={folder}&max_length=48")
@@ -179,7 +175,7 @@ def test_other_files_that_change_during_a_run_are_noticed(
             ask()
 
 
-def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
+def test_files_that_change_while_they_are_read(tmp_path):
     (tmp_path / "a").write_text("a")
     files = SealedFiles(tmp_path, ["a"])
     view = files.view()
@@ -191,7 +187,7 @@ def test_files_that_change_while_they_are_read(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
-def test_a_new_link_or_new_permissions_are_no_change(tmp_path: Path) -> None:
+def test_a_new_link_or_new_permissions_are_no_change(tmp_path):
     (tmp_path / "a").write_text("a")
     files = SealedFiles(tmp_path, ["a"])
     digest = files.digest()
@@ -203,7 +199,7 @@ def test_a_new_link_or_new_permissions_are_no_change(tmp_path: Path) -> None:
     assert sent.digest() == digest, "another machine has what was sent, and no such file"
 
 
-def test_what_an_llm_says_depends_on_all_its_templates(tmp_path: Path) -> None:
+def test_what_an_llm_says_depends_on_all_its_templates(tmp_path):
     folder = build_causal(tmp_path / "m", chat=True)
 
     def ask() -> Any:
@@ -216,7 +212,7 @@ def test_what_an_llm_says_depends_on_all_its_templates(tmp_path: Path) -> None:
     assert ask() != plain
 
 
-def test_code_that_is_trusted_counts(checkpoint: Build, tmp_path: Path) -> None:
+def test_code_that_is_trusted_counts(checkpoint, tmp_path):
     folder = copied(checkpoint("marian"), tmp_path / "m")
     (folder / "own.py").write_text("x = 1\n")
 
@@ -229,7 +225,7 @@ def test_code_that_is_trusted_counts(checkpoint: Build, tmp_path: Path) -> None:
     assert ask("") == opened(checkpoint("marian")).fingerprint, "it is not read, so it does not count"
 
 
-def test_code_of_another_place_is_refused_where_code_is_trusted(checkpoint: Build, tmp_path: Path) -> None:
+def test_code_of_another_place_is_refused_where_code_is_trusted(checkpoint, tmp_path):
     folder = copied(checkpoint("marian"), tmp_path / "m")
     config = json.loads((folder / "config.json").read_text())
     own = {"AutoModelForSeq2SeqLM": "other/place--own.Model"}
@@ -244,7 +240,7 @@ def converted(folder: Path, tmp_path: Path) -> Path:
     return tmp_path / "ct2"
 
 
-def test_of_a_converted_folder_only_what_is_read_counts(checkpoint: Build, tmp_path: Path) -> None:
+def test_of_a_converted_folder_only_what_is_read_counts(checkpoint, tmp_path):
     folder = converted(checkpoint("marian"), tmp_path)
     tokenizer = copied(checkpoint("marian"), tmp_path / "t", "*.safetensors")
     before = open_system(f"ct2:{folder}?tokenizer={tokenizer}").fingerprint

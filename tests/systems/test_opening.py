@@ -32,7 +32,7 @@ def torn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("torn")
-def test_a_broken_plug_in_stops_no_other_system_and_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
+def test_a_broken_plug_in_stops_no_other_system_and_is_told_when_it_is_asked_for(tmp_path):
     (tmp_path / "out.de").write_text("eins\n")
     assert open_system(f"file:{tmp_path / 'out.de'}").name
     with pytest.raises(BabelscopeError, match=r"'tron:x' names no system.*did you mean torn:"):
@@ -42,7 +42,7 @@ def test_a_broken_plug_in_stops_no_other_system_and_is_told_when_it_is_asked_for
 
 
 @pytest.mark.usefixtures("torn")
-def test_a_broken_plug_in_is_told_where_systems_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_plug_in_is_told_where_systems_are_listed(capsys):
     known, (fault,) = load_schemes()
     assert "torn" in SCHEMES.names()
     assert "torn" not in known
@@ -54,7 +54,7 @@ def test_a_broken_plug_in_is_told_where_systems_are_listed(capsys: pytest.Captur
 
 
 @pytest.mark.usefixtures("torn")
-def test_a_study_is_asked_about_unless_it_names_the_broken_plug_in(tmp_path: Path) -> None:
+def test_a_study_is_asked_about_unless_it_names_the_broken_plug_in(tmp_path):
     def study(spec: str) -> Study:
         tables = {"study": {"name": "s"}, "systems": [{"spec": spec}], "tests": [{"spec": "t.jsonl"}]}
         return Study.model_validate({**tables, "methods": [{"name": "likelihood"}]})
@@ -65,14 +65,14 @@ def test_a_study_is_asked_about_unless_it_names_the_broken_plug_in(tmp_path: Pat
 
 
 @pytest.mark.usefixtures("torn")
-def test_a_broken_plug_in_stops_no_other_format(tmp_path: Path) -> None:
+def test_a_broken_plug_in_stops_no_other_format(tmp_path):
     (tmp_path / "pairs.tsv").write_text("a\tb\n")
     assert len(load(f"tsv:{tmp_path / 'pairs.tsv'}")) == 1
     with pytest.raises(BabelscopeError, match="offers the format torn fails with RuntimeError"):
         load("torn:x")
 
 
-def test_a_refusal_says_which_option_the_refused_scheme_needs() -> None:
+def test_a_refusal_says_which_option_the_refused_scheme_needs():
     system = open_system("openai:http://127.0.0.1:9/v1#model?source=English&target=German")
     with pytest.raises(
         BabelscopeError, match=r"these do: hf:, .*openai: with logprobs=vllm or logprobs=echo, ensemble:"

@@ -1,4 +1,4 @@
-"""docs/own-models.md: a module with `encode` and `step` gets every method."""
+"""docs/howto/own-model.md: a module with `encode` and `step` gets every method."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from babelscope.decoding.stepwise import Stepwise
 from babelscope.systems.models.custom import CustomModel
 from babelscope.util.errors import BabelscopeError, SystemFailure
 
-PAGE = Path(__file__).parents[2] / "docs" / "own-models.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "own-model.md"
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +31,14 @@ def page() -> dict[str, Any]:
     return {**left, "printed": printed.getvalue()}
 
 
-def test_the_page_s_block_runs_and_prints_accuracies(page: dict[str, Any]) -> None:
-    assert "contrast" in page["printed"]
+def test_the_page_s_block_runs_and_prints_accuracies(page):
+    assert page["printed"] == "5 mine 40\n"
     assert any(row.estimate.n for row in page["result"].rows)
     assert len(page["samples"]) == 5
     assert {"translate", "score", "sample", "top_k", "next_tokens"} <= set(capabilities(page["system"]))
 
 
-def test_its_scores_are_those_of_its_own_steps(page: dict[str, Any]) -> None:
+def test_its_scores_are_those_of_its_own_steps(page):
     system, best = page["system"], page["best"]
     memory = system.encode(["The judge reads the letter ."])
     node, fed, total = 0, system.vocabulary.prefix[0], 0.0
@@ -97,7 +97,7 @@ STEPS: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_a_step_that_breaks_its_contract_is_refused(page: dict[str, Any], name: str) -> None:
+def test_a_step_that_breaks_its_contract_is_refused(page, name):
     step, told = STEPS[name]
     with pytest.raises(BabelscopeError, match=told):
         opened(page, changed_network(page, step=step))
@@ -110,12 +110,12 @@ def test_a_step_that_breaks_its_contract_is_refused(page: dict[str, Any], name: 
         (lambda own, *given: own(*given)[0], "must return two tuples of tensors"),
     ],
 )
-def test_an_encoder_that_breaks_its_contract_is_refused(page: dict[str, Any], encode: Any, told: str) -> None:
+def test_an_encoder_that_breaks_its_contract_is_refused(page, encode, told):
     with pytest.raises(BabelscopeError, match=told):
         opened(page, changed_network(page, encode=encode))
 
 
-def test_nan_is_refused_where_targets_are_scored(page: dict[str, Any]) -> None:
+def test_nan_is_refused_where_targets_are_scored(page):
     def breaks_late(own: Any, encoded: Any, states: Any, tokens: Any) -> Any:
         logits, after = own(encoded, states, tokens)
         return torch.where(
@@ -127,12 +127,12 @@ def test_nan_is_refused_where_targets_are_scored(page: dict[str, Any]) -> None:
         system.score([("The judge sleeps .", "Der Richter schläft .")])
 
 
-def test_a_network_in_training_mode_is_refused(page: dict[str, Any]) -> None:
+def test_a_network_in_training_mode_is_refused(page):
     with pytest.raises(BabelscopeError, match="training mode"):
         opened(page, page["Mean"](1501, 8))
 
 
-def test_log_probabilities_are_as_good_as_logits(page: dict[str, Any]) -> None:
+def test_log_probabilities_are_as_good_as_logits(page):
     network = page["Mean"](1501, 8).eval()
     plain = opened(page, network).score([("The judge sleeps .", "Der Richter .")])[0].total
     own = network.step
@@ -153,12 +153,12 @@ def test_log_probabilities_are_as_good_as_logits(page: dict[str, Any]) -> None:
         ({"prefix": (-1,)}, "prefix has the id -1"),
     ],
 )
-def test_a_vocabulary_that_does_not_fit_is_refused(page: dict[str, Any], changed: Any, told: str) -> None:
+def test_a_vocabulary_that_does_not_fit_is_refused(page, changed, told):
     with pytest.raises(BabelscopeError, match=told):
         opened(page, page["Mean"](1501, 8).eval(), **changed)
 
 
-def test_the_fingerprint_follows_the_weights_and_the_vocabulary(page: dict[str, Any]) -> None:
+def test_the_fingerprint_follows_the_weights_and_the_vocabulary(page):
     network = page["Mean"](1501, 8).eval()
     system = opened(page, network)
     first = system.fingerprint.digest
@@ -170,7 +170,7 @@ def test_the_fingerprint_follows_the_weights_and_the_vocabulary(page: dict[str, 
     assert system.fingerprint.digest != first
 
 
-def test_a_network_without_weights_needs_a_digest(page: dict[str, Any]) -> None:
+def test_a_network_without_weights_needs_a_digest(page):
     class Uniform:
         def encode(self, *_: Any) -> Any:
             return (), ()

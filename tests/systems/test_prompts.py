@@ -26,7 +26,7 @@ def write(folder: Path, text: str, examples: str = "") -> Path:
 FEW = 'template = "{source}: {text}\\n{target}:"\nsystem = "From {source}."\nexamples = "pairs.tsv"\n'
 
 
-def test_a_plain_prompt_shows_its_examples_before_the_source(tmp_path: Path) -> None:
+def test_a_plain_prompt_shows_its_examples_before_the_source(tmp_path):
     prompt = read_prompt(write(tmp_path, FEW, "one\teins\ntwo\tzwei\n")).filled(LANGUAGES, "x")
     assert prompt.name == "mine"
     assert prompt.text("a {target}") == (
@@ -34,7 +34,7 @@ def test_a_plain_prompt_shows_its_examples_before_the_source(tmp_path: Path) -> 
     )
 
 
-def test_a_chat_shows_them_as_turns(tmp_path: Path) -> None:
+def test_a_chat_shows_them_as_turns(tmp_path):
     prompt = read_prompt(write(tmp_path, FEW + 'kind = "chat"\n', "one\teins\n")).filled(LANGUAGES, "x")
     assert [(each["role"], each["content"]) for each in prompt.messages("two")] == [
         ("system", "From English."),
@@ -44,7 +44,7 @@ def test_a_chat_shows_them_as_turns(tmp_path: Path) -> None:
     ]
 
 
-def test_the_digest_is_of_what_is_said_not_of_its_name_or_place(tmp_path: Path) -> None:
+def test_the_digest_is_of_what_is_said_not_of_its_name_or_place(tmp_path):
     first = read_prompt(write(tmp_path / "a", FEW, "one\teins\n"))
     renamed = read_prompt(write(tmp_path / "b", FEW + 'name = "other"\n', "one\teins\n"))
     assert renamed.name == "other" != first.name
@@ -75,12 +75,12 @@ def test_the_digest_is_of_what_is_said_not_of_its_name_or_place(tmp_path: Path) 
         ("template = x\n", r"mine.toml: not TOML: .*line 1"),
     ],
 )
-def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+def test_a_bad_file_is_refused_with_its_line(tmp_path, text, told):
     with pytest.raises(BabelscopeError, match=told):
         read_prompt(write(tmp_path, text, "a\tb\nno tab\n"))
 
 
-def test_sizes_are_bounded_and_links_out_of_the_folder_refused(tmp_path: Path) -> None:
+def test_sizes_are_bounded_and_links_out_of_the_folder_refused(tmp_path):
     with pytest.raises(BabelscopeError, match=r"mine\.toml"):
         read_prompt(write(tmp_path, f'template = "{{text}}{"a" * LARGEST}"'))
     path = write(tmp_path, 'template = "{text}"\nexamples = "pairs.tsv"', "a\tb\n" * LARGEST)
@@ -93,7 +93,7 @@ def test_sizes_are_bounded_and_links_out_of_the_folder_refused(tmp_path: Path) -
         read_prompt(path)
 
 
-def test_three_prompts_are_shipped_and_found_by_name() -> None:
+def test_three_prompts_are_shipped_and_found_by_name():
     prompts = [find_prompt(name) for name in shipped_names()]
     assert [each.name for each in prompts] == shipped_names() == ["instruction", "lines", "question"]
     for each in prompts:
@@ -102,7 +102,7 @@ def test_three_prompts_are_shipped_and_found_by_name() -> None:
         find_prompt("line")
 
 
-def test_a_template_in_the_spec_and_in_a_file_are_one_system(tmp_path: Path) -> None:
+def test_a_template_in_the_spec_and_in_a_file_are_one_system(tmp_path):
     folder = build_causal(tmp_path / "m", chat=False)
     spec = f"llm:{folder}?source=English&target=German&max_length=60"
     file = write(tmp_path, 'template = "Now {text} in {target}:"')
@@ -112,7 +112,7 @@ def test_a_template_in_the_spec_and_in_a_file_are_one_system(tmp_path: Path) -> 
     assert by_file.fingerprint != open_system(spec).fingerprint
 
 
-def test_a_few_shot_prompt_is_what_the_model_reads(tmp_path: Path) -> None:
+def test_a_few_shot_prompt_is_what_the_model_reads(tmp_path):
     """Scores are those of the same text given as one template."""
     folder = build_causal(tmp_path / "m", chat=False)
     spec = f"llm:{folder}?source=English&target=German&max_length=40"
@@ -126,7 +126,7 @@ def test_a_few_shot_prompt_is_what_the_model_reads(tmp_path: Path) -> None:
     assert shots.fingerprint != written.fingerprint
 
 
-def test_kinds_that_contradict_the_spec_or_the_model_are_refused(tmp_path: Path) -> None:
+def test_kinds_that_contradict_the_spec_or_the_model_are_refused(tmp_path):
     plain, chat = build_causal(tmp_path / "p", chat=False), build_causal(tmp_path / "c", chat=True)
     languages = "source=English&target=German&max_length=60"
     file = write(tmp_path, 'template = "{text}"\nkind = "chat"')
@@ -134,7 +134,7 @@ def test_kinds_that_contradict_the_spec_or_the_model_are_refused(tmp_path: Path)
         open_system(f"llm:{plain}?{languages}&prompt={file}")
     with pytest.raises(BabelscopeError, match="is of the kind chat; leave chat=no out"):
         open_system(f"llm:{chat}?{languages}&prompt={file}&chat=no")
-    with pytest.raises(BabelscopeError, match="say target=LANGUAGE"):
+    with pytest.raises(BabelscopeError, match="set target=LANGUAGE"):
         open_system(f"llm:{plain}?source=English&prompt=lines")
     file = write(tmp_path, 'template = "{text}"\nkind = "plain"')
     system = open_system(f"llm:{chat}?{languages}&prompt={file}")
@@ -142,7 +142,7 @@ def test_kinds_that_contradict_the_spec_or_the_model_are_refused(tmp_path: Path)
     assert "assistant" not in system.tokens.tokenizer.decode(ids)
 
 
-def test_a_system_message_that_the_chat_template_drops_is_refused(tmp_path: Path) -> None:
+def test_a_system_message_that_the_chat_template_drops_is_refused(tmp_path):
     folder = build_causal(tmp_path / "m", chat=True)
     file = write(tmp_path, 'template = "{text}"\nsystem = "Be brief."')
     system = open_system(f"llm:{folder}?source=English&target=German&max_length=60&prompt={file}")
@@ -151,7 +151,7 @@ def test_a_system_message_that_the_chat_template_drops_is_refused(tmp_path: Path
         system.score([("a", "b")])
 
 
-def test_a_server_is_sent_the_same_prompt(tmp_path: Path) -> None:
+def test_a_server_is_sent_the_same_prompt(tmp_path):
     server = Server(lambda _: {"choices": [{"message": {"content": "zwei"}, "finish_reason": "stop"}]})
     spec = f"openai:{server.url}/v1#m?source=English&target=German&retries=0"
     file = write(tmp_path, FEW + 'kind = "chat"\n', "one\teins\n")

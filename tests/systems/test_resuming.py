@@ -7,7 +7,6 @@ import functools
 import sqlite3
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import platformdirs
@@ -48,7 +47,7 @@ def change(statement: str, *values: Any) -> None:
         database.execute(statement, values)
 
 
-def test_what_was_done_is_not_done_again_and_nothing_is_left() -> None:
+def test_what_was_done_is_not_done_again_and_nothing_is_left():
     stopped()
     other: list[int] = []
     work(other, seed=2)  # other work finds nothing of it, and leaves it
@@ -59,7 +58,7 @@ def test_what_was_done_is_not_done_again_and_nothing_is_left() -> None:
     assert unfinished() == []
 
 
-def test_the_same_work_at_the_same_time_ends_the_same() -> None:
+def test_the_same_work_at_the_same_time_ends_the_same():
     made: list[int] = []
     with resuming(WORK) as (store, _):
         assert store.part("part 0", lambda: WHOLE[0]) == WHOLE[0]
@@ -77,7 +76,7 @@ def test_the_same_work_at_the_same_time_ends_the_same() -> None:
     ],
     ids=["damaged", "stale"],
 )
-def test_damaged_and_stale_parts_are_made_again(statement: str, made: list[int]) -> None:
+def test_damaged_and_stale_parts_are_made_again(statement, made):
     stopped()
     change(statement)
     again: list[int] = []
@@ -87,7 +86,7 @@ def test_damaged_and_stale_parts_are_made_again(statement: str, made: list[int])
     assert again == made
 
 
-def test_a_damaged_store_is_told_and_work_goes_on_without() -> None:
+def test_a_damaged_store_is_told_and_work_goes_on_without():
     stopped()
     path = platformdirs.user_state_path("babelscope") / "unfinished.sqlite"
     path.with_name("unfinished.sqlite-wal").unlink()
@@ -96,7 +95,7 @@ def test_a_damaged_store_is_told_and_work_goes_on_without() -> None:
         assert work([]) == WHOLE
 
 
-def test_a_missing_part_among_stored_ones_is_made_in_its_place(tmp_path: Path) -> None:
+def test_a_missing_part_among_stored_ones_is_made_in_its_place(tmp_path):
     store = Store(tmp_path / "store", "squares")
     names = [str(number) for number in range(5)]
     store.keep({"0": 0, "2": 4})
@@ -112,7 +111,7 @@ def test_a_missing_part_among_stored_ones_is_made_in_its_place(tmp_path: Path) -
     assert len(made) == 4
 
 
-def test_answers_are_found_call_by_call() -> None:
+def test_answers_are_found_call_by_call():
     class Counting(ToySystem):
         calls = 0
 

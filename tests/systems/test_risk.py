@@ -21,7 +21,7 @@ def decoding(**how: Any) -> Decoding:
     return decoding_by(["chrf", "ter"], **{"n": 8, "seed": 1, "drawing": Drawing(), **how})
 
 
-def test_sampled_candidates_are_asked_for_in_batches_and_count_as_often_as_drawn() -> None:
+def test_sampled_candidates_are_asked_for_in_batches_and_count_as_often_as_drawn():
     system, sizes = ToySystem(), []
 
     def ask_batches(asked: Sequence[str], ask: Any, *, at_once: int) -> Iterator[tuple[str, Any]]:
@@ -39,7 +39,7 @@ def test_sampled_candidates_are_asked_for_in_batches_and_count_as_often_as_drawn
         assert decision.answer.text == decision.choice.text
 
 
-def test_by_probability_a_hypothesis_counts_once() -> None:
+def test_by_probability_a_hypothesis_counts_once():
     twice = [Scored("ab", ("1",), (-0.1,)), Scored("cd", ("2",), (-2.0,)), Scored("ab", ("1",), (-0.1,))]
     decision = decoding(weights=Weights.probability).decide(ToySystem(), "a", twice)["chrf"]
     assert (decision.choice.n, decision.choice.text) == (2, "ab")
@@ -47,7 +47,7 @@ def test_by_probability_a_hypothesis_counts_once() -> None:
         decoding(weights=Weights.probability).decide(ToySystem(), "a", [Scored("ab", (), ())])
 
 
-def test_figures_are_of_the_answered_sources() -> None:
+def test_figures_are_of_the_answered_sources():
     own, system = decoding(), ToySystem()
     drawn = system.sample(SOURCES.texts[:2], n=8, seed=1)
     decided = [

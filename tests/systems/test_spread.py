@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 
 from babelscope.core.system import Budget, Fingerprint, capabilities
 from babelscope.runs.execute import run_method
-from babelscope.runs.study import Study, run_study
+from babelscope.runs.study import run_study
 from babelscope.systems.cache import cached
 from babelscope.systems.clusters import connect, disconnect
-from babelscope.systems.ray import Call, Pool, Worker, balanced_parts, spread
+from babelscope.systems.ray import Call, Worker, balanced_parts, spread
 from babelscope.systems.registry import open_system
 from babelscope.testsets import ParallelSentence, load
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -30,7 +30,6 @@ from tests.support import mortal_toys
 from tests.support.listening import LOOPBACK, children, listening
 from tests.support.mortal_toys import MortalToy
 from tests.support.same_runs import assert_same
-from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
 SOURCES = [f"{'abc'[number % 3] * (number % 7 + 1)} {number}" for number in range(30)]
@@ -61,7 +60,7 @@ def ray(toy_folders: list[str], tmp_path_factory: pytest.TempPathFactory) -> Ite
     st.lists(st.tuples(st.sampled_from("abcdefgh"), st.integers(0, 50)), max_size=30),
     st.integers(1, 5),
 )
-def test_parts_are_balanced(asked: list[tuple[str, int]], most: int) -> None:
+def test_parts_are_balanced(asked, most):
     sources, sizes = [source for source, _ in asked], [size for _, size in asked]
     parts = balanced_parts(sources, sizes, most)
     assert sorted(number for part in parts for number in part) == list(range(len(asked)))
@@ -73,7 +72,7 @@ def test_parts_are_balanced(asked: list[tuple[str, int]], most: int) -> None:
     assert max(totals) - min(totals) <= largest
 
 
-def test_a_spread_system_is_the_plain_one(ray: Any, toy_schemes: None, tmp_path: Path) -> None:  # noqa: ARG001
+def test_a_spread_system_is_the_plain_one(ray, toy_schemes, tmp_path):  # noqa: ARG001
     plain = ToySystem("toy:1", salt="1")
     for either in ("toy:1", plain):
         with spread(either, workers=2, part=4) as system:
@@ -92,14 +91,14 @@ def test_a_spread_system_is_the_plain_one(ray: Any, toy_schemes: None, tmp_path:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_a_cluster_of_ours_listens_on_loopback_only(ray: Any) -> None:  # noqa: ARG001
+def test_a_cluster_of_ours_listens_on_loopback_only(ray):  # noqa: ARG001
     found = listening(children(os.getpid()))
     names = {name for own in found.values() for name in own}
     assert {"gcs_server", "raylet"} <= names, "Ray's processes must be among those looked at"
     assert found.keys() <= LOOPBACK
 
 
-def test_models_search_and_score_alike(ray: Any, tmp_path: Path) -> None:  # noqa: ARG001
+def test_models_search_and_score_alike(ray, tmp_path):  # noqa: ARG001
     import torch
 
     threads = torch.get_num_threads()
@@ -127,7 +126,7 @@ def test_models_search_and_score_alike(ray: Any, tmp_path: Path) -> None:  # noq
         torch.set_num_threads(threads)
 
 
-def test_errors_come_back_as_themselves(ray: Any, tmp_path: Path) -> None:  # noqa: ARG001
+def test_errors_come_back_as_themselves(ray, tmp_path):  # noqa: ARG001
     with spread(MortalToy("mortal", tmp_path), workers=1, part=2) as system:
         with pytest.raises(SystemFailure, match=r"^the server is down$"):
             system.score([("fail", "a")])
@@ -151,7 +150,7 @@ def test_errors_come_back_as_themselves(ray: Any, tmp_path: Path) -> None:  # no
         spread("toy:1", address="192.0.2.1:6379")
 
 
-def test_a_dead_workers_part_goes_to_another(ray: Any, tmp_path: Path) -> None:  # noqa: ARG001
+def test_a_dead_workers_part_goes_to_another(ray, tmp_path):  # noqa: ARG001
     plain = ToySystem()
     pairs = [*PAIRS[:5], ("die once", "a"), *PAIRS[5:]]
     with spread(MortalToy("mortal", tmp_path), workers=1, part=3) as system:
@@ -168,30 +167,14 @@ def system_processes(folder: Path) -> list[int]:
     return MortalToy("", folder).processes()
 
 
-def test_workers_that_find_room_later_get_work(ray: Any, tmp_path: Path) -> None:  # noqa: ARG001
-    toy = MortalToy("mortal", tmp_path)
-    with contextlib.ExitStack() as stack:
-        other = stack.enter_context(spread("toy:1", workers=1))
-        system = stack.enter_context(spread(toy, workers=2, part=2))
-        assert system.score(PAIRS) == ToySystem().score(PAIRS)
-        assert len(set(toy.processes())) == 1
-        other.close()
-        (tmp_path / "slow").touch()
-        for _ in range(100):
-            system.score(PAIRS)
-            if len(set(toy.processes())) == 2:
-                return
-        pytest.fail("the second worker was never asked")
-
-
-def test_a_worker_refuses_another_system(toy_schemes: None) -> None:  # noqa: ARG001
+def test_a_worker_refuses_another_system(toy_schemes):  # noqa: ARG001
     _, _, answer = Worker(".").ask(Call("toy:1", (), "score", PAIRS, fingerprint=Fingerprint("toy 2")))
     assert isinstance(answer, BabelscopeError)
     assert "is not what the first worker opened" in str(answer)
     assert "toy 2" in str(answer)
 
 
-def test_warnings_come_back(toy_schemes: None, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+def test_warnings_come_back(toy_schemes, monkeypatch):  # noqa: ARG001
     import warnings
 
     monkeypatch.setattr(ToySystem, "_asked", lambda *_: warnings.warn("it is hot", stacklevel=1))
@@ -200,13 +183,13 @@ def test_warnings_come_back(toy_schemes: None, monkeypatch: pytest.MonkeyPatch) 
     assert (len(answer), warned) == (1, ["it is hot"])
 
 
-def test_without_ray_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_ray_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(BabelscopeError, match=r"pip install '\.\[ray\]'"):
         spread("lab:teacher")
 
 
-def test_impossible_workers_are_refused() -> None:
+def test_impossible_workers_are_refused():
     for options in ({"workers": 0}, {"cpus": 0}, {"gpus": -1}, {"part": 0}):
         with pytest.raises(BabelscopeError, match="cannot"):
             spread("lab:teacher", **options)  # type: ignore[arg-type]
@@ -240,10 +223,10 @@ def write_study(folder: Path) -> Path:
 
 @pytest.mark.slow
 def test_two_kills_change_nothing_in_a_study(
-    ray: Any,  # noqa: ARG001
-    babelscope: Babelscope,
-    tmp_path: Path,
-) -> None:
+    ray,  # noqa: ARG001
+    babelscope,
+    tmp_path,
+):
     study = write_study(tmp_path)
     run_study(study, out=tmp_path / "plain")
     (tmp_path / "processes").unlink()
@@ -262,7 +245,7 @@ def test_two_kills_change_nothing_in_a_study(
     killer = threading.Thread(target=lambda: [kill_after(stored) for stored in (10, 50)], daemon=True)
     killer.start()
     ran = babelscope(
-        "run", str(study), "--ray", "--workers", "2", "--out", str(tmp_path / "spread"), "--json", "--no-report"
+        "run", str(study), "--ray", "--set", "workers=2", "--out", str(tmp_path / "spread"), "--json", "--no-report"
     )  # fmt: skip
     assert ran.code == 0, ran.err
     killer.join(timeout=10)
@@ -276,7 +259,7 @@ def test_two_kills_change_nothing_in_a_study(
     assert all("name" in json.loads(line) for line in ran.out.split("\n")[:-1]), "Ray keeps off stdout"
 
 
-def test_what_was_answered_before_an_error_is_stored(ray: Any, tmp_path: Path) -> None:  # noqa: ARG001
+def test_what_was_answered_before_an_error_is_stored(ray, tmp_path):  # noqa: ARG001
     study = write_study(tmp_path)
     (tmp_path / "source.txt").write_text("".join(f"{'fail' if n == 63 else n}\n" for n in range(ITEMS)))
     with pytest.raises(SystemFailure, match="the server is down"):
@@ -284,49 +267,26 @@ def test_what_was_answered_before_an_error_is_stored(ray: Any, tmp_path: Path) -
     assert (tmp_path / "run" / "records.jsonl").read_bytes().count(b"\n") == 60
 
 
-def test_an_address_where_nobody_is_is_told_at_once() -> None:
+def test_an_address_where_nobody_is_is_told_at_once():
     pytest.importorskip("ray")
     with pytest.raises(BabelscopeError, match=r"no Ray cluster can be joined at 127\.0\.0\.1:1 .*refused"):
         connect(1, "127.0.0.1:1", 1)
 
 
-def test_pools_share_ray_and_close_twice(ray: Any) -> None:
-    with Pool(1) as pool, Pool(1):
-        pool.close()
-        pool.close()
-    assert ray.is_initialized(), "it was there before"
-
-
-def test_the_keys_of_a_study() -> None:
-    entries = {"systems": [{"spec": "a"}], "tests": [{"spec": "b"}], "methods": [{"name": "c"}]}
-    run = {"engine": "ray", "workers": 3, "address": "head:6379", "cpus": 2, "gpus": 0.5}
-    assert Study.model_validate({**entries, "run": run}).run.gpus == 0.5
-    with pytest.raises(ValueError, match='gpus is for Ray workers; say engine = "ray" too'):
-        Study.model_validate({**entries, "run": {"gpus": 1}})
-    with pytest.raises(BabelscopeError, match="say --ray too"):
-        run_study(Study.model_validate(entries), workers=2)
-
-
+@pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize(
     ("arguments", "address"),
     [
-        (["--ray", "--workers", "3"], ""),
+        (["--ray", "--set", "workers=3"], ""),
         (["--ray", "head:6379"], "head:6379"),
         (["--ray=10.0.0.1:6379"], "10.0.0.1:6379"),
         ([], None),
     ],
 )
-@pytest.mark.parametrize("first", [True, False])
-def test_an_address_need_not_follow(
-    babelscope: Babelscope,
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    address: str | None,
-    first: bool,
-) -> None:
+def test_an_address_need_not_follow(babelscope, monkeypatch, arguments, address, first):
     seen: dict[str, Any] = {}
 
-    def ran(study: Path, **options: Any) -> None:
+    def ran(study, **options):
         seen.update(options, study=study)
         raise BabelscopeError("seen")
 
@@ -337,4 +297,4 @@ def test_an_address_need_not_follow(
     told = babelscope("run", *(["study.toml", *arguments] if first else [*arguments, "study.toml"]))
     assert told.err == "babelscope: error: seen\n"
     assert (seen["study"], seen["ray"]) == (Path("study.toml"), address)
-    assert seen["workers"] == (3 if "3" in arguments else None)
+    assert seen["workers"] == (3 if "--set" in arguments else None)

@@ -16,7 +16,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_a_terminal(monkeypatch):
     for typed in ("y\n", "YES\n", "\n", ""):
         monkeypatch.setattr(sys, "stdin", Terminal(typed))
         monkeypatch.setattr(sys, "stderr", shown := Terminal())
@@ -25,12 +25,10 @@ def test_at_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         else:
             with pytest.raises(BabelscopeError, match="nothing was done, since you did not agree"):
                 require_consent("This takes 3 GB.", yes=False)
-        assert shown.getvalue() == "This takes 3 GB.\nGo on? [y/N] "
+        assert shown.getvalue() == "This takes 3 GB.\nContinue? [y/N] "
 
 
-def test_elsewhere_an_option_agrees(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_elsewhere_an_option_agrees(monkeypatch, capsys):
     monkeypatch.setattr(sys, "stdin", io.StringIO("y\n"))
     with pytest.raises(BabelscopeError, match=r"nothing was done.*--yes"):
         require_consent("This takes\n  3 GB.", yes=False)

@@ -7,13 +7,11 @@ import re
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
 from babelscope.util import progress as bars
 from babelscope.util.progress import progress, working
-from tests.support.toy_fixtures import Babelscope
 from tests.util.test_consent import Terminal
 
 
@@ -27,7 +25,7 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch, patience: float = 0.01) -> Term
     return stream
 
 
-def test_it_is_shown_on_a_terminal_unless_it_is_done_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_shown_on_a_terminal_unless_it_is_done_soon(monkeypatch):
     for patience, shown in ((0.01, True), (5, False)):
         terminal = on_terminal(monkeypatch, patience)
         with progress("counting [bold]sheep", 3) as advance:
@@ -38,7 +36,7 @@ def test_it_is_shown_on_a_terminal_unless_it_is_done_soon(monkeypatch: pytest.Mo
         assert ("3/3" in terminal.getvalue()) == shown
 
 
-def test_elsewhere_a_line_is_printed_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_elsewhere_a_line_is_printed_now_and_then(monkeypatch):
     monkeypatch.setattr(bars, "LINE_SECONDS", 0.02)
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
@@ -57,9 +55,7 @@ def test_elsewhere_a_line_is_printed_now_and_then(monkeypatch: pytest.MonkeyPatc
     assert len(stream.getvalue().split("\n")) == printed, "what is over prints nothing more"
 
 
-def test_a_command_without_a_terminal_says_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, babelscope: Babelscope, tmp_path: Path
-) -> None:
+def test_a_command_without_a_terminal_says_how_far_it_is(monkeypatch, babelscope, tmp_path):
     monkeypatch.setattr(bars, "LINE_SECONDS", 0.005)
     (tmp_path / "in.txt").write_text("".join(f"a b {number}\n" for number in range(40)))
     ran = babelscope("translate", "--system", "toy:1?alphabet=abcdef&limit=9", "in.txt", "--beam", "6")
@@ -68,8 +64,8 @@ def test_a_command_without_a_terminal_says_how_far_it_is(
 
 
 def test_work_within_other_work_is_a_line_below_it_and_goes_when_done(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     terminal = on_terminal(monkeypatch)
     with progress("outer", 2) as outer:
         with progress("inner", 7) as inner:
@@ -91,7 +87,7 @@ def test_work_within_other_work_is_a_line_below_it_and_goes_when_done(
     assert terminal.getvalue().strip() == "", "an error takes the bars away"
 
 
-def test_how_long_it_will_take_is_shown_even_if_steps_are_far_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_long_it_will_take_is_shown_even_if_steps_are_far_apart(monkeypatch):
     now = [0.0]
     bar = bars._bars()
     monkeypatch.setattr(bar, "get_time", lambda: now[0])
@@ -102,7 +98,7 @@ def test_how_long_it_will_take_is_shown_even_if_steps_are_far_apart(monkeypatch:
     assert bar.tasks[0].time_remaining == 540
 
 
-def test_another_thread_has_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_thread_has_no_line(monkeypatch):
     terminal = on_terminal(monkeypatch)
 
     def work() -> None:

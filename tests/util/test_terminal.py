@@ -24,7 +24,6 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.progress import hub_bar
 from babelscope.util.terminal import HIDDEN, PATTERN, Filtered, mark_hidden, visible, visible_json
 from babelscope.util.text import shorten
-from tests.support.toy_fixtures import Babelscope
 
 HOSTILE = "a\x1b]0;owned\x07\u202eb\x9b2J"
 SHOWN = r"a\x1b]0;owned\x07\u202eb\x9b2J"
@@ -40,7 +39,7 @@ def steered(text: str) -> set[str]:
 # -- texts ---------------------------------------------------------------------------------------------
 
 
-def test_every_control_and_format_character_is_decided() -> None:
+def test_every_control_and_format_character_is_decided():
     """What Unicode calls control or format is hidden, but for what is said to be text."""
     kept = {
         number
@@ -64,7 +63,7 @@ def test_every_control_and_format_character_is_decided() -> None:
     assert joiners <= kept <= joiners | seen
 
 
-def test_pages_have_the_same_table_and_show_numbers() -> None:
+def test_pages_have_the_same_table_and_show_numbers():
     script = (files("babelscope.util") / "visible.js").read_text("utf-8")
     pattern = re.sub(r"\\U0*([0-9a-f]+)", r"\\u{\1}", PATTERN)
     assert f"/({pattern}+)/u" in script
@@ -84,7 +83,7 @@ def test_pages_have_the_same_table_and_show_numbers() -> None:
         ("\udc80", r"\udc80"),
     ],
 )
-def test_what_steers_or_hides_is_shown(text: str, shown: str) -> None:
+def test_what_steers_or_hides_is_shown(text, shown):
     assert visible(text) == shown
     assert str(BabelscopeError(text)) == shown
 
@@ -103,19 +102,19 @@ def test_what_steers_or_hides_is_shown(text: str, shown: str) -> None:
         r"C:\x1b \u202e",
     ],
 )
-def test_ordinary_text_of_every_script_stays(text: str) -> None:
+def test_ordinary_text_of_every_script_stays(text):
     assert visible(text) == text
     assert visible_json(text) == text
 
 
 @pytest.mark.parametrize("text", ["", "a'b", 'a"b', "'\"", "\\n\n\x1b", "a" * 61, "Straße"])
-def test_a_text_is_quoted_in_messages_as_python_does(text: str) -> None:
+def test_a_text_is_quoted_in_messages_as_python_does(text):
     assert shorten(text, 61) == repr(text)
     assert shorten("می‌خواهم\u202e") == "'می‌خواهم\\u202e'"
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_nothing_hidden_is_left_and_json_stays_what_it_is(text: str) -> None:
+def test_nothing_hidden_is_left_and_json_stays_what_it_is(text):
     assert not HIDDEN.search(visible(text))
     assert "\n" not in visible(text)
     line = json.dumps(text, ensure_ascii=False)
@@ -146,9 +145,7 @@ def items(folder: Path) -> None:
         ("contrast", "--tests", "pairs.jsonl", "--system", f"toy:{HOSTILE}", "--out", f"run {HOSTILE}"),
     ],
 )
-def test_no_command_lets_through_what_it_read(
-    babelscope: Babelscope, tmp_path: Path, command: tuple[str, ...]
-) -> None:
+def test_no_command_lets_through_what_it_read(babelscope, tmp_path, command):
     items(tmp_path)
     ran = babelscope(*command)
     assert ran.code == 0, ran.err
@@ -156,29 +153,7 @@ def test_no_command_lets_through_what_it_read(
     assert SHOWN in ran.out, "it is there, and can be seen"
 
 
-def test_cases_of_a_space(babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tests.support import toys
-    from tests.support.enumerated import Enumerated
-
-    monkeypatch.setattr(toys.ToySystem, "top_k", Enumerated.top_k, raising=False)
-    monkeypatch.setattr(toys.ToySystem, "space", Enumerated.space, raising=False)
-    items(tmp_path)
-    small = ("--k", "3", "--samples", "4", "--cases", "3", "--out", f"run {HOSTILE}")
-    ran = babelscope("space", "--tests", "tests.jsonl", "--system", "toy:1?alphabet=ab&limit=4", *small)
-    assert ran.code == 0, ran.err
-    assert not steered(ran.out + ran.err)
-    assert f"run {SHOWN}" in ran.out
-    cases = babelscope("space", "--rejudge", f"run {HOSTILE}", "--cases", "3", "--table", "cases")
-    assert not steered(cases.out + cases.err)
-    assert SHOWN in cases.out
-    compared = babelscope("compare", f"run {HOSTILE}")
-    assert not steered(compared.out + compared.err)
-    assert f"run {SHOWN}: " in compared.out
-    assert babelscope("compare", f"run {HOSTILE}", "--to", "table").code == 0
-    assert not steered((tmp_path / "table").read_text())
-
-
-def test_usage_and_errors(babelscope: Babelscope) -> None:
+def test_usage_and_errors(babelscope):
     for arguments in (("translate", f"--{HOSTILE}"), (HOSTILE,), ("run", HOSTILE)):
         ran = babelscope(*arguments)
         assert ran.code == 2
@@ -186,7 +161,7 @@ def test_usage_and_errors(babelscope: Babelscope) -> None:
         assert SHOWN[:10] in ran.err
 
 
-def test_loggers_and_warnings(babelscope: Babelscope, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_loggers_and_warnings(babelscope, monkeypatch):
     def log() -> tuple[dict[str, object], list[str]]:
         for name in ("transformers", "huggingface_hub", "httpx", "ray", "py.warnings"):
             logger = logging.getLogger(name)
@@ -206,7 +181,7 @@ def test_loggers_and_warnings(babelscope: Babelscope, monkeypatch: pytest.Monkey
     assert f"babelscope: warning: beware\\nbabelscope: error: {SHOWN}\n" in ran.err
 
 
-def test_a_traceback_of_ours_too(tmp_path: Path) -> None:
+def test_a_traceback_of_ours_too(tmp_path):
     code = (
         "import babelscope.runs.study, sys\n"
         "class Odd(Exception): __str__ = lambda self: 'odd ' + self.args[0]\n"
@@ -244,7 +219,7 @@ def given_translations(folder: Path) -> tuple[str, ...]:
     return ("translate", "--system", "file:given", "a.en")
 
 
-def test_data_is_as_it_is_in_pipes_and_files(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_data_is_as_it_is_in_pipes_and_files(babelscope, tmp_path):
     command = given_translations(tmp_path)
     assert babelscope(*command).out == f"{HOSTILE}\U000e0041\n"
     line = babelscope(*command, "--json").out
@@ -254,9 +229,7 @@ def test_data_is_as_it_is_in_pipes_and_files(babelscope: Babelscope, tmp_path: P
     assert (tmp_path / "out").read_text() == f"{HOSTILE}\U000e0041\n"
 
 
-def test_data_is_made_visible_on_a_terminal(
-    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_data_is_made_visible_on_a_terminal(babelscope, tmp_path, monkeypatch):
     command = given_translations(tmp_path)
     monkeypatch.setattr(sys, "stdout", terminal := Terminal())
     assert babelscope(*command).code == 0
@@ -286,7 +259,7 @@ def on_a_terminal(command: list[str], **options: object) -> bytes:
     return shown
 
 
-def test_a_bar_is_drawn_and_takes_nothing_from_stdout(toy_folders: list[str], tmp_path: Path) -> None:
+def test_a_bar_is_drawn_and_takes_nothing_from_stdout(toy_folders, tmp_path):
     (tmp_path / "a.en").write_text("a\n" * 6)
     (tmp_path / "study").write_text("")
     code = (
@@ -318,7 +291,7 @@ def test_a_bar_is_drawn_and_takes_nothing_from_stdout(toy_folders: list[str], tm
     assert shown.count(SHOWN) == 2
 
 
-def test_the_hub_s_bar_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_s_bar_is_drawn(monkeypatch):
     from huggingface_hub.utils.tqdm import enable_progress_bars
 
     enable_progress_bars()  # which transformers switches off when it loads a model

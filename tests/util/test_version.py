@@ -33,7 +33,7 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def test_a_checkout_names_the_commit_of_its_branch(package: Path) -> None:
+def test_a_checkout_names_the_commit_of_its_branch(package):
     assert version_of(package) == "7.8+g012345678"
     git = package.parents[1] / ".git"
     (git / "refs/heads/topic/one").unlink()
@@ -48,7 +48,7 @@ def test_a_checkout_names_the_commit_of_its_branch(package: Path) -> None:
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_a_worktree(package: Path, tmp_path: Path, packed: bool) -> None:
+def test_a_worktree(package, tmp_path, packed):
     git = tmp_path / "tree/.git"
     _write(tmp_path / "other/pyproject.toml", 'fallback_version = "7.9"\n')
     _write(tmp_path / "other/.git", f"gitdir: {git}/worktrees/other\n")
@@ -63,7 +63,7 @@ def test_a_worktree(package: Path, tmp_path: Path, packed: bool) -> None:
     assert version_of(package) == "7.8+g012345678"
 
 
-def test_what_is_no_commit_is_left_out(package: Path) -> None:
+def test_what_is_no_commit_is_left_out(package):
     _write(package.parents[1] / "secret", HASH)
     for head in (
         "",
@@ -77,13 +77,13 @@ def test_what_is_no_commit_is_left_out(package: Path) -> None:
         assert version_of(package) == "7.8"
 
 
-def test_an_installed_package_does_not_look_at_the_repository_around_it(package: Path) -> None:
+def test_an_installed_package_does_not_look_at_the_repository_around_it(package):
     """As in a virtual environment that lies in a checkout of something else."""
     (package.parent).rename(package.parents[1] / "site-packages")
     assert not version_of(package.parents[1] / "site-packages/babelscope").startswith("7.8")
 
 
-def test_this_checkout_is_at_the_commit_that_git_says() -> None:
+def test_this_checkout_is_at_the_commit_that_git_says():
     stated = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools_scm"][
         "fallback_version"
     ]

@@ -33,7 +33,7 @@ def echo(timeout: float = 30.0) -> Worker:
     return Worker("echo", [sys.executable, "-c", ECHO], env=os.environ, timeout=timeout)
 
 
-def test_a_line_for_a_line_by_one_process() -> None:
+def test_a_line_for_a_line_by_one_process():
     program = echo()
     assert program.greeting == "ready"
     first, second = program.ask("ä"), program.ask("b")
@@ -45,7 +45,7 @@ def test_a_line_for_a_line_by_one_process() -> None:
     assert not os.path.exists(f"/proc/{first.split()[0]}")
 
 
-def test_a_late_answer_is_never_taken_for_the_next() -> None:
+def test_a_late_answer_is_never_taken_for_the_next():
     program = echo(timeout=1.0)
     began = time.monotonic()
     with pytest.raises(SystemFailure, match="echo did not answer within 1 seconds"):
@@ -54,7 +54,7 @@ def test_a_late_answer_is_never_taken_for_the_next() -> None:
     assert not program.is_open
 
 
-def test_one_that_ends_says_why() -> None:
+def test_one_that_ends_says_why():
     program = echo()
     with pytest.raises(
         SystemFailure, match="echo ended with exit code 1; its standard error ends: 'no more'"
@@ -63,7 +63,7 @@ def test_one_that_ends_says_why() -> None:
     assert not program.is_open
 
 
-def test_an_answer_without_end_and_a_program_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_without_end_and_a_program_that_is_not_there(monkeypatch):
     monkeypatch.setattr(process, "LONGEST", 100_000)
     program = echo()
     with pytest.raises(SystemFailure, match="gave an answer without end"):

@@ -300,7 +300,7 @@ def _assumed(tasks: Mapping[str, Task], rows: Sequence[LocatedRecord]) -> Method
         return None
     if len(designs) > 1:
         raise BabelscopeError(
-            "some of these items were drawn with --assume-decided and some without; give one queue at a time"
+            "some of these items were drawn with --set assume_decided=yes and some without; give one queue at a time"
         )
     return MethodVerdicts(rows)
 

@@ -162,7 +162,7 @@ _ALSO = {
     "source": ("Source Sentence",),
     "translation": ("Translation",),
     "word": ("Word",),
-    # In records of `patterns mucow`, `lemmas` are those of the translation.
+    # In records of pattern matching (mucow), `lemmas` are those of the translation.
     "correct_sense": ("right_words", "lemmas", "Correct Sense"),
     "wrong_sense": ("wrong_words", "wrong_lemmas", "Wrong Sense"),
     "entity": ("occupation", "Entity"),
@@ -494,7 +494,7 @@ UNDECIDED, DECIDED, UNJUDGED = "undecided", "decided", "unjudged"
 
 
 def records_of(path: Path, *, method: str = "", tests: str = "", systems: Sequence[str] = ()) -> list[Record]:
-    """The records of one method and test set: of a run folder, or of a file that --records wrote."""
+    """The records of one method and test set: of a run folder, or of a file of records."""
     if path.is_dir():
         return records_of_run(path, method=method, tests=tests, systems=systems)[1]
     if method or tests:
@@ -502,7 +502,7 @@ def records_of(path: Path, *, method: str = "", tests: str = "", systems: Sequen
     found: list[Record] = []
     for place, record in read_json_lines(path):
         if not isinstance(record.get("method"), str) or record["method"] not in method_names():
-            raise BabelscopeError(f"{place} is no record of a judging command's --records")
+            raise BabelscopeError(f"{place} is no record of a run")
         if found and record["method"] != found[0]["method"]:
             raise BabelscopeError(f"{place} is of {record['method']}, the first of {found[0]['method']}")
         if "unanswered" not in record and (not systems or record.get("system") in systems):
@@ -544,6 +544,7 @@ def draw_sample(
     by: Iterable[LocatedRecord] | None = None,
     n: int = 200,
     most: int | None = None,
+    corpora: Sequence[str] = (),
     assume_decided: bool = False,
     seed: int = 0,
 ) -> tuple[list[Record], dict[str, int]]:
@@ -551,8 +552,10 @@ def draw_sample(
 
     At most `n` translations that a matcher left undecided, and the same share of the decided; without any undecided,
     `n` of all. In each stratum every category has its share. `by` are the matcher's records; without them the records
-    are its own. `assume_decided` draws none that it decided: they are taken to be right.
+    are its own. `corpora`: only items of these corpora or domains, such as `in` (the paper's in-domain items).
+    `assume_decided` draws none that the matcher decided: they are taken to be right.
     """
+    records = _of_corpora(records, corpora)
     method = find_method(records[0]["method"])
     entries = all_entries(method(restore_settings(method, {})), records)
     if not entries:
@@ -564,7 +567,9 @@ def draw_sample(
     counted = Counter(each.group[0] for each in stratified)
     sizes = {name: counted[name] for name in (UNDECIDED, DECIDED, UNJUDGED) if counted[name]}
     if assume_decided and UNDECIDED not in sizes:
-        raise BabelscopeError("every translation was decided, so that --assume-decided leaves none to judge")
+        raise BabelscopeError(
+            "every translation was decided, so that --set assume_decided=yes leaves none to judge"
+        )
     first = next(iter(sizes.values()))
     share = min(1.0, n / first)
     if most is not None:
@@ -583,6 +588,20 @@ def draw_sample(
         {**line, "stratum": (own := strata[_key(line)]), "stratum_size": sizes[own], "decided": decided}
         for line in lines
     ], sizes
+
+
+def _of_corpora(records: Sequence[Record], corpora: Sequence[str]) -> Sequence[Record]:
+    """The records whose item has one of these names as its `corpus` or `domain`; all if none is named."""
+    if not corpora:
+        return records
+    known = [
+        {str(value) for name in ("corpus", "domain") if (value := _get(record, name)) is not None}
+        for record in records
+    ]
+    if strange := set(corpora) - set().union(*known):
+        there = ", ".join(sorted(set().union(*known))[:10]) or "none"
+        raise BabelscopeError(f"no item is of the corpus or domain {min(strange)!r}; there are {there}")
+    return [record for record, own in zip(records, known, strict=True) if own & set(corpora)]
 
 
 def _strata(records: Sequence[Record], by: Iterable[LocatedRecord] | None) -> dict[tuple[str, str], str]:

@@ -93,7 +93,7 @@ def _read_verdict(place: str, system: str, record: Mapping[str, Any]) -> MethodV
 def _read_score(place: str, system: str, record: Mapping[str, Any], field: str) -> MethodVerdict:
     number = json_number(record.get(field))
     if record.get(field, "") is not None and (number is None or not math.isfinite(number)):
-        raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --field")
+        raise BabelscopeError(f"{place} has no number in `{field}`; name the right one with --set field")
     return MethodVerdict(place, system, number, listed=list_length(record, field))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, ToFile, Tokenize, file_option, write_rows
+from babelscope.cli.common import ABOUT_TOKENIZERS, AsJson, ToFile, file_option, option, setting, write_rows
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
@@ -40,10 +40,10 @@ def agreement(
             "--metric, `source`, `translation`, `references`.",
         ),
     ],
-    task: Annotated[Task | None, typer.Option(help="What was annotated, for released files.")] = None,
+    task: Annotated[Task | None, option("What was annotated, for released files.")] = None,
     patterns: Annotated[
         Path | None,
-        file_option("Verdicts of pattern matching, undecided too: a run, --records, the released log."),
+        file_option("Verdicts of pattern matching, undecided too: a run, its records, or the released log."),
     ] = None,
     verdicts: Annotated[
         Path | None,
@@ -58,20 +58,20 @@ def agreement(
     ] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(metavar="METRIC", help="Score the translations by this; may be repeated."),
+        option("Score the translations by this; may be repeated.", metavar="METRIC"),
     ] = None,
-    tokenize: Tokenize = "",
+    tokenize: Annotated[str, option(ABOUT_TOKENIZERS, metavar="TOKENIZER")] = "",
     field: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Field of the scores. (Default: score; of lists, top_kqrg.)"),
+        setting("Field of the scores. (Default: score; of lists, top_kqrg.)"),
     ] = None,
     protocol: Annotated[
         Protocol,
-        typer.Option(help="paper: --patterns as in table 2 of conditioning, with both flaws on MuCoW."),
+        option("paper: --patterns as in table 2 of conditioning, with both flaws on MuCoW."),
     ] = "checked",
     weights: Annotated[
         Literal["tests", "annotated"],
-        typer.Option(help="Rank weights of WinoMT's --verdicts in the test set, or in what was annotated."),
+        setting("Rank weights of WinoMT's --verdicts in the test set, or in what was annotated."),
     ] = "tests",
     as_json: AsJson = False,
     to: ToFile = None,

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from babelscope.cli.common import AsJson, Form, Seed, as_line, file_option, paragraph, print_json, write_file
+from babelscope.cli.common import (
+    AsJson,
+    Form,
+    Seed,
+    as_line,
+    file_option,
+    option,
+    paragraph,
+    print_json,
+    setting,
+    write_file,
+)
 from babelscope.cli.shell import refuse_unused
 from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
@@ -30,11 +41,11 @@ Task = Literal[
 
 
 def _number(help: str, low: int = 1) -> Any:
-    return typer.Option(min=low, metavar="N", help=help)
+    return option(help, min=low, metavar="N")
 
 
 def _name(help: str, metavar: str = "NAME") -> Any:
-    return typer.Option(metavar=metavar, help=help)
+    return option(help, metavar=metavar)
 
 
 OfMethod = Annotated[str, _name("For a run with several methods.")]
@@ -49,7 +60,7 @@ def annotate(
         typer.Argument(
             metavar="FILE|RUN|TESTS",
             help="What is judged: JSON lines; a finished run folder; a challenge set: are its dependencies real? "
-            "With --sample, a run of `patterns` or `condition`, their --records, or a test set.",
+            "With --sample, a run of `condition`, its records, or a test set.",
         ),
     ],
     annotator: Annotated[
@@ -62,43 +73,45 @@ def annotate(
     method: OfMethod = "",
     tests: OfTests = "",
     system: OfSystems = None,
-    n: Annotated[
+    queue_size: Annotated[
         int | None,
-        _number(
-            "Items to draw from a run or challenge set [100]; with --sample, undecided ones at most [200]."
-        ),
+        _number("Items to draw, of each group its share [100]; with --sample, undecided ones at most [200]."),
     ] = None,
+    queue_per_group: Annotated[
+        int | None, _number("Items to draw of each group (phenomenon, category) of a run instead.")
+    ] = None,
+    queue_only: Annotated[bool, option("Write --queue, and open no page.", "--queue-only")] = False,
     distance: Annotated[
         list[int] | None,
-        _number("Of a challenge set: words between head and dependent, exactly; may be repeated.", low=0),
+        setting("Of a challenge set: words between head and dependent, exactly; may be repeated.", min=0),
     ] = None,
     queue: Annotated[
         Path | None, file_option("Where the drawn items go. (Default: RUN.queue.jsonl.)")
     ] = None,
     sample: Annotated[
         bool,
-        typer.Option(
-            "--sample",
-            help="Only write --queue, for a validation study: what pattern matching cannot decide, and of the rest "
+        option(
+            "Only write --queue, for a validation study: what pattern matching cannot decide, and of the rest "
             "in proportion.",
+            "--sample",
         ),
     ] = False,
     translations: Annotated[
-        Path | None, file_option("With --sample: your own translations of the test set.")
+        Path | None, setting("With --sample: your own translations of the test set.")
     ] = None,
     patterns: Annotated[
         Path | None,
-        _name("With --sample: verdicts of pattern matching on the same translations.", "RUN|RECORDS"),
+        setting("With --sample: verdicts of pattern matching on the same translations."),
     ] = None,
     most: Annotated[
-        int | None, _number("With --sample: translations in all, fewer of both kinds in the same proportion.")
+        int | None,
+        setting("With --sample: translations in all, fewer of both kinds in the same proportion.", min=1),
     ] = None,
     assume_decided: Annotated[
         bool,
-        typer.Option(
-            "--assume-decided",
-            help="With --sample: ask only about what is undecided; `agreement --patterns` then takes what was "
-            "decided for right, in proportion, as the paper does (appendix E).",
+        setting(
+            "With --sample: ask only about what is undecided; `agreement --patterns` then takes what was "
+            "decided for right, in proportion, as the paper does (appendix E)."
         ),
     ] = False,
     overlap: Annotated[
@@ -109,8 +122,8 @@ def annotate(
         Path | None,
         _name("Your own, in Markdown. (Default: FILE.guidelines.md if it exists, else ours.)", "FILE.md"),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port on this machine; 0: a free one.")] = 0,
-    open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in the browser.")] = True,
+    port: Annotated[int, option("Port on this machine; 0: a free one.", min=0, max=65535)] = 0,
+    open_page: Annotated[bool, option("Open the page in the browser.", "--open/--no-open")] = True,
     as_json: AsJson = False,
     seed: Seed = 0,
 ) -> None:
@@ -119,9 +132,12 @@ def annotate(
     from babelscope.annotate.server import Desk, guidelines_path, read_markdown
     from babelscope.runs.reading import check_if_of_a_run, queue_of_run
 
+    n = queue_size
     only = ("translations", "patterns", "most", "assume_decided", "overlap")
     unshared = None if overlap is not None else "--overlap; without it, all judge all"
-    unjudged = dict.fromkeys(("task", "distance", "port", "open_page"), "judging, not --sample")
+    unjudged = dict.fromkeys(
+        ("task", "distance", "queue_per_group", "queue_only", "port", "open_page"), "judging, not --sample"
+    )
     refuse_unused(context, {**unjudged, "annotator": unshared} if sample else dict.fromkeys(only, "--sample"))
     if sample:
         drawn = {"n": n or 200, "most": most, "assume_decided": assume_decided, "seed": seed}
@@ -140,18 +156,25 @@ def annotate(
         )
         return
     names = annotator or ["me"]
-    of_run = {"--method": method, "--tests": tests, "--system": system}
+    only_of_run: dict[str, Any] = {"--method": method, "--tests": tests, "--system": system}
+    only_of_run["--queue-per-group"] = queue_per_group
     if file.is_dir():
-        _refuse_given({"--distance": distance}, f"about a challenge set, and {file} is a run")
-        draw = partial(queue_of_run, method=method, tests=tests, systems=system or ())
+        _refuse_given({"--set distance": distance}, f"about a challenge set, and {file} is a run")
+        if queue_per_group is not None:
+            refuse_unused(context, {"queue_size": "a queue without --queue-per-group"})
+        of_run: Any = {"method": method, "tests": tests, "systems": system or ()}
+        draw = partial(queue_of_run, **of_run, per_group=queue_per_group)
         file = _write_queue(queue, file, draw, n=n or 100, seed=seed)
     elif _is_challenge_set(file, task):
-        _refuse_given(of_run, f"about a run folder, and {file} is a challenge set")
+        _refuse_given(only_of_run, f"about a run folder, and {file} is a challenge set")
         draw = partial(queue_of_set, distances=distance or ())
         file = _write_queue(queue, file, draw, n=n or 100, seed=seed)
     else:
-        drawing = {**of_run, "--distance": distance, "--n": n, "--queue": queue}
+        drawing = {**only_of_run, "--set distance": distance, "--queue-size": n, "--queue": queue}
+        drawing["--queue-only"] = queue_only
         _refuse_given(drawing, f"about a run folder or a challenge set, and {file} is none")
+    if queue_only:
+        return
     tasks = read_tasks(check_if_of_a_run(file), task)
     own = guidelines or guidelines_path(file)
     rules = read_markdown(own) if guidelines is not None or own.exists() else []

@@ -27,9 +27,16 @@ def built(command: Command) -> Any:
         if isinstance(found, type):
             from babelscope.cli.judging import function_of
 
-            found = function_of(found)
+            judges = _JUDGES.get(command.name, {})
+            found = function_of({name: METHODS.find(of) for name, of in judges.items()} or {"": found})
         group.command(command.name, cls=ShellCommand)(found)
     return refuse_repeats(get_group(group).commands[command.name])
+
+
+_JUDGES = {
+    "condition": {"evaluator": "condition", "winomt": "patterns_winomt", "mucow": "patterns_mucow"},
+}
+"""Command -> value of its --judge -> method."""
 
 
 class _Commands(Registry[Command]):
@@ -68,19 +75,20 @@ _BUILT_IN = (
     _function("plan", "Plan an evaluation: how many sentences a decision needs, and which."),
     _function("report", "Show runs on one page: findings, tables, charts, every item.", "run"),
     _function("systems", "List what can be opened as a system, with examples."),
+    _function("doctor", "Check a system before use: weights, tokenizer, languages, prompt, scores."),
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
     _function("agreement", "Measure how far annotators agree, and methods or metrics with them."),
     _group("data", "List and download public test sets, parser models and metrics."),
     _group("make", "Make test sets from sources and references."),
-    _group("patterns", "Judge given translations by known words and word forms."),
+    _function("flow", "Show how words are translated in data, by a teacher and by its students."),
 )
 
 # What a person wants to do -> the commands for it, in the order of the list.
 _SECTIONS = {
     "Try it": ["demo"],
-    "Ask a system": ["systems", "translate", "score"],
-    "Judge systems": [*(name.replace("_", "-") for name in SUMMARIES), "patterns", "run"],
-    "Compare and show": ["compare", "report"],
+    "Ask a system": ["systems", "doctor", "translate", "score"],
+    "Judge systems": [*(name.replace("_", "-") for name in SUMMARIES), "run"],
+    "Compare and show": ["compare", "report", "flow"],
     "Decide": ["check", "gate", "plan"],
     "Make test sets": ["data", "make"],
     "People": ["annotate", "agreement"],

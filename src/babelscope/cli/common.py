@@ -33,14 +33,24 @@ _Question = TypeVar("_Question")
 _Answer = TypeVar("_Answer")
 
 
-def file_option(help: str) -> Any:
+def option(help: str, *names: str, **more: Any) -> Any:
+    """An option; its name is that of the parameter unless given."""
+    return typer.Option(*names, help=help, **more)
+
+
+def setting(help: str, **more: Any) -> Any:
+    """A parameter that is given as `--set NAME=VALUE`."""
+    return typer.Option(help=help, hidden=True, **more)
+
+
+def file_option(help: str, **more: Any) -> Any:
     """An option that takes the path of a file."""
-    return typer.Option(metavar="FILE", help=help)
+    return typer.Option(metavar="FILE", help=help, **more)
 
 
-def folder_option(help: str) -> Any:
+def folder_option(help: str, **more: Any) -> Any:
     """An option that takes the path of a folder."""
-    return typer.Option(metavar="FOLDER", help=help)
+    return typer.Option(metavar="FOLDER", help=help, **more)
 
 
 Systems = Annotated[
@@ -48,39 +58,37 @@ Systems = Annotated[
     typer.Option("--system", metavar="SYSTEM", help="A system, see `babelscope systems`; may be repeated."),
 ]
 OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab: easy, hard or clean.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Short for --format json.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 Format = Literal["text", "markdown", "latex", "csv", "json"]
 InFormat = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="How figures are printed. latex: with the packages booktabs and graphicx. json: one object per line.",
+        help="How figures are printed; --json is short for --format json. LaTeX needs booktabs and graphicx.",
+        rich_help_panel="Output",
     ),
 ]
-AllRows = Annotated[bool, typer.Option("--all", help="Print all tables and every row, not only a summary.")]
+ALL = "all"
+"""The name that stands for all tables."""
 Tables = Annotated[
     list[str] | None,
     typer.Option(
         "--table",
         metavar="NAME",
-        help="Print only the table of this name; an unknown name lists all. May be repeated.",
+        help="Print only the table of this name; an unknown name lists all. May be repeated. `all`, or --all for "
+        "short: every table and every row.",
+        rich_help_panel="Output",
     ),
 ]
 ToFile = Annotated[
     Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")
 ]
-Records = Annotated[
-    Path | None, typer.Option("--records", metavar="FILE", help="Write one JSON object per item there.")
-]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
-Tokenize = Annotated[
-    str,
-    typer.Option(
-        metavar="TOKENIZER",
-        help="How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE; else as "
-        "the target language needs it, where that is stated.",
-    ),
-]
+ABOUT_TOKENIZERS = (
+    "How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as "
+    "the target language requires."
+)
+
 Cache = Annotated[
     bool | None,
     typer.Option(
@@ -200,13 +208,6 @@ def write_file(path: Path, form: Form, lines: Iterable[str]) -> None:
             write(line)
 
 
-def chosen_format(format: Format, *, as_json: bool) -> Format:
-    """What --format says; --json is short for `--format json`."""
-    if as_json and format not in ("text", "json"):
-        raise BabelscopeError(f"--json is short for --format json, and excludes --format {format}")
-    return "json" if as_json else format
-
-
 def draw_chart(path: Path, chart: Chart) -> Callable[[], None]:
     """Draw a chart for a file, as PDF or PNG if its name ends so, else as SVG; what is returned writes it."""
     from babelscope.core.charts import Scatter
@@ -243,19 +244,20 @@ def result_text(
     result: Result,
     *,
     format: Format = "text",
-    names: Sequence[str] = (),
-    every: bool = False,
-    to: Path | None = None,
+    tables: Sequence[str] | None = None,
     places: Sequence[str] = (),
 ) -> str:
     """What people read of a result: a summary, the tables of these names, or all tables and rows."""
     from babelscope.report.summary import everything, summarize, tables_as
 
+    names = [name for name in tables or () if name != ALL]
+    every = len(names) < len(tables or ())
+    width = terminal_width()
     if format != "json" and (format != "text" or names):
-        return tables_as(result, format, names, every=every, width=width_for(to))
-    if every or to is not None:
-        return everything(result, width=width_for(to), places=places)
-    return summarize(result, width=terminal_width(), places=places)
+        return tables_as(result, format, names, every=every, width=width)
+    if every:
+        return everything(result, width=width, places=places)
+    return summarize(result, width=width, places=places)
 
 
 def place_of(path: Path) -> str:

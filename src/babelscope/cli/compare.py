@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from babelscope.cli.common import (
-    AsJson,
     InFormat,
     ToFile,
     as_line,
-    chosen_format,
     draw_chart,
     figures,
     file_option,
+    option,
     output,
+    setting,
     width_for,
 )
 from babelscope.cli.shell import refuse_unused
@@ -41,33 +41,33 @@ def compare(
     ] = None,
     seed_group: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "Systems that differ by their seed only; may be repeated. Else x, x-2, x-3.",
             metavar="[NAME=]PATTERN",
-            help="Systems that differ by their seed only; may be repeated. Else x, x-2, x-3.",
         ),
     ] = None,
     on: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="FACTOR",
-            help="Regress a figure of the systems on this: a factor that the study names, or a column of --factors; "
+        option(
+            "Regress a figure of the systems on this: a factor that the study names, or a column of --factors; "
             "may be repeated. (Default: bleu and distilled, with --factors.)",
+            metavar="FACTOR",
         ),
     ] = None,
     factors: Annotated[
         list[Path] | None,
-        typer.Option(
-            metavar="FILE.tsv|RUN",
-            help="A table of factors, one line per system (column `system`), or a run of `quality`, whose figures "
+        option(
+            "A table of factors, one line per system (column `system`), or a run of `quality`, whose figures "
             "are factors; may be repeated.",
+            metavar="FILE.tsv|RUN",
         ),
     ] = None,
     figure: Annotated[
         str,
-        typer.Option(
-            metavar="NAME[,LABEL=VALUE...]",
-            help="The figure that systems are regressed on and ranked by, with labels where several have its name: "
+        option(
+            "The figure that systems are regressed on and ranked by, with labels where several have its name: "
             "kqrg,region=samples. Without runs, a column of the table.",
+            metavar="NAME[,LABEL=VALUE...]",
         ),
     ] = "minimum",
     svg: Annotated[
@@ -78,24 +78,21 @@ def compare(
     ] = None,
     lines: Annotated[
         str,
-        typer.Option(
-            metavar="COLUMN",
-            help="A column of --factors for that chart, such as teacher: systems alike in it are joined by a line.",
+        setting(
+            "A column of --factors for that chart, such as teacher: systems alike in it are joined by a line."
         ),
     ] = "",
     summary: Annotated[
         bool,
-        typer.Option("--summary", help="Figures only: test sets and settings may differ, nothing is paired."),
+        option("Figures only: test sets and settings may differ, nothing is paired.", "--summary"),
     ] = False,
     format: InFormat = "text",
-    as_json: AsJson = False,
     to: ToFile = None,
 ) -> None:
     """Compare runs: figures side by side, and their differences.
 
     Wins and losses item by item with significance, means over seeds, agreement of evaluators, regression.
     """
-    chosen = chosen_format(format, as_json=as_json)
     if not runs and not factors:
         raise BabelscopeError("compare needs run folders, or a table of --factors")
     refuse_unused(
@@ -110,21 +107,21 @@ def compare(
     check_outputs({"--to": to, "--svg": svg}, inputs=[*(runs or ()), *(factors or ())])
     damage = explain_damage(", ".join(map(str, [*(runs or ()), *(factors or ())])))
     variables = on or (["bleu", "distilled"] if factors else [])
-    with contextlib.ExitStack() as after, damage, output(to, figures(chosen == "json")) as write:
+    with contextlib.ExitStack() as after, damage, output(to, figures(format == "json")) as write:
         found = _compare_runs(runs or [], seed_group or [], factors or [], variables, figure, summary)
         if svg is not None:
             chart = _chart(found.groups, found.known, variables[0], figure, lines, seed_group or [])
             after.callback(draw_chart(svg, chart))
-        if chosen == "json":
+        if format == "json":
             for section, rows in found.rows():
                 for row in rows:
                     write(as_line({"table": section, **row.as_json()}))
             return
         from babelscope.core.tables import render
 
-        write(render(found.tables(), chosen, width=width_for(to)))
+        write(render(found.tables(), format, width=width_for(to)))
         if found.signatures:
-            write("\n" + "\n".join(found.closing(chosen, is_whole=to is not None)))
+            write("\n" + "\n".join(found.closing(format, is_whole=to is not None)))
 
 
 class _Comparison:

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from babelscope.cli.common import AsJson, paragraph, print_json
+from babelscope.cli.common import AsJson, option, paragraph, print_json
 from babelscope.cli.shell import GO_ON, ShellGroup, telling_what_is_kept
 
 if TYPE_CHECKING:
     from babelscope.util.published import NamedSet
 
 app = ShellGroup("List and download public test sets, parser models and metrics.")
-
-DataDir = Annotated[
-    Path | None,
-    typer.Option(help="Folder of the test sets; else BABELSCOPE_DATA, else the user's data folder."),
-]
 
 
 @app.command("list")
@@ -28,16 +22,18 @@ def list_sets(
         typer.Argument(help="Show where this one comes from, its license, and its files with their digests."),
     ] = None,
     as_json: AsJson = False,
-    data_dir: DataDir = None,
 ) -> None:
-    """List the public test sets that can be loaded by name, and the parser models."""
+    """List the public test sets that can be loaded by name, and the parser models.
+
+    Their folder is $BABELSCOPE_DATA, else the user's data folder.
+    """
     from babelscope.util.published import MODELS, SETS
 
     if name is not None:
-        _show(name, data_dir, as_json=as_json)
+        _show(name, as_json=as_json)
         return
-    rows = [_overview(named, data_dir) for named in SETS.values()]
-    models = [_overview(named, data_dir) for named in MODELS.values()]
+    rows = [_overview(named) for named in SETS.values()]
+    models = [_overview(named) for named in MODELS.values()]
     if as_json:
         for row in (*rows, *models):
             print_json(row)
@@ -64,13 +60,13 @@ def _print_models(models: list[dict[str, Any]]) -> None:
         typer.echo(paragraph(f"    {', '.join(names)}", "    "))
 
 
-def _show(name: str, data_dir: Path | None, *, as_json: bool) -> None:
+def _show(name: str, *, as_json: bool) -> None:
     """Print where a test set or model comes from, its license, and its files with their digests."""
     from babelscope.testsets.registry import find_download
     from babelscope.util.published import data_folder, file_url, read_origin
 
     named = find_download(name)
-    folder = data_folder(data_dir)
+    folder = data_folder()
     files: list[dict[str, Any]] = [
         {
             "path": file.local,
@@ -84,14 +80,14 @@ def _show(name: str, data_dir: Path | None, *, as_json: bool) -> None:
         for file in named.files
     ]
     if as_json:
-        print_json({**_overview(named, data_dir), "files": files})
+        print_json({**_overview(named), "files": files})
         return
     project = named.project
     for label, value in (
         ("name", named.name),
         ("what", named.description),
         ("languages", " to ".join(language or "any" for language in project.languages)),
-        ("items", str(named.items or "none, it is a model")),
+        ("items", str(named.items or "none")),
         ("version", str(named.version)),
         ("project", project.repository),
         ("license", project.license),
@@ -119,11 +115,8 @@ def get_sets(
         list[str], typer.Argument(metavar="NAME...", help="Test sets, parser models, or metrics (comet...).")
     ],
     as_json: AsJson = False,
-    data_dir: DataDir = None,
-    refresh: Annotated[
-        bool, typer.Option("--refresh", help="Replace files whose checksum is wrong.")
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Make a metric's environment without asking.")] = False,
+    refresh: Annotated[bool, option("Replace files whose checksum is wrong.", "--refresh")] = False,
+    yes: Annotated[bool, option("Make a metric's environment without asking.", "--yes")] = False,
 ) -> None:
     """Download test sets and models, or make metrics ready; what is there is checked and kept.
 
@@ -134,12 +127,12 @@ def get_sets(
     from babelscope.testsets.registry import find_download
     from babelscope.util.published import fetch
 
-    metrics = [name for name in names if name in METRICS.names()]
+    metrics = [name for name in names if name in METRICS.names() or name.startswith("comet:")]
     # A wrong name is told before anything is downloaded.
     chosen = [find_download(name) for name in names if name not in metrics]
     with telling_what_is_kept(f"files downloaded whole are kept; {GO_ON}"):
         for named in chosen:
-            for fetched in fetch(named, data_dir, refresh=refresh):
+            for fetched in fetch(named, refresh=refresh):
                 row = {"name": named.name, "path": str(fetched.path), "status": fetched.status}
                 if as_json:
                     known = {"sha256": fetched.file.sha256 or None, "git_blob": fetched.file.git_blob or None}
@@ -156,10 +149,10 @@ def get_sets(
                 typer.echo(paragraph(f"{metric.name}: ready; {metric.scale.describe()}"))
 
 
-def _overview(named: NamedSet, data_dir: Path | None) -> dict[str, Any]:
+def _overview(named: NamedSet) -> dict[str, Any]:
     from babelscope.util.published import data_folder
 
-    folder = data_folder(data_dir)
+    folder = data_folder()
     source, target = named.project.languages
     return {
         "name": named.name,

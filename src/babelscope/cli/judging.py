@@ -5,186 +5,198 @@ from __future__ import annotations
 import contextlib
 import inspect
 import re
-import sys
 import types
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Union, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, cast, get_args, get_origin
 
 import typer
 
 from babelscope.cli.common import (
-    AllRows,
-    AsJson,
+    ALL,
     Cache,
     Form,
-    Format,
     InFormat,
-    Records,
     Seed,
     Tables,
     as_line,
     check_beam,
-    chosen_format,
     figures,
-    file_option,
     folder_option,
     output,
     places_of,
     result_text,
-    then_records,
     write_file,
 )
 from babelscope.cli.shell import answers_kept, telling_what_is_kept, typed_options, work_kept_in
-from babelscope.core.settings import Metavar, explain
+from babelscope.core.settings import Metavar, MethodSettings, explain, option_fields
 from babelscope.methods.base import Method
-from babelscope.methods.queue import draw_queue
 from babelscope.testsets.items import MinimalPair
 from babelscope.util.errors import BabelscopeError, explain_damage
 from babelscope.util.files import check_outputs
-from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from babelscope.core.results import Result
+
+
+def _input(help: str, metavar: str, **given: Any) -> Any:
+    return typer.Option(help=help, metavar=metavar, rich_help_panel="Input", **given)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """The options that all methods share."""
+    """The options and settings that all methods share."""
 
-    tests: Annotated[
-        str,
-        typer.Option(metavar="TESTS", help="A test set: a name, a file or FORMAT:FILE.", show_default=False),
-    ] = ""
     system: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="[NAME=]SYSTEM",
-            help="A system, see `babelscope systems`, and what to call it; may be repeated.",
+        _input("A system (`babelscope systems`), and what to call it; may be repeated.", "[NAME=]SYSTEM"),
+    ] = None
+    tests: Annotated[
+        list[str] | None,
+        _input("A test set: a name, a file or FORMAT:FILE; may be repeated.", "TESTS"),
+    ] = None
+    machine_references: Annotated[
+        list[str] | None,
+        _input(
+            "Also judge pairs made of this system's translations of the sources; the human references validate them. "
+            "Repeated, each system translates an equal share.",
+            "SYSTEM",
         ),
     ] = None
     prompt: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PROMPT",
-            help="Prompt of `llm:` and `openai:` systems: a .toml file, the name of a shipped prompt or a template. "
-            "Repeated, figures are also given over all prompts.",
-        ),
-    ] = None
-    machine_references: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SYSTEM",
-            help="A system that translates the sources again. Pairs are also made of its translations, validated by "
-            "the human references. May be repeated: each has an equal share of the sources.",
+            help="Prompt of `llm:` and `openai:` systems: a .toml file, a shipped prompt or a template; may be "
+            "repeated. Repeated, figures are also given over all prompts.",
+            hidden=True,
         ),
     ] = None
     rejudge: Annotated[
         Path | None,
-        folder_option("A finished run, judged again with the settings given here; no system is asked."),
+        _input("Judge a finished run again, with the settings given here; no system is asked.", "FOLDER"),
     ] = None
     group_by: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FIELD",
-            help="All figures also by the values of a field of the items, or by `length`; may be repeated.",
+            help="Also give all figures for each value of this field of the items, or by `length`; may be repeated.",
+            rich_help_panel="Judging",
         ),
     ] = None
     seed_group: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="PATTERN",
-            help="Systems that differ by their seed only, as in 'lab:teacher-*'; may be repeated.",
+            help="Systems that differ only by their seed, as in 'lab:teacher-*'; may be repeated.",
+            hidden=True,
         ),
     ] = None
-    every: AllRows = False
     table: Tables = None
     format: InFormat = "text"
-    as_json: AsJson = False
-    out: Annotated[Path | None, folder_option("Run folder: stores the run, or resumes it.")] = None
-    records: Records = None
+    out: Annotated[
+        Path | None,
+        folder_option("Run folder: stores records and figures, or resumes a run.", rich_help_panel="Output"),
+    ] = None
     segments: Annotated[
-        Path | None, file_option("Write all hypotheses there, for a metric that is computed elsewhere.")
-    ] = None
-    annotate: Annotated[
-        Path | None, file_option("Write a blind queue for annotators there, see `babelscope annotate`.")
-    ] = None
-    queue_size: Annotated[
-        int,
-        typer.Option(min=1, help="Items of that queue, of each group its share; all if there are fewer."),
-    ] = 100
-    queue_per_group: Annotated[
-        int | None, typer.Option(min=1, help="Items of each group (phenomenon, category) instead.")
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write all hypotheses there, for a metric that is computed elsewhere.",
+            hidden=True,
+        ),
     ] = None
     seed: Seed = 0
     cache: Cache = None
-    data_dir: Annotated[Path | None, folder_option("Folder of the public test sets.")] = None
 
 
-_PARAMETERS = tuple(inspect.signature(Shared, eval_str=True).parameters.values())
-_OF_SYSTEMS = ("tests", "system", "prompt", "machine_references", "seed_group", "cache", "data_dir")
+_PARAMETERS = {each.name: each for each in inspect.signature(Shared, eval_str=True).parameters.values()}
+_FIRST = ("system", "tests", "machine_references")
+_OF_SYSTEMS = ("tests", "system", "prompt", "machine_references", "seed_group", "cache")
 """Options without effect on a finished run."""
 _NAMED = re.compile(r"([^:?]+?)=([a-z][a-z0-9]*:.*)", re.DOTALL)
 
 
-def function_of(method: type[Method]) -> Callable[..., None]:
-    """A function with annotations that typer makes a command of."""
-    roles = [role for role in method.requires if role != "system"]
+def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
+    """A function with annotations that typer makes a command of. The first of several methods is the default, and
+    `--judge` chooses another by its name."""
+    first, *baselines = methods.values()
+    judges = tuple(methods)
 
-    def judge(context: typer.Context, **values: Any) -> None:
+    def run(context: typer.Context, judge: str = judges[0], **values: Any) -> None:
         typed = typed_options(context)
-        known = {each.name for each in _PARAMETERS}
-        options = Shared(**{name: value for name, value in values.items() if name in known})
-        given = {name: value for name, value in values.items() if name in typed - known}
+        method = methods[judge]
+        options = Shared(**{name: value for name, value in values.items() if name in _PARAMETERS})
+        given = {name: values[name] for name in values if name in typed and name not in _PARAMETERS}
+        for name in given:
+            if name not in method.Settings.model_fields and name not in method.requires:
+                raise BabelscopeError(
+                    f"{name.replace('_', '-')} has no effect with --judge {judge}: leave it out"
+                )
         command = context.command_path.removeprefix(context.find_root().info_name or "").strip()
         _Judging(method, command, options, given, typed).run()
 
-    context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     offered = {
-        "machine_references": MinimalPair in method.items,
-        "segments": hasattr(method, "segments"),
+        "machine_references": MinimalPair in first.items,
+        "segments": hasattr(first, "segments"),
     }
-    shared = [each for each in _PARAMETERS if offered.get(each.name, True)]
-    settings = method.Settings.model_fields
-    if clash := {*settings, *roles} & {each.name for each in _PARAMETERS}:
-        raise BabelscopeError(f"{method.name} has a setting {min(clash)!r}, an option that all methods share")
-    own = method.Settings.__annotations__
-    judge.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+    shared = [name for name in _PARAMETERS if offered.get(name, True)]
+    roles = dict.fromkeys(role for each in methods.values() for role in each.requires if role != "system")
+    own = _parameters([first, *baselines])
+    if clash := {*own, *roles} & set(_PARAMETERS):
+        raise BabelscopeError(f"{first.name} has a setting {min(clash)!r}, an option that all methods share")
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
-            context,
-            *shared[:2],
+            _keyword("context", typer.Context, None),
+            *(_PARAMETERS[name] for name in shared if name in _FIRST),
             *map(_role_parameter, roles),
-            # Settings that several methods share, such as the threshold of errors, come last.
-            *(_parameter(name, settings) for name in sorted(settings, key=lambda name: name not in own)),
-            *shared[2:],
+            *([_judge_parameter(judges)] if baselines else []),
+            *own.values(),
+            *(_PARAMETERS[name] for name in shared if name not in _FIRST),
         ]
     )
-    _, *about = (inspect.getdoc(method) or "").split("\n\n")
-    judge.__doc__ = "\n\n".join(about[:2])  # the question, and what is done
-    return judge
+    _, *about = (inspect.getdoc(first) or "").split("\n\n")
+    run.__doc__ = "\n\n".join(about[:2])  # the question, and what is done
+    return run
 
 
 def _role_parameter(role: str) -> inspect.Parameter:
-    info = typer.Option(metavar="SYSTEM", help=f"The system that is the {role}; may be one of those tested.")
-    return _keyword(role, str | None, info, None)
+    info = _input(f"The system that is the {role}; may be one of those tested.", "SYSTEM")
+    return _keyword(role, Annotated[str | None, info])
 
 
-def _parameter(name: str, settings: Mapping[str, FieldInfo]) -> inspect.Parameter:
-    """The option of a field. A field that is a list can be repeated, and is written in the singular."""
-    field = settings[name]
+def _judge_parameter(judges: tuple[str, ...]) -> inspect.Parameter:
+    help = f"Who judges: the {judges[0]}, or word lists as in {' or '.join(judges[1:])}, which need none."
+    info = typer.Option(help=help, rich_help_panel="Judging")
+    return _keyword("judge", Annotated[Literal[judges], info], judges[0])
+
+
+def _parameters(methods: Sequence[type[Method]]) -> dict[str, inspect.Parameter]:
+    """The settings of some methods; those that several classes share, such as the threshold of errors, come last."""
+    found: dict[str, inspect.Parameter] = {}
+    for method in methods:
+        fields = method.Settings.model_fields
+        for name in sorted(fields, key=lambda name: name not in method.Settings.__annotations__):
+            same = [each.Settings for each in methods if name in each.Settings.model_fields]
+            found.setdefault(name, _parameter(name, same))
+    return found
+
+
+def _parameter(name: str, classes: Sequence[type[MethodSettings]]) -> inspect.Parameter:
+    """The option or setting of a field. A field that is a list can be repeated; its option is in the singular."""
+    field, *others = [each.model_fields[name] for each in classes]
     kind: Any = field.annotation
-    metadata = list(field.metadata)
     if get_origin(kind) in (Union, types.UnionType):
         (kind,) = (each for each in get_args(kind) if each is not types.NoneType)
+    if any(other.annotation != field.annotation for other in others):
+        kind = Literal[
+            tuple(dict.fromkeys(value for each in (field, *others) for value in get_args(each.annotation)))
+        ]
     repeat = get_origin(kind) is tuple
     is_file = Path in (kind, *get_args(kind))
     singular = name.removesuffix("s") if repeat else name
-    option = name if singular in settings else singular
-    default = None if repeat or field.is_required() else field.default
-    metavar = next((each.name for each in metadata if isinstance(each, Metavar)), None)
+    option = name if singular in classes[0].model_fields else singular
+    default = None if repeat or field.is_required() or others else field.default
+    metavar = next((each.name for each in field.metadata if isinstance(each, Metavar)), None)
     words = " ".join((field.description or "").split())
     if repeat:
         usual = ", ".join(map(str, field.get_default(call_default_factory=True)))
@@ -193,17 +205,18 @@ def _parameter(name: str, settings: Mapping[str, FieldInfo]) -> inspect.Paramete
         f"--{option.replace('_', '-')}",
         help=words,
         metavar=metavar or ("FILE" if is_file else None),
-        min=next((each.ge for each in metadata if hasattr(each, "ge") and kind is int), None),
+        min=next((each.ge for each in field.metadata if hasattr(each, "ge") and kind is int), None),
         show_default=default not in (None, False, ""),
+        rich_help_panel="Judging",
+        hidden=name not in option_fields(classes[0]),
     )
     # Elements of lists are checked with the settings.
     kind = list[str] if repeat else kind
-    return _keyword(name, kind if default is not None else kind | None, info, default)
+    return _keyword(name, Annotated[kind if default is not None else kind | None, info], default)
 
 
-def _keyword(name: str, kind: Any, info: Any, default: Any) -> inspect.Parameter:
-    annotation = Annotated[kind, info]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+def _keyword(name: str, kind: Any, default: Any = None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def named_system(text: str) -> dict[str, str]:
@@ -232,12 +245,9 @@ class _Judging:
         with telling_what_is_kept(kept):
             result = self._result()
         with contextlib.ExitStack() as after:
-            if options.annotate is not None:
-                after.callback(self._write_queue, result, options.annotate)
             if options.segments is not None:
                 lines = cast(Any, self.method).segments(result.records)
                 after.callback(write_file, options.segments, Form.JSON, lines)
-            after.enter_context(then_records(options.records, [*result.records, *result.unanswered]))
             self._print(result)
 
     def _check(self) -> None:
@@ -246,35 +256,22 @@ class _Judging:
         if options.rejudge is not None:
             roles = [role for role in self.method.requires if role != "system"]
             self._refuse([*_OF_SYSTEMS, *roles], "--rejudge")
-            # The seed of a finished run is that of its figures.
-            if "seed" in typed and options.annotate is None:
+            if "seed" in typed:
                 raise BabelscopeError("--rejudge takes a finished run with its seed: leave --seed out")
         for name in ("tests", "system"):
             if options.rejudge is None and not getattr(options, name):
                 raise BabelscopeError(f"{self.command} needs --{name}, or --rejudge and a finished run")
-        if chosen_format(options.format, as_json=options.as_json) == "json":
+        if options.format == "json" and set(options.table or ()) - {ALL}:
             self._refuse(["table"], "--json")
-        if options.queue_per_group is not None:
-            self._refuse(["queue_size"], "--queue-per-group")
-        if options.annotate is None:
-            self._refuse(["queue_size", "queue_per_group"], "--annotate", "without")
-        elif options.annotate.exists():
-            raise BabelscopeError(
-                f"{options.annotate} exists, and may have answers; choose another file for --annotate"
-            )
-        read = [options.tests, options.rejudge, *(options.system or ()), *(options.prompt or ())]
-        written = {
-            "--records": options.records,
-            "--segments": options.segments,
-            "--annotate": options.annotate,
-        }
+        read = [options.rejudge, *(options.tests or ()), *(options.system or ()), *(options.prompt or ())]
+        written = {"--set segments": options.segments}
         check_outputs(written, folder=options.out, inputs=[*read, *_texts(self.given.values())])
 
-    def _refuse(self, names: Iterable[str], other: str, how: str = "beside") -> None:
+    def _refuse(self, names: Iterable[str], other: str) -> None:
         for name in names:
             if name in self.typed:
                 option = "cache/--no-cache" if name == "cache" else name.replace("_", "-")
-                raise BabelscopeError(f"--{option} has no effect {how} {other}: leave it out")
+                raise BabelscopeError(f"--{option} has no effect beside {other}: leave it out")
 
     def _result(self) -> Result:
         options = self.options
@@ -311,13 +308,15 @@ class _Judging:
                 "seed_groups": options.seed_group or [],
             },
             "systems": self._systems(),
-            "tests": [{"spec": options.tests, "machine_references": options.machine_references or []}],
+            "tests": [
+                {"spec": each, "machine_references": options.machine_references or []}
+                for each in options.tests or ()
+            ],
             "methods": [{"name": self.method.name, **self.given}],
-            "run": {"data_dir": options.data_dir},
         }
 
     def _systems(self) -> list[dict[str, Any]]:
-        """The systems of the study; those that take prompts have the ones of --prompt."""
+        """The systems of the study; those that take prompts have the ones of --set prompt."""
         from babelscope.systems.registry import takes_prompts
 
         systems: list[dict[str, Any]] = [dict(named_system(each)) for each in self.options.system or ()]
@@ -326,44 +325,23 @@ class _Judging:
             each["prompt"] = self.options.prompt
         if self.options.prompt and not asked:
             raise BabelscopeError(
-                "--prompt is for systems that are asked by one (llm:, openai:), and there is none"
+                "--set prompt is for systems that are asked by one (llm:, openai:), and there is none"
             )
         return systems
 
     def _print(self, result: Result) -> None:
         """Rows as JSON, the first with the signature; or tables."""
         options = self.options
-        format: Format = chosen_format(options.format, as_json=options.as_json)
-        with output(None, figures(format == "json")) as write:
-            if format == "json":
+        with output(None, figures(options.format == "json")) as write:
+            if options.format == "json":
                 for number, row in enumerate(result.rows):
                     signed = {} if number else {"signature": result.signature}
                     write(as_line({**row.as_json(), **signed}))
                 return
             stored = options.rejudge  # its records may have been edited
             with contextlib.nullcontext() if stored is None else explain_damage(str(stored)):
-                text = result_text(
-                    result,
-                    format=format,
-                    names=options.table or (),
-                    every=options.every,
-                    places=places_of(result.folder),
-                )
-                write(text)
-
-    def _write_queue(self, result: Result, path: Path) -> None:
-        """The queue that --annotate asks for, one JSON object per line; then, on stderr, what it was drawn from."""
-        options = self.options
-        (settings,) = result.settings.values()
-        drawn = draw_queue(
-            self.method(settings),
-            result.records,
-            n=options.queue_size,
-            per_group=options.queue_per_group,
-            seed=options.seed,
-        )
-        write_file(path, Form.JSON, map(as_line, drawn.lines))
-        print(f"{visible(str(path))}: {drawn}", file=sys.stderr)
+                places = places_of(result.folder)
+                write(result_text(result, format=options.format, tables=options.table, places=places))
 
 
 def _texts(values: Iterable[Any]) -> list[str | Path]:

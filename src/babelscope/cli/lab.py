@@ -12,13 +12,14 @@ import typer
 from babelscope.cli.common import (
     AsJson,
     OfWorld,
-    Records,
     Seed,
     file_option,
     folder_option,
     open_systems,
+    option,
     paragraph,
     print_json,
+    setting,
     then_records,
     write_rows,
 )
@@ -54,37 +55,47 @@ class Suite(StrEnum):
 
 
 Model = StrEnum("Model", ["learned", "sine", "bilstm"])
-Setting = StrEnum("Setting", ["regular", "permuted", "reversed", "positions"])
+Setting = StrEnum(
+    "Setting", ["regular", "permuted", "reversed", "positions", "token-first", "token-middle", "token-last"]
+)
 
 
 def locality(
     out: Annotated[Path, folder_option("Where data and figures are kept.")],
-    model: Annotated[list[Model] | None, typer.Option(help="May be repeated; else all.")] = None,
-    setting: Annotated[list[Setting] | None, typer.Option(help="May be repeated; else all.")] = None,
+    model: Annotated[list[Model] | None, setting("May be repeated; else all.")] = None,
+    setting: Annotated[
+        list[Setting] | None,
+        setting(
+            "May be repeated; else the first four. token-...: a token at this place of the source says whether "
+            "the translation is written backwards."
+        ),
+    ] = None,
     source: Annotated[Path | None, file_option("Learn from text of your own, not the lab's.")] = None,
     target: Annotated[Path | None, file_option("Its translation.")] = None,
-    pieces: Annotated[int, typer.Option(min=0, help="BPE pieces of each language of it; 0: words.")] = 0,
-    workers: Annotated[int, typer.Option(min=1, help="Networks trained at once, a core each.")] = 2,
+    pieces: Annotated[int, setting("BPE pieces of each language of it; 0: words.", min=0)] = 0,
+    workers: Annotated[int, setting("Networks trained at once, a core each.", min=1)] = 2,
     more: Annotated[
         list[str],
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A size; may be repeated: length (words or pieces of every source, 18), permutation (where the "
+        option(
+            "A size; may be repeated: length (words or pieces of every source, 18), permutation (where the "
             "token at each place goes, from 0, as in 2,0,1; else the paper's for 18, or one by the seed), layers "
             "(of a Transformer, each side, 2), width (96), heads (4), sentences (to train on, 4000; own text: all), "
-            "dev (to choose the epoch by; 0: the last), test (1000), epochs (10), repetitions (3).",
+            "dev (to choose the epoch by; 0: the last), patience (epochs without a better one before training stops; "
+            "0: never), join (of words and positions: sum, concatenate), test (1000), epochs (10), repetitions (3).",
+            "--set",
+            metavar="NAME=VALUE",
         ),
     ] = [],  # noqa: B006
     quick: Annotated[
-        bool, typer.Option("--quick", help="Tiny sizes, to see how it goes: says nothing about a bias.")
+        bool,
+        setting("Tiny sizes, to see how it goes: says nothing about a bias."),
     ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
     seed: Seed = 1,
 ) -> None:
     """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
-    from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quick_plan
+    from babelscope.lab.experiments.locality import MODELS, SETTINGS, TOKEN_PLACES, Plan, quick_plan
     from babelscope.lab.experiments.locality import locality as experiment
     from babelscope.lab.training.settings import read_settings
 
@@ -105,7 +116,9 @@ def locality(
     else:
         plan = (quick_plan if quick else Plan)(**given)
     models = [name for name in MODELS if not model or name in model]
-    settings = [name for name in SETTINGS if not setting or name in setting]
+    settings = [name for name in (*SETTINGS, *TOKEN_PLACES) if name in (setting or SETTINGS)]
+    if pieces and any(name in TOKEN_PLACES for name in settings):
+        raise BabelscopeError("a token about the sentence is a word: leave --pieces out")
     with telling_what_is_kept(work_kept_in(out)):
         rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet, own=own)
     write_rows(rows, as_json=as_json)
@@ -123,6 +136,8 @@ _SIZES = {
     "heads": at_least(1),
     "sentences": at_least(10),
     "dev": at_least(0),
+    "patience": at_least(0),
+    "join": str,
     "test": at_least(1),
     "epochs": at_least(1),
     "repetitions": at_least(1),
@@ -135,29 +150,27 @@ app.command("locality")(locality)
 
 More = Annotated[
     list[str],
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Another setting, may be repeated: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
+    option(
+        "Another setting, may be repeated: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
         "batch_tokens, accumulate (batches a step), precision (float32, bfloat16), clip, dev_every, select (best by "
         "loss, bleu or chrf), dev_beam, patience, average (how many, of average_of: best, last), longest, "
         "languages (en-de), half (True: weights in float16); "
         "and of the network: architecture (transformer, recurrent, convolutional, llama), width, encoder_layers, "
         "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
         "positions (sinusoidal, learned), vocabularies (joint, separate).",
+        "--set",
+        metavar="NAME=VALUE",
     ),
 ]
 
 
 @app.command("corpus")
 def corpus(
-    n: Annotated[int, typer.Option("--n", min=1, help="How many sentence pairs.")] = 50_000,
+    n: Annotated[int, option("How many sentence pairs.", "--n", min=1)] = 50_000,
     seed: Seed = 1,
     out: Annotated[Path | None, folder_option("Write the corpus there.")] = None,
-    split: Annotated[
-        Literal["train", "dev", "test", "all"], typer.Option(help="Which part of the data.")
-    ] = "train",
-    stats: Annotated[bool, typer.Option("--stats", help="Count every phenomenon.")] = False,
+    split: Annotated[Literal["train", "dev", "test", "all"], option("Which part of the data.")] = "train",
+    stats: Annotated[bool, option("Count every phenomenon.", "--stats")] = False,
     world: OfWorld = "easy",
     as_json: AsJson = False,
 ) -> None:
@@ -197,28 +210,27 @@ def train(
         Path | None,
         folder_option("Learn from this model's translations of the sources (sequence-level distillation)."),
     ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Size of the teacher's beam.")] = 5,
+    beam: Annotated[int, option("Size of the teacher's beam.", min=1)] = 5,
     dev_source: Annotated[Path | None, file_option("Development sources; else held out.")] = None,
     dev_target: Annotated[Path | None, file_option("Their translations; else the teacher's.")] = None,
     shape: Annotated[
         str | None,
-        typer.Option(
-            help="lab-teacher (the default), lab-student (with --teacher), lab-llm, tiny, or the papers' big, small, "
+        option(
+            "lab-teacher (the default), lab-student (with --teacher), lab-llm, tiny, or the papers' big, small, "
             "mini."
         ),
     ] = None,
-    vocabulary: Annotated[
-        int | None, typer.Option(help="Pieces of the joint vocabulary [1500; the teacher's].")
-    ] = None,
+    vocabulary: Annotated[int | None, option("Pieces of the joint vocabulary [1500; the teacher's].")] = None,
     tokenizer: Annotated[Path | None, folder_option("Take this model's vocabulary.")] = None,
-    label_smoothing: Annotated[float, typer.Option(help="Label smoothing; 0 for none.")] = 0.1,
+    label_smoothing: Annotated[float, setting("Label smoothing; 0 for none.")] = 0.1,
     seed: Seed = 1,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Train with so many seeds, from --seed up, a folder each; mean and sd.")
+        int, option("Train with so many seeds, from --seed up, a folder each; mean and sd.", min=1)
     ] = 1,
-    steps: Annotated[int | None, typer.Option(help="Steps of training; else the shape's.")] = None,
+    steps: Annotated[int | None, option("Steps of training; else the shape's.")] = None,
     max_minutes: Annotated[
-        float | None, typer.Option("--max-minutes", min=0, help="End after so long; run again to go on.")
+        float | None,
+        setting("End after so long; run again to go on.", min=0),
     ] = None,
     more: More = [],  # noqa: B006
     threads: Threads = 0,
@@ -342,7 +354,7 @@ def models(
         Path | None, folder_option("Train them from nothing, two at a time; corpus and training lie there.")
     ] = None,
     out: Annotated[Path | None, folder_option("With --train: where the packed models go.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="With --train: how many seeds of each kind.")] = 1,
+    seeds: Annotated[int, setting("With --train: how many seeds of each kind.", min=1)] = 1,
     world: OfWorld = "easy",
 ) -> None:
     """List the models that come with the package, or train them again; after a kill, run again to go on."""
@@ -378,41 +390,35 @@ def evaluate(
     context: typer.Context,
     system: Annotated[
         list[str],
-        typer.Option(metavar="SYSTEM", help="Any system; may be repeated. Else all lab models."),
+        option("Any system; may be repeated. Else all lab models.", metavar="SYSTEM"),
     ] = [],  # noqa: B006
     evaluator: Annotated[
         str | None,
-        typer.Option(
-            metavar="SYSTEM",
-            help="How often does conditioning by this system agree with the grammar? On translations of --system, "
+        option(
+            "How often does conditioning by this system agree with the grammar? On translations of --system, "
             "and on made mistakes.",
+            metavar="SYSTEM",
         ),
     ] = None,
-    tests: Annotated[
-        list[Suite], typer.Option(help="With --evaluator: a test set of the lab; else all four.")
-    ] = [],  # noqa: B006
+    tests: Annotated[list[Suite], option("With --evaluator: a test set of the lab; else all four.")] = [],  # noqa: B006
     n: Annotated[
-        int, typer.Option("--n", min=10, help="Sentences of each kind; with --evaluator, items per test set.")
+        int, option("Sentences of each kind; with --evaluator, items per test set.", "--n", min=10)
     ] = 500,
-    seed: Annotated[int, typer.Option(help="Of the test sentences, and of mistakes.")] = 2026,
+    seed: Annotated[int, option("Of the test sentences, and of mistakes.")] = 2026,
     share: Annotated[
         float,
-        typer.Option(
-            min=0, max=1, help="With --evaluator: how many of the grammar's translations get a mistake."
-        ),
+        setting("With --evaluator: how many of the grammar's translations get a mistake.", min=0, max=1),
     ] = 0.5,
     samples: Annotated[
         bool,
-        typer.Option("--samples", help="With --evaluator: judge a sample of each system's translations too."),
+        setting("With --evaluator: judge a sample of each system's translations too."),
     ] = False,
     protocol: Annotated[
         Literal["checked", "strict", "paper"],
-        typer.Option(
-            help="strict: leave out verdicts within the evaluator's noise. paper: do not test the evaluator."
-        ),
+        setting("strict: leave out verdicts within the evaluator's noise. paper: do not test the evaluator."),
     ] = "checked",
     world: OfWorld = "easy",
-    records: Records = None,
+    records: Annotated[Path | None, file_option("Write one JSON object per item there.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""

@@ -8,16 +8,16 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, Seed, file_option, folder_option, print_json
+from babelscope.cli.common import AsJson, Seed, file_option, folder_option, option, print_json, setting
 from babelscope.cli.shell import NOTHING_KEPT, refuse_unused, telling_what_is_kept, work_kept_in
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs
 from babelscope.util.terminal import terminal_width, visible
 
 Skip = StrEnum("Skip", ["length", "ratio", "duplicate", "language", "alignment"])
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")]
-Threads = Annotated[int, typer.Option(min=0, help="Processor threads; 0 for all.")]
-Device = Annotated[str, typer.Option(help="cpu or cuda.")]
+Quiet = Annotated[bool, setting("No progress on stderr.")]
+Threads = Annotated[int, setting("Processor threads; 0 for all.", min=0)]
+Device = Annotated[str, setting("cpu or cuda.")]
 # Options of one of the two ways.
 _OF_FILTERS = ("languages", "skip", "sample", "vocabulary", "more")
 _OF_MODELS = ("more_source", "more_target", "real", "tagged", "decode", "beam", "threads", "device", "quiet")
@@ -60,37 +60,37 @@ def prepare(
     out: Annotated[Path, folder_option("A new folder for text and counts.")],
     source: Annotated[Path | None, file_option("Source sentences, one per line; may be .gz.")] = None,
     target: Annotated[Path | None, file_option("Their translations, one per line.")] = None,
-    languages: Annotated[
-        str, typer.Option(metavar="CODES", help="Filter text of these languages, such as en-de.")
-    ] = "",
-    skip: Annotated[list[Skip], typer.Option(help="A filter to leave out; may be repeated.")] = [],  # noqa: B006
-    sample: Annotated[int, typer.Option(min=0, help="Pairs drawn from what is left; 0 for all.")] = 0,
+    languages: Annotated[str, option("Filter text of these languages, such as en-de.", metavar="CODES")] = "",
+    skip: Annotated[list[Skip], setting("A filter to leave out; may be repeated.")] = [],  # noqa: B006
+    sample: Annotated[int, setting("Pairs drawn from what is left; 0 for all.", min=0)] = 0,
     vocabulary: Annotated[
-        int, typer.Option(min=0, help="Pieces of a vocabulary for `lab train --tokenizer`; 0 for none.")
+        int,
+        option("Pieces of a vocabulary for `lab train --tokenizer`; 0 for none.", min=0),
     ] = 0,
     more: Annotated[
         list[str],
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="A setting of the filters; may be repeated: ratio (most words of the longer side per word of the "
+        option(
+            "A setting of the filters; may be repeated: ratio (most words of the longer side per word of the "
             "other, 1.5), longest (words on a side, 250), alignment (least mean score, nats per target word, -6), "
             "align_pairs (learned from, 100000), duplicates (what may occur once: pair, source, target), unit "
             "(words, characters), separate (True: a vocabulary per language).",
+            "--set",
+            metavar="NAME=VALUE",
         ),
     ] = [],  # noqa: B006
     forward: Annotated[Path | None, folder_option("Add translations of the sources, by this model.")] = None,
     backward: Annotated[
         Path | None, folder_option("Add translations of the targets back, by this model.")
     ] = None,
-    more_source: Annotated[Path | None, file_option("Translate these sources instead.")] = None,
-    more_target: Annotated[Path | None, file_option("Translate these targets back instead.")] = None,
-    real: Annotated[bool, typer.Option(help="Whether the real pairs are part of the text.")] = True,
+    more_source: Annotated[Path | None, setting("Translate these sources instead.")] = None,
+    more_target: Annotated[Path | None, setting("Translate these targets back instead.")] = None,
+    real: Annotated[bool, setting("Whether the real pairs are part of the text.")] = True,
     tagged: Annotated[
-        bool, typer.Option("--tagged", help="Begin sources of machine-made pairs with <FT> or <BT>.")
+        bool,
+        setting("Begin sources of machine-made pairs with <FT> or <BT>."),
     ] = False,
-    decode: Annotated[Literal["beam", "sample"], typer.Option(help="How the models translate.")] = "beam",
-    beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
+    decode: Annotated[Literal["beam", "sample"], setting("How the models translate.")] = "beam",
+    beam: Annotated[int, option("Size of the beam.", min=1)] = 5,
     threads: Threads = 0,
     device: Device = "cpu",
     seed: Seed = 1,

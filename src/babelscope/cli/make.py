@@ -22,9 +22,11 @@ from babelscope.cli.common import (
     check_beam,
     file_option,
     open_systems,
+    option,
     output,
     paragraph,
     print_json,
+    setting,
     write_file,
     write_rows,
 )
@@ -49,34 +51,28 @@ if TYPE_CHECKING:
 
 Mode = Annotated[
     str | None,
-    typer.Option(metavar="MODE", help="For types with several: strict (the default), clean, as-released."),
+    setting("For types with several: strict (the default), clean, as-released."),
 ]
 
 
 def machine_references(
     context: typer.Context,
-    tests: Annotated[str, typer.Option(metavar="TESTS", help="Minimal pairs with human references.")],
+    tests: Annotated[str, option("Minimal pairs with human references.", metavar="TESTS")],
     system: Systems,
     to: Annotated[Path, file_option("Write the pairs that were made there, as JSON, one per line.")],
     share: Annotated[
         list[float] | None,
-        typer.Option(
-            metavar="SHARE", help="Of the sources, for each system in turn, as in 0.25; else equal shares."
-        ),
+        setting("Of the sources, for each system in turn, as in 0.25; else equal shares."),
     ] = None,
     queue: Annotated[Path | None, file_option("Where to write what a person must judge.")] = None,
     answers: Annotated[Path | None, file_option("An earlier queue with answers in it.")] = None,
-    with_human: Annotated[
-        bool, typer.Option("--with-human", help="Write the human pairs too, to compare both kinds.")
-    ] = False,
+    with_human: Annotated[bool, setting("Write the human pairs too, to compare both kinds.")] = False,
     score_with: Annotated[
         str | None,
-        typer.Option(
-            metavar="SYSTEM", help="Also report how the discrepancy to this system's translations shifts."
-        ),
+        setting("Also report how the discrepancy to this system's translations shifts."),
     ] = None,
     mode: Mode = None,
-    beam: Annotated[int, typer.Option(min=1, help="Of the translations.")] = 5,
+    beam: Annotated[int, option("Of the translations.", min=1)] = 5,
     seed: Seed = 0,
     as_json: AsJson = False,
     cache: Cache = None,
@@ -150,18 +146,14 @@ def cues(
     context: typer.Context,
     tests: Annotated[
         str,
-        typer.Option(
-            metavar="TESTS", help="Ambiguous sources, each with `word`, `gold` (its sense) and `reference`."
-        ),
+        option("Ambiguous sources, each with `word`, `gold` (its sense) and `reference`.", metavar="TESTS"),
     ],
-    evaluator: Annotated[
-        str, typer.Option(metavar="SYSTEM", help="Scores references under sources with candidates.")
-    ],
+    evaluator: Annotated[str, option("Scores references under sources with candidates.", metavar="SYSTEM")],
     model: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "A masked language model of transformers: a folder, or a name such as roberta-large.",
             metavar="MODEL",
-            help="A masked language model of transformers: a folder, or a name such as roberta-large.",
         ),
     ] = None,
     candidates: Annotated[
@@ -169,22 +161,22 @@ def cues(
     ] = None,
     select_on: Annotated[
         str | None,
-        typer.Option(
-            metavar="TESTS", help="Find and select cues on this test set, and test all of the other."
-        ),
+        option("Find and select cues on this test set, and test all of the other.", metavar="TESTS"),
     ] = None,
     share: Annotated[
-        float, typer.Option(min=0.01, max=0.99, help="Share of sentences to select on, which are not tested.")
+        float,
+        setting("Share of sentences to select on, which are not tested.", min=0.01, max=0.99),
     ] = 0.5,
     protocol: Annotated[
         Literal["checked", "paper"],
-        typer.Option(help="paper: as the conditioning paper's code, which selects on what it tests."),
+        option("paper: as the conditioning paper's code, which selects on what it tests."),
     ] = "checked",
     seed: Seed = 0,
     save_cues: Annotated[
-        Path | None, file_option("Write the cues of every item there, as the released file has them.")
+        Path | None,
+        setting("Write the cues of every item there, as the released file has them."),
     ] = None,
-    save_candidates: Annotated[Path | None, file_option("Write the candidates there.")] = None,
+    save_candidates: Annotated[Path | None, setting("Write the candidates there.")] = None,
     to: ToFile = None,
 ) -> None:
     """Find disambiguation cues with a masked language model; items with them as JSON, one per line."""
@@ -238,21 +230,21 @@ def pairs(
     context: typer.Context,
     type: Annotated[
         list[str] | None,
-        typer.Option("--type", metavar="TYPE", help="An error type (--list-types), or all; may be repeated."),
+        option("An error type (--list-types), or all; may be repeated.", "--type", metavar="TYPE"),
     ] = None,
     source: Annotated[
         Path | None, file_option("Sources, one per line; pairs without one are skipped.")
     ] = None,
     reference: Annotated[Path | None, file_option("References in the type's language, one per line.")] = None,
-    kind: Annotated[Literal["human", "machine"], typer.Option(help="Who wrote the references.")] = "human",
+    kind: Annotated[Literal["human", "machine"], setting("Who wrote the references.")] = "human",
     seed: Seed = 0,
     all_variants: Annotated[
-        bool, typer.Option("--all", help="All variants of a sentence, not one chosen at random.")
+        bool, option("All variants of a sentence, not one chosen at random.", "--all")
     ] = False,
     mode: Mode = None,
     language: Annotated[
         str | None,
-        typer.Option(metavar="CODE", help="Of the references, for --type all and --list-types: de..."),
+        option("Of the references, for --type all and --list-types: de...", metavar="CODE"),
     ] = None,
     parses: Annotated[
         Path | None, file_option("Parsed references of any language (CoNLL-U), instead of --reference.")
@@ -262,24 +254,24 @@ def pairs(
     ] = None,
     parser: Annotated[
         str | None,
-        typer.Option(metavar="PARSER", help="Parse references of any language: udpipe:FILE, spacy:, stanza:."),
+        option("Parse references of any language: udpipe:FILE, spacy:MODEL, stanza:CODE.", metavar="PARSER"),
     ] = None,
     lexicon: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="LEXICON",
-            help="With parses, forms of words: a CoNLL-U or UniMorph file, pymorphy3:LANGUAGE, morfeusz2 or "
+        option(
+            "With parses, forms of words: a CoNLL-U or UniMorph file, pymorphy3:LANGUAGE, morfeusz2 or "
             "apertium:FOLDER:LANGUAGE; may be repeated.",
+            metavar="LEXICON",
         ),
     ] = None,
-    count: Annotated[bool, typer.Option("--count", help="With parses, only say what each type yields.")] = False,
-    list_types: Annotated[bool, typer.Option("--list-types", help="Only list the error types.")] = False,
+    count: Annotated[bool, option("With parses, only say what each type yields.", "--count")] = False,
+    list_types: Annotated[bool, option("Only list the error types.", "--list-types")] = False,
     audit: Annotated[
         int,
-        typer.Option(
+        option(
+            'Only draw N variants of the type to be read by hand; put yes or no at "really_wrong".',
             min=0,
             metavar="N",
-            help='Only draw N variants of the type to be read by hand; put yes or no at "really_wrong".',
         ),
     ] = 0,
     as_json: AsJson = False,
@@ -296,15 +288,13 @@ def pairs(
         refuse_unused(
             context, dict.fromkeys(("mode", "audit", "list_types", "ray"), "pairs of the German types")
         )
-        where = {"source": source, "source_parses": source_parses, "reference": reference, "parses": parses}
+        texts = {"source": source, "source_parses": source_parses, "reference": reference, "parses": parses}
+        where = {**texts, "parser": parser, "lexicons": tuple(lexicon or ())}
         drawn = {"seed": seed, "kind": kind, "choose": "all" if all_variants or count else "one"}
-        _write_parsed(
-            type, language, where, parser, tuple(lexicon or ()), drawn, count=count, as_json=as_json, to=to
-        )
+        _write_parsed(type, language, where, drawn, count=count, as_json=as_json, to=to)
         return
-    refuse_unused(
-        context, dict.fromkeys(("source_parses", "lexicon", "count"), "parsed references (--parses, --parser)")
-    )
+    parsed = dict.fromkeys(("source_parses", "lexicon", "count"), "parsed references (--parses, --parser)")
+    refuse_unused(context, parsed)
     whole = "pairs, not --audit" if audit else "pairs, not --list-types" if list_types else None
     refuse_unused(
         context,
@@ -352,9 +342,7 @@ def pairs(
 def _write_parsed(
     types: list[str] | None,
     language: str | None,
-    where: dict[str, Path | None],
-    parser: str | None,
-    lexicons: tuple[str, ...],
+    where: dict[str, Any],
     drawn: dict[str, Any],
     *,
     count: bool,
@@ -366,11 +354,9 @@ def _write_parsed(
 
     if not types or language is None:
         raise BabelscopeError("pairs of parsed references need --type (all for all) and --language")
-    check_outputs({"--to": to}, inputs=[path for path in where.values() if path is not None])
+    check_outputs({"--to": to}, inputs=[path for path in where.values() if isinstance(path, Path)])
     chosen = choose_types(types)
-    made = ParsedPairs(
-        ParsedReferences(**where, parser=parser, lexicons=lexicons), chosen, language, **drawn
-    )
+    made = ParsedPairs(ParsedReferences(**where), chosen, language, **drawn)
     with progress("making pairs", None) as advance, output(to, Form.JSON) as write:
         for pair in made:
             advance(1)

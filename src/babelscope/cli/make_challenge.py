@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from babelscope.cli.common import AsJson, file_option, write_rows
+from babelscope.cli.common import AsJson, file_option, option, setting, write_rows
 from babelscope.cli.shell import PARTS_KEPT, refuse_unused, telling_what_is_kept
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import check_outputs, file_stamp, replacing
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 Ray = Annotated[
     str | None,
-    typer.Option(
+    option(
+        "Split the files over Ray workers: of the cluster at HOST:PORT, else of this machine.",
         metavar="[ADDRESS]",
-        help="Split the files over Ray workers: of the cluster at HOST:PORT, else of this machine.",
     ),
 ]
 
@@ -43,79 +43,62 @@ def challenge(
     parses: Annotated[Path | None, file_option("CoNLL-U, one sentence for each line.")] = None,
     parser: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Parse here instead: udpipe:MODEL (a file or a known name), spacy:MODEL or stanza:LANGUAGE.",
             metavar="PARSER",
-            help="Parse here instead: udpipe:MODEL (a file or a known name), spacy:MODEL or stanza:LANGUAGE.",
         ),
     ] = None,
     parsed_side: Annotated[
-        Literal["source", "reference"], typer.Option(help="Which side --parses are of, or --parser parses.")
+        Literal["source", "reference"],
+        setting("Which side --parses are of, or --parser parses."),
     ] = "source",
-    alignments: Annotated[Path | None, file_option("Word alignments, 0-0 1-2; else made here.")] = None,
-    language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Of the parses, to take its rules only.")
-    ] = None,
+    alignments: Annotated[Path | None, setting("Word alignments, 0-0 1-2; else made here.")] = None,
+    language: Annotated[str | None, setting("Of the parses, to take its rules only.")] = None,
     source_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Language of the sources, kept in the set.")
+        str | None, option("Language of the sources, kept in the set.", metavar="CODE")
     ] = None,
     target_language: Annotated[
-        str | None, typer.Option(metavar="CODE", help="Language of the references, kept in the set.")
+        str | None, option("Language of the references, kept in the set.", metavar="CODE")
     ] = None,
     source_tokenize: Annotated[
         str,
-        typer.Option(
-            metavar="TOKENIZER",
-            help="How words of the sources are split: zh, ja-mecab, char, spm:FILE...; else as --source-language "
-            "needs it, or at spaces and marks.",
+        setting(
+            "How words of the sources are split: zh, ja-mecab, char, spm:FILE...; else as --source-language "
+            "needs it, or at spaces and marks."
         ),
     ] = "",
-    tokenize: Annotated[str, typer.Option(metavar="TOKENIZER", help="The same of the references.")] = "",
+    tokenize: Annotated[str, option("The same of the references.", metavar="TOKENIZER")] = "",
     phenomenon: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Look for this one only; may be repeated.")
+        list[str] | None, option("Look for this one only; may be repeated.", metavar="NAME")
     ] = None,
     dependency_rules: Annotated[
         Literal["sound", "released", "strict"],
-        typer.Option(
-            help="Which dependencies count. sound: those between two words. released: also that of a sentence's "
+        setting(
+            "Which dependencies count. sound: those between two words. released: also that of a sentence's "
             "root, as if on a word 0, which made the published sets. strict: only those on a verb."
         ),
     ] = "sound",
     own_rules: Annotated[Path | None, file_option("Your own rules, in TOML.")] = None,
     show: Annotated[
         int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            max=1000,
-            help="Show N of what was found by --own-rules, or by all rules.",
-        ),
+        option("Show N of what was found by --own-rules, or by all rules.", metavar="N", min=0, max=1000),
     ] = 0,
     min_distance: Annotated[
-        int | None, typer.Option(min=0, help="At least so many words between; else any number.")
+        int | None, setting("At least so many words between; else any number.", min=0)
     ] = None,
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Count those with exactly so many words between.")
-    ] = False,
+    exact: Annotated[bool, setting("Count those with exactly so many words between.")] = False,
     min_displacement: Annotated[
         int,
-        typer.Option(
-            metavar="N", min=0, help="A pair counts as reordered if a word moved by at least N words ..."
-        ),
+        setting("A pair counts as reordered if a word moved by at least N words ...", min=0),
     ] = 5,
     max_tau: Annotated[
         float,
-        typer.Option(
-            metavar="TAU",
-            min=-1,
-            max=1,
-            help="... and the order of its links has at most this Kendall's tau.",
-        ),
+        setting("... and the order of its links has at most this Kendall's tau.", min=-1, max=1),
     ] = 0.8,
-    only_found: Annotated[
-        bool, typer.Option("--only-found", help="Write only pairs in which something was found.")
-    ] = False,
+    only_found: Annotated[bool, setting("Write only pairs in which something was found.")] = False,
     skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Count bad sentences instead of stopping at the first.")
+        bool,
+        setting("Count bad sentences instead of stopping at the first."),
     ] = False,
     as_json: AsJson = False,
     to: Annotated[

@@ -18,8 +18,10 @@ from babelscope.cli.common import (
     as_line,
     figures,
     file_option,
+    option,
     output,
     paragraph,
+    setting,
     width_for,
     write_file,
 )
@@ -58,29 +60,26 @@ def counts(
     ] = None,
     words: Annotated[
         str,
-        typer.Option(
-            metavar="QUERIES",
-            help="Count genders of occupations: lab:occupations, or a file {occupation: {src_forms: [...], "
+        option(
+            "Count genders of occupations: lab:occupations, or a file {occupation: {src_forms: [...], "
             "tgt_forms_male: [...], tgt_forms_female: [...]}}.",
+            metavar="QUERIES",
         ),
     ] = "",
     counts: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "Genders counted before, rows [from, to, count] as released or by `flow --flows`, instead.",
             metavar="FILE.json",
-            help="Genders counted before, rows [from, to, count] as released or by `patterns flow --flows`, instead.",
         ),
     ] = None,
-    lemmas: Annotated[Path | None, file_option("The lemmas of the translations, parallel to them.")] = None,
-    lemmatize: Annotated[
-        str, typer.Option(metavar="LANGUAGE", help="Make the lemmas here: de, ru or uk.")
-    ] = "",
+    lemmas: Annotated[Path | None, setting("The lemmas of the translations, parallel to them.")] = None,
+    lemmatize: Annotated[str, option("Make the lemmas here: de, ru or uk.", metavar="LANGUAGE")] = "",
     distilled: Annotated[Path | None, file_option("A teacher's translations of the same sources.")] = None,
     labor: Annotated[
         str,
-        typer.Option(
-            metavar="FILE.tsv",
-            help="Labor statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
+        setting(
+            "Labor statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
             "of the paper.",
         ),
     ] = "",
@@ -90,14 +89,12 @@ def counts(
     ] = None,
     tests: Annotated[
         str,
-        typer.Option(
+        option(
+            "A test set of ambiguous sources, to be written with what was counted by --save-tests.",
             metavar="TESTS",
-            help="A test set of ambiguous sources, to be written with what was counted by --save-tests.",
         ),
     ] = "",
-    save_tests: Annotated[
-        Path | None, typer.Option(metavar="FILE.jsonl", help="Where that test set goes.")
-    ] = None,
+    save_tests: Annotated[Path | None, option("Where that test set goes.", metavar="FILE.jsonl")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Count senses of words, or genders of occupations, in your own training text.
@@ -262,15 +259,13 @@ def _ratio_table(ratios: list[Row], stages: list[str]) -> list[str]:
     """A line an occupation, with its ratio and counts at every stage."""
     of = {(str(row.labels["occupation"]), str(row.labels["stage"])): row for row in ratios}
     names = dict.fromkeys(name for name, _ in of)
-    heading = [
-        f"{what}_{stage}" for stage in stages for what in ("female_ratio", "female", "male", "neutral")
-    ]
+    heading = [f"{what}_{stage}" for stage in stages for what in ("female_ratio", "female", "male", "other")]
     lines = ["\t".join(["occupation", *heading])]
     for name in names:
         cells = []
         for stage in stages:
             row = of[name, stage]
             ratio = f"{row.estimate.value:.6f}" if row.estimate.n else ""
-            cells += [ratio, *(str(row.counts[each]) for each in ("female", "male", "neutral"))]
+            cells += [ratio, *(str(row.counts[each]) for each in ("female", "male", "other"))]
         lines.append("\t".join([name, *cells]))
     return lines

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from babelscope.cli.common import (
-    AllRows,
+    ALL,
     AsJson,
     Format,
     InFormat,
     Seed,
     Tables,
-    chosen_format,
     folder_option,
+    option,
     place_of,
     places_of,
     print_json,
     result_text,
+    setting,
 )
 from babelscope.cli.init import write_study
 from babelscope.cli.shell import refuse_unused, telling_what_is_kept, work_kept_in
@@ -36,9 +37,7 @@ if TYPE_CHECKING:
 
 NAME = "report.html"
 
-WithReport = Annotated[
-    bool, typer.Option("--report/--no-report", help=f"Write {NAME} into the run folder, for people.")
-]
+WithReport = Annotated[bool, option(f"Write {NAME} into the run folder, for people.", "--report/--no-report")]
 
 
 def report(
@@ -48,21 +47,20 @@ def report(
     ],
     to: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            f"The page, in one file; an earlier one is replaced. Else {NAME}, which must not exist.",
             "--to",
             "-o",
             metavar="FILE.html",
-            help=f"The page, in one file; an earlier one is replaced. Else {NAME}, which must not exist.",
         ),
     ] = None,
     items: Annotated[
-        int, typer.Option(min=1, help="Single items of a method in the page; of more, a sample is taken.")
+        int, option("Single items of a method in the page; of more, a sample is taken.", min=1)
     ] = 5000,
-    seed: Seed = 0,
     figures: Annotated[
         Path | None, folder_option("Write every chart there, at paper size: METHOD-TESTS-NAME.pdf.")
     ] = None,
-    figure_format: Annotated[Literal["pdf", "svg", "png"], typer.Option(help="Format of --figures.")] = "pdf",
+    figure_format: Annotated[Literal["pdf", "svg", "png"], option("Format of --figures.")] = "pdf",
 ) -> None:
     """Show runs on one page: findings, tables, charts, every item. Plain words, one file, no network."""
     from babelscope.report.page import write_report
@@ -74,7 +72,7 @@ def report(
     check_outputs({"--to": page}, inputs=runs)
     if figures is not None:
         check_folder(figures)
-    told = write_report(runs, page, cap=items, seed=seed, figures=figures, figure_format=figure_format)
+    told = write_report(runs, page, cap=items, figures=figures, figure_format=figure_format)
     print(visible(str(told)))
 
 
@@ -89,52 +87,46 @@ def run(
     ],
     init: Annotated[
         bool,
-        typer.Option("--init", help="Write the study, with all settings as comments, instead of running it."),
+        option("Write the study, with all settings as comments, instead of running it.", "--init"),
     ] = False,
     system: Annotated[
-        list[str] | None, typer.Option(metavar="SYSTEM", help="With --init: a system; may be repeated.")
+        list[str] | None, option("With --init: a system; may be repeated.", metavar="SYSTEM")
     ] = None,
     tests: Annotated[
-        list[str] | None, typer.Option(metavar="TESTS", help="With --init: a test set; may be repeated.")
+        list[str] | None, option("With --init: a test set; may be repeated.", metavar="TESTS")
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(metavar="METHOD", help="With --init; may be repeated. Else what fits the tests."),
+        option("With --init; may be repeated. Else what fits the tests.", metavar="METHOD"),
     ] = None,
     merge: Annotated[
-        bool, typer.Option("--merge", help="Put the shards of a study together into one run, --out.")
+        bool, option("Put the shards of a study together into one run, --out.", "--merge")
     ] = False,
-    every: AllRows = False,
     table: Tables = None,
     format: InFormat = "text",
-    as_json: AsJson = False,
     out: Annotated[Path | None, folder_option("The run folder; else what the study says.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of everything random; else the study's.")] = None,
+    seed: Annotated[int | None, option("Seed of everything random; else the study's.")] = None,
     cache: Annotated[
-        bool | None, typer.Option("--cache/--no-cache", help="Remember answers; else what the study says.")
+        bool | None, option("Remember answers; else what the study says.", "--cache/--no-cache")
     ] = None,
-    data_dir: Annotated[Path | None, folder_option("Folder of the named test sets.")] = None,
     shard: Annotated[
         str | None,
-        typer.Option(
-            metavar="N/OF", help="Only this share of the items, such as 3/16; then --merge all of them."
-        ),
+        option("Only this share of the items, such as 3/16; then --merge all of them.", metavar="N/OF"),
     ] = None,
     ray: Annotated[
         str | None,
-        typer.Option(
+        option(
+            "Ask systems in Ray workers: of the cluster at HOST:PORT, else of this machine.",
             metavar="[ADDRESS]",
-            help="Ask systems in Ray workers: of the cluster at HOST:PORT, else of this machine.",
         ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="How many Ray workers; else as many as there is room for.")
+        int | None,
+        setting("How many Ray workers; else as many as there is room for.", min=1),
     ] = None,
     trust: Annotated[
         bool,
-        typer.Option(
-            "--trust", help="Start programs and send texts to servers that the study names, unasked."
-        ),
+        option("Start programs and send texts to servers that the study names, unasked.", "--trust"),
     ] = False,
     report: WithReport = True,
 ) -> None:
@@ -152,7 +144,6 @@ def run(
     if init:
         write_study(study[0], system or [], tests or [], method or [])
         return
-    chosen = chosen_format(format, as_json=as_json)
     with telling_what_is_kept(work_kept_in(out)):
         if merge:
             if out is None:
@@ -165,15 +156,14 @@ def run(
                 out=out,
                 seed=seed,
                 cache=cache,
-                data_dir=data_dir,
                 shard=shard,
                 ray=ray,
                 workers=workers,
             )
         if shard is not None:
-            _show_shard(shard, result, as_json=chosen == "json")
+            _show_shard(shard, result, as_json=format == "json")
             return
-        show_result(result, report=report, format=chosen, names=table or (), every=every)
+        show_result(result, report=report, format=format, tables=table)
 
 
 def _check_way(context: typer.Context, *, init: bool, merge: bool, shard: str | None, report: bool) -> None:
@@ -186,10 +176,10 @@ def _check_way(context: typer.Context, *, init: bool, merge: bool, shard: str | 
         {
             **dict.fromkeys(("system", "tests", "method"), None if init else "--init"),
             "merge": "a run, not --init" if init else None,
-            **dict.fromkeys(("every", "table"), shown),
-            **dict.fromkeys(("format", "as_json", "out"), "a run, not --init" if init else None),
+            "table": shown,
+            **dict.fromkeys(("format", "out"), "a run, not --init" if init else None),
             "report": shown if report or init else None,
-            **dict.fromkeys(("seed", "cache", "data_dir", "shard", "ray", "workers", "trust"), asked),
+            **dict.fromkeys(("seed", "cache", "shard", "ray", "workers", "trust"), asked),
         },
     )
 
@@ -199,8 +189,7 @@ def show_result(
     *,
     report: bool,
     format: Format = "text",
-    names: Sequence[str] = (),
-    every: bool = False,
+    tables: Sequence[str] | None = None,
     instead: str = "",
 ) -> None:
     """Print what came out and where it is, or another text; then write a report beside it if wanted."""
@@ -209,7 +198,7 @@ def show_result(
             print_json(row.as_json())
     else:
         places = places_of(result.folder, report=report)
-        print(instead or result_text(result, format=format, names=names, every=every, places=places))
+        print(instead or result_text(result, format=format, tables=tables, places=places))
     if report and result.folder:
         from babelscope.report.page import write_report
 
@@ -241,11 +230,10 @@ _GO_ON = (
 
 def demo(
     out: Annotated[Path, folder_option("The run folder.")] = Path("runs/demo"),
-    n: Annotated[int, typer.Option("--n", min=10, help="Items of each test set.")] = 80,
+    n: Annotated[int, option("Items of each test set.", "--n", min=10)] = 80,
     seed: Seed = 0,
-    every: AllRows = False,
+    every: Annotated[bool, option("Print all tables and every row, not only a summary.", "--all")] = False,
     as_json: AsJson = False,
-    report: WithReport = True,
 ) -> None:
     """Evaluate small translation models by every method. Four items of what came out say what to look at."""
     from babelscope.lab.experiments.demo import demo_study, write_flows
@@ -253,14 +241,13 @@ def demo(
 
     with telling_what_is_kept(work_kept_in(out)):
         result = run_study(demo_study(n, seed), out=out)
-        if report:
-            write_flows(out, n)
-        instead = "" if as_json or every else _what_to_look_at(result, report=report)
-        chosen: Format = "json" if as_json else "text"
-        show_result(result, report=report, format=chosen, every=every, instead=instead)
+        write_flows(out, n)
+        instead = "" if as_json or every else _what_to_look_at(result)
+        tables = [ALL] if every else None
+        show_result(result, report=True, format="json" if as_json else "text", tables=tables, instead=instead)
 
 
-def _what_to_look_at(result: Result, *, report: bool) -> str:
+def _what_to_look_at(result: Result) -> str:
     """Four effects, each with its figures and an item, and where to go on."""
     from babelscope.lab.experiments.demo import what_to_look_at
     from babelscope.report.examples import draw_examples
@@ -269,4 +256,4 @@ def _what_to_look_at(result: Result, *, report: bool) -> str:
     width = terminal_width()
     shown = draw_examples(what_to_look_at(result), width)
     text = "\n".join(["", _HEADING, shown, "", *wrap(_GO_ON, width, hanging="")])
-    return frame(result, text, width=width, places=places_of(result.folder, report=report))
+    return frame(result, text, width=width, places=places_of(result.folder, report=True))

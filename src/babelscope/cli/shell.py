@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import re
 import sys
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
 
+from babelscope.core.registry import did_you_mean
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
+from babelscope.util.text import shorten
 
 STOPPED = 130
 """Exit code of a command that Ctrl-C ended."""
@@ -31,7 +34,8 @@ def refuse_repeats(command: Any) -> Any:
     """The command, or all commands of a group, changed to refuse an option that takes one value and is given two."""
     for each in getattr(command, "commands", {}).values():
         refuse_repeats(each)
-    make_parser = command.make_parser
+    reader = getattr(command, "whole", command)
+    make_parser = reader.make_parser
 
     def make_checking_parser(context: Any) -> Any:
         parser = make_parser(context)
@@ -42,20 +46,15 @@ def refuse_repeats(command: Any) -> Any:
             if not context.resilient_parsing:  # completion by the shell
                 for option, times in Counter(each for each in order if _takes_one(each)).items():
                     if times > 1:
-                        more = (
-                            "; a study takes several (babelscope run --init)"
-                            if option.name == "tests"
-                            else ""
-                        )
                         raise BabelscopeError(
-                            f"{_shown(option)} is given {times} times; it can be given once{more}"
+                            f"{_shown(option)} is given {times} times; it can be given once"
                         )
             return values, left, order
 
         parser.parse_args = parse_args
         return parser
 
-    command.make_parser = make_checking_parser
+    reader.make_parser = make_checking_parser
     return command
 
 
@@ -67,7 +66,11 @@ def _takes_one(parameter: Any) -> bool:
 
 
 def _shown(parameter: Any) -> str:
-    return "/".join([*parameter.opts[:1], *parameter.secondary_opts[:1]])
+    return (
+        parameter.opts[0]
+        if parameter.hidden
+        else "/".join([*parameter.opts[:1], *parameter.secondary_opts[:1]])
+    )
 
 
 def typed_options(context: Any) -> frozenset[str]:
@@ -79,26 +82,131 @@ def typed_options(context: Any) -> frozenset[str]:
 def refuse_unused(context: Any, why: Mapping[str, str | None]) -> None:
     """Refuse given options without effect: parameter -> what it would need, None where it has an effect."""
     typed = typed_options(context)
-    for parameter in context.command.params:
+    for parameter in getattr(context.command, "whole", context.command).params:
         about = why.get(parameter.name)
         if about is not None and parameter.name in typed:
             raise BabelscopeError(f"{_shown(parameter)} has no effect here: it is about {about}")
 
 
 class ShellCommand(TyperCommand):
-    """A command of the shell."""
+    """A command of the shell. Its hidden options are settings, which are typed as `--set NAME=VALUE`."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.settings: dict[str, Any] = {
+            str(each.name): each for each in self.params if getattr(each, "hidden", False)
+        }
+        for name, setting in self.settings.items():
+            setting.opts = [f"--set {name}"]
+            setting.secondary_opts = [f"--set no-{name}"] if setting.secondary_opts else []
+        self.whole = TyperCommand(self.name, params=self.params)
+        """Reads the command line, settings included."""
+        self.params = [each for each in self.params if each.name not in self.settings]
+        self.known = {option for each in self.params for option in each.opts}
+        if self.settings and "--set" not in self.known:
+            self.params.append(_set_option())
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read an option `--ray` that stands alone as one without address."""
+        """Read settings, what is short for another option, and an option `--ray` without address."""
         end = args.index("--") if "--" in args else len(args)
-        options = args[:end]
-        if any("--ray" in each.opts for each in self.params):
-            # What follows is its address only if it looks like one (HOST:PORT).
-            options = [
-                "--ray=" if each == "--ray" and not re.fullmatch(r"auto|[^-\s]\S*:[0-9]+", after) else each
-                for each, after in zip(options, [*options[1:], ""], strict=False)
-            ]
-        return super().parse_args(ctx, [*options, *args[end:]])
+        return self.whole.parse_args(ctx, [*self._spelled_out(args[:end]), *args[end:]])
+
+    def _spelled_out(self, args: list[str]) -> Iterator[str]:
+        words = deque(args)
+        while words:
+            word = words.popleft()
+            option, equals, value = word.partition("=")
+            name = option.removeprefix("--").replace("-", "_")
+            if option == "--set" and self.settings:
+                yield from self._setting(value if equals else words.popleft() if words else "")
+            elif word in _SHORT and word not in self.known and _SHORT[word].partition("=")[0] in self.known:
+                yield _SHORT[word]
+            elif word == "--ray" and word in self.known:
+                # What follows is its address only if it looks like one (HOST:PORT).
+                yield word if words and _ADDRESS.fullmatch(words[0]) else "--ray="
+            elif option.startswith("--") and name in self.settings:
+                raise BabelscopeError(f"{option} is a setting: --set {name}=VALUE")
+            else:
+                yield word
+
+    def _setting(self, text: str) -> Iterator[str]:
+        """`NAME=VALUE` as an option of the whole command."""
+        name, equals, value = text.partition("=")
+        if name not in self.settings and "--set" in self.known:  # the command reads more settings itself
+            yield from ("--set", text)
+            return
+        if name not in self.settings:
+            if f"--{name.replace('_', '-')}" in self.known:
+                raise BabelscopeError(f"{name} is not a setting but an option: --{name.replace('_', '-')}")
+            hint = did_you_mean(name, list(self.settings), f"known: {', '.join(self.settings)}")
+            raise BabelscopeError(f"--set: unknown setting {shorten(name)}; {hint}")
+        if not equals:
+            raise BabelscopeError(f"--set {name} needs a value: --set {name}=VALUE")
+        setting = self.settings[name]
+        if not setting.is_flag:
+            yield f"--set {name}={value}"
+        elif value not in _SWITCH:
+            raise BabelscopeError(f"--set {name} is yes or no, not {shorten(value)}")
+        elif _SWITCH[value]:
+            yield f"--set {name}"
+        elif setting.secondary_opts:
+            yield f"--set no-{name}"
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write options by group, then one line for each setting."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        parameters: list[Any] = self.get_params(ctx)
+        for each in parameters:
+            is_argument = each.param_type_name == "argument"
+            title = "Arguments" if is_argument else each.rich_help_panel or "Options"
+            if record := each.get_help_record(ctx):
+                groups.setdefault(title, []).append(record)
+        others = groups.pop("Options", [])
+        for title, records in {
+            **groups,
+            "Options" if len(groups) < _FEW else "Other options": others,
+        }.items():
+            with formatter.section(title):
+                formatter.write_dl([(_plain(term), _RANGE.sub(r"\1", about)) for term, about in records])
+        if self.settings:
+            with formatter.section("Settings, as --set NAME=VALUE"):
+                formatter.write_dl(
+                    [
+                        (name, (each.help or "").partition(". ")[0].rstrip("."))
+                        for name, each in self.settings.items()
+                    ]
+                )
+
+
+def _plain(term: str) -> str:
+    """The names of an option and a letter for a number."""
+    return re.sub(r" <list\[.*", "", re.sub(r"<(?:int|float)(?: range)?>", "N", term))
+
+
+_RANGE = re.compile(r"(\[default: [^]]*); [^];]*\]|  \[[^ ]*[<>]=?[^]]*\]")
+_FEW = 2
+"""Groups of options without the others."""
+_ADDRESS = re.compile(r"auto|[^-\s]\S*:[0-9]+")
+_SHORT = {"--json": "--format=json", "--all": "--table=all"}
+"""Where a command has the longer option."""
+_SWITCH = {"yes": True, "true": True, "no": False, "false": False}
+
+
+def _set_option() -> Any:
+    """The option `--set`, as help and completion show it."""
+    app = typer.Typer(add_completion=False)
+
+    @app.command()
+    def _shown(
+        _set: Annotated[
+            list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting (below); may be repeated.")
+        ],
+    ) -> None:
+        pass
+
+    option: Any = get_command(app).params[0]
+    option.required = False
+    return option
 
 
 class FoldedGroup(TyperGroup):

@@ -5,21 +5,21 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from babelscope.cli.common import AsJson, ToFile, as_line, figures, output, paragraph
+from babelscope.cli.common import AsJson, as_line, figures, output, paragraph
 from babelscope.util.errors import install_hint
 
 if TYPE_CHECKING:
     from babelscope.systems.registry import Scheme
 
 
-def systems(as_json: AsJson = False, to: ToFile = None) -> None:
+def systems(as_json: AsJson = False) -> None:
     """List what can be opened as a system, with examples."""
     from babelscope.systems.prompting.prompts import shipped_names
     from babelscope.systems.registry import load_schemes
 
     known, faults = load_schemes()
     rows = [_row(scheme) for scheme in known.values()]
-    with output(to, figures(as_json)) as write:
+    with output(None, figures(as_json)) as write:
         for row in rows:
             if as_json:
                 write(as_line(row))
@@ -28,7 +28,7 @@ def systems(as_json: AsJson = False, to: ToFile = None) -> None:
                 write(paragraph(f"  example  {row['example']}"))
                 write(paragraph(f"  can      {', '.join(row['capabilities'])}"))
                 if row["prompts"]:
-                    write(paragraph(f"  prompts  {', '.join(shipped_names())} (?prompt=, --prompt)"))
+                    write(paragraph(f"  prompts  {', '.join(shipped_names())} (?prompt=, --set prompt)"))
                 if not row["installed"]:
                     write(paragraph(f"  needs    {row['install']}"))
     for fault in faults:

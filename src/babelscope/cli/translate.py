@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple
 import typer
 
 from babelscope.cli.common import (
+    ABOUT_TOKENIZERS,
     LINES_AT_ONCE,
     AsJson,
     Cache,
@@ -22,14 +23,15 @@ from babelscope.cli.common import (
     Seed,
     Systems,
     ToFile,
-    Tokenize,
     as_line,
     ask_lines,
     check_beam,
     file_option,
     open_systems,
+    option,
     output,
     read_sources,
+    setting,
 )
 from babelscope.cli.shell import (
     answers_kept,
@@ -64,71 +66,65 @@ def translate(
     context: typer.Context,
     system: Systems,
     file: File = None,
-    tests: Annotated[
-        str, typer.Option(metavar="TESTS", help="A test set, whose sources are taken instead.")
-    ] = "",
+    tests: Annotated[str, option("A test set, whose sources are taken instead.", metavar="TESTS")] = "",
     decode: Annotated[
         Literal["beam", "sample", "exact", "mbr"],
-        typer.Option(
-            help="By beam search; by drawing at random; by exact search, with proof; by minimum Bayes risk among "
+        option(
+            "By beam search; by drawing at random; by exact search, with proof; by minimum Bayes risk among "
             "samples or a list made elsewhere (lists:, file:)."
         ),
     ] = "beam",
     n: Annotated[
         int | None,
-        typer.Option(
+        option(
+            "Translations per source: of the beam [1], drawn [200], most probable [10]; mbr: candidates [100].",
             "--n",
             min=1,
-            help="Translations per source: of the beam [1], drawn [200], most probable [10]; mbr: candidates [100].",
         ),
     ] = None,
-    beam: Annotated[int, typer.Option(min=1, help="Size of the beam.")] = 5,
+    beam: Annotated[int, option("Size of the beam.", min=1)] = 5,
     seed: Seed = 0,
-    temperature: Annotated[float, typer.Option(help="Divides log-probabilities; 1 is the model itself.")] = 1,
-    top_k: Annotated[int, typer.Option(help="Draw from this many of the most probable tokens; 0: all.")] = 0,
-    top_p: Annotated[
-        float, typer.Option(help="Draw from the most probable tokens of this mass; 1: all.")
-    ] = 1,
-    epsilon: Annotated[float, typer.Option(help="Draw from tokens of at least this probability.")] = 0,
-    max_length: Annotated[int, typer.Option(min=0, help="Tokens at most; 0: the system's own limit.")] = 0,
+    temperature: Annotated[float, option("Divides log-probabilities; 1 is the model itself.")] = 1,
+    top_k: Annotated[int, setting("Draw from this many of the most probable tokens; 0: all.")] = 0,
+    top_p: Annotated[float, setting("Draw from the most probable tokens of this mass; 1: all.")] = 1,
+    epsilon: Annotated[float, setting("Draw from tokens of at least this probability.")] = 0,
+    max_length: Annotated[int, setting("Tokens at most; 0: the system's own limit.", min=0)] = 0,
     length: Annotated[
         str,
-        typer.Option(
+        option(
+            "Exact: only translations of this many tokens, EOS included; A..B: each length by itself.",
             metavar="N|A..B",
-            help="Exact: only translations of this many tokens, EOS included; A..B: each length by itself.",
         ),
     ] = "",
-    length_penalty: Annotated[
-        float, typer.Option(help="Exact: rank by log-probability / length to this power.")
-    ] = 0,
+    length_penalty: Annotated[float, setting("Exact: rank by log-probability / length to this power.")] = 0,
     budget_expansions: Annotated[
-        int | None, typer.Option(min=1, help="Prefixes a search may expand for a source.")
+        int | None, option("Prefixes a search may expand for a source.", min=1)
     ] = None,
     budget_seconds: Annotated[
-        float | None, typer.Option(help="Seconds a search may take for a source; not reproducible.")
+        float | None,
+        setting("Seconds a search may take for a source; not reproducible."),
     ] = None,
-    budget_bytes: Annotated[int | None, typer.Option(min=1, help="Memory a search may hold at once.")] = None,
+    budget_bytes: Annotated[int | None, setting("Memory a search may hold at once.", min=1)] = None,
     metric: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "The utility of mbr: chrf, bleu, ter, comet, cmd:COMMAND...; may be repeated. (Default: chrf.)",
             metavar="METRIC",
-            help="The utility of mbr: chrf, bleu, ter, comet, cmd:COMMAND...; may be repeated. (Default: chrf.)",
         ),
     ] = None,
-    tokenize: Tokenize = "",
+    tokenize: Annotated[str, option(ABOUT_TOKENIZERS, metavar="TOKENIZER")] = "",
     aggregate: Annotated[
         int,
-        typer.Option(
-            min=0,
-            metavar="PARTS",
-            help="mbr: compare with mean n-gram counts of this many parts of the candidates, in linear time (chrf, "
+        setting(
+            "mbr: compare with mean n-gram counts of this many parts of the candidates, in linear time (chrf, "
             "chrf++); 0: with each of them.",
+            min=0,
         ),
     ] = 0,
     weights: Annotated[
         Weights | None,
-        typer.Option(
-            help="mbr: what a candidate counts as reference: as often as it is there (samples), or its probability "
+        setting(
+            "mbr: what a candidate counts as reference: as often as it is there (samples), or its probability "
             "within the list (lists that have log-probabilities)."
         ),
     ] = None,
@@ -283,11 +279,13 @@ class _Decoder:
         self, specs: Sequence[str], to: Path | None, cache: bool | None, *, as_json: bool
     ) -> None:
         """Ask each system about each source and write its answers, then figures, notes and what is missing."""
-        from babelscope.core.tables import rows_text
+        from babelscope.core.tables import rows_text, short_names
         from babelscope.util.progress import progress
 
         opened = open_systems(specs, *self.needs, cache=cache, what_for=self.command)
         several = len(opened) > 1
+        has_path = any("/" in name for name in opened)
+        shown = short_names(opened) if has_path else dict(zip(opened, opened, strict=True))
         notes: Counter[str] = Counter()
         missing = 0
         total = len(opened) * len(self.sources.texts) * self.passes
@@ -307,7 +305,7 @@ class _Decoder:
                     for row in answer.rows if as_json else ():
                         write(as_line({"system": name, **row}))
                     for line in answer.lines if not as_json else ():
-                        write("\t".join([*([name] if several else []), *line]))
+                        write("\t".join([*([shown[name]] if several else []), *line]))
             result = self.result(opened)
             if result is not None and as_json:
                 for figure in self.rows(result):
@@ -591,7 +589,7 @@ class _Scores(_Decoder):
         from babelscope.util.digests import digest_json
 
         method = set_up("likelihood", {})
-        config = config_of([method], opened.values(), {}, seed=0, chunk=LINES_AT_ONCE)
+        config = config_of([method], opened, {}, seed=0, chunk=LINES_AT_ONCE)
         pairs = list(zip(self.sources.texts, self.targets, strict=True))
         config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
         skipped = {name: len(pairs) - len(own) for name, own in self.answered.items()}

@@ -58,7 +58,7 @@ def check_factors(factors: object) -> dict[str, Factor]:
             raise ValueError(f"the factor {name!r} is longer than {_LONGEST} characters")
         if isinstance(value, str) and (not value.strip() or _CONTROL.search(value)):
             raise ValueError(
-                f"the factor {name!r} is {shorten(value)}: say a text, not blank and without control characters"
+                f"the factor {name!r} is {shorten(value)}: use a text, not blank and without control characters"
             )
         found[name] = value
     return found
@@ -111,7 +111,7 @@ def check_kinds_of_factors(systems: Mapping[str, Factors]) -> None:
             if _kind(its) != _kind(value):
                 raise ValueError(
                     f"the factor {name!r} is {_kind(its)} of {shorten(other)} and {_kind(value)} of "
-                    f"{shorten(system)}; say one kind of all, or leave it out where it does not apply"
+                    f"{shorten(system)}; use one kind for all, or leave it out where it does not apply"
                 )
 
 

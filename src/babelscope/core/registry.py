@@ -157,7 +157,7 @@ def parse_options(query: str) -> dict[str, str]:
     found: dict[str, str] = {}
     for name, _, value in (part.partition("=") for part in query.split("&") if part):
         if name in found:
-            raise BabelscopeError(f"the option {name!r} is said twice after the question mark; say it once")
+            raise BabelscopeError(f"the option {name!r} is given twice after the question mark; give it once")
         found[name] = unquote(value)
     return found
 

@@ -14,7 +14,9 @@ DEFAULT_CHUNK = 128
 """Items asked and stored together: enough to fill batches, few enough that a kill loses little."""
 
 T = TypeVar("T")
-_RERUN, _LOWERED = object(), object()
+_RERUN, _LOWERED, _OPTION = object(), object(), object()
+Option = Annotated[T, _OPTION]
+"""A setting that is an option of the method's command; the others are given by `--set NAME=VALUE`."""
 Rerun = Annotated[T, _RERUN]
 """A setting that the answers depend on: after a run it cannot be changed without asking again."""
 Lowered = Annotated[T, _RERUN, _LOWERED]
@@ -35,7 +37,7 @@ Languages = frozenset[tuple[str, str]]
 class MethodSettings(BaseModel):
     """The settings of a method as the user gave them; unchanged by a round trip through JSON.
 
-    One field is one option of its command, one key of a study and one line of documentation.
+    One field is one key of a study, one line of documentation, and one option or `--set` of its command.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True)
@@ -94,6 +96,11 @@ def lowered_fields(settings: type[MethodSettings]) -> frozenset[str]:
     return rerun_fields(settings, _LOWERED)
 
 
+def option_fields(settings: type[MethodSettings]) -> frozenset[str]:
+    """The settings that are options of the command."""
+    return rerun_fields(settings, _OPTION)
+
+
 def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     """The first error as one sentence: where it is, what is wrong, and a similar known key."""
     fault = error.errors()[0]
@@ -101,8 +108,8 @@ def explain(error: ValidationError, model: type[BaseModel], where: str) -> str:
     place = ".".join(str(part) for part in fault["loc"])
     if fault["type"] != "extra_forbidden":
         # pydantic puts this prefix before the messages of our own validators.
-        said = fault["msg"].removeprefix("Value error, ")
-        return f"{where}: {place + ': ' if place else ''}{said[:1].lower()}{said[1:]}"
+        message = fault["msg"].removeprefix("Value error, ")
+        return f"{where}: {place + ': ' if place else ''}{message[:1].lower()}{message[1:]}"
     known = list(_model_at(model, outer).model_fields)
     hint = did_you_mean(str(last), known, f"known: {', '.join(known) or 'none'}")
     return f"{where}: unknown key {place!r}; {hint}"

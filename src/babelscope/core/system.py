@@ -41,16 +41,6 @@ class Question:
             return self.source
         return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
-    @classmethod
-    def from_json(cls, written: str | Mapping[str, Any]) -> Question:
-        """The question that `as_json` wrote."""
-        if isinstance(written, str):
-            return cls(written)
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in written.items()
-        }
-        return cls(**fields)
-
 
 Asked = str | Question
 """What users may pass: a question, or a source as text."""
@@ -68,16 +58,18 @@ def sources_of(asked: Iterable[Asked]) -> list[str]:
 
 Note = Literal[
     "truncated", "unfinished", "changed", "filtered", "stopped", "empty", "whole", "without_eos", "end_unscored",
-    "unnamed", "other_prompt", "preamble", "quoted", "explained", "repeated", "refused", "wrong_language", "cleaned",
+    "unnamed", "lost_context", "other_prompt", "preamble", "quoted", "explained", "repeated", "refused",
+    "wrong_language", "cleaned",
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenization and detokenization unchanged. filtered: a
 server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
 answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
-without_eos: a server told the log-probabilities of a sample's tokens, but not that of its end of sentence.
+without_eos: a server reported the log-probabilities of a sample's tokens, but not that of its end of sentence.
 other_prompt: the model was asked in another form than the only one that it was trained with.
-end_unscored: a server scored a given text, but not its end of sentence, since nobody told it which token that is.
+end_unscored: a server scored a given text, but not its end of sentence, since that token was not named.
 unnamed: a generated token has no name in the vocabulary, and no text.
+lost_context: a translation of several sentences has another number of separators than its source.
 The others are of `systems.chatter`. `REPORTED_FLAGS` says what the last ones mean to a reader."""
 CHATTER: Mapping[str, str] = {
     "preamble": "have a translation with words of the model before it",
@@ -93,6 +85,7 @@ REPORTED_FLAGS: Mapping[str, str] = {
     "other_prompt": "were asked by another prompt than the only one that the model was trained with, and can read",
     "end_unscored": "have scores without the end of the sentence: name the token that ends texts, such as eos=</s>",
     "unnamed": "have tokens without a name in the vocabulary: <id N> among the tokens, nothing in the text",
+    "lost_context": "have a translation that lost separators between the sentences before it",
     **CHATTER,
 }
 """All notes that every method counts and every summary reports."""
@@ -170,7 +163,7 @@ class Scored:
     def total(self) -> float:
         """Sum of the log-probabilities, in nats (minimal-pairs, eq. 1)."""
         if not self.has_total:
-            end = "no log-probability as a whole: its server does not tell that of its end"
+            end = "no log-probability as a whole: its server does not report that of its end"
             lacks = end if self.logprobs else "no log-probabilities: its system gives text only"
             raise BabelscopeError(f"{shorten(self.text)} has {lacks}")
         return math.fsum(self.logprobs)
@@ -356,7 +349,7 @@ class LengthRule:
         if min(self.exactly, self.at_most) < 0:
             raise BabelscopeError("the length of a hypothesis is at least 1: its end of sentence counts")
         if self.exactly and self.at_most:
-            raise BabelscopeError("say one length, or the greatest length, not both")
+            raise BabelscopeError("give one length, or the greatest length, not both")
         if not 0 <= self.penalty <= _STEEPEST:
             raise BabelscopeError(
                 f"an exact search takes a length penalty from 0 to {_STEEPEST:g}, not {self.penalty}"
@@ -416,6 +409,8 @@ class Regions:
     """Whether whoever made the lists states that nothing outside `top` is more probable than its last one."""
     beam: tuple[Scored, ...] | None = None
     """Beam search's hypotheses in the order of its file, so that the first is its translation."""
+    beams: Mapping[int, tuple[Scored, ...]] = field(default_factory=dict)
+    """The same of beams of other sizes, by size; empty unless there are all of them."""
 
 
 @runtime_checkable

@@ -110,6 +110,10 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
     """Name -> what distinguishes it: the end of a path, with options that differ; else the whole name."""
     known = list(dict.fromkeys(names))
     groups = grouped((_last_part(name), name) for name in known)
+    for part, own in list(groups.items()):
+        if len(own) > 1 and all(map(_path, own)) and len(set(map(_path, own))) == len(own):
+            del groups[part]
+            groups |= {end: [name] for name, end in _ends({name: _path(name) for name in own}).items()}
     short = {name: part for part, own in groups.items() for name in own}
     for part, own in groups.items():
         options = {name: name.partition("?")[2].split("&") for name in own}
@@ -120,6 +124,22 @@ def short_names(names: Iterable[str]) -> dict[str, str]:
             }
     uses = Counter(short.values())
     return {name: short[name] if uses[short[name]] == 1 else name for name in known}
+
+
+def _path(name: str) -> str:
+    """`/models/a` of `hf:/models/a?beam=4`; empty where there is none."""
+    found = _SPEC.match(name)
+    return name[found.end() :].partition("?")[0].rstrip("/") if found and "://" not in name else ""
+
+
+def _ends(paths: Mapping[str, str]) -> dict[str, str]:
+    """The least number of last folders that tells paths apart, the same of each."""
+    ends: dict[str, str] = {}
+    for count in range(2, 1 + max(path.count("/") + 1 for path in paths.values())):
+        ends = {name: "/".join(path.split("/")[-count:]) for name, path in paths.items()}
+        if len(set(ends.values())) == len(paths):
+            break
+    return ends or dict(paths)
 
 
 def _last_part(name: str) -> str:
@@ -140,7 +160,7 @@ _COMMON = ("figure", "method", "tests", "evaluators")
 
 
 def of_rows(title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), sign: bool = False) -> Table:
-    """Figures with the labels that tell them apart, and counts that are not all 0, or are in `shown`.
+    """Figures with the labels that distinguish them, and counts that are not all 0, or are in `shown`.
 
     Method and test set stand in the title, where all rows are of one; labels `note` are footnotes.
     """
@@ -148,7 +168,7 @@ def of_rows(title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), sign:
     for label in dict.fromkeys(label for row in rows for label in row.labels if label != "note"):
         labels[label] = [_label(row.labels.get(label)) for row in rows]
     same = {label: own[0] for label, own in labels.items() if label in _COMMON and len(set(own)) == 1}
-    told = {label: own for label, own in labels.items() if label not in same}
+    differing = {label: own for label, own in labels.items() if label not in same}
     counts = [
         count
         for count in dict.fromkeys(count for row in rows for count in row.counts)
@@ -160,7 +180,7 @@ def of_rows(title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), sign:
     lines = [
         Line(
             [
-                *(own[place] for own in told.values()),
+                *(own[place] for own in differing.values()),
                 row.estimate,
                 *(row.counts.get(each) for each in counts),
             ],
@@ -170,9 +190,9 @@ def of_rows(title: str, rows: Sequence[Row], *, shown: Sequence[str] = (), sign:
     ]
     return Table(
         ": ".join(filter(None, (title, common))),
-        [*told, Column("value", sign=sign), *counts],
+        [*differing, Column("value", sign=sign), *counts],
         lines,
-        len(told),
+        len(differing),
         notes=[Note(f"{mark} {note}") for note, mark in marks.items()],
     )
 
@@ -489,8 +509,8 @@ _WORDS = {
 }
 _KEY = re.compile(r"(?P<mark>\*?)(?P<key>[a-z][a-z0-9]*(_[a-z0-9]+)*)")
 _MINUS = re.compile(r"(?<![^\s\[])-(?=\d)")
-# A table of more columns is scaled to the width of the text.
-_MOST_COLUMNS = 8
+# The width of a table, but at most that of the text (package graphicx).
+_FITTING = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 def escape_latex(text: str) -> str:
@@ -532,10 +552,8 @@ def tabular(headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int)
 def small_table(
     title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int, notes: Sequence[str]
 ) -> str:
-    """A small `tabular`, as wide as the text if it has many columns (package graphicx), with notes below."""
-    made = tabular(headings, rows, labels)
-    if len(headings) > _MOST_COLUMNS:
-        made = f"\\resizebox{{\\textwidth}}{{!}}{{%\n{made}}}"
+    """A small `tabular`, at most as wide as the text (package graphicx), with notes below."""
+    made = f"{_FITTING}\n{tabular(headings, rows, labels)}}}"
     comments = [f"% {visible(line)}" for line in title.split("\n") if line]
     return "\n".join(
         [*comments, r"{\small\noindent", made, *(f"\\par\\noindent {note}" for note in notes), r"\par}"]

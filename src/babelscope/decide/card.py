@@ -115,11 +115,10 @@ def make_card(
         )
     chosen = {name: each for name, each in tests.items() if any(name in method.tests for method in methods)}
     jobs, methods = _jobs(methods, system, chosen, seed, untested)
+    chunk = chunk_size(methods, [system], list(chosen.values()))
     manifest = manifest_of(
         "check",
-        config_of(
-            methods, [system], chosen, seed=seed, chunk=chunk_size(methods, [system], list(chosen.values()))
-        ),
+        config_of(methods, {system.name: system}, chosen, seed=seed, chunk=chunk),
         methods,
         jobs,
         {"systems": {system.name: system.name}, "tests": {name: name for name in chosen}},

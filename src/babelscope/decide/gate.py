@@ -285,7 +285,7 @@ def run_gate(
         replace(each, examples=_examples(each.check, by_label[each.check.method], records)) for each in found
     ]
     config = {
-        **config_of(methods, systems.values(), tests, seed=seed, chunk=settings.batch),
+        **config_of(methods, systems, tests, seed=seed, chunk=settings.batch),
         "gate": settings.model_dump(),
     }
     return Gate(*names, settings, found, family, total, asked, config)

@@ -287,7 +287,7 @@ def greatest_length(model: OpenModel, lengths: LengthRule) -> int | None:
     if limit is None and lengths.penalty:
         raise BabelscopeError(
             "a model without a length limit cannot be searched by length-normalized scores, since a prefix that "
-            "goes on for ever may end above every bound; say a greatest length (--max-length)"
+            "goes on for ever may end above every bound; say a greatest length (--set max_length)"
         )
     return limit
 

@@ -189,7 +189,7 @@ def choose_words(flows: Sequence[Flow], words: Sequence[str]) -> list[Flow]:
 
 
 def read_counts(path: str | Path) -> tuple[list[Flow], list[str]]:
-    """Rows [from, to, count] and their stages in order: as released, or as `patterns flow --flows` writes them."""
+    """Rows [from, to, count] and their stages in order: as released, or as `flow --flows` writes them."""
     found = parse_json(read_bytes(path), path)
     if not isinstance(found, list) or not found or len(found) > MOST_FLOWS:
         raise BabelscopeError(f"{path} must be a list of 1 to {MOST_FLOWS:,} rows [from, to, count]")

@@ -11,7 +11,14 @@ from typing import Literal
 
 from babelscope.core.registry import did_you_mean
 from babelscope.language.base import LONGEST
-from babelscope.language.general.lexicons import Entry, Lexicon, RoundTrip, entries_of, open_lexicon, round_trip
+from babelscope.language.general.lexicons import (
+    Entry,
+    Lexicon,
+    RoundTrip,
+    entries_of,
+    open_lexicon,
+    round_trip,
+)
 from babelscope.language.general.lexicons import is_treebank as is_treebank
 from babelscope.language.general.sentence import Sentence, Source
 from babelscope.language.general.treebank import Tools, read_treebank
@@ -64,7 +71,11 @@ class ParsedReferences:
         """(number, source, reference); parses are paired by `sent_id` where both have it, else by position."""
         if self.source_parses is not None:
             sources: Iterable[Source | None] = map(_parsed_source, _sentences(self.source_parses))
-            by_id = {each.parse.tree.sent_id: each for each in map(_parsed_source, _sentences(self.source_parses)) if each is not None and each.parse is not None}
+            by_id = {
+                each.parse.tree.sent_id: each
+                for each in map(_parsed_source, _sentences(self.source_parses))
+                if each is not None and each.parse is not None
+            }
             by_id.pop("", None)
         else:
             assert self.source is not None

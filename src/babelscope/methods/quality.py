@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, grouped
-from babelscope.core.settings import Languages, Metavar, MethodSettings, Rerun
+from babelscope.core.settings import Languages, Metavar, MethodSettings, Option, Rerun
 from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method
 from babelscope.methods.measuring import (
@@ -49,12 +49,12 @@ from babelscope.testsets.items import ParallelSentence, SourceSentence
 class QualitySettings(MethodSettings):
     """By which metrics translations are measured, and how they are made."""
 
-    metric: Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")] = ("chrf", "bleu")
+    metric: Option[Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")]] = ("chrf", "bleu")
     """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
-    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
     target language requires."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
 
     _known_tokenizer = field_validator("tokenize")(known_tokenizer)

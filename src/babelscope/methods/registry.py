@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 SUMMARIES = {
     "contrast": "Does the system find the right translation more likely than one with a small error in it?",
     "errors": "Which errors does the system make when it translates?",
+    "rules": "Does the system keep the rules that each sentence comes with?",
     "condition": "Does the system translate the sense or the gender that the source means?",
     "prompted_choice": "Asked in words, does a system choose the right one of two?",
     "space": "Are better translations more probable, and what does beam search hide?",
@@ -23,6 +24,7 @@ SUMMARIES = {
 _PLACES = {
     "contrast": "contrast.method:Contrast",
     "errors": "errors.method:Errors",
+    "rules": "rules:Rules",
     "condition": "condition.method:Condition",
     "prompted_choice": "prompted_choice.method:PromptedChoice",
     "space": "space.method:Space",

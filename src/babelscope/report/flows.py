@@ -11,7 +11,7 @@ from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import parse_json, read_bytes
 
 FILE = "flows.json"
-"""In a run folder: what `babelscope patterns flow --flows` writes, rows [from, to, count]."""
+"""In a run folder: what `babelscope flow --flows` writes, rows [from, to, count]."""
 
 _MOST = 1000
 _HEADINGS = {"data": "training data", "distilled": "distilled by the teacher", "student": "student’s output"}

@@ -53,7 +53,7 @@ def read_records(folder: Path) -> list[Record]:
     with io.BufferedReader(open_regular(folder / "records.jsonl")) as file:
         for place, record in json_lines(file, file.name):
             if not record.keys() >= set(JOB_LABELS):
-                raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
+                raise BabelscopeError(f"{place} is not a record of a run: the file was changed or damaged")
             found.append(dict(record))
     return found
 
@@ -187,6 +187,7 @@ def queue_of_run(
     tests: str = "",
     systems: Sequence[str] = (),
     n: int,
+    per_group: int | None = None,
     seed: int = 0,
 ) -> Drawn:
     """A queue from the records of a run: of the method and test set named, if there are several, and of all systems.
@@ -195,7 +196,7 @@ def queue_of_run(
     """
     found, records = records_of_run(folder, method=method, tests=tests, systems=systems)
     with explain_damage(str(folder)):
-        return draw_queue(found, records, n=n, seed=seed)
+        return draw_queue(found, records, n=n, per_group=per_group, seed=seed)
 
 
 def records_of_run(

@@ -343,7 +343,7 @@ def _with_store(system: Any, store: Callable[[str], Store], *, by_call: bool = F
         return system
     if not hasattr(system, "use_store"):
         return Cached(system, store, by_call=by_call)
-    if not by_call:  # commands have said before whether a server's answers are stored
+    if not by_call:  # whether a server's answers are stored was decided when it was opened
         system.use_store(store)
     return system
 

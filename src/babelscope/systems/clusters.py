@@ -239,8 +239,8 @@ def room_for(needs: Mapping[str, float]) -> int:
     room = sum(int(min(node.get(name, 0) // count for name, count in needs.items())) for node in nodes)
     if not room:
         raise BabelscopeError(
-            f"a worker needs {describe(needs)}, which no machine of the Ray cluster has; ask for less, or say how "
-            "many workers there will be when machines have joined"
+            f"a worker needs {describe(needs)}, which no machine of the Ray cluster has; ask for less, or set the "
+            "number of workers that there will be when machines have joined"
         )
     return room
 

@@ -38,8 +38,8 @@ class Command:
         self.name = options.spec
         shell, timeout = options.flag("shell"), options.seconds("timeout", 3600.0)
         self._batch = options.integer("batch", _BATCH)
-        said = bool(options.text("format"))
-        self._form = options.choice("format", ("plain", "tsv", "moses"), "plain") if said else UNSAID
+        is_stated = bool(options.text("format"))
+        self._form = options.choice("format", ("plain", "tsv", "moses"), "plain") if is_stated else UNSAID
         self._program = Program(self.name, command, shell=shell, timeout=timeout)
 
     @cached_property

@@ -64,7 +64,7 @@ def _metered(ask: _Ask) -> _Ask:
 def _tokens(answer: Any) -> int:
     if isinstance(answer, Scored):
         return len(answer.tokens)
-    if isinstance(answer, Reply):  # servers do not tell the tokens of an answer in words
+    if isinstance(answer, Reply):  # servers do not report the tokens of an answer in words
         return 0
     return sum(map(_tokens, answer.found if isinstance(answer, TopK) else answer))
 
@@ -186,9 +186,9 @@ class Decorator(abc.ABC):
         n_best: int = 1,
         length_penalty: float | None = None,
     ) -> list[list[Scored]]:
-        # Only what is said is part of a request, so that answers stored before are found.
-        said = {} if length_penalty is None else {"length_penalty": length_penalty}
-        return self._ask("translate", questions, {"beam": beam, "n_best": n_best, **said})
+        # Only what is given is part of a request, so that answers stored before are found.
+        given = {} if length_penalty is None else {"length_penalty": length_penalty}
+        return self._ask("translate", questions, {"beam": beam, "n_best": n_best, **given})
 
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         return self._ask("score", pairs, {})
@@ -206,8 +206,8 @@ class Decorator(abc.ABC):
         budget: Budget | None = None,
         lengths: LengthRule | None = None,
     ) -> list[TopK]:
-        said = {} if lengths is None else {"lengths": lengths}
-        return self._ask("top_k", questions, {"k": k, "budget": budget, **said})
+        given = {} if lengths is None else {"lengths": lengths}
+        return self._ask("top_k", questions, {"k": k, "budget": budget, **given})
 
     def reply(self, prompts: Sequence[str]) -> list[Reply]:
         return self._ask("reply", prompts, {})
@@ -233,7 +233,7 @@ def leave_refused_targets(
 ) -> Callable[[Sequence[_Pair]], list[_Answer]]:
     """If one of these targets is refused, its question has no answer; the reason begins with `what` the target is.
 
-    For a system's own translations: nobody can mend one that is too long for the system that scores it.
+    For a system's own translations: nobody can shorten one that is too long for the system that scores it.
     """
 
     def ask_some(some: Sequence[_Pair]) -> list[_Answer]:
@@ -292,7 +292,7 @@ def _call(
         taken = ", ".join(signature.parameters)
         raise BabelscopeError(
             f"{_name(system)}: {name}({taken}) cannot be called as {name}({given}): {error}; "
-            "docs/extending.md says what a system's methods take"
+            "docs/inside/extending.md says what a system's methods take"
         ) from None
     try:
         answers = ask(questions, **how)
@@ -326,8 +326,8 @@ def _check_answers(system: object, answers: list[_Answer], kind: type) -> list[_
 
 def _wrong_type(system: object, answer: object, needed: type) -> BabelscopeError:
     return BabelscopeError(
-        f"{_name(system)} gave {shorten(repr(answer))} where a {needed.__name__} was asked; docs/extending.md says "
-        "what a system's methods return"
+        f"{_name(system)} gave {shorten(repr(answer))} where a {needed.__name__} was asked; "
+        "docs/inside/extending.md says what a system's methods return"
     )
 
 

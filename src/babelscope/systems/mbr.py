@@ -81,7 +81,7 @@ class Decoding:
             return self
         if len(names) > 1:
             raise BabelscopeError(
-                "the items are to be translated into languages whose words are split in several ways; say --tokenize"
+                "the items are to be translated into languages whose words are split in several ways; set --tokenize"
             )
         return replace(self, metrics=[each.tokenized(find_tokenizer(names[0])) for each in self.metrics])
 
@@ -133,7 +133,7 @@ class Decoding:
             return weights, list(candidates)
         if not scored:
             raise BabelscopeError(
-                f"{system.name} has no log-probabilities to weigh candidates by; say --weights count"
+                f"{system.name} has no log-probabilities to weigh candidates by; use --set weights=count"
             )
         return weights, list({(each.text, each.tokens): each for each in reversed(candidates)}.values())[::-1]
 
@@ -206,13 +206,13 @@ def result_of(
         "seed": decoding.seed,
         "version": __version__,
     }
-    told = [
+    answers = [
         [source, {metric: [each.choice.text, each.choice.utility] for metric, each in by.items()}]
         for name, own in decided.items()
         if not properties(systems[name]).reproducible
         for source, by in own
     ]
-    return Result({**config, **({"answers": digest_json(told)} if told else {})}, rows)
+    return Result({**config, **({"answers": digest_json(answers)} if answers else {})}, rows)
 
 
 def _within(estimate: Estimate, scale: Scale) -> Estimate:

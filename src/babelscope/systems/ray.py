@@ -63,7 +63,6 @@ class Worker:
 
     def ask(self, call: Call) -> tuple[str, list[str], Any]:
         """The worker's id, the warnings that were given, and the answer or the BabelscopeError in its place."""
-        answer: Any
         with warnings.catch_warnings(record=True) as warned:
             try:
                 answer = self._answer(call)
@@ -87,8 +86,8 @@ class Worker:
         return ASK[call.method](system, call.asked, **call.how)
 
 
-class Pool(contextlib.AbstractContextManager["Pool"]):
-    """Ray workers that answer calls, each one at a time, the oldest call first; Ray restarts those that die."""
+class Pool(contextlib.ExitStack):
+    """Ray workers that answer the oldest call first; closed, it stops them and the Ray that it started for them."""
 
     def __init__(
         self, workers: int | None = None, *, address: str | None = None, cpus: float = 1, gpus: float = 0
@@ -101,11 +100,12 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
             raise BabelscopeError(f"there cannot be {workers} workers; at least one is needed")
         if cpus <= 0 or gpus < 0:
             raise BabelscopeError(f"a worker cannot have {cpus:g} CPUs and {gpus:g} GPUs")
+        super().__init__()
         self._needs = {name: count for name, count in (("CPU", cpus), ("GPU", gpus)) if count}
         with contextlib.ExitStack() as stack:
             self._ray = stack.enter_context(connected(workers, address, cpus))
             self.workers = workers or room_for(self._needs)
-            self._connection = stack.pop_all()
+            self.push(stack.pop_all())
         actor = self._ray.remote(Worker).options(
             num_cpus=cpus,
             num_gpus=gpus,
@@ -121,6 +121,7 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
         self._threads = ThreadPoolExecutor(self.workers)
         self._starting = threading.Thread(target=self._await_actors, args=[[*self._actors]], daemon=True)
         self._starting.start()
+        self.callback(self._stop)
 
     def _await_actors(self, actors: list[Any]) -> None:
         """Give work to each actor as soon as its process has started."""
@@ -135,9 +136,8 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
                 self._end(SystemFailure(f"Ray workers cannot be started: {reason(error)}"))
                 return
             if version != __version__:
-                self._end(
-                    BabelscopeError(f"the Ray worker on {host} has Babelscope {version}, not {__version__}")
-                )
+                why = f"the Ray worker on {host} has Babelscope {version}, not {__version__}"
+                self._end(BabelscopeError(why))
             self._idle.put((starting.pop(started), worker))
             self._ready.set()
 
@@ -187,21 +187,16 @@ class Pool(contextlib.AbstractContextManager["Pool"]):
         self._idle.put((None, ""))  # to wake who waits
         self._ready.set()
 
-    def close(self) -> None:
-        """Stop the workers at once, and the Ray that was started for them."""
+    def _stop(self) -> None:
         self._end(SystemFailure("the Ray workers were stopped"))
         while self._actors:
             self._ray.kill(self._actors.pop())
         self._threads.shutdown(cancel_futures=True)
         self._starting.join(timeout=10)
-        self._connection.close()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
-class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
-    """A system that asks copies of another in Ray workers; next-token distributions stay where the model is."""
+class Spread(Decorator, contextlib.ExitStack):
+    """A system that asks copies of another in Ray workers, which end when it is closed, unless others share them."""
 
     def __init__(
         self,
@@ -221,14 +216,15 @@ class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
         """
         if part is not None and part < 1:
             raise BabelscopeError(f"a worker cannot be given {part} sources at once; at least one is needed")
+        super().__init__()
         with contextlib.ExitStack() as stack:
             self._pool = pool or stack.enter_context(Pool(workers, address=address, cpus=cpus, gpus=gpus))
             call = Call(system) if isinstance(system, str) else _send(system)
             opened = self._pool.submit(call, f"open {call.system}").result()
             self.name, self.fingerprint, capabilities, stated = _unwrap(*opened)
-            self._own_pool = stack.pop_all()
+            self.push(stack.pop_all())
         self._call = dataclasses.replace(call, fingerprint=self.fingerprint)
-        self.capabilities = capabilities - {"next_tokens"}
+        self.capabilities = capabilities - {"next_tokens"}  # these stay where the model is
         for name in ("asked_as_a_whole", "reads_context", "reads_source", "reproducible", "length_penalty"):
             setattr(self, name, getattr(stated, name))
         self._part = None if stated.asked_as_a_whole else part
@@ -237,11 +233,10 @@ class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         """Answers to all questions, in order, however the workers shared them."""
-        questions = [as_question(each[0] if method == "score" else each) for each in asked]
-        sizes = [len(question.source) for question in questions]
-        if method == "score":
-            for number, (_, target) in enumerate(asked):
-                sizes[number] += len(target if isinstance(target, str) else target.text)
+        pairs = asked if method == "score" else [(each, "") for each in asked]
+        questions = [as_question(question) for question, _ in pairs]
+        texts = [target if isinstance(target, str) else target.text for _, target in pairs]
+        sizes = [len(question.source) + len(text) for question, text in zip(questions, texts, strict=True)]
         parts: list[Sequence[int]] = [range(len(questions))]
         if self._part is not None:
             parts = balanced_parts(questions, sizes, self._part)
@@ -249,7 +244,10 @@ class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
         for numbers in parts:
             some = [asked[number] for number in numbers]
             call = dataclasses.replace(self._call, method=method, asked=some, how=how)
-            what = self._what(method, [questions[number].source for number in numbers])
+            ends = dict.fromkeys(shorten(questions[each].source) for each in (*numbers[:1], *numbers[-1:]))
+            what = (
+                f"{method} {len(some)} source{'s' * (len(some) != 1)} with {self.name}, {' to '.join(ends)}"
+            )
             waiting.append((numbers, self._pool.submit(call, what)))
         answers: list[Any] = [None] * len(asked)
         try:
@@ -262,18 +260,6 @@ class Spread(Decorator, contextlib.AbstractContextManager["Spread"]):
             for _, answer in waiting:
                 answer.cancel()
         return answers
-
-    def _what(self, method: str, sources: Sequence[str]) -> str:
-        ends = " to ".join(dict.fromkeys(shorten(each) for each in [*sources[:1], *sources[-1:]]))
-        many = "source" if len(sources) == 1 else "sources"
-        return f"{method} {len(sources)} {many} with {self.name}, {ends}"
-
-    def close(self) -> None:
-        """Stop the workers, unless others share them."""
-        self._own_pool.close()
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 spread = Spread
@@ -294,8 +280,7 @@ def _send(system: System) -> Call:
 def balanced_parts(questions: Sequence[Asked], sizes: Sequence[int], most: int) -> list[Sequence[int]]:
     """Numbers of calls in parts of at most `most` different questions, sizes within one question of each other.
 
-    A size is in characters, since tokenizers are where the models are. What is asked about one question stays
-    together. Parts depend on the questions only, not on who answers, so that batches and floats do not either.
+    Sizes are in characters. Parts depend on the questions only, so that batches and floats do not depend on workers.
     """
     groups: dict[Asked, list[int]] = {}
     for number, question in enumerate(questions):

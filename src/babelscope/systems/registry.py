@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -18,6 +19,7 @@ from babelscope.core.registry import (
     split_spec,
 )
 from babelscope.core.system import CAPABILITIES, Capability, Fingerprint, System, capabilities, properties
+from babelscope.systems.context import Context, with_context
 from babelscope.util.errors import BabelscopeError, explain_missing
 from babelscope.util.progress import working
 from babelscope.util.text import check_name
@@ -47,7 +49,7 @@ class Scheme:
     beam: bool = True
     """False if it has no beam whose size could be set."""
     needs: Mapping[Capability, str] = field(default_factory=dict)
-    """What an option must say before it has a capability: capability -> words for the user."""
+    """Capability -> the option that it requires, in words for the user."""
 
 
 _PLAIN_IN_OPTIONS = "/:;,.()'!@$*+ {}[]\"<>|^`~"
@@ -66,7 +68,7 @@ _BUILT_IN = (
     Scheme(
         "llm",
         "babelscope.systems.models.llm:CausalModel",
-        "a decoder-only model that translates by a prompt or its chat template",
+        "a decoder-only model, folder or GGUF file, that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING | {"reply"},
         "models",
@@ -76,7 +78,7 @@ _BUILT_IN = (
     Scheme(
         "ct2",
         "babelscope.systems.models.ct2:CTranslate2",
-        "a CTranslate2 folder with its tokenizer beside it",
+        "a CTranslate2 folder, with the tokenizer that it was converted with or files that cut texts",
         "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
         frozenset({"translate", "score", "sample"}),
         "ct2",
@@ -187,16 +189,22 @@ def load_schemes() -> tuple[dict[str, Scheme], list[BabelscopeError]]:
     return SCHEMES.load_all()
 
 
-def open_system(spec: str) -> Any:
-    """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
+def open_system(spec: str, *, check: bool = True) -> Any:
+    """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`).
+
+    `check`: warn of what is wrong with it as far as that is seen without asking it.
+    """
     scheme = find_scheme(spec)
     name, _, rest = spec.partition(":")
     path, options = split_spec(spec, rest)
     clean = options.text("clean")  # of every system; some read it themselves
+    context = Context.of(options)
     with explain_missing(f"{name}:", scheme.extra), working(f"loading {spec}"):
         opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
-        system = opener(path, options)
+        system = with_context(opener(path, options), context)
     options.refuse_unused()
+    if check:
+        _warn_of_faults(system)
     if clean and not getattr(system, "cleans_output", False):
         from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 
@@ -204,6 +212,17 @@ def open_system(spec: str) -> Any:
             system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", ""))
         )
     return system
+
+
+def _warn_of_faults(system: Any) -> None:
+    """Warn of what the checks of `babelscope doctor` find without asking the model."""
+    if not hasattr(system, "tokens"):
+        return
+    from babelscope.systems.doctor import QUICK, examine
+
+    for found in examine(system, checks=QUICK):
+        if found.fault:
+            warnings.warn(f"{system.name}: {found.check}: {found.fault}", RuntimeWarning, stacklevel=3)
 
 
 def find_scheme(spec: str) -> Scheme:
@@ -233,7 +252,7 @@ def with_prompt(spec: str, prompt: str) -> str:
     """The spec with the option `prompt`."""
     path, query = split_options(spec.partition(":")[2])
     if "prompt" in parse_options(query):
-        raise BabelscopeError(f"{spec} names its prompt: leave that out, or do not say another")
+        raise BabelscopeError(f"{spec} names its prompt: leave that out, or do not give another")
     if not takes_prompts(spec):
         raise BabelscopeError(f"{spec} is not asked by a prompt; leave the prompt out")
     scheme, options = spec.partition(":")[0], f"{query}&" if query else ""
@@ -241,7 +260,7 @@ def with_prompt(spec: str, prompt: str) -> str:
 
 
 def require(system: System, *needed: Capability, what_for: str) -> None:
-    """Raise before any work if `system` lacks a capability, and say which kinds of system have it."""
+    """Raise before any work if `system` lacks a capability, and name the kinds of system that have it."""
     missing = [name for name in needed if name not in capabilities(system)]
     if missing:
         known, _ = load_schemes()
@@ -268,10 +287,10 @@ class ByTests:
         # By the places of the test sets, whatever these are called.
         own = [self.parts[each].fingerprint.as_json() if each in parts else None for each in known]
         self.fingerprint = Fingerprint("parts", settings={"parts": own})
-        said = [properties(each) for each in self.parts.values()]
-        self.asked_as_a_whole = any(each.asked_as_a_whole for each in said)
-        self.stored = all(each.stored for each in said)
-        self.at_once = min(each.at_once for each in said)
+        stated = [properties(each) for each in self.parts.values()]
+        self.asked_as_a_whole = any(each.asked_as_a_whole for each in stated)
+        self.stored = all(each.stored for each in stated)
+        self.at_once = min(each.at_once for each in stated)
 
 
 def part_for(system: System, tests: str) -> System | None:

@@ -132,7 +132,7 @@ def isolated() -> dict[str, str]:
 
 
 def require_consent(what: str, *, yes: bool) -> None:
-    """Print on stderr what will be done; go on if the user agrees, or has by `yes`.
+    """Print on stderr what will be done; raise unless the user agrees, or has by `yes`.
 
     Without a terminal there is nobody to ask: an error that names the option.
     """
@@ -143,6 +143,6 @@ def require_consent(what: str, *, yes: bool) -> None:
         raise BabelscopeError(
             "nothing was done, since there is no terminal to ask on; agree by `babelscope data get NAME --yes`"
         )
-    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise BabelscopeError("nothing was done, since you did not agree")

@@ -208,7 +208,7 @@ def append_synced(file: io.FileIO, data: bytes, end: int) -> None:
             os.ftruncate(descriptor, end)
         raise SystemFailure(
             f"{file.name} cannot be written: {error.strerror or error}; what was done before is safe: make room "
-            "and run the same command again to go on"
+            "and run the same command again to resume"
         ) from error
 
 

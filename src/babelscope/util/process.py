@@ -10,7 +10,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -18,6 +17,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import IO
 
 from babelscope.util.digests import digest_file, stamp
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -102,7 +102,7 @@ class Program:
             if changed:
                 raise SystemFailure(
                     f"{self.name}: {path} was changed or removed while it was in use; what it answered since is not "
-                    "stored, or answers of two programs would be mixed: put the old file back to go on, or begin anew"
+                    "stored, lest answers of two programs be mixed: put the old file back to resume, or start anew"
                 )
 
     def run(self, lines: Sequence[str]) -> tuple[list[str], str]:
@@ -172,12 +172,12 @@ class Worker:
             )
         except OSError as error:
             raise SystemFailure(f"{name} cannot be started: {error.strerror}") from error
-        self.close = weakref.finalize(self, _end, self._process)
+        self.close = weakref.finalize(self, _end, self._process, self._stderr)
         """Ends the program; called at the latest when Python exits."""
         self._rest = b""
         with self._lock, self._ending_on_error():
             self.greeting = self._read()
-            """What it said when it was ready."""
+            """Its first line, written when it was ready."""
 
     @property
     def is_open(self) -> bool:
@@ -228,21 +228,13 @@ class Worker:
         return SystemFailure(f"{self._name} {what}{_tail(self._stderr.read())}")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
     _kill(process)
-    for stream in (process.stdin, process.stdout):
+    for stream in (process.stdin, process.stdout, stderr):
         with contextlib.suppress(OSError):
             if stream is not None:
                 stream.close()
     process.wait()
-
-
-def peak_memory() -> int:
-    """The greatest resident memory of this process so far, in bytes."""
-    import resource
-
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024  # elsewhere in kibibytes
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

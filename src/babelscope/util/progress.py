@@ -81,13 +81,13 @@ def _lines(what: str, total: int | None, done: int) -> Iterator[Advance]:
         done += count
         shown = f" {figures}," if figures else shown
 
-    def tell() -> None:
+    def print_lines() -> None:
         while not over.wait(LINE_SECONDS):
             share = "" if total is None else f" {done} of {total},"
             with suppress(OSError, ValueError):  # a stderr that cannot be written stops nothing
                 print(f"{what}:{share}{shown} {time.monotonic() - began:.0f} s", file=sys.stderr, flush=True)
 
-    thread = threading.Thread(target=tell, daemon=True)
+    thread = threading.Thread(target=print_lines, daemon=True)
     _printing.set()
     thread.start()
     try:

@@ -185,7 +185,7 @@ def test_what_cannot_be_used_is_counted(
     [
         ({}, "say which model translates"),
         ({"forward": "m"}, "real pairs need --source and --target"),
-        ({"forward": "m", "real": False}, "m needs text to translate: --source or --more-source"),
+        ({"forward": "m", "real": False}, "m needs text to translate: --source or --set more_source"),
         (
             {"forward": "m", "real": False, "source": "s", "more_target": "t"},
             "--more-target needs --backward",
@@ -218,8 +218,25 @@ def test_bad_text_is_refused_before_any_translation(
 def test_the_command_tells_the_counts(made: dict[str, Path], tmp_path: Path) -> None:
     from babelscope.cli.lab import app
 
-    words = ["prepare", "--source", str(made["source"]), "--target", str(made["target"]), "--quiet"]
-    words += ["--backward", str(made["backward"]), "--decode", "sample", "--tagged", "--threads", "1"]
+    words = [
+        "prepare",
+        "--source",
+        str(made["source"]),
+        "--target",
+        str(made["target"]),
+        "--set",
+        "quiet=yes",
+    ]
+    words += [
+        "--backward",
+        str(made["backward"]),
+        "--decode",
+        "sample",
+        "--set",
+        "tagged=yes",
+        "--set",
+        "threads=1",
+    ]
     result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "data")])
     assert result.exit_code == 0, result.exception
     assert "backward" in result.stdout

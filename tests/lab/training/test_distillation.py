@@ -55,7 +55,18 @@ def test_a_student_learns_what_its_teacher_says(teacher: Path, tmp_path: Path) -
 
     source, _ = write_pairs(tmp_path / "text")
     words = ["train", "--teacher", str(teacher), "--source", str(source), "--shape", "tiny"]
-    words += ["--steps", "20", "--dev-source", str(source), "--seed", "3", "--threads", "1", "--quiet"]
+    words += [
+        "--steps",
+        "20",
+        "--dev-source",
+        str(source),
+        "--seed",
+        "3",
+        "--set",
+        "threads=1",
+        "--set",
+        "quiet=yes",
+    ]
     out = tmp_path / "student"
     result = CliRunner().invoke(app, [*words, "--json", "--out", str(out)])
     assert result.exit_code == 0, result.exception
@@ -66,7 +77,7 @@ def test_a_student_learns_what_its_teacher_says(teacher: Path, tmp_path: Path) -
     assert card["distilled"]["beam"] == 5
     assert (out / "vocab.json").read_bytes() == (teacher / "vocab.json").read_bytes()
     again = shlex.split(card["command"])[2:-1]
-    CliRunner().invoke(app, [*again, str(tmp_path / "again"), "--quiet"])
+    CliRunner().invoke(app, [*again, str(tmp_path / "again"), "--set", "quiet=yes"])
     assert (tmp_path / "again" / "model.safetensors").read_bytes() == (out / "model.safetensors").read_bytes()
 
 
@@ -81,7 +92,18 @@ def test_students_of_several_seeds_share_their_teacher_s_translations(
     )
     source, target = write_pairs(tmp_path / "text")
     words = ["train", "--teacher", str(teacher), "--source", str(source), "--dev-source", str(source)]
-    words += ["--dev-target", str(target), "--shape", "tiny", "--steps", "3", "--threads", "1", "--quiet"]
+    words += [
+        "--dev-target",
+        str(target),
+        "--shape",
+        "tiny",
+        "--steps",
+        "3",
+        "--set",
+        "threads=1",
+        "--set",
+        "quiet=yes",
+    ]
     result = CliRunner().invoke(app, [*words, "--seeds", "2", "--out", str(tmp_path / "out")])
     assert result.exit_code == 0, result.exception
     assert sum(asked) == len(PAIRS)

@@ -146,7 +146,7 @@ def test_the_card_says_how_to_make_the_model_again(tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     words = shlex.split(card["command"])
     assert words[:3] == ["babelscope", "lab", "train"]
-    result = CliRunner().invoke(app, [*words[2:], "--quiet", "--json"])
+    result = CliRunner().invoke(app, [*words[2:], "--set", "quiet=yes", "--json"])
     assert result.exit_code == 0, result.output
     figures = json.loads(result.stdout)
     assert figures["value"] == card["dev_loss"]
@@ -368,7 +368,17 @@ def command(folder: Path, *more: str) -> Any:
 
     source, target = map(str, write_pairs(folder / "text"))
     words = ["train", "--source", source, "--target", target, "--shape", "tiny", "--steps", "4"]
-    words += ["--vocabulary", "90", "--threads", "1", "--quiet", "--out", str(folder / "models"), *more]
+    words += [
+        "--vocabulary",
+        "90",
+        "--set",
+        "threads=1",
+        "--set",
+        "quiet=yes",
+        "--out",
+        str(folder / "models"),
+        *more,
+    ]
     return CliRunner().invoke(app, [*words, "--dev-source", source, "--dev-target", target])
 
 

@@ -69,7 +69,7 @@ def test_figures_of_a_run_stand_for_a_table(babelscope: Babelscope, tmp_path: Pa
     (tmp_path / "cued.jsonl").write_text("".join(json.dumps(each) + "\n" for each in cued))
     names = ["toy:1", "toy:1-2", "toy:2", "toy:2-2", "toy:3"]
     systems = [word for name in names for word in ("--system", name)]
-    evaluated = ("--evaluator", "toy:9", "--preflight", "0", "--protocol", "paper", "--out", "judged")
+    evaluated = ("--evaluator", "toy:9", "--set", "preflight=0", "--protocol", "paper", "--out", "judged")
     for command in (
         ("condition", "--tests", "cued.jsonl", *evaluated),
         ("quality", "--tests", "tests.jsonl", "--metric", "chrf", "--out", "measured"),
@@ -79,7 +79,7 @@ def test_figures_of_a_run_stand_for_a_table(babelscope: Babelscope, tmp_path: Pa
     lines = [f"{name}\t{'yes' if number % 2 else 'no'}\tt{number % 2}" for number, name in enumerate(names)]
     (tmp_path / "t.tsv").write_text("\n".join(["system\tdistilled\tteacher", *lines]) + "\n")
     asked = ("--on", "chrf", "--on", "distilled", "--factors", "measured", "--factors", "t.tsv")
-    drawn = ("--svg", "figure.svg", "--lines", "teacher")
+    drawn = ("--svg", "figure.svg", "--set", "lines=teacher")
     rows = babelscope("compare", "judged", *asked, *drawn, "--json").rows
     found = {row["variable"]: row["value"] for row in rows if row["table"] == "regression"}
     least = [row["value"] for row in rows if row["table"] == "figures" and row["name"] == "minimum"]

@@ -10,7 +10,7 @@ from pydantic import Field
 from babelscope.core.charts import Bar, Chart, Forest, point
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import PairedField, Record, Row
-from babelscope.core.settings import ErrorSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Option, Rerun
 from babelscope.core.tables import Table
 from babelscope.methods.base import Items, Method
 from babelscope.methods.queue import entry
@@ -32,11 +32,11 @@ class Echo(Method):
     items = (ParallelSentence,)
 
     class Settings(ErrorSettings):
-        """A field is an option of the command, and its docstring the help."""
+        """A field is a setting, or an option of the command; its docstring is the help."""
 
         beam: Rerun[int] = Field(default=5, ge=1)
         """Beam size of the system."""
-        threshold: float = Field(default=0.5, ge=0, le=1)
+        threshold: Option[float] = Field(default=0.5, ge=0, le=1)
         """A translation that has this share of the source's words is an echo."""
 
     settings: Settings

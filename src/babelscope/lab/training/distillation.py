@@ -96,8 +96,8 @@ def _command(files: Mapping[str, Path | None], words: Sequence[str], threads: in
     """The shell command that distills this model again."""
     named = [word for name, path in files.items() if path for word in (f"--{name}", str(path))]
     where = [
-        *(["--threads", str(threads)] if threads else []),
-        *(["--device", device] if device != "cpu" else []),
+        *(["--set", f"threads={threads}"] if threads else []),
+        *(["--set", f"device={device}"] if device != "cpu" else []),
     ]
     return shlex.join(["babelscope", "lab", "train", *named, *words, *where, "--out", "NEW_FOLDER"])
 

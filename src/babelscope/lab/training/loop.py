@@ -280,7 +280,7 @@ def find_device(name: str) -> torch.device:
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if int(number or 0) >= count:
         raise BabelscopeError(
-            f"torch finds {count} CUDA devices here, so there is no {name}; leave --device out"
+            f"torch finds {count} CUDA devices here, so there is no {name}; leave device out"
         )
     return torch.device("cuda", int(number or 0))
 

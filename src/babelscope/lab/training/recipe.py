@@ -50,7 +50,7 @@ def model_name(kind: str, seed: int, world: World = EASY) -> str:
 def common_options(world: World) -> tuple[str, ...]:
     """What all models of a world are trained with."""
     often = _RARE_DEV_CHECKS if world == EASY else _FEW_PAIRS
-    return ("--set", "languages=en-de", "--threads", "1", *often)
+    return ("--set", "languages=en-de", "--set", "threads=1", *often)
 
 
 def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
@@ -72,7 +72,7 @@ def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
         distill = ("train", "--teacher", teacher, *TEXT[:2], *DEV[:2], *SMALL, *own)
         found.append(Job(model_name("student", seed, world), distill, (f"{teacher}/{CARD}",)))
         for kind, smoothing in (("control", "0.1"), ("unsmoothed", "0")):
-            plain = ("train", *TEXT, *DEV, *SMALL, "--label-smoothing", smoothing)
+            plain = ("train", *TEXT, *DEV, *SMALL, "--set", f"label_smoothing={smoothing}")
             name = model_name(kind, seed, world)
             found.append(Job(name, (*plain, "--tokenizer", first, *own), (vocabulary,)))
     if world == HARD:
@@ -82,7 +82,7 @@ def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
         words = ("train", *text, *DEV, *_TEACHER, "--tokenizer", first, *own)
         found.append(Job(model_name("teacher", seeds[0], CLEAN), words, (vocabulary,)))
     if world == EASY:
-        asked = (*_LLM, "--tokenizer", first, "--threads", "1", "--seed", str(seeds[0]))
+        asked = (*_LLM, "--tokenizer", first, "--set", "threads=1", "--seed", str(seeds[0]))
         found.append(Job(LLM, ("train", *TEXT, *DEV, *asked), (vocabulary,)))
     # Teachers first, because students wait for them; then students, which take longest; short jobs last.
     return sorted(

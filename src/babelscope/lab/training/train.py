@@ -154,8 +154,8 @@ def train_command(
     words += recipe_options(settings, vocabulary=tokenizer is None)
     if tokenizer:
         words += ["--tokenizer", str(tokenizer)]
-    words += ["--device", device] if device != "cpu" else []
-    return shlex.join([*words, "--threads", str(threads), "--out", "NEW_FOLDER"])
+    words += ["--set", f"device={device}"] if device != "cpu" else []
+    return shlex.join([*words, "--set", f"threads={threads}", "--out", "NEW_FOLDER"])
 
 
 def _how_to_open(card: dict[str, Any], folder: Path) -> str:

@@ -83,7 +83,9 @@ def _compiled(pattern: str, is_regex: bool) -> regex.Pattern[str]:
     try:
         return regex.compile(text, 0 if is_regex else regex.IGNORECASE)
     except regex.error as error:
-        raise BabelscopeError(f"{shorten(pattern)} in the glossary is no regular expression: {error}") from None
+        raise BabelscopeError(
+            f"{shorten(pattern)} in the glossary is no regular expression: {error}"
+        ) from None
 
 
 def read_glossary(path: Path) -> Glossary:

@@ -19,7 +19,7 @@ def _words() -> dict[str, dict[str, str]]:
 @cache
 def _pattern(language: str, kind: str) -> re.Pattern[str] | None:
     own = _words().get(language, {})
-    text = own.get(kind) or own.get("any")
+    text = own.get(kind) or (own.get("any") if kind == "sure" else None)
     return re.compile(text, re.IGNORECASE) if text else None
 
 

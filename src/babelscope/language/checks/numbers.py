@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-_NUMBER = re.compile(r"\d+(?:[.,:'’\u00a0\u202f]\d+)*")
-_UNITS = re.compile(r"(?<!\w)(?:[%‰€$£¥°]|km|kg|cm|mm|kWh|MB|GB|TB|MHz|GHz|Hz|kB)(?!\w)|(?<=\d)(?:[%€$£¥°])")
+_NUMBER = re.compile(r"\d{1,3}(?: \d{3})+(?!\d)|\d+(?:[.,:'’\u00a0\u202f]\d+)*")
+_UNITS = re.compile(r"[%‰€$£¥°]|(?<![A-Za-z])(?:km|kg|cm|mm|kWh|MB|GB|TB|MHz|GHz|Hz|kB)(?!\w)")
 _LONG = 4
 """Digits of a number that may be cut or rounded: 1,500,000 for 1.5 million."""
+_HALF_A_DAY = 1200
 
 
 def numbers_in(text: str) -> Counter[str]:
@@ -35,12 +36,17 @@ def wrong_number(source: str, translation: str) -> str | None:
 
 
 def _same_amount(one: str, other: str) -> bool:
-    """Whether two numbers may be one in other words: with more zeros, or one the end of the other."""
+    """Whether two numbers may be one in other words: with more zeros, or one the end of the other, or by the 12-hour
+    clock."""
     short, long = sorted((one, other), key=len)
+    if len(long) in (3, 4) and int(long) - int(short) == _HALF_A_DAY:
+        return True
     if len(short) == len(long):
         return False
-    return one.rstrip("0") == other.rstrip("0") or (len(short) > 1 and long.endswith(short)) or (
-        len(long) >= _LONG and long.startswith(short)
+    return (
+        one.rstrip("0") == other.rstrip("0")
+        or (len(short) > 1 and long.endswith(short))
+        or (len(long) >= _LONG and long.startswith(short))
     )
 
 

@@ -52,7 +52,9 @@ _CHECKS = (
     Check(
         "negation",
         "A negation of the source is missing.",
-        lambda source, text, how: negation.lost_negation(source, text, how.source_language, how.target_language),
+        lambda source, text, how: negation.lost_negation(
+            source, text, how.source_language, how.target_language
+        ),
         lambda source, how: (
             negation.knows(how.source_language, how.target_language)
             and bool(negation.negations(source, how.source_language))
@@ -70,13 +72,13 @@ _CHECKS = (
     Check(
         "untranslated",
         "The text is left in the source language.",
-        lambda source, text, how: words.untranslated(source, text, how.target_language),
+        lambda source, text, _how: words.untranslated(source, text),
         _differ,
     ),
     Check(
         "language",
         "The text is in another language than the target language.",
-        lambda source, text, how: words.wrong_language(source, text, how.target_language),
+        lambda _source, text, how: words.wrong_language(text, how.target_language),
         _differ,
     ),
     Check("repetition", "A phrase is repeated.", _plain(shape.repetition)),
@@ -91,8 +93,13 @@ _CHECKS = (
         lambda source, text, how: shape.too_long(source, text, how.usual_length),
     ),
     Check("truncation", "The text ends in the middle.", _plain(shape.truncated), _has(shape.has_end)),
-    Check("empty", "The translation is empty.", _plain(shape.empty)),
-    Check("punctuation", "A bracket or quotation mark has no partner.", _plain(shape.unpaired), _has(shape.has_pairs)),
+    Check("empty", "The translation is empty.", lambda _source, text, _how: shape.empty(text)),
+    Check(
+        "punctuation",
+        "A bracket or quotation mark has no partner.",
+        _plain(shape.unpaired),
+        _has(shape.has_pairs),
+    ),
     Check(
         "glossary",
         "A required term is missing, or a banned one is there.",
@@ -128,7 +135,9 @@ def usual_length(pairs: Sequence[tuple[str, str]]) -> float:
     return median(shares) if len(shares) >= _ENOUGH_TEXTS else 1.0
 
 
-def run_checks(source: str, translation: str, setting: Setting, names: Sequence[str] = ()) -> dict[str, str | None]:
+def run_checks(
+    source: str, translation: str, setting: Setting, names: Sequence[str] = ()
+) -> dict[str, str | None]:
     """What each check that applies to the source finds; None where it finds nothing."""
     chosen = [CHECKS[name] for name in names] if names else CHECKS.values()
     found = {each.name: each for each in chosen if each.applies(source, setting)}

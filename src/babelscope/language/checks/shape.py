@@ -14,11 +14,11 @@ _SHORT, _LONG = 0.45, 2.2
 _FREE_CHARACTERS = 20
 """By how many characters a translation may differ from the usual length whatever the proportion."""
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
-_QUOTES = "\"“”„«»「」『』‟"
+_QUOTES = '"“”„«»「」『』‟'
 
 
 def repeated(text: str) -> tuple[str, int]:
-    """The phrase that is repeated most often without anything between, and how often it stands there."""
+    """The phrase that is repeated most often without anything between, and how often."""
     tokens = [token.lower() for token in _TOKEN.findall(text)[:_MOST_TOKENS]]
     best, times = "", 1
     for size in range(1, min(_LONGEST_PHRASE, len(tokens) // 2) + 1):
@@ -32,7 +32,7 @@ def repeated(text: str) -> tuple[str, int]:
 
 
 def repetition(source: str, translation: str) -> str | None:
-    """A phrase that is repeated more often than anything in the source: three times, or twice if it has four words."""
+    """A phrase that is repeated more often than any of the source: three times, or twice if it is long."""
     phrase, times = repeated(translation)
     _, usual = repeated(source)
     long = len(phrase.split()) > 3
@@ -48,8 +48,8 @@ def _words(text: str) -> list[str]:
     return [token for token in _TOKEN.findall(text.lower())[:_MOST_TOKENS] if token[0].isalnum()]
 
 
-def empty(source: str, translation: str) -> str | None:
-    """Nothing but spaces and marks, of a source that has words."""
+def empty(translation: str) -> str | None:
+    """`empty`, of a translation without a letter or digit."""
     return "empty" if not any(map(str.isalnum, translation)) else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 
 from babelscope.language.fitness import other_language
 
@@ -58,8 +59,9 @@ def lost_name(source: str, translation: str) -> str | None:
     begins = {_folded(word)[:_PREFIX] for word in _WORD.findall(source)}
     for name in names_in(source):
         parts = [_folded(word) for word in name]
-        for (copied, lost), step in [*((pair, 1) for pair in zip(parts, parts[1:], strict=False))] + [
-            ((after, before), -1) for before, after in zip(parts, parts[1:], strict=False)
+        for copied, lost, step in [
+            *((before, after, 1) for before, after in pairwise(parts)),
+            *((after, before, -1) for before, after in pairwise(parts)),
         ]:
             if copied not in folded or any(each[:_PREFIX] == lost[:_PREFIX] for each in folded):
                 continue
@@ -74,8 +76,8 @@ def _folded(word: str) -> str:
     return "".join(char for char in plain if not unicodedata.combining(char))
 
 
-def untranslated(source: str, translation: str, target_language: str) -> str | None:
-    """Most of the translation's lower-case words are the source's, or the text is in another language."""
+def untranslated(source: str, translation: str) -> str | None:
+    """Some words, if most of the translation's lower-case words are the source's."""
     own = [word for word in _WORD.findall(translation) if word.islower() and len(word) >= _LEAST_LETTERS]
     theirs = set(_WORD.findall(source))
     copied = [word for word in own if word in theirs]
@@ -84,7 +86,7 @@ def untranslated(source: str, translation: str, target_language: str) -> str | N
     return None
 
 
-def wrong_language(source: str, translation: str, target_language: str) -> str | None:
+def wrong_language(translation: str, target_language: str) -> str | None:
     """The language of a translation that is not in the target language."""
     if sum(map(str.isalpha, translation)) < 40:
         return None

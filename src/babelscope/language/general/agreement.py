@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from babelscope.language.base import Variant
-from babelscope.language.constructions import relation
-from babelscope.language.general.sentence import Features, Sentence, Source, features, word_class
-from babelscope.language.general.treebank import Link, Tools, links, with_person
-from babelscope.language.ud import Word
+from babelscope.language.general.sentence import (
+    Features,
+    Sentence,
+    Source,
+    compatible,
+    features,
+    with_person,
+    word_class,
+)
+from babelscope.language.general.treebank import Link, Tools, links
+from babelscope.language.ud import Word, relation
 
 _QUANTIFIED = ("nummod", "conj", "appos", "list")
 _NOT_PERSONAL = frozenset({"Rel", "Int", "Dem", "Ind", "Tot", "Neg", "Exc"})
@@ -44,26 +51,33 @@ def _is_clear_subject(sentence: Sentence, link: Link, name: str, tools: Tools) -
     feats = features(subject.feats)
     head = sentence.words[subject.head - 1]
     below = sentence.children[subject.id]
-    if subject.upos not in ("NOUN", "PROPN", "PRON") or (name, subject.lemma) in tools.treebank.odd_controllers:
+    if (
+        subject.upos not in ("NOUN", "PROPN", "PRON")
+        or (name, subject.lemma) in tools.treebank.odd_controllers
+    ):
         return False
     if "Case" in feats and not feats["Case"] & {"Nom"}:
         return False
-    if feats.get("PronType", frozenset()) & _NOT_PERSONAL or (subject.upos == "PRON" and "Person" not in feats):
+    if feats.get("PronType", frozenset()) & _NOT_PERSONAL or (
+        subject.upos == "PRON" and "Person" not in feats
+    ):
         return False
     if subject.form.isupper() and len(subject.form) > 1:  # of an abbreviation, nobody sees number and gender
         return False
-    if any(relation(each) in _QUANTIFIED or "gov" in each.deprel or "NumType" in each.feats for each in below):
+    if any(
+        relation(each) in _QUANTIFIED or "gov" in each.deprel or "NumType" in each.feats for each in below
+    ):
         return False
     # What a measure noun measures may decide: a number of people have.
     if name != "Person" and any(
-        relation(each) == "nmod" and features(each.feats).get("Number") != feats.get("Number") for each in below
+        relation(each) == "nmod" and features(each.feats).get("Number") != feats.get("Number")
+        for each in below
     ):
         return False
     if any(relation(each) in ("conj", "expl") for each in sentence.children[subject.id]):
         return False
-    if sentence.below(head, "expl") and relation(head) != "acl":
-        if any(each.form.lower() != "se" for each in sentence.below(head, "expl") if "Reflex" not in each.feats):
-            return False
+    if any(each.deprel == "expl" for each in sentence.children[head.id]):  # it may be the verb's subject
+        return False
     if name == "Person" and feats.get("Number") != frozenset({"Sing"}):  # los españoles somos
         return False
     if sum(relation(each) == "nsubj" for each in sentence.children[head.id]) > 1:
@@ -85,22 +99,34 @@ def _rivals(sentence: Sentence, link: Link) -> list[Word]:
     ]
 
 
-def disagreements(
-    sentence: Sentence, source: Source, tools: Tools, *, kind: str, name: str  # noqa: ARG001
-) -> Iterator[Variant]:
-    """The sentence with a word that differs in one feature from the word that it has to agree with."""
+def disagreeing(sentence: Sentence, tools: Tools, kind: str, name: str) -> Iterator[tuple[Link, str]]:
+    """(two words that have to agree, a form of the first that cannot agree in one feature)."""
     for link in instances(sentence, kind, name, tools):
         own = features(link.target.feats).get(name, frozenset())
         controller = with_person(link.controller)
         if not own & controller.get(name, own) or not sentence.can_change(link.target):
             continue
-        for value in [each for each in tools.values(kind, name) if each not in own]:
-            if kind != "np" and any(_may_be(each, name, value, tools) for each in _rivals(sentence, link)):
+        rivals = _rivals(sentence, link) if kind != "np" else ()
+        for value in tools.values(kind, name):
+            if value in own or any(_may_be(each, name, value, tools) for each in rivals):
                 continue
             for entry in tools.lexicons.inflect(link.target, **{name: value}):
-                if not tools.can_agree(entry.form, link) and _alike(link.target.form, entry.form):
-                    yield sentence.changed((link.target, entry.form))
+                if _is_word(link.target.form, entry.form) and not tools.can_agree(entry.form, link):
+                    yield link, entry.form
                     break
+
+
+def disagreements(
+    sentence: Sentence,
+    source: Source,  # noqa: ARG001
+    tools: Tools,
+    *,
+    kind: str,
+    name: str,
+) -> Iterator[Variant]:
+    """The sentence with a word that differs in one feature from the word that it has to agree with."""
+    for link, form in disagreeing(sentence, tools, kind, name):
+        yield sentence.changed((link.target, form))
 
 
 def _may_be(word: Word, name: str, value: str, tools: Tools) -> bool:
@@ -109,8 +135,8 @@ def _may_be(word: Word, name: str, value: str, tools: Tools) -> bool:
     return any(value in feats.get(name, (value,)) for feats in read)
 
 
-def _alike(old: str, new: str) -> bool:
-    """Whether a new form can stand where the old one stood: letters only, and no other one for an apostrophe."""
+def _is_word(old: str, new: str) -> bool:
+    """Whether both forms are letters only: what has an apostrophe belongs to a neighbour."""
     return new.replace("-", "").isalpha() and old.replace("-", "").isalpha()
 
 
@@ -122,11 +148,15 @@ def find_disagreement(sentence: Sentence, tools: Tools, *, kind: str, name: str)
             continue
         form = link.target.form
         known = [
-            feats for feats in tools.readings(form, "finite" if kind == "subject" else "nominal") if name in feats
+            feats
+            for feats in tools.readings(form, "finite" if kind == "subject" else "nominal")
+            if name in feats
         ]
-        if known and not any(feats[name] & controller[name] for feats in known):
-            if not tools.can_agree(form, link):
-                return link.target
+        if kind != "subject" and not tools.knows_well(form):
+            continue
+        differ = bool(known) and not any(feats[name] & controller[name] for feats in known)
+        if differ and not tools.can_agree(form, link):
+            return link.target
     return None
 
 
@@ -154,7 +184,7 @@ def _in_case(
     changes = []
     for word in phrase:
         forms = tools.lexicons.inflect(word, Case=case)
-        if forms and sentence.can_change(word) and _alike(word.form, forms[0].form):
+        if forms and sentence.can_change(word) and _is_word(word.form, forms[0].form):
             changes.append((word, forms[0].form))
         elif not any(case in feats.get("Case", (case,)) for feats in tools.readings(word.form, "nominal")):
             return None
@@ -166,10 +196,8 @@ def _in_case(
 def _is_only_wrong(word: Word, form: str, allowed: frozenset[str], tools: Tools) -> bool:
     """Whether a form has no reading in an allowed case, with the gender of the word that it stands for."""
     own = features(word.feats)
-    return not any(
-        feats.get("Case", allowed) & allowed and own.get("Gender", frozenset()) <= feats.get("Gender", own.get("Gender", frozenset()))
-        for feats in tools.readings(form, "nominal")
-    )
+    fixed = {**own, "Case": allowed}
+    return not any(compatible(feats, fixed, ("Case", "Gender")) for feats in tools.readings(form, "nominal"))
 
 
 def governed(sentence: Sentence, tools: Tools) -> Iterator[tuple[Word, frozenset[str]]]:
@@ -203,7 +231,7 @@ def find_wrong_adposition_case(sentence: Sentence, tools: Tools) -> Word | None:
         if _noun_phrase(sentence, noun) is None or noun.upos == "PROPN":
             continue
         read = [feats for feats in tools.readings(noun.form, "nominal") if "Case" in feats]
-        if read and not any(feats["Case"] & allowed for feats in read):
+        if read and tools.knows_well(noun.form) and not any(feats["Case"] & allowed for feats in read):
             return noun
     return None
 
@@ -213,13 +241,24 @@ def _objects(sentence: Sentence, tools: Tools) -> Iterator[tuple[Word, frozenset
     counts = tools.treebank.objects
     if counts.total() < _LEAST_GOVERNED or counts["Nom"] > _RARE * counts.total():
         return
-    allowed = frozenset(case for case, count in counts.items() if count > _RARE * counts.total() and case != "Nom")
+    allowed = frozenset(
+        case for case, count in counts.items() if count > _RARE * counts.total() and case != "Nom"
+    )
     for word in sentence.words:
         head = sentence.head(word)
-        if relation(word) != "obj" or word.upos != "NOUN" or head is None or "Case" not in features(word.feats):
+        if (
+            relation(word) != "obj"
+            or word.upos != "NOUN"
+            or head is None
+            or "Case" not in features(word.feats)
+        ):
             continue
         subjects_ = sentence.below(head, "nsubj")
-        if sentence.below(word, "case") or len(subjects_) != 1 or word_class(head.upos, features(head.feats)) == "verb":
+        if (
+            sentence.below(word, "case")
+            or len(subjects_) != 1
+            or word_class(head.upos, features(head.feats)) == "verb"
+        ):
             continue
         read = tools.readings(subjects_[0].form, "nominal")
         if subjects_[0].id < head.id < word.id and _is_nominative_only(subjects_[0], read):
@@ -232,16 +271,19 @@ def _is_nominative_only(word: Word, readings: Sequence[Features]) -> bool:
         return False
     same = [each for each in readings if each.get("Number", own.get("Number")) == own.get("Number")]
     gender = own.get("Gender")
-    return not any("Acc" in each.get("Case", ("Acc",)) for each in same if each.get("Gender", gender) == gender)
+    return not any(
+        "Acc" in each.get("Case", ("Acc",)) for each in same if each.get("Gender", gender) == gender
+    )
 
 
 def object_case(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
     """The sentence with an object in the nominative."""
     for noun, allowed in _objects(sentence, tools):
         phrase = _noun_phrase(sentence, noun)
-        if phrase is not None and features(noun.feats)["Case"] & allowed:
-            if variant := _in_case(sentence, phrase, "Nom", allowed, tools):
-                yield variant
+        if phrase is None or not features(noun.feats)["Case"] & allowed:
+            continue
+        if variant := _in_case(sentence, phrase, "Nom", allowed, tools):
+            yield variant
 
 
 def find_nominative_object(sentence: Sentence, tools: Tools) -> Word | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import unicodedata
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from babelscope.language.base import Variant
 from babelscope.language.checks.numbers import numbers_in
-from babelscope.language.constructions import relation
 from babelscope.language.general.sentence import Sentence, Source, features
 from babelscope.language.general.treebank import Tools, is_negator, places
-from babelscope.language.ud import Word
+from babelscope.language.ud import Word, relation
 
 _LEAST_PLACED = 0.75
 """The share of negations that stand in one place where a negation can be put there."""
@@ -62,7 +62,9 @@ def negation_deleted(sentence: Sentence, source: Source, tools: Tools) -> Iterat
     if not all(map(sentence.can_change, negative)):
         return
     changes = [(each, "") for each in negative]
-    if "Connegative=Yes" in head.feats or any("Connegative=Yes" in each.feats for each in sentence.below(head, "aux")):
+    if "Connegative=Yes" in head.feats or any(
+        "Connegative=Yes" in each.feats for each in sentence.below(head, "aux")
+    ):
         return  # the verb has no form of its own
     if len(negative) == 1 and negative[0].upos == "AUX" and "Person" in features(negative[0].feats):
         return
@@ -78,7 +80,11 @@ def _positive_form(sentence: Sentence, word: Word, tools: Tools) -> Iterator[Var
 def connegative(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
     """The sentence with a finite verb for a negative auxiliary and its verb."""
     negative = _negative(sentence)
-    if len(negative) != 1 or negative[0].upos != "AUX" or (source.parse is not None and not is_negated(source.parse)):
+    if (
+        len(negative) != 1
+        or negative[0].upos != "AUX"
+        or (source.parse is not None and not is_negated(source.parse))
+    ):
         return
     auxiliary, head = negative[0], sentence.head(negative[0])
     if head is None:
@@ -90,11 +96,10 @@ def connegative(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Va
     for reading in tools.treebank.lexicon.analyze(verbs[0].form):
         for entry in tools.treebank.lexicon.paradigm(reading):
             feats = features(entry.feats)
-            same = all(feats.get(name) == own[name] for name in ("Person", "Number"))
+            same = all(feats.get(name) == own.get(name) for name in ("Person", "Number", "Clitic"))
             if same and "Ind" in feats.get("Mood", ()) and "Pres" in feats.get("Tense", ()):
-                if feats.get("Clitic") is None and own.get("Clitic") is None:
-                    yield sentence.changed((auxiliary, ""), (verbs[0], entry.form))
-                    return
+                yield sentence.changed((auxiliary, ""), (verbs[0], entry.form))
+                return
 
 
 def delete_negation(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
@@ -155,7 +160,12 @@ def change_name(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Va
     """The sentence with a name replaced by another one of the treebank in the same form."""
     forms = {word.form for word in sentence.words}
     for word in sentence.words:
-        if word.upos != "PROPN" or not word.form.isalpha() or word.form.isupper() or not sentence.can_change(word):
+        if (
+            word.upos != "PROPN"
+            or not word.form.isalpha()
+            or word.form.isupper()
+            or not sentence.can_change(word)
+        ):
             continue
         there = [each.form for each in source.parse.words if each.upos == "PROPN"] if source.parse else []
         if source.parse is not None and not any(_same_name(each, word.form) for each in there):
@@ -178,8 +188,8 @@ def _begins_alike(one: str, other: str) -> bool:
 
 def _same_name(one: str, other: str) -> bool:
     """Whether two forms may be the same name: by their beginning, or in different scripts."""
-    ascii_ = one[0].isascii(), other[0].isascii()
-    return one[:4].lower() == other[:4].lower() or (ascii_ == (True, False) and not other[0].lower() in "éèáàíóúöüäçş")
+    scripts = [unicodedata.name(name[0], "").split()[0] for name in (one, other)]
+    return one[:4].lower() == other[:4].lower() or scripts[0] != scripts[1]
 
 
 def change_pronoun(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:
@@ -201,9 +211,14 @@ def change_pronoun(sentence: Sentence, source: Source, tools: Tools) -> Iterator
     other = ({"Masc", "Fem"} - genders).pop()
     for word in sentence.words:
         feats = features(word.feats)
-        if word.upos != "PRON" or relation(word) != "nsubj" or feats.get("Gender") != genders:
+        if word.upos != "PRON" or relation(word) != "nsubj" or feats.get("Gender") != frozenset(genders):
             continue
-        if "Poss" in feats or not word.form.isalpha() or feats.get("PronType", frozenset({"Prs"})) != {"Prs"} or not sentence.can_change(word):
+        if (
+            "Poss" in feats
+            or not word.form.isalpha()
+            or feats.get("PronType", frozenset({"Prs"})) != {"Prs"}
+            or not sentence.can_change(word)
+        ):
             continue
         for form in _pronouns(word, other, tools):
             yield sentence.changed((word, form))
@@ -227,7 +242,7 @@ def omit_clause(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Va
         part = sentence.subtree(word)
         while part and part[-1].upos == "PUNCT":
             part.pop()
-        while part and part[0].upos == "PUNCT" and part[0].form not in "([\"„“«":
+        while part and part[0].upos == "PUNCT" and part[0].form not in '(["„“«':
             first = part.pop(0)
             if part and part[0].id == first.id + 1 and first.form in (",", ";"):
                 part.insert(0, first)
@@ -236,7 +251,9 @@ def omit_clause(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Va
         if not _SHORTEST_CLAUSE <= words <= _LONGEST_SHARE * len(sentence.words):
             continue
         first, last = part[0], part[-1]
-        if last.id - first.id + 1 != len(part) or not (sentence.can_change(first) and sentence.can_change(last)):
+        if last.id - first.id + 1 != len(part) or not (
+            sentence.can_change(first) and sentence.can_change(last)
+        ):
             continue
         if not _is_bounded(sentence, first, last):
             continue
@@ -251,7 +268,7 @@ def _is_bounded(sentence: Sentence, first: Word, last: Word) -> bool:
     after = sentence.words[last.id] if last.id < len(sentence.words) else None
     before = sentence.words[first.id - 2] if first.id > 1 else None
     inside = "".join(word.form for word in sentence.words[first.id - 1 : last.id])
-    if any(char in inside for char in "\"„“”«»()[]"):
+    if any(char in inside for char in '"„“”«»()[]'):
         return False
     starts = before is None or first.upos in ("PUNCT", "CCONJ", "SCONJ") or before.upos == "PUNCT"
     return starts and (after is None or after.upos == "PUNCT")
@@ -319,10 +336,3 @@ def garble(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant
         new = word.form[0] + word.form[-2:0:-1] + word.form[-1]
         if new != word.form and not tools.lexicons.analyze(new):
             yield sentence.changed((word, new))
-
-
-def negation_lost(source: Sentence, sentence: Sentence) -> bool:
-    """Whether a source is negated and its translation is not."""
-    return is_negated(source) and not is_negated(sentence)
-
-

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from babelscope.language.general.sentence import Features, compatible, features, word_class
-from babelscope.language.general.tags import APERTIUM, MORFEUSZ, PYMORPHY, UNIMORPH, TagTable, convert
+from babelscope.language.general.tags import APERTIUM, MORFEUSZ, PYMORPHY, UNIMORPH, convert
 from babelscope.language.ud import Tree, Word, read_trees
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import shorten, stream_lines
@@ -63,7 +63,12 @@ class Lexicons:
 
     def inflect(self, word: Word, **changes: str) -> list[Entry]:
         """The forms of a word that differ from it in these features only, those of the first lexicon first."""
-        key = (word.form.lower(), word.upos, word.feats, *changes.items())
+        key = (
+            word.form.lower(),
+            word.upos,
+            word.feats,
+            *(f"{name}={value}" for name, value in changes.items()),
+        )
         if key not in self._known:
             if len(self._known) >= _MOST_INFLECTED:
                 self._known.clear()
@@ -71,7 +76,8 @@ class Lexicons:
         return self._known[key]
 
     def _inflect(self, word: Word, changes: Mapping[str, str]) -> list[Entry]:
-        own, found = features(word.feats), {}
+        own = features(word.feats)
+        found: dict[str, Entry] = {}
         kind = word_class(word.upos, own)
         for part in self.parts:
             for reading in part.analyze(word.form):
@@ -79,7 +85,9 @@ class Lexicons:
                 if word_class(reading.upos, feats) != kind or not compatible(own, feats, tuple(own)):
                     continue
                 for entry in part.paradigm(reading):
-                    if entry.form.lower() != word.form.lower() and _fits(features(entry.feats), feats, changes):
+                    if entry.form.lower() != word.form.lower() and _fits(
+                        features(entry.feats), feats, changes
+                    ):
                         found.setdefault(entry.form.lower(), entry)
         return list(found.values())
 
@@ -313,7 +321,9 @@ class _LtProc:
 def _binary(folder: Path, pattern: str) -> Path:
     found = sorted(folder.glob(pattern), key=lambda path: (len(path.name), path.name))
     if not found:
-        raise BabelscopeError(f"{folder} has no {pattern}; name the folder of an Apertium pair and its language")
+        raise BabelscopeError(
+            f"{folder} has no {pattern}; name the folder of an Apertium pair and its language"
+        )
     return found[0]
 
 

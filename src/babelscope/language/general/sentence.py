@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from babelscope.language.base import Variant
-from babelscope.language.constructions import relation
-from babelscope.language.ud import Tree, Word
+from babelscope.language.ud import Tree, Word, relation
 
 Features = Mapping[str, frozenset[str]]
 """Name of a feature -> its values; several where a form has them all."""
@@ -34,7 +33,10 @@ def features(text: str) -> Features:
 
 def compatible(one: Features, other: Features, names: frozenset[str] | tuple[str, ...]) -> bool:
     """Whether no feature of `names` has different values; a missing one fits all."""
-    return all(one[name] & other[name] for name in names if name in one and name in other)
+    for name in names:  # noqa: SIM110 (a loop is twice as fast)
+        if name in one and name in other and one[name].isdisjoint(other[name]):
+            return False
+    return True
 
 
 def word_class(upos: str, feats: Features) -> str:
@@ -43,7 +45,9 @@ def word_class(upos: str, feats: Features) -> str:
         if "VerbForm" in feats:
             form = feats["VerbForm"]
             return "finite" if "Fin" in form else "nominal" if "Part" in form else "verb"
-        return "finite" if "Mood" in feats or "Person" in feats else "nominal" if "Gender" in feats else "verb"
+        return (
+            "finite" if "Mood" in feats or "Person" in feats else "nominal" if "Gender" in feats else "verb"
+        )
     return "nominal" if upos in _NOMINAL else upos
 
 
@@ -154,6 +158,12 @@ def capitalized_like(old: str, new: str) -> str:
         return new.upper()
     first = new[:1].upper() if old[:1].isupper() else new[:1].lower()
     return first + new[1:]
+
+
+def with_person(word: Word) -> Features:
+    """The features of a subject; nouns are third person."""
+    feats = features(word.feats)
+    return feats if "Person" in feats or word.upos == "PRON" else {**feats, "Person": frozenset({"3"})}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ TagTable = Mapping[str, str]
 
 def convert(tags: Iterable[str], table: TagTable) -> tuple[str, str]:
     """(part of speech, features) of tags; the last part of speech counts, unknown tags are left out."""
-    upos, feats = "X", {}
+    upos = "X"
+    feats: dict[str, str] = {}
     for tag in tags:
         for part in table.get(tag, "").split("|"):
             name, _, value = part.partition("=")
@@ -54,14 +55,16 @@ actv Voice=Act, pssv Voice=Pass, Supr Degree=Sup
 
 MORFEUSZ = _table("""
 subst NOUN, depr NOUN, adj ADJ, adja ADJ, adjp ADJ, adv ADV, num NUM, ppron12 PRON, ppron3 PRON|Person=3, siebie PRON
-fin VERB|VerbForm=Fin|Mood=Ind|Tense=Pres, praet VERB|VerbForm=Fin|Mood=Ind|Tense=Past, impt VERB|VerbForm=Fin|Mood=Imp
+fin VERB|VerbForm=Fin|Mood=Ind|Tense=Pres, praet VERB|VerbForm=Fin|Mood=Ind|Tense=Past
+impt VERB|VerbForm=Fin|Mood=Imp
 bedzie AUX|VerbForm=Fin|Mood=Ind|Tense=Fut, inf VERB|VerbForm=Inf, imps VERB, pcon VERB|VerbForm=Conv
 pant VERB|VerbForm=Conv, ger NOUN, pact VERB|VerbForm=Part|Voice=Act, ppas VERB|VerbForm=Part|Voice=Pass
 winien VERB|VerbForm=Fin, prep ADP, conj CCONJ, comp SCONJ, qub PART, interj INTJ
 sg Number=Sing, pl Number=Plur, nom Case=Nom, gen Case=Gen, dat Case=Dat, acc Case=Acc, inst Case=Ins, loc Case=Loc
 voc Case=Voc, m1 Gender=Masc|Animacy=Hum, m2 Gender=Masc|Animacy=Nhum, m3 Gender=Masc|Animacy=Inan
 f Gender=Fem, n Gender=Neut, n1 Gender=Neut, n2 Gender=Neut, pri Person=1, sec Person=2, ter Person=3
-pos Degree=Pos, com Degree=Cmp, sup Degree=Sup, imperf Aspect=Imp, perf Aspect=Perf, neg Polarity=Neg, aff Polarity=Pos
+pos Degree=Pos, com Degree=Cmp, sup Degree=Sup, imperf Aspect=Imp, perf Aspect=Perf
+neg Polarity=Neg, aff Polarity=Pos
 """)
 
 APERTIUM = _table("""

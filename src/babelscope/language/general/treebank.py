@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import permutations
 from typing import NamedTuple
 
-from babelscope.language.constructions import relation
 from babelscope.language.general.lexicons import Apertium, Entry, Lexicon, Lexicons, Table, entries_of
-from babelscope.language.general.sentence import Features, Sentence, compatible, features, subjects, word_class
-from babelscope.language.ud import Word
+from babelscope.language.general.sentence import (
+    Features,
+    Sentence,
+    compatible,
+    features,
+    subjects,
+    with_person,
+    word_class,
+)
+from babelscope.language.ud import Word, relation
 
 AGREEING = ("Number", "Person", "Gender", "Case")
 _CELL = (*AGREEING, "Animacy", "Mood", "Tense", "Definite")
@@ -23,6 +30,7 @@ form has the same last letter."""
 _NEARLY_ALWAYS_SYNCRETIC = 0.5
 """The same for any last letter."""
 _CONCORD = 0.8
+_WELL_KNOWN = 3
 _LEAST_PAIRS = 20
 _LEAST_AGREEMENT = 0.9
 _LEAST_ABOVE_CHANCE = 0.6
@@ -64,7 +72,8 @@ class Agreement:
         """The share of agreeing pairs if the two words did not depend on each other."""
         all_targets = self.targets.total() or 1
         return sum(
-            count / self.pairs * self.targets[value] / all_targets for value, count in self.controllers.items()
+            count / self.pairs * self.targets[value] / all_targets
+            for value, count in self.controllers.items()
         )
 
     @property
@@ -104,12 +113,6 @@ def _links(sentence: Sentence) -> Iterator[Link]:
             yield Link("predicate", f"{head.upos} {voice or how}", head, subject)
 
 
-def with_person(word: Word) -> Features:
-    """The features of a subject; nouns are third person."""
-    feats = features(word.feats)
-    return feats if "Person" in feats or word.upos == "PRON" else {**feats, "Person": frozenset({"3"})}
-
-
 @dataclass
 class Treebank:
     """Counts over parsed sentences."""
@@ -127,7 +130,7 @@ class Treebank:
     objects: Counter[str] = field(default_factory=Counter)
     """Cases of objects without an adposition."""
     orders: dict[tuple[str, ...], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
-    """(relation, tags of dependent and head), or (relation, lemma) -> how often it stands before its head, and after."""
+    """(relation, tags of dependent and head), or (relation, lemma) -> how often before the head, and after."""
     verbs: Counter[tuple[str, str]] = field(default_factory=Counter)
     """(feature, value) of finite verbs."""
     endings: dict[tuple[str, str], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
@@ -145,6 +148,8 @@ class Treebank:
     """Words that stand with a negation at the same head: how often."""
     words: Counter[str] = field(default_factory=Counter)
     """How often such words stand anywhere."""
+    forms: Counter[str] = field(default_factory=Counter)
+    """How often each form was seen."""
     lexicon: Table = field(default_factory=lambda: Table("the treebank", ()))
     _seen: set[tuple[str, str, str]] = field(default_factory=set, repr=False)
 
@@ -172,6 +177,7 @@ class Treebank:
 
     def _add_word(self, sentence: Sentence, word: Word) -> None:
         feats = features(word.feats)
+        self.forms[word.form.lower()] += 1
         head, name = sentence.head(word), relation(word)
         if word.upos in ("ADV", "PRON", "DET", "PART"):
             self.words[word.lemma] += 1
@@ -251,7 +257,7 @@ class Treebank:
             for entry in entries:
                 feats = features(entry.feats)
                 if (kind := word_class(upos, feats)) in ("nominal", "finite"):
-                    cells[kind, _shown(feats, _CELL)].add(entry.form.lower())
+                    cells[kind, _cell(entry.feats)].add(entry.form.lower())
             for ((kind, one), forms), ((other_kind, other), others) in permutations(cells.items(), 2):
                 for ending in {"", *(form[-1] for form in forms)} if kind == other_kind else ():
                     both[kind, one, ending, other] += 1
@@ -266,6 +272,11 @@ class Treebank:
     def needs_partner(self, form: str) -> bool:
         """Whether a negating word mostly stands with another one: French ne ... pas."""
         return 2 * self.partners[form] > self.negators[form]
+
+
+@lru_cache(maxsize=50_000)
+def _cell(feats: str) -> str:
+    return _shown(features(feats), _CELL)
 
 
 def _shown(feats: Features, names: Iterable[str]) -> str:
@@ -285,8 +296,10 @@ def _fixed_side(counts: Sequence[int]) -> int | None:
 def is_negator(word: Word) -> bool:
     """Whether a word of its own negates a clause."""
     feats = features(word.feats)
-    return word.upos in ("PART", "ADV", "AUX") and "Neg" in feats.get("Polarity", ()) and (
-        relation(word) in ("advmod", "aux")
+    return (
+        word.upos in ("PART", "ADV", "AUX")
+        and "Neg" in feats.get("Polarity", ())
+        and (relation(word) in ("advmod", "aux"))
     )
 
 
@@ -318,9 +331,15 @@ class Tools:
     lexicons: Lexicons
 
     _values: dict[tuple[str, str], list[str]] = field(default_factory=dict, repr=False)
+    _agreeing: dict[tuple[str, ...], bool] = field(default_factory=dict, repr=False)
     _rules: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict, repr=False)
     _readings: dict[tuple[str, str], list[Features]] = field(default_factory=dict, repr=False)
     _fixed: dict[tuple[str, ...], int | None] = field(default_factory=dict, repr=False)
+
+    def knows_well(self, form: str) -> bool:
+        """Whether a lexicon has all readings of a form, or the treebank has it often enough to have shown them."""
+        complete = any(part.complete and part.analyze(form) for part in self.lexicons.parts)
+        return complete or self.treebank.forms[form.lower()] >= _WELL_KNOWN
 
     def values(self, kind: str, name: str) -> list[str]:
         """The values of a feature in which words of a kind of link have to agree."""
@@ -361,7 +380,9 @@ class Tools:
 
     def _read(self, form: str, kind: str) -> list[Features]:
         entries = [
-            entry for entry in self.lexicons.analyze(form) if word_class(entry.upos, features(entry.feats)) == kind
+            entry
+            for entry in self.lexicons.analyze(form)
+            if word_class(entry.upos, features(entry.feats)) == kind
         ]
         found = [features(entry.feats) for entry in entries]
         if not any(part.complete and part.analyze(form) for part in self.lexicons.parts):
@@ -371,12 +392,12 @@ class Tools:
 
     def _same_form(self, kind: str, entry: Entry) -> list[Features]:
         """Cells of a word's paradigm that are not known, and that have the same form in other paradigms."""
-        cell = _shown(features(entry.feats), _CELL)
+        cell = _cell(entry.feats)
         syncretism = self.treebank.syncretism
         likely = [
             each for end in ("", entry.form[-1:].lower()) for each in syncretism.get((kind, cell, end), ())
         ]
-        known = {_shown(features(each.feats), _CELL) for each in self.treebank.lexicon.paradigm(entry)}
+        known = {_cell(each.feats) for each in self.treebank.lexicon.paradigm(entry)}
         return [feats for feats in likely if _shown(feats, _CELL) not in known]
 
     def _guess(self, kind: str, form: str) -> list[Features]:
@@ -387,9 +408,17 @@ class Tools:
                 return [features(shown) for shown, count in found.items() if count > 1]
         return []
 
-
     def can_agree(self, form: str, link: Link) -> bool:
         """Whether a form can stand where the target of a link stands, in any of its readings."""
+        word = link.controller
+        key = form.lower(), link.kind, link.detail, word.form.lower(), word.upos, word.feats
+        if key not in self._agreeing:
+            if len(self._agreeing) >= _MOST_READINGS:
+                self._agreeing.clear()
+            self._agreeing[key] = self._can_agree(form, link)
+        return self._agreeing[key]
+
+    def _can_agree(self, form: str, link: Link) -> bool:
         names = self.rules(link.kind, link.detail)
         own = with_person(link.controller)
         fixed = ("Person",) if link.controller.upos == "PRON" else ("Person", "Gender")

@@ -36,7 +36,10 @@ class GeneralType:
 _KINDS = {
     "subj_verb": ("subject", "The verb does not agree with its subject in {}."),
     "np": ("np", "A determiner or adjective does not agree with its noun in {}."),
-    "predicate": ("predicate", "A predicative adjective or participle does not agree with the subject in {}."),
+    "predicate": (
+        "predicate",
+        "A predicative adjective or participle does not agree with the subject in {}.",
+    ),
 }
 
 
@@ -68,7 +71,9 @@ _TYPES = (
         agreement.find_nominative_object,
     ),
     GeneralType("negation_deleted", "A negation of the source is missing.", content.delete_negation),
-    GeneralType("negation_inserted", "The translation is negated, the source is not.", content.insert_negation),
+    GeneralType(
+        "negation_inserted", "The translation is negated, the source is not.", content.insert_negation
+    ),
     GeneralType("number_changed", "A number differs from that of the source.", content.change_number),
     GeneralType("name_changed", "A name of the source is replaced by another one.", content.change_name),
     GeneralType("pronoun_gender", "A pronoun has the wrong gender.", content.change_pronoun),

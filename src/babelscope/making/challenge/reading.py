@@ -287,8 +287,8 @@ def short_enough(
                 at(path, pair.number),
                 pair.number,
                 TOO_LONG,
-                f"{size:,} words are too many to align, {longest:,} at most; split it, say --skip-bad, or give "
-                "alignments",
+                f"{size:,} words are too many to align, {longest:,} at most; split it, skip it (--set skip_bad=yes), "
+                "or give alignments",
             )
         else:
             skipped[TOO_LONG] = skipped.get(TOO_LONG, 0) + 1

@@ -109,7 +109,7 @@ def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgment
 
 
 def annotated_rows(comparison: Comparison, files: Sequence[Path]) -> list[Row]:
-    """What annotators say of all systems, and how far verdicts agree; files that are gone are left out."""
+    """Annotators’ answers of all systems, and how far verdicts agree; files that are gone are left out."""
     paths = [path for path in files if path.is_file()]
     names = [path.stem for path in paths]
     annotators = {
@@ -133,7 +133,8 @@ def answer_rows(records: Iterable[Record], annotators: Mapping[str, Annotator]) 
         if strange:
             raise BabelscopeError(
                 f"{name} answers {len(strange)} entries, {shorten(strange[0])} among them, that are no "
-                "translations of these systems and tests: say the same --system and --tests as for --annotate"
+                "translations of these systems and tests: name the same --system and --tests as for the run of the "
+                "queue"
             )
         groups = grouped(
             ((case.system, *part), (own[case.entry["id"]], case.entry["source"]))

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Record, Row, grouped
-from babelscope.core.settings import ErrorSettings, Languages, Metavar, Rerun
+from babelscope.core.settings import ErrorSettings, Languages, Metavar, Option, Rerun
 from babelscope.language.align import longest_sentence
 from babelscope.language.parsers import UDPIPE_MODELS, open_parser
 from babelscope.language.ud_rules import RULES, shipped_rules
@@ -238,17 +238,21 @@ class ChallengeSettings(ErrorSettings):
         }
     }
 
-    protocol: Literal["checked", "paper"] = "checked"
+    protocol: Option[Literal["checked", "paper"]] = "checked"
     """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences per set, controls drawn from all
     sentences, unless said otherwise."""
-    metrics: Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")] = ("bleu", "chrf", "ribes")
+    metrics: Option[Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")]] = (
+        "bleu",
+        "chrf",
+        "ribes",
+    )
     """sacreBLEU's bleu and chrf (0 to 100), ribes (0 to 1), all cased; or any other metric."""
-    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
     """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
     spm:FILE. Unless given, as the target language requires."""
     source_tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
     """How words of sources are split, for their lengths. Unless given, as the source language requires."""
-    distances: Annotated[_Distances, Field(min_length=1), Metavar("N")] = tuple(range(7))
+    distances: Option[Annotated[_Distances, Field(min_length=1), Metavar("N")]] = tuple(range(7))
     """A set of sentences with at least N words between the two words of a dependency."""
     order_distances: Annotated[_Distances, Field(min_length=1), Metavar("N")] = ORDER_DISTANCES
     """The same for reordering, in the unit of each measure: positions apart, words off the diagonal, links crossed;
@@ -257,11 +261,11 @@ class ChallengeSettings(ErrorSettings):
     """Sets of exactly so many words between, too."""
     max_sentences: int | None = Field(default=None, ge=10)
     """Most sentences of each set, that of all sentences too, drawn at random (the paper: 10,000 and 1,000)."""
-    min_sentences: int = Field(default=100, ge=3)
+    min_sentences: Option[int] = Field(default=100, ge=3)
     """Sentences that a set needs for a verdict; figures of smaller sets are shown without."""
     controls: Literal["others", "all"] = "others"
     """What length-matched corpora are drawn from: sentences outside of the set, or all of them, as in the paper."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     matched_corpora: int = Field(default=100, ge=2, le=1_000_000)
     """Random corpora of equally long sentences that each set is compared with."""
@@ -271,7 +275,7 @@ class ChallengeSettings(ErrorSettings):
     """Random corpora of the length check, for each size."""
     length_sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Metavar("N")] = (1000, 100, 10)
     """Sentences in each of them."""
-    target_parser: Annotated[str | None, Metavar("PARSER")] = None
+    target_parser: Option[Annotated[str | None, Metavar("PARSER")]] = None
     """Also judge each dependency (kept, lost or undecided) by parses of references and translations: udpipe:MODEL or
     stanza:LANGUAGE."""
     target_language: Annotated[str | None, Metavar("CODE")] = None

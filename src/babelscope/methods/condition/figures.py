@@ -12,7 +12,7 @@ from pydantic import Field
 from scipy.special import expit
 
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, grouped, minus_inf_if_none
-from babelscope.core.settings import ErrorSettings, Rerun
+from babelscope.core.settings import ErrorSettings, Option, Rerun
 from babelscope.core.system import Scoring
 from babelscope.methods.measuring import sources
 from babelscope.stats.intervals import clustered_proportion, members_of, odds
@@ -28,10 +28,10 @@ Protocol = Literal["checked", "strict", "paper", "released"]
 class Conditioned(ErrorSettings):
     """Whose translations are judged, and how the evaluator is tested."""
 
-    translations: Rerun[Literal["given", "system"]] = "given"
+    translations: Option[Rerun[Literal["given", "system"]]] = "given"
     """given: judge the translation of the item, and ask the system where it has none. system: always ask the
     system."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the system (section 4.2)."""
     preflight: Rerun[int] = Field(default=100, ge=0)
     """Test the evaluator on at most so many items before its verdicts are believed: on their references, and on
@@ -48,7 +48,7 @@ class ConditionSettings(Conditioned):
         }
     }
 
-    likelihood: Scoring = "mean"
+    likelihood: Option[Scoring] = "mean"
     """Judge by the evaluator's log-probability per token (the paper's, footnote 2), of the whole translation, or by
     the arithmetic mean of the tokens' probabilities (`probability`: footnote 2, read literally)."""
     score_base: Base = "e"
@@ -59,7 +59,7 @@ class ConditionSettings(Conditioned):
     tied_weights: TiedWeights = "shared"
     """Weights of items of which the evaluator is equally sure: shared among them, or by their order in the file, as
     in the released code."""
-    protocol: Protocol = "checked"
+    protocol: Option[Protocol] = "checked"
     """Test the evaluator, decide every item, and correct the accuracy for its error rates (checked); test it and
     leave verdicts within its noise undecided (strict); or decide every item without a test, as the paper's text says
     (paper: score > 0.5), or as its released code does (released: score >= 0.5, equal weights by order, powers of 2).

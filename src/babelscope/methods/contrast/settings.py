@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Ties
-from babelscope.core.settings import ErrorSettings, Metavar, Rerun
+from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
 from babelscope.core.system import Scoring
 from babelscope.language.registry import analysis_version, controls, missing_analysis_error
+from babelscope.testsets.items import MISSPELLED
 
 
 class ContrastSettings(ErrorSettings):
@@ -23,18 +24,18 @@ class ContrastSettings(ErrorSettings):
         }
     }
 
-    protocol: Literal["checked", "paper", "released"] = "checked"
+    protocol: Option[Literal["checked", "paper", "released"]] = "checked"
     """Several settings at once. paper: a tie is wrong, and discrepancy as in the paper. released: as in its code, a
     tie is right, and discrepancy clipped. checked: as the other settings say."""
-    score: Scoring = "mean"
+    score: Option[Scoring] = "mean"
     """Compare log-probabilities per token (eq. 2) or of whole sentences (eq. 1), or the arithmetic mean of the
     tokens' probabilities (`probability`); all include EOS."""
     ties: Ties = "half"
     """What a tie is worth: `correct` in DistilLingEval's code, `wrong` in LingEval97's and MuCoW's."""
-    discrepancy: Literal["auto", "paper", "clipped", "none"] = "auto"
+    discrepancy: Option[Literal["auto", "paper", "clipped", "none"]] = "auto"
     """How far the 1-best is from the correct translation: as in section 3.2, or clipped at 0 per item as in the
     released code. `auto`: as in the paper if the system can translate, else none."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """The beam of the 1-best translation (section 3.4)."""
     spread: Rerun[int] = Field(default=50, ge=0)
     """Sources whose second-best translation and one sample are asked for, to see how far the system's own
@@ -42,11 +43,17 @@ class ContrastSettings(ErrorSettings):
     detect_in_output: Literal["auto", "yes", "no"] = "auto"
     """Look for the same errors in what the system itself writes, its 1-best translations, as `errors` does.
     `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
-    controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
+    controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(
+        default_factory=lambda: (*controls(), MISSPELLED)
+    )
     """An implausible error type (section 3)."""
     without_variants: Rerun[Literal["skip", "correct"]] = "skip"
     """Items without any contrastive variant, which MuCoW's releases have (read by ?empty=yes): leave them out, or
     count them as correct, as MuCoW's published script does."""
+
+    ask_people: Literal["pairs", "machine-references"] = "pairs"
+    """What people are asked: which translation of a pair is right, or whether the machine references that were
+    tried, kept or not, have the error; `agreement --verdicts` compares their answers with the automatic checks."""
 
     @field_validator("detect_in_output")
     @classmethod

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import PairedField, Record, Row, grouped
-from babelscope.core.settings import ErrorSettings, Metavar, Rerun
+from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
 from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
 from babelscope.language.base import Analyzed, Language
@@ -182,19 +182,19 @@ def _variants(reader: _Reader, name: str, source: str, references: Sequence[str]
 class ErrorsSettings(ErrorSettings):
     """Which errors are looked for."""
 
-    types: Annotated[tuple[str, ...], Metavar("TYPE")] = ()
+    types: Option[Annotated[tuple[str, ...], Metavar("TYPE")]] = ()
     """An error type to look for; all that have a detector, if none is named."""
-    check: Annotated[tuple[str, ...], Metavar("CHECK")] = ()
+    check: Option[Annotated[tuple[str, ...], Metavar("CHECK")]] = ()
     """A check that needs no parser, or all: negation, number, unit, name, copy, untranslated, language, repetition,
     omission, addition, truncation, empty, punctuation, glossary. Of sources without references, and of languages
     without detectors, all unless one is named."""
-    source_language: str = ""
+    source_language: Option[str] = ""
     """The language of the sources, for checks, where the test set does not say."""
-    target_language: str = ""
+    target_language: Option[str] = ""
     """The language of the translations, where the test set does not say."""
-    glossary: Annotated[Path | None, Metavar("FILE")] = None
+    glossary: Option[Annotated[Path | None, Metavar("FILE")]] = None
     """A TOML file of terms that translations must and must not have, see the documentation of errors."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """The beam of the translations, for systems that search with one."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
     """An implausible error type, which no system is known to produce."""
@@ -376,7 +376,7 @@ class Errors(Method):
         """The records with what checks find, which know the usual length of all translations."""
         names = self._checks(records)
         if not names:
-            return [{**record, "flagged": record["alarms"]} for record in records]
+            return records
         languages = self.settings.source_language, self.settings.target_language
         glossary = read_glossary(self.settings.glossary) if self.settings.glossary is not None else None
         return check_records(records, names, languages, glossary)
@@ -393,8 +393,11 @@ class Errors(Method):
 
     def paired(self) -> Sequence[PairedField]:
         """The alarms of every detector and check."""
-        names = [*self.settings.chosen(), *CHECKS]
-        return [PairedField(("flagged", name), measure=name, higher_is_better=False) for name in names]
+        fields = [
+            *(("alarms", name) for name in self.settings.chosen()),
+            *(("flagged", name) for name in CHECKS),
+        ]
+        return [PairedField(each, measure=each[1], higher_is_better=False) for each in fields]
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
         """Differences of `generated_errors` between every two systems."""
@@ -520,7 +523,7 @@ def _record(item: MinimalPair | ParallelSentence | SourceSentence, best: Scored)
             "best": answer,
         }
     stated = {"target_language": item.target_language} if item.target_language else {}
-    if isinstance(item, SourceSentence) and item.source_language:
+    if item.source_language:
         stated["source_language"] = item.source_language
     return {"source": item.source, "references": list(item.references), **stated, "best": answer}
 

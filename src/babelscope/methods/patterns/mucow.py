@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import field_validator, model_validator
 
 from babelscope.core.results import PairedField, Record, Row
-from babelscope.core.settings import Metavar, Rerun
+from babelscope.core.settings import Metavar, Option, Rerun
 from babelscope.core.system import System
 from babelscope.core.tokenizers import is_unspaced, require_spaces
 from babelscope.language.registry import lemmatize
@@ -43,10 +43,10 @@ class MucowSettings(PatternSettings):
 
     lemmas: Rerun[Path | None] = None
     """The lemmas of the translations, parallel to them."""
-    lemmatize: Annotated[str, Metavar("LANGUAGE")] = ""
+    lemmatize: Option[Annotated[str, Metavar("LANGUAGE")]] = ""
     """Make the lemmas here: de, ru or uk."""
     verdicts: Rerun[Path | None] = None
-    """Verdicts stored earlier, such as --records of an earlier command: how many are the same; with --word-matching
+    """Verdicts stored earlier, such as records.jsonl of an earlier run: how many are the same; with word_matching
     stored, their figures."""
     word_matching: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
     """How translations are split into words and compared with the known ones. mucow: as MuCoW's authors do.
@@ -55,7 +55,7 @@ class MucowSettings(PatternSettings):
     compound_mark: str = ""
     """What the lemmas have within compounds, such as #: left out."""
 
-    protocol: Literal["default", "paper"] = "default"
+    protocol: Option[Literal["default", "paper"]] = "default"
     """paper: words matched as in the conditioning paper's baseline."""
 
     @field_validator("lemmatize")
@@ -87,7 +87,16 @@ class Mucow(PatternMethod):
     settings: MucowSettings
     title = "Wrong sense"
     accuracy = "precision"
-    other_figures: ClassVar = {"recall_b": "correct of all (recall B)", "coverage": "coverage"}
+    other_figures: ClassVar = ("recall_b", "coverage")
+    names: ClassVar = {
+        "coverage": "translations with a known word (coverage)",
+        "precision": "correct of those with a known word (precision)",
+        "recall_a": "correct of correct and unknown (recall A)",
+        "recall_b": "correct of all (recall B)",
+        "f1_a": "F1 of precision and recall A",
+        "f1_b": "F1 of precision and recall B",
+        "same_verdict": "same verdict as in the given file",
+    }
     group = "category"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
@@ -234,7 +243,9 @@ def _require_words(records: Sequence[Record], lemmas: Sequence[str | None]) -> N
         for record, own in zip(records, lemmas, strict=True)
         if not own and any(map(is_unspaced, (*record["right_words"], *record["wrong_words"])))
     ]
-    require_spaces(texts, what="the translations", todo="give them as --lemmas FILE, words apart by spaces")
+    require_spaces(
+        texts, what="the translations", todo="give them as --set lemmas=FILE, words apart by spaces"
+    )
 
 
 def _verdict(record: Record, lemmas: str, rules: str) -> tuple[bool | None, str | None]:

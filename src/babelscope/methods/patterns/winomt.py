@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import field_validator, model_validator
 
 from babelscope.core.results import Estimate, PairedField, Record, Row, grouped
-from babelscope.core.settings import Metavar, Rerun
+from babelscope.core.settings import Metavar, Option, Rerun
 from babelscope.core.system import System
 from babelscope.core.tokenizers import require_spaces
 from babelscope.language.align import Links, align, read_pharaoh
@@ -46,7 +46,7 @@ class WinomtSettings(PatternSettings):
 
     answer_files: ClassVar[tuple[str, ...]] = ("alignments",)
 
-    target: Annotated[str, Metavar("LANGUAGE")]
+    target: Option[Annotated[str, Metavar("LANGUAGE")]]
     """The language of the translations: de, ru or uk."""
     alignments: Rerun[Path | None] = None
     """In Pharaoh format, parallel to the translations; else made here."""
@@ -61,7 +61,7 @@ class WinomtSettings(PatternSettings):
     """published: round percentages to one decimal before other figures are made of them, as the published ones were.
     exact: do not."""
 
-    protocol: Literal["default", "paper"] = "default"
+    protocol: Option[Literal["default", "paper"]] = "default"
     """paper: rules and rounding as published, in one word; the published figures also need WinoMT's two lists."""
 
     @field_validator("target")
@@ -105,7 +105,14 @@ class Winomt(PatternMethod):
     settings: WinomtSettings
     title = "Wrong gender"
     accuracy = "accuracy"
-    other_figures: ClassVar = {"delta_g": "delta G", "delta_s": "delta S"}
+    other_figures: ClassVar = ("delta_g", "delta_s")
+    names: ClassVar = {
+        "delta_g": "F1 of male minus female (delta G)",
+        "delta_s": "accuracy of stereotypical minus other genders (delta S)",
+        "male_to_female": "male per female",
+        "f1": "F1",
+        "confusion": "share translated as",
+    }
     group = "gold"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:

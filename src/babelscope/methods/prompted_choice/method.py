@@ -13,7 +13,7 @@ from pydantic import field_validator
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, PairedField, Record, Row, Ties, credit
-from babelscope.core.settings import Metavar, Rerun
+from babelscope.core.settings import Metavar, Option, Rerun
 from babelscope.core.system import Replies, Scored
 from babelscope.core.tables import Note, Table, Verdict
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled
@@ -33,7 +33,7 @@ from babelscope.methods.condition.preflight import (
     accuracy_checks,
     concluded,
     evaluator_notes,
-    is_test,
+    evaluator_tables,
     passed_of,
     preflight_rows,
 )
@@ -87,7 +87,7 @@ def letter_of(reply: Mapping[str, str]) -> Letter | None:
 class PromptedChoiceSettings(Conditioned):
     """What is asked, and whose translations are judged."""
 
-    question: Annotated[Rerun[str], Metavar("FILE|TEXT")] = ""
+    question: Option[Annotated[Rerun[str], Metavar("FILE|TEXT")]] = ""
     """The question, as text or in a file. About minimal pairs it has {source}, {first} and {second}, two
     translations; about ambiguous sources {translation}, {first} and {second}, two sources with a cue. A stands for
     the first, B for the second. Unless given, a question of our own."""
@@ -388,13 +388,7 @@ class PromptedChoice(Method):
                 threshold=self.settings.error_threshold,
             ),
             *pivot(comparison, "Choice by answer", by, shown, name=f"by-{by[0]}"),
-            *pivot(
-                comparison,
-                "Test of the evaluator",
-                ("evaluator", "category", "passed"),
-                [Shown("known translations judged correctly", is_test, "percent")],
-                name="evaluator",
-            ),
+            *evaluator_tables(comparison),
         ]
 
     def _figures(self, result: SystemResult) -> Iterator[Figure]:
@@ -407,7 +401,7 @@ class PromptedChoice(Method):
             part, group = ", ".join(labels), {"group": labels[0]} if labels else {}
             of = "items" if "category" in rates[-1].labels else "pairs"
             yield Figure(
-                f"error rate of decided {of}{f', {part}' if part else ''} (1 - answer_accuracy_decided)",
+                f"error rate of decided {of}{f', {part}' if part else ''}",
                 complement(row.estimate),
                 is_error=True,
                 verdict=verdict,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from babelscope.core.results import Estimate, Record, Row, grouped, minus_inf_if_none
-from babelscope.core.settings import ErrorSettings, Languages, Lowered, Metavar, Rerun
+from babelscope.core.settings import ErrorSettings, Languages, Lowered, Metavar, Option, Rerun
 from babelscope.core.system import Drawing
 from babelscope.methods.measuring import (
     known_metrics,
@@ -21,6 +21,7 @@ from babelscope.methods.measuring import (
     named_identity,
 )
 from babelscope.metrics.base import find_metric
+from babelscope.metrics.mbr import expected_utility
 from babelscope.metrics.ranking import Gains, Normalize, Ties, kqrg, krg, quality_bound, random_krg
 from babelscope.stats.intervals import cluster_sums, clustered_mean, clustered_proportion, ratio_of_sums
 
@@ -34,20 +35,20 @@ class SpaceSettings(ErrorSettings):
 
     chunk: ClassVar[int] = 16  # exact search, beams and samples of an item take seconds
 
-    k: Lowered[int] = Field(default=10, ge=0)
+    k: Option[Lowered[int]] = Field(default=10, ge=0)
     """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
-    samples: Rerun[int] = Field(default=200, ge=0)
+    samples: Option[Rerun[int]] = Field(default=200, ge=0)
     """Samples per sentence; 0 for none."""
-    temperature: Rerun[float] = Field(default=1.0, gt=0)
+    temperature: Option[Rerun[float]] = Field(default=1.0, gt=0)
     """Of the samples: log-probabilities are divided by it; 1 draws from the model's own distribution."""
     top_p: Rerun[float] = Field(default=1.0, gt=0, le=1)
     """Draw only among the most probable tokens that together have this probability."""
     epsilon: Rerun[float] = Field(default=0.0, ge=0, lt=1)
     """Draw only tokens of at least this probability."""
-    metric: Annotated[tuple[str, ...], Metavar("METRIC")] = Field(default=("chrf",), min_length=1)
-    """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi (see `babelscope data get`),
+    metric: Option[Annotated[tuple[str, ...], Metavar("METRIC")]] = Field(default=("chrf",), min_length=1)
+    """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, comet:MODEL (see `babelscope data get`),
     cmd:COMMAND or file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...). Tables and charts show the first."""
-    tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
+    tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
     target language requires."""
     normalize: Normalize = "bound"
@@ -58,15 +59,17 @@ class SpaceSettings(ErrorSettings):
     ties: Ties = "shared"
     """What kRG gives hypotheses of equal quality: the mean of their relevances, or (eq. 13 as printed) each its own,
     in random order, as the mean over these orders."""
-    beam: Rerun[int] = Field(default=5, ge=1)
+    beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the system's own translation, and of beam search's list of k (k, if that is more)."""
     beams: Annotated[Rerun[tuple[Annotated[int, Field(ge=1)], ...]], Metavar("SIZES")] = ()
     """Other beam sizes, such as 1,5,10: quality, missed modes, log-probability and length of what each finds."""
     mbr_samples: int = Field(default=100, ge=1)
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
+    utility: Annotated[str, Metavar("METRIC")] = "chrf"
+    """What MBR decoding maximizes (the paper: BLEURT); a metric that reads references."""
     unresolved: Literal["leave-out", "keep"] = "keep"
     """Searches that ended with their budget: count the best that was found, or only what they proved."""
-    budget_expansions: Rerun[int | None] = Field(default=None, ge=1)
+    budget_expansions: Option[Rerun[int | None]] = Field(default=None, ge=1)
     """Prefixes an exact search may expand for a sentence."""
     budget_seconds: Rerun[float | None] = Field(default=None, gt=0)
     """Seconds an exact search may take for a sentence; not reproducible."""
@@ -76,7 +79,7 @@ class SpaceSettings(ErrorSettings):
     """Figures for smaller k and fewer samples too."""
     confidence: Rerun[bool] = False
     """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
-    cases: Annotated[str, Metavar("N|ID")] = ""
+    cases: Option[Annotated[str, Metavar("N|ID")]] = ""
     """Sentences of the table `cases` with their most probable translations: so many, worst ranked first, or the item
     of this id (id=7 for one that is a number)."""
 
@@ -115,6 +118,12 @@ class SpaceSettings(ErrorSettings):
     _known_tokenizer = field_validator("tokenize")(known_tokenizer)
     _known_metrics = field_validator("metric")(known_metrics)
 
+    @field_validator("utility")
+    @classmethod
+    def _known_utility(cls, given: str) -> str:
+        expected_utility(given)
+        return given
+
     @model_validator(mode="after")
     def _fit(self) -> Self:
         if self.normalize == "bound":
@@ -126,7 +135,8 @@ class SpaceSettings(ErrorSettings):
 
     def identity(self) -> Mapping[str, Any]:
         """What metrics and the tokenizer are."""
-        return {**metric_identity("metric", self.metric), **named_identity(tokenize=self.tokenize)}
+        metrics = {**metric_identity("metric", self.metric), **metric_identity("utility", [self.utility])}
+        return {**metrics, **named_identity(tokenize=self.tokenize)}
 
     def identity_on(self, languages: Languages) -> Mapping[str, Any]:
         """The tokenizers that the target languages choose; BLEU stands beside every metric."""

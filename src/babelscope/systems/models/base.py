@@ -28,7 +28,7 @@ SourceIds = tuple[list[tuple[int, ...]], list[tuple[Note, ...]]]
 
 
 class LocalModel(ModelSystem):
-    """A network on token ids, with the texts around it: what is left to say is how texts become ids and back."""
+    """A network on token ids, with the texts around it: subclasses define how texts become ids and back."""
 
     vocabulary: Vocabulary
     model: OpenModel

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import logging
 import os
 import socket
@@ -16,6 +18,7 @@ from urllib.parse import urlsplit
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
 from babelscope.systems.models.folders import TOKENIZER_FILES, ModelFolder, bounded
+from babelscope.systems.models.gguf import GgufFile
 from babelscope.systems.models.tokenizers import Tokens, library_errors
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -75,9 +78,9 @@ def fetch(name: str, *, revision: str = "", remote_code: bool = False, tokenizer
             LocalEntryNotFoundError: ": no such folder here, not among the models downloaded before, and the hub "
             "cannot be reached (or is switched off)",
         }
-        for kind, told in known.items():
+        for kind, ending in known.items():
             if isinstance(error, kind):
-                raise BabelscopeError(f"{name}{told}") from None
+                raise BabelscopeError(f"{name}{ending}") from None
         reason = str(error).strip().split("\n")[0]
         raise SystemFailure(f"{name} could not be fetched from the hub: {reason}") from error
 
@@ -112,7 +115,9 @@ def fingerprint(
     )
 
 
-def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, remote_code: bool) -> Any:
+def load_model(
+    auto_class: str, model: ModelFolder | GgufFile, *, device: str, dtype: str, remote_code: bool
+) -> Any:
     """A network in evaluation mode, in `dtype` whatever the checkpoint was saved in."""
     import torch
     import transformers
@@ -124,8 +129,20 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
         _without_load_report(),
         model.files.view() as folder,
         bounded(held),
+        # Its reader of GGUF files draws a bar of its own.
+        contextlib.redirect_stderr(io.StringIO())
+        if isinstance(model, GgufFile)
+        else contextlib.nullcontext(),
     ):
-        _check_kind(transformers.AutoConfig, auto_class, folder, model.folder, remote_code=remote_code)
+        gguf: dict[str, Any] = {"gguf_file": model.name} if isinstance(model, GgufFile) else {}
+        config = transformers.AutoConfig.from_pretrained(
+            str(folder), local_files_only=True, trust_remote_code=remote_code, **gguf
+        )
+        _check_kind(config, auto_class, model.folder)
+        if gguf:  # packed weights would need code from the hub
+            from transformers.utils.quantization_config import GgufConfig
+
+            gguf["quantization_config"] = GgufConfig(dequantize=True)
         network, found = getattr(transformers, auto_class).from_pretrained(
             str(folder),
             dtype=getattr(torch, dtype),
@@ -133,7 +150,8 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
             trust_remote_code=remote_code,
             weights_only=True,
             output_loading_info=True,
-            ignore_mismatched_sizes=True,  # not ignored, but told below with their names
+            ignore_mismatched_sizes=True,  # not ignored: reported below with their names
+            **gguf,
         )
         # A masked language model's weights often have the heads of other tasks beside.
         _check_tensors(found, model.folder, leftovers=auto_class == "AutoModelForMaskedLM")
@@ -149,9 +167,8 @@ def usual_device(device: str) -> str:
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _check_kind(configs: Any, auto_class: str, view: Path, folder: Path, *, remote_code: bool) -> None:
+def _check_kind(config: Any, auto_class: str, folder: Path) -> None:
     """Raise if a language model is opened as a translation model, or the other way round."""
-    config = configs.from_pretrained(str(view), local_files_only=True, trust_remote_code=remote_code)
     both = bool(getattr(config, "is_encoder_decoder", False))
     if both and auto_class == "AutoModelForCausalLM":
         raise BabelscopeError(
@@ -199,7 +216,7 @@ def _some(names: Sequence[str]) -> str:
 
 @contextmanager
 def _without_load_report() -> Iterator[None]:
-    """No report of transformers on the terminal: what it would say is an error of ours."""
+    """No report of transformers on the terminal: what it would report is an error of ours."""
     names = ("modeling_utils", "distributed.tensor_parallel")
     levels = {
         logger: logger.level for logger in (logging.getLogger(f"transformers.{each}") for each in names)
@@ -255,7 +272,7 @@ class ModelSystem:
     ) -> list[list[Scored]]:
         """Beam search; every hypothesis comes with its tokens as generated, rescored by teacher forcing.
 
-        `length_penalty` is the system's own unless another one is said.
+        `length_penalty` is the system's own unless it is given.
         """
         if n_best > beam:
             raise BabelscopeError(f"a beam of {beam} cannot give {n_best} translations; ask for a wider beam")
@@ -279,9 +296,9 @@ class ModelSystem:
         raise NotImplementedError
 
 
-def stated_penalty(said: float | None, generation: Any, folder: Path) -> float:
-    """The length penalty: what was said, else the checkpoint's own (0.0 is 0.0), else 1, as in transformers."""
-    penalty = getattr(generation, "length_penalty", None) if said is None else said
+def stated_penalty(given: float | None, generation: Any, folder: Path) -> float:
+    """The length penalty: the given one, else the checkpoint's own (0.0 is 0.0), else 1, as in transformers."""
+    penalty = getattr(generation, "length_penalty", None) if given is None else given
     if penalty is None:
         return 1.0
     if type(penalty) not in (int, float) or not abs(penalty) <= _STEEPEST:
@@ -292,7 +309,7 @@ def stated_penalty(said: float | None, generation: Any, folder: Path) -> float:
 
 
 def read_length_penalty(options: Options) -> float | None:
-    """The option `length_penalty`; None where it is not said, for the system's own."""
+    """The option `length_penalty`; None if it is not set, for the system's own."""
     if "length_penalty" not in options.names:
         options.text("length_penalty")  # known, if only to `refuse_unused`
         return None

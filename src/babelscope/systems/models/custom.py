@@ -94,7 +94,7 @@ def digest_weights(model: OpenModel) -> str:
     network = getattr(model, "network", model)
     if not isinstance(network, torch.nn.Module) or not (weights := network.state_dict()):
         raise BabelscopeError(
-            f"{type(network).__name__} has no weights that tell it apart; say which model this is with digest="
+            f"{type(network).__name__} has no weights that tell it apart; identify the model with digest="
         )
     whole = hashlib.sha256(type(network).__qualname__.encode())
     for name, tensor in sorted(weights.items()):

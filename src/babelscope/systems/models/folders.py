@@ -154,7 +154,7 @@ def bounded(held: WeightsSize) -> Iterator[None]:
 
 
 def one_line(error: BaseException) -> str:
-    """What a library said, in one line that is not too long."""
+    """The message of a library's error, in one line of at most 300 characters."""
     return " ".join(str(error).split())[:300] or type(error).__name__
 
 

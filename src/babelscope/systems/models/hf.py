@@ -87,7 +87,7 @@ class HuggingFace(LocalModel):
             raise BabelscopeError(f"{name}: this model has no language tokens; leave source= and target= out")
         self.truncate = truncate
         self._settings = {"source": source, "target": target, "prefix": self.prefix, "truncate": truncate}
-        # Batches can change the last bits of scores: a run must not go on with others than it began with.
+        # Batches can change the last bits of scores: a run must not be resumed with other ones.
         self._settings |= {"budget": budget} if budget else {}
         self._settings |= {} if lean else {"forward": "transformers"}
         self._dtype = dtype
@@ -133,9 +133,9 @@ class HuggingFace(LocalModel):
             target_limit=min(filter(None, (limit, max_length or None)), default=None),
         )
 
-    def _penalty(self, said: float | None) -> float:
-        """The length penalty, put into the settings where the checkpoint does not say it."""
-        own, penalty = (stated_penalty(each, self.generation, self.folder) for each in (None, said))
+    def _penalty(self, given: float | None) -> float:
+        """The length penalty, added to the settings unless it is the checkpoint's own."""
+        own, penalty = (stated_penalty(each, self.generation, self.folder) for each in (None, given))
         if penalty != own:  # the checkpoint's own is in the digest of its files
             self._settings["length_penalty"] = penalty
         return penalty

@@ -31,6 +31,7 @@ from babelscope.systems.models.checkpoints import (
     token_id,
 )
 from babelscope.systems.models.folders import ModelFolder, one_line
+from babelscope.systems.models.gguf import find_gguf
 from babelscope.systems.models.tokenizers import Tokens, library_errors
 from babelscope.systems.prompting.chatter import Chatter
 from babelscope.systems.prompting.prompts import NO_PROMPT, Prompt, find_prompt
@@ -42,8 +43,9 @@ from babelscope.util.text import check_texts, shorten
 class LoadedNetwork:
     """A network in memory, shared by all systems that ask it, such as one model under several prompts."""
 
-    def __init__(self, folder: Path, *, device: str, dtype: str, remote_code: bool) -> None:
-        model = ModelFolder(folder, remote_code=remote_code)
+    def __init__(self, place: Path, *, device: str, dtype: str, remote_code: bool) -> None:
+        """`place` is a folder, or a GGUF file."""
+        model = find_gguf(str(place)) or ModelFolder(place, remote_code=remote_code)
         self.files = model.files
         self.network = load_model(
             "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
@@ -141,7 +143,7 @@ def find_line_ends(tokenizer: Any, size: int, name: str) -> LineEnds:
             closing.setdefault((before.rstrip(), apart), []).append(token)
     if not ends:
         raise BabelscopeError(
-            f"{name}: its tokenizer has no token for a line break, so that a line break ends nothing; say end=eos"
+            f"{name}: its tokenizer has no token for a line break, so that a line break ends nothing; set end=eos"
         )
     end = int(usual[-1]) if usual and usual[-1] in ends else ends[0]
     groups = list(closing.values())
@@ -184,16 +186,16 @@ class CausalModel(LocalModel):
     """It looks for chatter in its answers, as the option `clean` says."""
 
     def __init__(self, rest: str, options: Options, *, trained: Sequence[Prompt] = ()) -> None:
-        """`llm:NAME_OR_FOLDER?source=English&target=German`.
+        """`llm:NAME_OR_FOLDER?source=English&target=German`; a GGUF file may take the place of a folder.
 
         `trained`: the only prompts that the model was trained with, with its languages, where they are known.
         """
         self.name = name = options.spec
         remote_code = options.flag("remote_code")
-        said = options.text("prompt")
+        given = options.text("prompt")
         self.languages = {"source": options.text("source"), "target": options.text("target")}
-        prompt = find_prompt(said) if said not in ("", NO_PROMPT) else None
-        self.reads_source = said != NO_PROMPT
+        prompt = find_prompt(given) if given not in ("", NO_PROMPT) else None
+        self.reads_source = given != NO_PROMPT
         chat = options.choice("chat", ("auto", "yes", "no"), "auto")
         end = options.choice("end", ("", "eos", "newline"), "")
         device = options.text("device", "auto")
@@ -203,13 +205,19 @@ class CausalModel(LocalModel):
         self._stated_penalty = read_length_penalty(options)
         self._chatter = Chatter.of(options, "count", options.text("target"))
         self._lean = options.choice("forward", ("lean", "transformers"), "lean") == "lean"
-        if not said and not all(self.languages.values()):
-            raise BabelscopeError(f"{name}: say ?source=LANGUAGE&target=LANGUAGE, or a prompt of your own")
-        self.folder = folder = fetch(rest, revision=options.text("revision"), remote_code=remote_code)
+        if not given and not all(self.languages.values()):
+            raise BabelscopeError(
+                f"{name}: set ?source=LANGUAGE&target=LANGUAGE, or give a prompt of your own"
+            )
+        revision = options.text("revision")
         options.refuse_unused()
-        self._loaded = load_network(folder, device=device, dtype=self._dtype, remote_code=remote_code)
+        gguf = find_gguf(rest)
+        folder = gguf.folder if gguf else fetch(rest, revision=revision, remote_code=remote_code)
+        self.folder = folder
+        place = folder / gguf.name if gguf else folder
+        self._loaded = load_network(place, device=device, dtype=self._dtype, remote_code=remote_code)
         self.files, self.network = self._loaded.files, self._loaded.network
-        self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
+        self.tokens = Tokens(place, remote_code=remote_code, beside_model=True)
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
         has_template = bool(self.tokens.tokenizer.chat_template) and self.reads_source
@@ -224,8 +232,8 @@ class CausalModel(LocalModel):
         self._filled = self.prompt.filled(self.languages, name) if self.reads_source else self.prompt
         self.end = end or ("eos" if self._chat or not self.reads_source else "newline")
         self._find_ends()
-        told = self._filled.text("{text}") if self.reads_source and not self._chat else ""
-        unknown = trained and told not in {each.text("{text}") for each in trained}
+        asked = self._filled.text("{text}") if self.reads_source and not self._chat else ""
+        unknown = trained and asked not in {each.text("{text}") for each in trained}
         self._said: tuple[Note, ...] = ("other_prompt",) if unknown else ()
         self.length_penalty = stated_penalty(self._stated_penalty, self.network.generation_config, folder)
         self.model = self._open_model()
@@ -234,14 +242,14 @@ class CausalModel(LocalModel):
     def _find_ends(self) -> None:
         """Find the tokens that end an answer: `_end_id` stands for all of them, and `_ends` are the others."""
         eos = self.tokens.tokenizer.eos_token_id
-        said = self.network.generation_config.eos_token_id
+        stated = self.network.generation_config.eos_token_id
         # Of the text, of its turn...
-        several = said if isinstance(said, list) else [] if self.end == "eos" else [said]
+        several = stated if isinstance(stated, list) else [] if self.end == "eos" else [stated]
         known = {token_id(each, self._size, "eos_token_id", self.folder) for each in several}
         if self.end == "eos":
             if eos is None:
                 raise BabelscopeError(
-                    f"{self.name}: its tokenizer has no end-of-sentence token; say end=newline"
+                    f"{self.name}: its tokenizer has no end-of-sentence token; set end=newline"
                 )
             self._end_id, self._lines = int(eos), None
         else:
@@ -291,7 +299,7 @@ class CausalModel(LocalModel):
             "template": self.tokens.tokenizer.chat_template if self._chat else None,
             "end": self.end,
             "max_length": self._limit,
-            # Batches can change the last bits of scores: a run must not go on with others than it began with.
+            # Batches can change the last bits of scores: a run must not be resumed with other ones.
             **({} if self._budget == _BUDGET else {"budget": self._budget}),
             **({} if self._stated_penalty is None else {"length_penalty": self._stated_penalty}),
             **({"ends": self._ends} if self._ends else {}),
@@ -377,7 +385,7 @@ class CausalModel(LocalModel):
         with library_errors(f"{self.folder}: its tokenizer fails"):
             ids = tokenizer(text, add_special_tokens=not self._chat)["input_ids"]
         if not self._chat and ids and ids[-1] == tokenizer.eos_token_id:
-            ids = ids[:-1]  # some tokenizers end every text, but this one goes on
+            ids = ids[:-1]  # some tokenizers end every text, but here the answer follows
         return [int(number) for number in ids]
 
     def _chat_text(self, messages: list[dict[str, str]]) -> str:
@@ -435,7 +443,7 @@ class CausalModel(LocalModel):
             if len(row) > self._limit:
                 text = target if isinstance(target, str) else target.text
                 reason = (
-                    f"has {len(row)} tokens, but {self.name} takes {self._limit} (say a larger max_length)"
+                    f"has {len(row)} tokens, but {self.name} takes {self._limit} (set a larger max_length)"
                 )
                 raise RefusedText("target", number, f"{reason}: {shorten(text)}")
         return [tuple(row) for row in rows], [()] * len(rows)

@@ -1,4 +1,4 @@
-"""Chatter: what a model writes around a translation, recognized by stated rules (docs/prompts.md)."""
+"""Chatter: what a model writes around a translation, recognized by stated rules (docs/howto/prompts.md)."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ class Chatter:
     def of(cls, options: Options, default: Clean, target: str = "") -> Chatter:
         """As the option `clean` says."""
         known: tuple[Clean, ...] = ("yes", "count", "no")
-        said = options.choice("clean", known, default)
-        return cls(next(each for each in known if each == said), target)
+        chosen = options.choice("clean", known, default)
+        return cls(next(each for each in known if each == chosen), target)
 
     @property
     def settings(self) -> dict[str, str]:

@@ -63,7 +63,7 @@ class Prompt:
         def fill(text: str) -> str:
             for place in ("source", "target"):
                 if f"{{{place}}}" in text and not languages[place]:
-                    raise BabelscopeError(f"{what}: say {place}=LANGUAGE, which the prompt needs")
+                    raise BabelscopeError(f"{what}: set {place}=LANGUAGE, which the prompt needs")
                 text = text.replace(f"{{{place}}}", languages[place])
             return text
 
@@ -91,18 +91,18 @@ class Prompt:
         return self.template.replace("{text}", source)
 
 
-def find_prompt(said: str) -> Prompt:
-    """The prompt that `said` stands for: a template with {text}, a TOML file, or the name of a shipped prompt."""
-    if "{text}" in said:
-        return Prompt(said)
-    if said.endswith(".toml"):
-        return read_prompt(said)
-    if said in (known := shipped_names()):
-        return read_prompt(_SHIPPED / f"{said}.toml")
-    hint = did_you_mean(said, known, f"known: {', '.join(known)}")
+def find_prompt(given: str) -> Prompt:
+    """The prompt that `given` stands for: a template with {text}, a TOML file, or the name of a shipped prompt."""
+    if "{text}" in given:
+        return Prompt(given)
+    if given.endswith(".toml"):
+        return read_prompt(given)
+    if given in (known := shipped_names()):
+        return read_prompt(_SHIPPED / f"{given}.toml")
+    hint = did_you_mean(given, known, f"known: {', '.join(known)}")
     raise BabelscopeError(
         f"the prompt has no {{text}} where the source goes, and names no .toml file and no shipped prompt: "
-        f"{shorten(said)}; {hint}"
+        f"{shorten(given)}; {hint}"
     )
 
 
@@ -116,8 +116,8 @@ def read_prompt(path: str | Path) -> Prompt:
     data = read_bytes(path, most=LARGEST)
     values = parse_toml(data, path)
 
-    def fault(key: str, told: str) -> BabelscopeError:
-        return BabelscopeError(f"{path}:{_line_of(data, key)}: {told}")
+    def fault(key: str, reason: str) -> BabelscopeError:
+        return BabelscopeError(f"{path}:{_line_of(data, key)}: {reason}")
 
     for key, value in values.items():
         if key not in _KEYS:
@@ -166,7 +166,7 @@ def _read_examples(
 
 
 def _line_of(data: bytes, key: str) -> int:
-    """The line on which a key stands; 1 where it is not said, or not plainly."""
+    """The line on which a key stands; 1 if the file lacks it or hides it in a table."""
     # Possessive: a key of spaces would take time quadratic in the length of a line.
     plain = re.compile(rf"\s*+\[?[\"']?{re.escape(key)}[\"']?\s*+[=.\]]")
     lines = data.decode("utf-8", "replace").split("\n")

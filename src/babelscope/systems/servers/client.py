@@ -120,8 +120,8 @@ class Refusal:
 class _PassingFault(Exception):
     """A fault that a retry may cure, after `pause` seconds at the earliest."""
 
-    def __init__(self, told: str, pause: float = 0.0) -> None:
-        super().__init__(told)
+    def __init__(self, reason: str, pause: float = 0.0) -> None:
+        super().__init__(reason)
         self.pause = pause
 
 
@@ -203,7 +203,7 @@ class Client:
             except _RefusedError as error:
                 if len(part) == 1:
                     return {part[0]: Refusal(f"{url} {error}")}
-                # Only asking one by one tells which of them the server refuses.
+                # Only smaller parts show which of them the server refuses.
                 half = len(part) // 2
                 return work(part[:half], stop) | work(part[half:], stop)
             found = dict(zip(part, answers, strict=True))
@@ -246,7 +246,7 @@ class Client:
                     return
                 try:
                     future.set_result(work(part, stop))
-                except BaseException as error:  # told to whoever waits for the answer
+                except BaseException as error:  # raised again by whoever waits for the answer
                     future.set_exception(error)
 
         threads = [
@@ -292,7 +292,7 @@ class Client:
             raise SystemFailure(f"{url} {fault}{f' (tried {tries} times)' if tries > 1 else ''}") from None
 
     def _tell_retry(self, url: str, state: tenacity.RetryCallState) -> None:
-        """Count the retry, and say on a terminal why nothing moves; of several requests at a time, one speaks."""
+        """Count the retry, and print on a terminal why nothing moves, at most once every few seconds."""
         METER.add(retries=1)
         now = time.monotonic()
         if now >= self._quiet_until and sys.stderr.isatty():
@@ -312,29 +312,29 @@ class Client:
         except httpx.RequestError as error:
             raise _PassingFault(f"did not answer: {self._excerpt(str(error) or repr(error))}") from None
         status = response.status_code
-        told = f"answered {status}: {self._excerpt(data.decode(errors='replace'))}"
+        outcome = f"answered {status}: {self._excerpt(data.decode(errors='replace'))}"
         if status == 429 or status >= 500:
             pause = _retry_after(response.headers.get("retry-after", ""))
             if pause > _LONGEST_WAIT:
-                raise SystemFailure(f"{url} {told}; it asks to be tried again in {pause:.0f} seconds")
-            raise _PassingFault(told, pause)
+                raise SystemFailure(f"{url} {outcome}; it asks to be tried again in {pause:.0f} seconds")
+            raise _PassingFault(outcome, pause)
         if status in _REFUSALS:
-            raise _RefusedError(told)
+            raise _RefusedError(outcome)
         if not 200 <= status < 300:
-            raise SystemFailure(f"{url} {told}")
+            raise SystemFailure(f"{url} {outcome}")
         try:
             answer = json.loads(data)
         except (ValueError, RecursionError):
-            raise _PassingFault(f"{told}, which is not JSON") from None
+            raise _PassingFault(f"{outcome}, which is not JSON") from None
         if data.count(b"[") + data.count(b"{") > DEEPEST and depth_exceeds(answer, DEEPEST):
-            raise SystemFailure(f"{url} {told}: lists and objects nested more than {DEEPEST} deep")
+            raise SystemFailure(f"{url} {outcome}: lists and objects nested more than {DEEPEST} deep")
         if not isinstance(answer, self._kinds):
             raise self.fault(url, "answered JSON that is not an object", answer)
         return self._without_secret(answer)
 
-    def fault(self, url: str, told: str, answer: object) -> SystemFailure:
+    def fault(self, url: str, what: str, answer: object) -> SystemFailure:
         """An answer of the wrong shape, which asking again would not change."""
-        return SystemFailure(f"{url} {told}: {self._excerpt(json.dumps(answer, ensure_ascii=False))}")
+        return SystemFailure(f"{url} {what}: {self._excerpt(json.dumps(answer, ensure_ascii=False))}")
 
     def _excerpt(self, text: str) -> str:
         """The first 200 characters of an answer, without our secret, which a server may echo."""

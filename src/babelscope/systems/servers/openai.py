@@ -69,7 +69,7 @@ def without_spaces(text: str) -> str:
 _PER_REQUEST = 20
 _NOT_TOLD = -9999.0  # OpenAI's number for "not among the most probable tokens", which is no log-probability
 _HINT = (
-    "; a server that knows no logprobs, n or seed is asked for samples with sample_logprobs=no, per_request=1, "
+    "; for a server that does not support logprobs, n or seed, set sample_logprobs=no, per_request=1, "
     "send_seed=no"
 )
 
@@ -95,10 +95,10 @@ class Sampler:
     @property
     def settings(self) -> dict[str, Any]:
         """What is part of the fingerprint: options that are not as usual."""
-        said: dict[str, Any] = {"per_request": self.per_request, "sample_logprobs": self.logprobs}
-        said |= {"send_seed": self.send_seed, "server": self.server}
+        chosen: dict[str, Any] = {"per_request": self.per_request, "sample_logprobs": self.logprobs}
+        chosen |= {"send_seed": self.send_seed, "server": self.server}
         usual = {"per_request": _PER_REQUEST, "sample_logprobs": True, "send_seed": True, "server": "openai"}
-        return {option: value for option, value in said.items() if value != usual[option]}
+        return {option: value for option, value in chosen.items() if value != usual[option]}
 
     def draw(
         self,
@@ -200,7 +200,7 @@ def _shape_fault(answer: Any, sent: Request) -> str:
     if not isinstance(choices, list):
         return "answered without choices"
     if len(choices) != sent["n"]:
-        few = "; if it knows no n, say per_request=1" if len(choices) == 1 else ""
+        few = "; if it does not support n, set per_request=1" if len(choices) == 1 else ""
         return f"was asked {sent['n']} samples but gave {len(choices)}{few}"
     for choice in choices:
         message = choice.get("message") if isinstance(choice, dict) else None
@@ -210,12 +210,12 @@ def _shape_fault(answer: Any, sent: Request) -> str:
             return "answered with a finish_reason that is no text"
         # A sample without any text may come without tokens, too.
         if "logprobs" in sent and message.get("content") and not _entries(choice):
-            return "answered without logprobs of its tokens; say sample_logprobs=no for samples without"
+            return "answered without logprobs of its tokens; set sample_logprobs=no for samples without"
     return ""
 
 
 def _entries(choice: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What the server tells of each token; nothing where this has another shape."""
+    """What the server reports of each token; empty where this has another shape."""
     logprobs = choice.get("logprobs")
     entries = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(entries, list):
@@ -254,12 +254,12 @@ def _spells(entries: Sequence[Mapping[str, Any]], text: str) -> bool:
 
 
 def _read(entries: Sequence[Mapping[str, Any]]) -> str:
-    """The text of tokens, from their bytes where the server tells them: a token may be a part of a character."""
+    """The text of tokens, from their bytes where the server reports them: a token may be a part of a character."""
     # Only lists: bytes(9) would be nine.
-    told = [each["bytes"] for each in entries if isinstance(each.get("bytes"), list)]
+    parts = [each["bytes"] for each in entries if isinstance(each.get("bytes"), list)]
     try:
-        if len(told) == len(entries):
-            return b"".join(map(bytes, told)).decode(errors="replace")
+        if len(parts) == len(entries):
+            return b"".join(map(bytes, parts)).decode(errors="replace")
     except (TypeError, ValueError):
         pass
     return "".join(each["token"] for each in entries)
@@ -274,7 +274,7 @@ def _misspelled(what: str, choice: Mapping[str, Any], text: str) -> SystemFailur
 
 PROMPT = "Translate this text from {source} into {target}. Answer with the translation only.\n\n{text}"
 
-# What a finish_reason says about an answer; any other is told as `stopped`.
+# The note for each finish_reason; `stopped` stands for any other.
 _ENDS: Mapping[str | None, Note | None] = {
     None: None,
     "stop": None,
@@ -303,7 +303,7 @@ class OpenAIServer:
         self._url = checked_url(address, options).rstrip("/")
         if not self._model:
             raise BabelscopeError(
-                f"{options.spec}: say URL#MODEL, e.g. openai:http://localhost:8000/v1#my-model"
+                f"{options.spec}: use URL#MODEL, e.g. openai:http://localhost:8000/v1#my-model"
             )
         self._client = Client(options)
         languages = {"source": options.text("source"), "target": options.text("target")}
@@ -360,7 +360,7 @@ class OpenAIServer:
     def sample(
         self, questions: Sequence[Asked], *, n: int, seed: int, drawing: Drawing | None = None
     ) -> list[list[Scored]]:
-        """Samples as the server draws them: its seed is asked for, but nobody can hold it to that."""
+        """Samples as the server draws them: its seed is asked for, but it may ignore it."""
         sources = sources_of(questions)
         check_texts(sources, what="source")
         bodies = [self._chat(self._messages(source)) for source in sources]
@@ -370,7 +370,7 @@ class OpenAIServer:
         return self._chatter.clean_output(questions, found)
 
     def reply(self, prompts: Sequence[str]) -> list[Reply]:
-        """The answer to each prompt at temperature 0; what the server refuses is told, not raised."""
+        """The answer to each prompt at temperature 0; a refusal is an answer, not an error."""
         bodies = [self._chat([{"role": "user", "content": prompt}]) for prompt in prompts]
         answers = self._ask("chat/completions", bodies, self._message)
         found = []
@@ -424,16 +424,16 @@ class OpenAIServer:
         if text is None or (not text and reason != "stop"):
             raise SystemFailure(f"{what} is empty (finish_reason: {reason})")
         # Before it must be one line: chatter is often on lines of its own.
-        text, said = self._chatter.read(question, text)
+        text, chatter = self._chatter.read(question, text)
         text = line_of(text, what=what, newlines=self._newlines)
-        notes: list[Note | None] = [*said, _ENDS.get(reason, "stopped"), None if text else "empty"]
+        notes: list[Note | None] = [*chatter, _ENDS.get(reason, "stopped"), None if text else "empty"]
         return Scored(text, notes=tuple(note for note in notes if note))
 
     def score(self, pairs: Sequence[tuple[Asked, Target]]) -> list[Scored]:
         """Log-probabilities of the targets' tokens after `score_prompt`, sent as it is, no chat markup."""
         if "score" not in self.capabilities:
             raise BabelscopeError(
-                f"{self.name} gives no log-probabilities; say logprobs=vllm or logprobs=echo"
+                f"{self.name} gives no log-probabilities; set logprobs=vllm or logprobs=echo"
             )
         targets = [target.text if isinstance(target, Scored) else target for _, target in pairs]
         sources = sources_of(asked for asked, _ in pairs)
@@ -499,8 +499,8 @@ class OpenAIServer:
                 return rows
         except (LookupError, TypeError, ValueError):
             pass
-        told = "answered without tokens, token_logprobs and text_offset of equal length"
-        raise self._client.fault(f"{self._url}/completions", told, answer)
+        what = "answered without tokens, token_logprobs and text_offset of equal length"
+        raise self._client.fault(f"{self._url}/completions", what, answer)
 
     def _prompt_tokens(self, answer: Any) -> list[tuple[str, str, object]]:
         """Identity, text and log-probability of each token, as vLLM gives them; the first has none."""
@@ -513,8 +513,8 @@ class OpenAIServer:
                 rows.append((identity, token.get("decoded_token") or "", token["logprob"]))
             return rows
         except (LookupError, TypeError, ValueError, AttributeError):
-            told = "answered without prompt_logprobs of one token each"
-            raise self._client.fault(f"{self._url}/completions", told, answer) from None
+            what = "answered without prompt_logprobs of one token each"
+            raise self._client.fault(f"{self._url}/completions", what, answer) from None
 
     def _continued(self, target: str, prompt: Any, answer: Any) -> Scored:
         """A target's score: the tokens that follow those of the prompt alone."""

@@ -60,9 +60,11 @@ class AwsSignature(httpx.Auth):
         url = request.url
         text = "\n".join([request.method, url.path, url.query.decode(), *lines, "", names, digest])
         scope = f"{moment[:8]}/{self._scope}"
-        told = "\n".join(["AWS4-HMAC-SHA256", moment, scope, hashlib.sha256(text.encode()).hexdigest()])
+        signed_text = "\n".join(
+            ["AWS4-HMAC-SHA256", moment, scope, hashlib.sha256(text.encode()).hexdigest()]
+        )
         key = f"AWS4{self._secret}".encode()
-        for part in (*scope.split("/"), told):
+        for part in (*scope.split("/"), signed_text):
             key = hmac.digest(key, part.encode(), "sha256")
         request.headers["Authorization"] = (
             f"AWS4-HMAC-SHA256 Credential={self._id}/{scope}, SignedHeaders={names}, Signature={key.hex()}"
@@ -181,11 +183,11 @@ def open_template(rest: str, options: Options) -> Endpoint:
     languages = {name: options.text(name) for name in ("source", "target") if name in needed}
     for name, language in languages.items():
         if not language:
-            raise BabelscopeError(f"{options.spec}: say {name}=LANGUAGE, which the template needs")
+            raise BabelscopeError(f"{options.spec}: set {name}=LANGUAGE, which the template needs")
     # Somebody else's template says where a key goes, but only the user which key is sent.
     if ("token" in needed) != bool(options.text("token_env")):
         raise BabelscopeError(
-            f"{options.spec}: say token_env=NAME, the environment variable with the key that the template sends"
+            f"{options.spec}: set token_env=NAME, the environment variable with the key that the template sends"
             if "token" in needed
             else f"{options.spec}: token_env= has no effect, since the template has no {{token}}"
         )
@@ -284,9 +286,9 @@ class Endpoint:
         for translations, request in zip(found, requests, strict=True):
             for text in translations if self._several and isinstance(translations, list) else [translations]:
                 if not isinstance(text, str):
-                    told = f"a translation that {self._url} gave of {shorten(request['text'])}"
+                    what = f"a translation that {self._url} gave of {shorten(request['text'])}"
                     raise SystemFailure(
-                        f"{told} is not a text: {shorten(json.dumps(text, ensure_ascii=False))}"
+                        f"{what} is not a text: {shorten(json.dumps(text, ensure_ascii=False))}"
                     )
         return found
 

@@ -131,7 +131,7 @@ def alternatives(lines: Sequence[str], form: str, where: str) -> list[list[str]]
     for number, line in enumerate(lines, 1):
         if form == UNSAID and "\t" in line:
             raise BabelscopeError(
-                f"{at(where, number)} has a tab inside: {shorten(line)}; say format=tsv if it separates "
+                f"{at(where, number)} has a tab inside: {shorten(line)}; set format=tsv if it separates "
                 "alternatives, format=plain if it belongs to the translation"
             )
     return [[line] for line in lines]

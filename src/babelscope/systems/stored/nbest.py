@@ -1,4 +1,4 @@
-"""Regions of hypothesis spaces as lists made elsewhere: `lists:?top=FILE&beam=FILE`, sentence by sentence."""
+"""Regions of hypothesis spaces as lists made elsewhere: `lists:?top=FILE&beam=FILE&beam20=FILE`, by sentence."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ REGIONS = ("top", "beam")
 """What a list can be of: the most probable hypotheses of the whole space, or those that beam search found."""
 # ValueError: a name that is not the UTF-8 that it says it is. NotImplementedError is a RuntimeError.
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OSError, ValueError)
+_BEAM = re.compile(r"beam([1-9][0-9]{0,3})")
+"""An option for the lists of a beam of this size."""
 _END = "</s>"
 _FILE_NUMBER = re.compile(r"([0-9]{1,9})(?:\.[A-Za-z]+)?$")
 # Formats of lines, by what is known of their text; formats of JSON lines, by fields that only they have.
@@ -133,7 +135,7 @@ def _read(file: ListFile, form: str, *, totals: bool) -> Iterator[Given]:
     form = _recognized(file) if form == "auto" else form
     if form == "ctranslate2" and not totals:
         raise BabelscopeError(
-            f"{file.place}: CTranslate2 divides its scores by the length unless it is told length_penalty=0; say "
+            f"{file.place}: CTranslate2 divides its scores by the length unless it is given length_penalty=0; set "
             "scores=total if it was"
         )
     if form in _JSON:
@@ -152,7 +154,7 @@ def _recognized(file: ListFile) -> str:
         what = f"could be {' or '.join(fits)}" if fits else "is in no format of lists that is known"
         shown = shorten(file.data.partition(b"\n")[0].decode("utf-8", "replace"))
         raise BabelscopeError(
-            f"{at(file.place, 1)} {what}: {shown}; say format= and one of {', '.join(FORMATS)}"
+            f"{at(file.place, 1)} {what}: {shown}; set format= to one of {', '.join(FORMATS)}"
         )
     return fits[0]
 
@@ -209,19 +211,25 @@ class RegionLists:
         """The lists of each item, at most `k` a region; the most probable ones, though beam's in its own order."""
         found = {region: own.of(ids) for region, own in self._regions.items()}
         nothing: list[Sequence[Scored] | None] = [None] * len(ids)
+        tops, beams = found.pop("top", nothing), found.pop("beam", nothing)
+        sizes = [int(region.removeprefix("beam")) for region in found]
+        others = zip(*found.values(), strict=True) if found else [()] * len(ids)
         return [
             Regions(
                 top=None if top is None else tuple(sorted(top, key=lambda each: -each.total)[:k]),
                 exact=self._exact and top is not None,
                 beam=None if beam is None else tuple(beam),
+                beams={size: tuple(each) for size, each in zip(sizes, own, strict=True) if all(own)},
             )
-            for top, beam in zip(found.get("top", nothing), found.get("beam", nothing), strict=True)
+            for top, beam, own in zip(tops, beams, others, strict=True)
         ]
 
 
 def open_regions(options: Options) -> RegionLists:
-    """`lists:?top=FILE&beam=FILE&per_file=N&detokenize=LANG&format=FORMAT&scores=total&exact=yes|no`."""
-    paths = {region: path for region in REGIONS if (path := options.text(region))}
+    """`lists:?top=FILE&beam=FILE&beam20=FILE&per_file=N&detokenize=LANG&format=FORMAT&scores=total&exact=yes|no`."""
+    sizes = sorted(int(found[1]) for name in options.names if (found := _BEAM.fullmatch(name)))
+    names = (*REGIONS, *(f"beam{size}" for size in sizes))
+    paths = {region: path for region in names if (path := options.text(region))}
     regions, exact = {}, False
     for region, path in paths.items():
         given = {name: options.text(f"{region}_{name}", options.text(name)) for name in LIST_OPTIONS}
@@ -258,7 +266,7 @@ def _read_region(path: str, options: Options) -> Hypotheses:
             key = entry.sentence if number is None else begins + number
             if came_from.setdefault(key, file.place) != file.place:
                 raise BabelscopeError(
-                    f"{entry.place} has a list of sentence {key}, and so has {came_from[key]}; say per_file=N if "
+                    f"{entry.place} has a list of sentence {key}, and so has {came_from[key]}; set per_file=N if "
                     "ids count from 0 in each file of N sentences"
                 )
             found.setdefault(key, []).append(_hypothesis(entry, readable))

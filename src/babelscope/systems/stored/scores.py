@@ -25,7 +25,7 @@ correct one first (MuCoW). columns: one line per item, tabs between the correct 
 
 
 class ScoresFile:
-    """Scores made elsewhere, higher is better once they are read; which lines are whose only all items can tell."""
+    """Scores made elsewhere, higher is better once read; which lines are an item's depends on all items."""
 
     stored = True
     asked_as_a_whole = True
@@ -41,7 +41,7 @@ class ScoresFile:
         tabs = bool(self._rows) and len(self._rows[0]) > 1
         if layout == "auto" and not tabs and not lines:
             raise BabelscopeError(
-                f"{path} has no tabs; say layout=blocks (all correct targets, then all others) or "
+                f"{path} has no tabs; set layout=blocks (all correct targets, then all others) or "
                 "layout=interleaved (item by item), since either fits"
             )
         self._layout = layout if layout != "auto" else "columns" if tabs else lines
@@ -84,13 +84,13 @@ class ScoresFile:
         for some in (items, asked):
             if self._expected(some, self._layout) == len(self._rows):
                 return some
-        told = [
+        expected = [
             f"{self._expected(items, tried)} lines in the layout {tried}"
             for tried in (LAYOUTS[1:] if self._layout != "columns" else ("columns",))
         ]
         less = f" ({len(asked)} without empty texts)" if len(asked) < len(items) else ""
         raise BabelscopeError(
-            f"{self._path} has {len(self._rows)} lines; {what} has {len(items)} items{less}: {', '.join(told)}"
+            f"{self._path} has {len(self._rows)} lines; {what} has {len(items)} items{less}: {', '.join(expected)}"
         )
 
     @staticmethod

@@ -75,7 +75,7 @@ class TranslationsFile:
 
     @property
     def by_line(self) -> bool:
-        """Whether it has no sources, so that only its lines' places say what they translate."""
+        """Whether it has no sources, so that a translation is known by its line alone."""
         return self._lines is None
 
     def align_to(self, what: str, items: Sequence[ItemChoice]) -> TranslationsFile:
@@ -95,13 +95,13 @@ class TranslationsFile:
             last = "; its last line is empty" if self._found and not self._found[-1][0].text else ""
             raise BabelscopeError(
                 f"{self.path} has translations of {len(self._found)} sources, but {what} has {len(items)}{last}: "
-                "give one for each, or say ?source=FILE to find them by their source"
+                "give one for each, or set ?source=FILE to find them by their source"
             )
         rows = list(zip(self._found, sources, strict=True))
         if all(len(own) > 1 and own[0].text == source for own, source in rows):
             raise BabelscopeError(
                 f"{self.path}: the first column has the sources of {what}, not translations; leave it out, or "
-                "write `source ||| translation` and say format=pairs"
+                "write `source ||| translation` and set format=pairs"
             )
         aligned = copy.copy(self)
         aligned._source_path, aligned._key, aligned._lines = what, str, index_of(sources, str)
@@ -129,7 +129,7 @@ class TranslationsFile:
             if len(sources) != len(self._found):
                 raise BabelscopeError(
                     f"{len(sources)} sources were asked for, but {self.path} has translations of "
-                    f"{len(self._found)}; say ?source=FILE to find them by their source"
+                    f"{len(self._found)}; set ?source=FILE to find them by their source"
                 )
             numbers: Sequence[int | None] = range(len(sources))
         else:
@@ -188,7 +188,7 @@ class ItemTranslations:
 def open_items(rest: str, options: Options) -> ItemTranslations:
     """`items:translations?missing=error|skip`."""
     if rest != "translations":
-        raise BabelscopeError(f"{options.spec}: items have translations; say items:translations")
+        raise BabelscopeError(f"{options.spec}: items have translations; use items:translations")
     return ItemTranslations(options.spec, skip_missing=_skips(options))
 
 
@@ -219,7 +219,7 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
     lines = parse_lines(data, rest)
     if not form and lines and _is_json_object(lines[0]):
         raise BabelscopeError(
-            f"{at(rest, 1)} is a JSON object, no translation; say format=log for objects with source and "
+            f"{at(rest, 1)} is a JSON object, no translation; set format=log for objects with source and "
             "translation, format=plain if it is text all the same"
         )
     found = [[Scored(text) for text in texts] for texts in alternatives(lines, form, rest)]
