@@ -56,6 +56,8 @@ class PublishedFile:
     sha256: str = ""
     git_blob: str = ""
     """SHA-1 of the file as a git blob, for files that are known by nothing else."""
+    url: str = ""
+    """Where a registered file is downloaded from, which `remote` does not say."""
 
     @property
     def digest(self) -> str:
@@ -76,7 +78,7 @@ class SetPart:
     path: str
     """In the data folder."""
     items: int
-    """How many items are published, including those that we skip."""
+    """How many items are published, including those that we skip; 0 if that is not stated."""
     files: tuple[PublishedFile, ...]
 
 
@@ -144,7 +146,7 @@ def _read_models(known: Mapping[str, Any]) -> dict[str, NamedSet]:
 
 _KNOWN = tomllib.loads((files("babelscope.util") / "published.toml").read_text("utf-8"))
 SETS: Mapping[str, NamedSet] = _read_sets(_KNOWN)
-"""Every public test set, by name."""
+"""The test sets that are listed one by one; `testsets/registry.py` adds those of whole releases."""
 MODELS: Mapping[str, NamedSet] = _read_models(_KNOWN["udpipe"])
 """Every public model of a parser, by name."""
 
@@ -160,6 +162,8 @@ def data_folder(given: str | Path | None = None) -> Path:
 
 def file_url(file: PublishedFile) -> str:
     """Where a file is downloaded from; BABELSCOPE_MIRROR names another server with the same paths."""
+    if file.url or not file.remote:
+        return file.url
     server = os.environ.get("BABELSCOPE_MIRROR") or SERVER
     if not server.startswith(("http://", "https://")):
         raise BabelscopeError(f"BABELSCOPE_MIRROR must begin with http:// or https://, unlike {server!r}")
@@ -176,7 +180,7 @@ def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool
     for file in wanted.files:
         path = folder / file.local
         if path.exists() and (fault := _fault(file, path)):
-            if not refresh:
+            if not refresh or not file_url(file):
                 raise BabelscopeError(
                     f"{path} {fault}; move it away, or replace it with: babelscope data get --refresh {name}"
                 )
@@ -252,7 +256,9 @@ def _download_file(file: PublishedFile, url: str, folder: Path, advance: Callabl
 
     def download(url: str, path: str, _pooch: object) -> None:
         with _Limited(path, file.bytes or LARGEST, advance) as limited:
-            pooch.HTTPDownloader(timeout=_SECONDS, chunk_size=2**14)(url, limited, None)
+            # A registry is a stranger's: its server may not lead to another one.
+            more = {"allow_redirects": False} if file.url else {}
+            pooch.HTTPDownloader(timeout=_SECONDS, chunk_size=2**14, **more)(url, limited, None)
         if fault := _fault(file, Path(path)):
             raise BabelscopeError(fault)
 
