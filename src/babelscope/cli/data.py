@@ -87,7 +87,7 @@ def show(
     files: list[dict[str, Any]] = [
         {
             "path": file.local,
-            "url": file_url(file) if file.digest else None,
+            "url": (file_url(file) or None) if file.digest else None,
             "bytes": file.bytes or None,
             "sha256": file.sha256 or None,
             "git_blob": file.git_blob or None,
@@ -116,14 +116,15 @@ def show(
             typer.echo(paragraph(f"{label:<10}{value}", " " * 10))
     for entry in files:
         typer.echo(f"\n{entry['path']}{' (here)' if entry['present'] else ''}")
+        kind = "sha256" if entry["sha256"] or not entry["git_blob"] else "git blob"
+        if digest := entry["sha256"] or entry["git_blob"]:
+            typer.echo(f"  {kind} {digest}")
+        else:
+            typer.echo("  sha256 unknown, so it is used where present and never downloaded")
         if entry["url"]:
-            kind = "sha256" if entry["sha256"] else "git blob"
-            typer.echo(f"  {kind} {entry['sha256'] or entry['git_blob']}")
             typer.echo(
                 f"  {_size(entry['bytes']) if entry['bytes'] else 'size unknown,'} from\n{entry['url']}"
             )
-        else:
-            typer.echo("  sha256 unknown, so it is used where present and never downloaded")
         if entry["origin"]:
             typer.echo(f"  downloaded from\n{entry['origin'].get('url', '?')}")
 

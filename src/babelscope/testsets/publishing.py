@@ -273,4 +273,4 @@ def _counts(tests: TestSet, fields: Iterable[str]) -> list[str]:
 def _listed(counts: Mapping[str, int], most: int = 30) -> str:
     ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
     rest = f" and {len(ordered) - most} more" if len(ordered) > most else ""
-    return ", ".join(f"{mark_hidden(shorten(value))} {count}" for value, count in ordered[:most]) + rest
+    return ", ".join(f"{mark_hidden(value[:60])} {count}" for value, count in ordered[:most]) + rest

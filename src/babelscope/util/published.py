@@ -181,9 +181,8 @@ def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool
         path = folder / file.local
         if path.exists() and (fault := _fault(file, path)):
             if not refresh or not file_url(file):
-                raise BabelscopeError(
-                    f"{path} {fault}; move it away, or replace it with: babelscope data get --refresh {name}"
-                )
+                way = f"move it away, or replace it with: babelscope data get --refresh {name}"
+                raise BabelscopeError(f"{path} {fault}; {way if file_url(file) else 'ask its publisher'}")
             path.unlink()
         elif path.exists():
             found[file] = "present" if file.digest else "unchecked"
