@@ -104,7 +104,7 @@ def show(
         ("name", named.name),
         ("what", named.description),
         ("languages", " to ".join(language or "any" for language in project.languages)),
-        ("items", str(named.items or "not stated")),
+        ("items", str(named.items or "none stated")),
         ("sets", ", ".join(sets)),
         ("version", str(named.version)),
         ("project", project.repository),
@@ -148,7 +148,7 @@ def get_sets(
     from babelscope.testsets.registry import find_download, registered_sets
     from babelscope.util.published import fetch
 
-    metrics = [name for name in names if name in METRICS.names()]
+    metrics = [name for name in names if name in METRICS.names() or name.startswith("comet:")]
     # A wrong name is told before anything is downloaded.
     more = registered_sets(registry or ())
     chosen = [find_download(name, more) for name in names if name not in metrics]

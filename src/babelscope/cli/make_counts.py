@@ -259,15 +259,13 @@ def _ratio_table(ratios: list[Row], stages: list[str]) -> list[str]:
     """A line an occupation, with its ratio and counts at every stage."""
     of = {(str(row.labels["occupation"]), str(row.labels["stage"])): row for row in ratios}
     names = dict.fromkeys(name for name, _ in of)
-    heading = [
-        f"{what}_{stage}" for stage in stages for what in ("female_ratio", "female", "male", "neutral")
-    ]
+    heading = [f"{what}_{stage}" for stage in stages for what in ("female_ratio", "female", "male", "other")]
     lines = ["\t".join(["occupation", *heading])]
     for name in names:
         cells = []
         for stage in stages:
             row = of[name, stage]
             ratio = f"{row.estimate.value:.6f}" if row.estimate.n else ""
-            cells += [ratio, *(str(row.counts[each]) for each in ("female", "male", "neutral"))]
+            cells += [ratio, *(str(row.counts[each]) for each in ("female", "male", "other"))]
         lines.append("\t".join([name, *cells]))
     return lines

@@ -90,9 +90,10 @@ class _Release:
         }
 
     def whole(self) -> NamedSet:
-        """All its files; those of no set lie in a folder of their own, unseen by formats that read folders."""
+        """All its files; those beside sets lie in a folder of their own, unseen by formats that read folders."""
+        rest = f"{self.name}/other" if self._used else self.name
         its = tuple(
-            self._used.get(path) or replace(file, local=f"{self.name}/other/{path}")
+            self._used.get(path) or replace(file, local=f"{rest}/{path}")
             for path, file in self.listed.items()
         )
         return NamedSet(self.name, self.what, self.project, (SetPart(self.name, "", self.name, 0, its),))
@@ -123,7 +124,8 @@ def find_set(name: str, more: Mapping[str, NamedSet] | None = None) -> NamedSet:
             kind = "a model, not a test set"
         elif name in RELEASES:
             kind = "a release, not a test set"
-            hint = f"name one of its sets: {', '.join(sets_of(name)) or 'it has none that can be loaded'}"
+            named = ", ".join(sets_of(name))
+            hint = f"name one of its sets: {named}" if named else "it has no sets"
         raise BabelscopeError(f"{name!r} is {kind}; {hint}")
     return known[name]
 
