@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from babelscope.runs.study import read_study
+from babelscope.runs.trust import reach_of
 from babelscope.testsets import load
 from babelscope.testsets.publishing import Entry, publish
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -119,18 +121,26 @@ def test_the_card_and_the_checksums(tmp_path: Path, babelscope: Babelscope) -> N
     assert [line.split()[1] for line in sums] == ["README.md", "items.jsonl"]
 
 
-def test_a_study_names_registries(tmp_path: Path, babelscope: Babelscope) -> None:
-    published(tmp_path / "reg", "A.", "B.")
-    translations = tmp_path / "system.txt"
-    translations.write_text("Elle roule.\nIl roule.\n")
+def test_a_study_and_a_command_name_registries(tmp_path: Path, babelscope: Babelscope) -> None:
+    for name, text in {"src": "A car.\nA dog.\n", "ref": "Une voiture.\nUn chien.\n"}.items():
+        (tmp_path / name).write_text(text)
+    tests = load(f"parallel:{tmp_path / 'src'},{tmp_path / 'ref'}")
+    publish(tests, tmp_path / "reg", name="toys", version=4, **ABOUT)
     study = tmp_path / "study.toml"
     study.write_text(
-        '[[systems]]\nspec = "file:system.txt"\n[[tests]]\nspec = "fr-pronouns"\n'
-        '[[methods]]\nname = "errors"\n[run]\nregistries = ["reg"]\nout = "run"\n'
+        '[[systems]]\nspec = "file:ref"\n[[tests]]\nspec = "toys"\n[[methods]]\nname = "quality"\n'
+        'metric = ["chrf"]\n[run]\nregistries = ["reg"]\nout = "run"\n'
     )
-    done = babelscope("run", str(study))
-    assert "no registered test set" not in done.err
-    assert "neither a registered" not in done.err
+    done = babelscope("run", str(study), "--json")
+    (row,) = (json.loads(line) for line in done.out.splitlines() if '"chrf"' in line)
+    assert (row["value"], row["tests"]) == (100, "toys")
+    asked = ["quality", "--system", f"file:{tmp_path / 'ref'}", "--metric", "chrf", "--json"]
+    done = babelscope(*asked, "--tests", "toys", "--registry", str(tmp_path / "reg"))
+    (row,) = (json.loads(line) for line in done.out.splitlines() if '"chrf"' in line)
+    assert (row["value"], row["tests"]) == (100, "toys@4")
+    study.write_text(study.read_text().replace('["reg"]', '["https://example.org/registry.json"]'))
+    reach = reach_of(read_study(study), tmp_path)
+    assert reach.contacts == reach.servers == ("the registry https://example.org/registry.json",)
 
 
 Change = Callable[[dict[str, Any]], object]
