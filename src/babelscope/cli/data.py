@@ -15,7 +15,7 @@ from babelscope.util.errors import BabelscopeError
 if TYPE_CHECKING:
     from babelscope.util.published import NamedSet
 
-app = ShellGroup("List, download and publish test sets; download parser models and metrics.")
+app = ShellGroup("List, download and publish test sets; get parser models, metrics.")
 _MOST_NAMED = 6
 
 
