@@ -1,4 +1,4 @@
-"""`babelscope data`: the public test sets, models of parsers, and environments of metrics."""
+"""`babelscope data`: public test sets, parser models, and environments of metrics."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ app = ShellGroup("List and download public test sets, parser models and metrics.
 def list_sets(
     name: Annotated[
         str | None,
-        typer.Argument(help="Show where this one comes from, its license, and its files with their digests."),
+        typer.Argument(help="Show its origin, license, and files with digests."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the public test sets that can be loaded by name, and the parser models.
+    """List public test sets and parser models that can be used by name.
 
-    Their folder is $BABELSCOPE_DATA, else the user's data folder.
+    They are stored in $BABELSCOPE_DATA or the user's data folder.
     """
     from babelscope.util.published import MODELS, SETS
 
@@ -49,7 +49,7 @@ def list_sets(
 
 
 def _print_models(models: list[dict[str, Any]]) -> None:
-    """Print the names of the parser models, several on a line, and of those that are here."""
+    """Print the names of parser models, several on a line, marking those present."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for row in models:
         kind, _, name = row["name"].partition("/")
@@ -61,7 +61,7 @@ def _print_models(models: list[dict[str, Any]]) -> None:
 
 
 def _show(name: str, *, as_json: bool) -> None:
-    """Print where a test set or model comes from, its license, and its files with their digests."""
+    """Print origin, license and files (with digests) of a test set or model."""
     from babelscope.testsets.registry import find_download
     from babelscope.util.published import data_folder, file_url, read_origin
 
@@ -104,7 +104,7 @@ def _show(name: str, *, as_json: bool) -> None:
                 f"  {_size(entry['bytes']) if entry['bytes'] else 'size unknown,'} from\n{entry['url']}"
             )
         else:
-            typer.echo("  sha256 unknown, so it is used where present and never downloaded")
+            typer.echo("  sha256 unknown: used if present, never downloaded")
         if entry["origin"]:
             typer.echo(f"  downloaded from\n{entry['origin'].get('url', '?')}")
 
@@ -115,12 +115,12 @@ def get_sets(
         list[str], typer.Argument(metavar="NAME...", help="Test sets, parser models, or metrics (comet...).")
     ],
     as_json: AsJson = False,
-    refresh: Annotated[bool, option("Replace files whose checksum is wrong.", "--refresh")] = False,
-    yes: Annotated[bool, option("Make a metric's environment without asking.", "--yes")] = False,
+    refresh: Annotated[bool, option("Replace files with a wrong checksum.", "--refresh")] = False,
+    yes: Annotated[bool, option("Install a metric's environment without asking.", "--yes")] = False,
 ) -> None:
-    """Download test sets and models, or make metrics ready; what is there is checked and kept.
+    """Download test sets and models, or set up metrics; existing files are verified and kept.
 
-    A metric such as comet runs in a Python environment of its own, which is made here, and downloads its model.
+    A metric such as comet gets its own Python environment and downloads its model.
     """
     from babelscope.metrics.base import METRICS
     from babelscope.metrics.corpus import prepare_metrics
@@ -128,7 +128,7 @@ def get_sets(
     from babelscope.util.published import fetch
 
     metrics = [name for name in names if name in METRICS.names()]
-    # A wrong name is told before anything is downloaded.
+    # A wrong name is an error before anything is downloaded.
     chosen = [find_download(name) for name in names if name not in metrics]
     with telling_what_is_kept(f"files downloaded whole are kept; {GO_ON}"):
         for named in chosen:
@@ -139,7 +139,7 @@ def get_sets(
                     print_json({**row, **known, "license": named.project.license})
                 else:
                     missing = fetched.status == "missing"
-                    why = " (never downloaded, since its checksum is not known)" if missing else ""
+                    why = " (not downloadable: its checksum is unknown)" if missing else ""
                     typer.echo(f"{fetched.status:<11}{fetched.path}{why}")
     with telling_what_is_kept(f"what is unfinished will be made again; {GO_ON}"):
         for metric in prepare_metrics(metrics, yes=yes):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from babelscope.core.comparison import Comparison
 from babelscope.core.results import Result
-from babelscope.core.tables import Format, Note, Table, as_shown, as_text, by_shape, render, short_names
+from babelscope.core.tables import Format, Note, Table, as_shown, as_text, by_shape, render
 from babelscope.methods.reporting import count_of
 from babelscope.report.sections import Section, sections_of
 from babelscope.runs.compare import spread_table
@@ -25,12 +24,7 @@ _INDENT, _HANGING = "  ", "    "
 
 def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
-    systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
-    is_long = len(systems) > 1 or any("/" in name for name in systems)
-    short = short_names(systems) if is_long else {}
-    names = {name: own for name, own in short.items() if own != name}
-    whole = sections_of(result)
-    sections = [_renamed(each, names) for each in whole] if names else whole
+    sections = sections_of(result)
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
     shown = [*tables, *by_field, *_over_prompts(result)]
@@ -38,7 +32,7 @@ def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     parts = ["\n".join(_title(result, width))]
     parts += [_cut(table, most, width) for table in shown]
     parts += [text for text in [_what_differs(sections, width)] if text]
-    parts += [text for text in [_warnings(whole, width)] if text]
+    parts += [text for text in [_warnings(sections, width)] if text]
     return "\n\n".join([*parts, "\n".join(_closing(result, places, width))])
 
 
@@ -98,19 +92,6 @@ def _named(names: Sequence[str], what: str) -> str:
     return count_of(len(names), what) if others else f"{what.removesuffix('s')} {visible(only)}"
 
 
-def _renamed(section: Section, names: Mapping[str, str]) -> Section:
-    """The same with other names of systems."""
-    comparison = section.comparison
-    results = tuple(
-        dataclasses.replace(each, name=names.get(each.name, each.name)) for each in comparison.results
-    )
-    rows = []
-    for row in section.differences:
-        systems = {side: names.get(str(row.labels[side]), row.labels[side]) for side in ("system", "against")}
-        rows.append(dataclasses.replace(row, labels={**row.labels, **systems}))
-    return Section(Comparison(comparison.method, comparison.tests, results), rows)
-
-
 def _cut(table: Table, most: int, width: int) -> str:
     """The first lines of a table, without its notes and the last columns that do not fit."""
     lines = table.lines[:most]
@@ -137,12 +118,7 @@ def _over_prompts(result: Result) -> list[Table]:
     """The spread of figures over several prompts."""
     compared = result.rows[len(result.rows) - result.comparisons :]
     rows = [row for row in compared if row.labels.get("over") == "prompts" and not row.is_part]
-    names = short_names(str(row.labels["system"]) for row in rows)
-    renamed = [
-        dataclasses.replace(row, labels={**row.labels, "system": names[str(row.labels["system"])]})
-        for row in rows
-    ]
-    return [spread_table(renamed)] if rows else []
+    return [spread_table(rows)] if rows else []
 
 
 def _what_differs(sections: Sequence[Section], width: int) -> str:

@@ -283,7 +283,7 @@ def run_method(
         config,
         [ready],
         jobs,
-        {"systems": {name: name for name in named}, "tests": {tests.name: tests.name}},
+        {"systems": {name: own.name for name, own in named.items()}, "tests": {tests.name: tests.name}},
         by=by,
         seed_groups=seed_groups,
     )

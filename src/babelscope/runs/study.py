@@ -32,7 +32,7 @@ from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import Shard, manifest_of
 from babelscope.systems.cache import forget_unfinished, with_store
 from babelscope.systems.prompting.prompts import find_prompt
-from babelscope.systems.registry import ByTests, find_scheme, open_system, require, with_prompt
+from babelscope.systems.registry import ByTests, find_scheme, names_of, open_system, require, with_prompt
 from babelscope.testsets import TestSet, load
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -122,7 +122,7 @@ class SystemEntry(_Table):
 
     spec: Annotated[str | dict[str, str], PlainValidator(_check_spec)]
     name: str = ""
-    """What it is called in rows and reports; its spec unless given."""
+    """What it is called in rows and reports; unless given, the end of its path or its spec."""
     factors: Annotated[dict[str, Factor], PlainValidator(check_factors)] = {}
     """What is known of it, such as `{ width = 256, distilled = true, seed = 2 }`: labels of its figures, axes of
     pictures, and covariates of `compare`. Systems that differ in `seed` alone are a group of seeds."""
@@ -349,10 +349,11 @@ def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | 
         with errors_located(where):
             check_kinds(methods, tests)
         systems: dict[str, System] = {}
+        names = names_of(own.label for own, _ in entries)
         for own, place in entries:
             with errors_located(where, place):
                 system = _open_entry(own, opened, tests)
-                name = own.label if folder else own.name or system.name
+                name = own.name or names[own.label]
                 if name in systems:
                     raise BabelscopeError(f"two systems are called {name}")
                 systems[name] = system
