@@ -25,7 +25,7 @@ def test_what_is_written_runs(babelscope: Babelscope, tmp_path: Path) -> None:
     named = ("--system", "toy:1", "--system", 'toy:"2"', "--tests", "parallel:in.txt,out.txt")
     ran = babelscope("run --init", *named, "mine.toml")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "wrote mine.toml; look at it, then: babelscope run mine.toml\n"
+    assert ran.out == "wrote mine.toml; check it, then run: babelscope run mine.toml\n"
     ran = babelscope("run", "mine.toml", "--json")
     assert (ran.code, ran.err) == (0, "")
     assert '"toy:\\"2\\""' in ran.out
@@ -81,7 +81,7 @@ def test_a_file_is_not_overwritten(babelscope: Babelscope, tmp_path: Path) -> No
     ran = babelscope("run --init study.toml")
     assert (ran.code, ran.err) == (
         2,
-        "babelscope: error: study.toml is there already; name another file\n",
+        "babelscope: error: study.toml exists; choose another file\n",
     )
     assert (tmp_path / "study.toml").read_text() == "mine"
 

@@ -143,7 +143,7 @@ TOLD = {
     f"{CONTRAST} --system scores:scores --score total": "score has no effect on scores",
     f"{CONTRAST} --system scores:scores --beam 3": "--beam has no effect on scores:scores",
     f"{CONTRAST} --system toy:1 --set without_variants=correct": "?empty=yes",
-    f"{CONTRAST} --system toy:1 --table paper --json": "--table has no effect beside --json",
+    f"{CONTRAST} --system toy:1 --table paper --json": "--table has no effect with --json",
     f"{CONTRAST} --system toy:1 --format latex --json": "--format is given 2 times",
     f"{CONTRAST} --system toy:1 --system toy:1": "two systems",
     f"{CONTRAST} --system toy:1 --set prompt=lines": "--set prompt is for systems",

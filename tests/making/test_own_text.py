@@ -145,7 +145,7 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
     ("arguments", "told"),
     [
         ((*SENSES, "--set", "lemmas=de", "--lemmatize", "de"), "exclude each other"),
-        ((*SENSES, "--tests", "senses.jsonl"), "it is about the test set of --save-tests"),
+        ((*SENSES, "--tests", "senses.jsonl"), "it only applies to the test set of --save-tests"),
         ((*SENSES[:-1], "de"), "de:1 is neither a word, a tab and lemmas of a sense"),
         ((*SENSES[:4], "--target", "work.de", *SENSES[6:]), "en ends before line 7"),
         ((*SENSES[:4], "--target", "en", *SENSES[6:]), "none of the 4 senses occurs in en and en"),

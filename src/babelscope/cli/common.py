@@ -166,7 +166,7 @@ def ask_lines(
                     print(f"babelscope: {told}", file=sys.stderr)
         yield from zip(some, answers, strict=True)
     if unanswered and unanswered == len(asked):
-        raise SystemFailure(f"the system answered none of the {len(asked)} lines")
+        raise SystemFailure("no line was answered")
     if unanswered:
         print(f"babelscope: {unanswered} of {len(asked)} lines were not answered", file=sys.stderr)
 
