@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 
-def arguments(description: str, *, devices: bool = False) -> argparse.Namespace:
-    """What was asked for; `devices` for benchmarks that can be run on a GPU."""
+def arguments(
+    description: str, *, devices: bool = False, more: Mapping[str, str] | None = None
+) -> argparse.Namespace:
+    """What was asked for; `devices` for benchmarks that can be run on a GPU, `more` for options with their help."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="minutes, not an hour")
     parser.add_argument(
@@ -26,6 +28,8 @@ def arguments(description: str, *, devices: bool = False) -> argparse.Namespace:
     )
     if devices:
         parser.add_argument("--device", default="cpu", help="cpu, cuda or mps")
+    for option, help_text in (more or {}).items():
+        parser.add_argument(option, default="", help=help_text)
     return parser.parse_args()
 
 

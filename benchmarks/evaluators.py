@@ -247,7 +247,7 @@ def spoilt(folder: Path, *, steps: int = 400) -> dict[str, tuple[Callable[[], An
 
 def judged(system: Any, evaluator: Any, suite: Suite, n: int) -> tuple[str, str, Result]:
     """Whether the evaluator passed, why not, and all of the result."""
-    result = condition(system, evaluator, load(f"lab:{suite}?n={n}&seed=2026"))
+    result = condition(system, load(f"lab:{suite}?n={n}&seed=2026"), evaluator=evaluator)
     passed = next(str(row.labels["passed"]) for row in result.rows if row.name == "preflight")
     return passed, "; ".join(preflight_of(result.records).reasons), result
 

@@ -25,7 +25,11 @@ def test_type_checkers_see_the_same_names() -> None:
     stated = {
         alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names
     }
-    stated |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    stated |= {
+        node.target.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)
+    }
     assert {name for name in stated if name and not name.startswith("_")} | {"__version__"} == set(
         babelscope.__all__
     )

@@ -93,14 +93,6 @@ def test_head_and_dependent_are_marked_where_they_stand() -> None:
     assert shown(made({**record, **same}))["Source"] == "[zum] Haus"
 
 
-def test_an_extraction_alone_can_be_judged() -> None:
-    record = item("challenge")
-    del record["translation"]
-    task = made(record)
-    assert [label.value for label in task.labels] == ["Real", "Not real", "Cannot tell"]
-    assert "Translation" not in shown(task)
-
-
 def test_other_names_of_fields_and_the_kind_by_option() -> None:
     released = {
         "id": 2002,

@@ -122,14 +122,6 @@ def test_each_annotator_has_their_own_items(tmp_path: Path) -> None:
         read_tasks(path)
 
 
-def test_a_list_is_shuffled_and_its_scores_are_not(client: TestClient, items: Path) -> None:
-    shown = of_kind(session(client), "ranking")
-    assert shown["translations"] == ITEMS["ranking"]["translations"]  # the system's order, for the scores
-    assert sorted(shown["shuffled"]) == [0, 1, 2]
-    assert send(client, shown["key"], {"scores": [90, None, 20], "overall": None}).status_code == 200
-    assert lines(items.with_name("queue.answers.anna.jsonl"))[0]["answer"]["scores"] == [90, None, 20]
-
-
 @pytest.mark.parametrize(
     ("path", "headers", "why"),
     [

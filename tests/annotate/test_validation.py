@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from babelscope.annotate.queue import read_tasks
+from babelscope.annotate.queue import draw_sample, read_tasks
+from babelscope.core.results import Record
 from babelscope.lab.experiments.truth import Case, cases, with_mistakes
 from babelscope.lab.grammar.lexicon import NOUNS
+from babelscope.util.errors import BabelscopeError
 from tests.annotate.annotating import answer_all, lines
 from tests.support.toy_fixtures import Babelscope
 
@@ -248,3 +250,36 @@ def test_undecided_genders_are_counted_both_ways(babelscope: Babelscope) -> None
     assert values == {"wrong": 1, "right": pytest.approx(2 / 3)}
     paper = ran(babelscope, "agreement", "queue.jsonl", "--patterns", "matched", "--protocol", "paper")
     assert [row["undecided_as"] for row in paper] == ["right"]
+
+
+def test_only_items_of_some_corpora_are_sampled() -> None:
+    """The paper's annotators saw in-domain items only (appendix E)."""
+    records: list[Record] = [
+        {
+            "method": "patterns_mucow",
+            "id": str(n),
+            "system": "s",
+            "tests": "t",
+            "source": f"a pen {n}",
+            "word": "pen",
+            "right_words": ["stift"],
+            "wrong_words": ["gehege"],
+            "category": "frequent",
+            "corpus": ("ted", "opensubs")[n % 2],
+            "domain": ("in", "out")[n // 6],
+            "translation": "x",
+            "correct": None if n % 3 else True,
+        }
+        for n in range(12)
+    ]
+    for corpora, wanted in ((["ted"], {0, 2, 4, 6, 8, 10}), (["in"], set(range(6))), ([], set(range(12)))):
+        lines, sizes = draw_sample(records, corpora=corpora)
+        assert {int(line["id"]) for line in lines} == wanted
+        assert sizes == {
+            "undecided": sum(n % 3 > 0 for n in wanted),
+            "decided": sum(n % 3 == 0 for n in wanted),
+        }
+    with pytest.raises(
+        BabelscopeError, match="no item is of the corpus or domain 'news'; there are in, open"
+    ):
+        draw_sample(records, corpora=["ted", "news"])

@@ -49,7 +49,7 @@ def test_a_summary_by_a_field_says_that_it_counts_errors(babelscope: Babelscope,
     told = babelscope(*asked).out
     for domain in accuracies:
         table = told.partition(f"domain {domain}: ")[2].partition("\n\n")[0]
-        assert "Prefers the error (1 - accuracy)" in " ".join(table.split())
+        assert "The model prefers the error (1 - accuracy)" in " ".join(table.split())
         assert "66.7 [" in table
 
 

@@ -33,7 +33,7 @@ def test_a_case_by_its_id_is_shown_or_refused_before_anybody_is_asked(
     assert (shown.code, "item 2" in shown.out, "s 2" in shown.out) == (0, True, True)
     log = tmp_path / "log"
     refused = babelscope(*asked, "--system", f"{SYSTEM}&log={log}", "--cases", "nobody")
-    assert (refused.code, "no item is called 'nobody'" in refused.err, log.exists()) == (2, True, False)
+    assert (refused.code, "no item has the id 'nobody'" in refused.err, log.exists()) == (2, True, False)
 
 
 def test_segments_are_scored_elsewhere_and_come_back(
@@ -73,11 +73,11 @@ def test_a_run_folder_starts_no_program_and_reads_no_file_that_it_names(
             records.write_text(changed)
             seal(run)
             refused = babelscope(*again)
-            assert (refused.code, named in refused.err, "say --metric" in refused.err) == (2, True, True)
+            assert (refused.code, named in refused.err, "use --metric" in refused.err) == (2, True, True)
         records.write_text(complete.replace('"chrf":', f"{json.dumps(named)}:"))
         seal(run)
         used = babelscope(*again, "--json")
-        assert (used.code, named in used.err, "say --metric" in used.err) == (0, True, True)
+        assert (used.code, named in used.err, "use --metric" in used.err) == (0, True, True)
         anew = babelscope(*again, "--metric", "bleu")
         assert (anew.code, named in anew.err) == (0, False)
     assert not mark.exists()

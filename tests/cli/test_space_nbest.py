@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from babelscope.testsets.registry import find_download, find_set
+from babelscope.util.digests import digest_file
+from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
 REFERENCES = ["ein Hund", "eine Katze", "es regnet"]
@@ -50,8 +53,8 @@ def row(rows: list[dict[str, Any]], name: str, **labels: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        (["--set", "confidence=yes"], "no probabilities of tokens"),
-        (["--set", "beams=1,4"], "one beam"),
+        (["--set", "confidence=yes"], "no token probabilities"),
+        (["--set", "beams=1,4"], "name their own beam sizes"),
         (["--metric", "cmd:cat?bound=1"], "parallel:SOURCES,REFERENCES"),
         (["--system", "lists:?middle=x"], "middle"),
     ],
@@ -121,3 +124,17 @@ def test_lists_in_a_study(babelscope: Babelscope, asked: list[str], tmp_path: Pa
     typed = babelscope(*asked, "--json").rows
     values = [[(each["name"], each["value"]) for each in rows if "value" in each] for rows in (found, typed)]
     assert values[0] == values[1]
+
+
+def test_released_lists_can_be_had_by_name(shared: Path) -> None:
+    named = find_download("digging-errors")
+    assert len(named.files) == 29
+    folder = shared / "data" / "hypothesis-space"
+    known = {Path(file.local).name: file for file in named.files}
+    here = list(folder.glob("*.zip"))
+    assert len(here) == 6
+    for path in here:
+        file = known[path.name]
+        assert (path.stat().st_size, digest_file(path)) == (file.bytes, file.sha256)
+    with pytest.raises(BabelscopeError, match="a folder of lists, for --system lists:"):
+        find_set("digging-errors")

@@ -24,7 +24,7 @@ TESTS = TestSet("tests", (ParallelSentence("1", "a b", ("ab", "c")), ParallelSen
 def config(**changes: Any) -> dict[str, Any]:
     """A configuration with two methods, a system in a second role, and two systems."""
     one, two = set_up("likelihood", {}), set_up("likelihood", {"references": "first"})
-    whole = config_of([one, two], [ToySystem(), ToySystem(salt="x")], {"t": TESTS}, seed=3, chunk=8)
+    whole = config_of([one, two], {"a": ToySystem(), "b": ToySystem(salt="x")}, {"t": TESTS}, seed=3, chunk=8)
     whole["methods"][1] = {
         **whole["methods"][1],
         "roles": {"evaluator": ToySystem(salt="y").fingerprint.as_json()},
@@ -143,7 +143,9 @@ def test_names_and_places_are_not_in_the_signature(tmp_path):
         path = tmp_path / place / f"{place}.jsonl"
         TESTS.write(path)
         system = ToySystem(place, log=tmp_path / place / "log")
-        whole.append(config_of([set_up("likelihood", {})], [system], {"t": load(str(path))}, seed=0, chunk=4))
+        whole.append(
+            config_of([set_up("likelihood", {})], {"s": system}, {"t": load(str(path))}, seed=0, chunk=4)
+        )
     assert signature(whole[0]) == signature(whole[1])
 
 

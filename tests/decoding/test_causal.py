@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 
-from babelscope.decoding.causal import Causal, force_causal
-from babelscope.decoding.exact import exact_search
+from babelscope.decoding.causal import Causal
 from babelscope.decoding.model import Vocabulary, score_targets
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import build_causal
@@ -63,19 +60,6 @@ def test_teacher_forcing_is_what_the_network_says(model: Causal) -> None:
                 for place, token in enumerate(target)
             ]
             assert row == pytest.approx(expected, abs=1e-4)
-
-
-def test_exact_search_finds_what_enumeration_finds(model: Causal) -> None:
-    size = model.vocabulary.size
-    targets = [[END], *([token, END] for token in range(size) if token != END)]
-    for prompt, found in zip(PROMPTS, exact_search(model, PROMPTS, k=5), strict=True):
-        rows = force_causal(model.network, [prompt] * len(targets), targets)
-        best = np.argsort([-math.fsum(row) for row in rows], kind="stable")[:5]
-        assert found.exact
-        assert [math.fsum(row) for row in found.logprobs] == pytest.approx(
-            [math.fsum(rows[place]) for place in best], abs=1e-4
-        )
-        assert found.ids[0] == targets[best[0]]
 
 
 def test_a_network_without_keys_of_its_prompt_is_refused() -> None:

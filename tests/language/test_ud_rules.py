@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from babelscope.language.ud import Tree, parse_tree, read_trees
-from babelscope.language.ud_rules import LONGEST, RULES, Finder, choose_rules, read_rules, read_shipped
+from babelscope.language.ud_rules import LONGEST, RULES, Finder, choose_rules, read_rules, shipped_rules
 from babelscope.making.challenge import Corpus, Search, SearchSettings
 from babelscope.util.errors import BabelscopeError
 from tests.support.trees import tree as small_tree
@@ -183,6 +183,50 @@ def test_gold_treebanks_give_the_known_counts(shared: Path) -> None:
         assert tuple(got) == wanted, name
 
 
+def column(path: Path, place: int) -> list[tuple[str, str, int]]:
+    """(form, or with place 2 the lemma; part of speech; head) of every word, read without our reader."""
+    rows = [line.split("\t") for line in path.read_text("utf-8").split("\n")]
+    return [(row[place], row[3], int(row[6])) for row in rows if len(row) == 10 and row[0].isdigit()]
+
+
+@pytest.mark.parametrize(
+    ("language", "place", "words", "count"),
+    [
+        ("ru", 2, ("себя",), 28),
+        ("fr", 1, ("se", "Se", "s'", "S'", "s’", "S’", "soi"), 141),
+        ("it", 1, ("si", "Si", "se", "s'", "sé"), 181),
+    ],
+)
+def test_reflexives_that_treebanks_do_not_mark_are_found_by_lemma_or_form(
+    shared: Path, language: str, place: int, words: tuple[str, ...], count: int
+) -> None:
+    path = shared / "data" / "pud" / f"{language}_pud-ud-test.conllu"
+    known = [each for each in column(path, place) if each[0] in words and each[1] == "PRON" and each[2]]
+    finder = Finder(choose_rules(["reflexive"], language=language))
+    got = [each for sentence in read_trees(path) if sentence for each in finder(sentence, "source")]
+    assert len(got) == len(known) == count
+    nobody = Finder(choose_rules(["reflexive"]))  # without a language, features alone
+    assert sum(len(nobody(sentence, "source")) for sentence in read_trees(path) if sentence) <= 3
+
+
+def test_two_part_negations_count_once(shared: Path) -> None:
+    path = shared / "data" / "pud" / "fr_pud-ud-test.conllu"
+    finder = Finder(choose_rules(["negation_scope"], language="fr"))
+    found = [finder(each, "source") for each in read_trees(path) if each]
+    assert sum(each.dependent_form == "pas" for own in found for each in own) == 84
+    for own in found:
+        negated = [each.head for each in own]
+        assert len(negated) == len(set(negated)), own
+    pas = "Je je PRON _ 3 nsubj\nne ne ADV Polarity=Neg 3 advmod\nsais savoir VERB _ 0 root"
+    assert found_by("negation_scope", pas, "fr") == [("sais", "ne", 0)]
+    both = f"{pas}\npas pas ADV Polarity=Neg 3 advmod"
+    assert found_by("negation_scope", both, "fr") == [("sais", "pas", 0)]
+    infinitive = (
+        "ne ne ADV Polarity=Neg 3 advmod\npas pas ADV Polarity=Neg 3 advmod\nsavoir savoir VERB _ 0 root"
+    )
+    assert found_by("negation_scope", infinitive, "fr") == [("savoir", "pas", 0)]
+
+
 def found_by(name: str, text: str, language: str | None = None) -> list[tuple[str, str, float]]:
     finder = Finder(choose_rules([name], language=language))
     return [
@@ -330,11 +374,12 @@ def test_what_fits_a_rule_and_what_nearly_does(name: str, text: str, language: s
 
 
 def test_shipped_rules_are_looked_for_by_name_only() -> None:
-    names = {rule.name for rule in read_shipped()}
+    papers = {rule.name for rule in RULES}
+    assert choose_rules() == list(RULES)
+    assert all(rule.languages for rule in shipped_rules() if rule.name in papers)
+    names = {rule.name for rule in shipped_rules()} - papers
     assert len(names) == 6
-    assert names.isdisjoint(rule.name for rule in choose_rules())
-    assert names.isdisjoint(rule.name for rule in RULES)
-    assert all(any(rule.label for rule in read_shipped() if rule.name == name) for name in names)
+    assert all(any(rule.label for rule in shipped_rules() if rule.name == name) for name in names)
 
 
 def test_alternatives_find_a_pair_once() -> None:

@@ -20,7 +20,6 @@ from babelscope.making.flows import (
     choose_words,
     find_occurrences,
     flows_by_word,
-    mean_flows,
     merge_words,
     read_counts,
     read_queries,
@@ -53,13 +52,6 @@ def test_flows_conserve_counts(occurrences: list[Occurrence]) -> None:
     for start, end, count in merge_words(flows):
         total[f"{start.partition('_')[0]} to {end.partition('_')[0]}"] += int(count)
     assert total == {"data to distilled": len(occurrences), "distilled to student": len(occurrences)}
-
-
-@given(st.lists(st.lists(found, min_size=4, max_size=4), min_size=2, max_size=3))
-def test_means_over_models_conserve_counts(models: list[list[Occurrence]]) -> None:
-    flows = merge_words(mean_flows(models))
-    for stage in ("data", "distilled"):
-        assert sum(count for start, _, count in flows if start.startswith(stage)) == pytest.approx(4)
 
 
 def test_shares_and_changes() -> None:
@@ -213,18 +205,6 @@ def test_bad_queries(tmp_path: Path) -> None:
     for written in (["cook"], {"cook": 3}):
         with pytest.raises(BabelscopeError, match="must be an object of queries"):
             read_queries(str(write(tmp_path / "q.json", written)))
-
-
-def test_words_are_looked_for_in_lines_as_they_stand(tmp_path: Path) -> None:
-    query = {"src_forms": ["cook"], "tgt_forms_male": ["Koch"], "tgt_forms_female": ["Köchin"]}
-    (tmp_path / "q.json").write_text(json.dumps({"cook": query}))
-    # A separator that editors do not take for the end of a line stands inside of it.
-    (tmp_path / "en").write_text("A\u2028cook slept.\nThe cook!\n")
-    (tmp_path / "de").write_text("Ein\u2028Koch schlief.\nDie Köchin!\n")
-    found = find_occurrences(
-        tmp_path / "en", {"data": tmp_path / "de"}, read_queries(str(tmp_path / "q.json"))
-    )
-    assert found == [Occurrence("cook", ("male",)), Occurrence("cook", ("female",))]
 
 
 # "teacher" is an occupation and a stage.

@@ -25,27 +25,19 @@ REPEATED = (
 
 
 @pytest.mark.parametrize("repeated", REPEATED)
-def test_forty_thousand_characters_are_searched_in_no_time(repeated: str) -> None:
+def test_the_longest_texts_are_searched_in_no_time(repeated: str) -> None:
     """Some took a minute: time grew with the square of the length, or worse."""
     text = (repeated * 40_000)[:40_000]
     begun = time.process_time()
     boundaries(text)
     tokenize(text)
-    read = default_analyzer().analyze(text[:20_000])
-    for detect in detectors().values():
-        detect(text, read)
-    assert time.process_time() - begun < 5
-
-
-@pytest.mark.parametrize("repeated", REPEATED)
-def test_the_variants_of_the_longest_reference(repeated: str) -> None:
-    text = (repeated * LONGEST)[:LONGEST]
-    read = default_analyzer().analyze(text)
-    begun = time.process_time()
-    for each in error_types().values():
+    read = default_analyzer().analyze(text[:LONGEST])
+    for each in error_types("de").values():
         for mode in each.modes or (None,):
             each.variants(read, mode)
-    assert time.process_time() - begun < 5
+    for detect in detectors("de").values():
+        detect(read.text, read)
+    assert time.process_time() - begun < 10
 
 
 def test_longer_references_are_left_out_and_counted() -> None:

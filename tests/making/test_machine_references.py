@@ -19,7 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope.language.german.analysis import tokenize
-from babelscope.making.machine_references import Outcome, assign_systems, changed_words, machine_references
+from babelscope.making.machine_references import (
+    Outcome,
+    assign_systems,
+    changed_words,
+    machine_references,
+    misspelled,
+)
 from babelscope.making.machine_tests import bias_rows
 from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.testsets import MinimalPair, load
@@ -172,12 +178,6 @@ def test_a_person_decides_what_is_queued() -> None:
         )
 
 
-def test_two_human_pairs_do_not_make_one_machine_pair_twice() -> None:
-    twice = [ROAD, pair(AFFIX, ROAD.source, ROAD.correct, ROAD.contrastive[0], "2")]
-    outcomes = list(machine_references(twice, [Canned({ROAD.source: "Der Weg ist unsicher."})]))
-    assert [each.reason for each in outcomes] == ["as in the human reference", "duplicate"]
-
-
 @given(st.integers(0, 60), st.lists(st.integers(1, 5), min_size=1, max_size=4), st.integers(0, 3))
 def test_each_system_gets_its_share_of_the_sources(count: int, parts: list[int], seed: int) -> None:
     sources = [str(number % 50) for number in range(count)]
@@ -259,6 +259,29 @@ def test_the_bias_report_by_hand() -> None:
     assert {row.labels["phenomenon"] for row in rows} == {"all", AFFIX}
     # Where nothing is kept, nothing has shifted.
     assert {row.name for row in bias_rows([outcomes[2]])} == {"kept", "queued", "dropped"}
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("The brown dogs sleep.", {"brown"}),
+        ("Собака громко лает ночью.", {"громко"}),
+        ("הכלבים ישנים בחצר.", {"ישנים"}),
+        ("A dog is here, Berlin 12345.", set()),
+        ("猫が椅子の上で眠っています 猫が椅子の上で", set()),
+    ],
+)
+def test_the_control_of_a_language_model_is_a_misspelled_word(sentence: str, words: set[str]) -> None:
+    human = MinimalPair("1", "s", sentence, ("x",), "p", "human")
+    made = [misspelled([human], seed) for seed in range(9)]
+    assert made[0] == misspelled([human, human], 0)
+    changed = set()
+    for right, wrong in ((sentence.split(), own.contrastive[0].split()) for (own,) in filter(None, made)):
+        ((one, other),) = ((a, b) for a, b in zip(right, wrong, strict=True) if a != b)
+        apart = [place for place in range(len(one)) if one[place] != other[place]]
+        assert (len(apart), apart[1] - apart[0], sorted(one)) == (2, 1, sorted(other))
+        changed.add(one)
+    assert changed == words
 
 
 ITEMS = [ROAD, HE, pair(NICHT, "She did not sing.", "Sie sang nicht.", "Sie sang.", "3")]

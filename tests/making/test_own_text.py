@@ -101,6 +101,11 @@ def test_lemmas_find_inflected_forms(babelscope: Babelscope, tmp_path: Path) -> 
 
     assert counted()["gehege"] == 0
     assert counted("--set", "lemmas=lemmas")["gehege"] == 1
+    # A plural in the source is its word, unless the lexicon has it by itself.
+    (tmp_path / "en").write_text(ENGLISH.replace("cup", "cups").replace("Cup", "Cups"))
+    assert (counted()["tasse"], counted()["pokal"]) == (1, 2)
+    (tmp_path / "lexicon.tsv").write_text(f"{LEXICON}cups\tbecher pokal\n", encoding="utf-8")
+    assert (counted()["tasse"], counted()["pokal"], counted()["becher pokal"]) == (0, 0, 2)
     told = babelscope(*SENSES).out
     assert "inflected ones are missed" in " ".join(told.split())
 
@@ -110,7 +115,7 @@ def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
     more = ("--distilled", "work.t", "--set", "labor=labor.tsv", "--to", "ratios.tsv")
     rows = babelscope(*asked, *more, "--tests", "wino.jsonl", "--save-tests", "told.jsonl", "--json").rows
     ratios = {(row["stage"], row["occupation"]): row for row in rows if row["name"] == "female_ratio"}
-    assert {key: (row["female"], row["male"], row["neutral"]) for key, row in ratios.items()} == {
+    assert {key: (row["female"], row["male"], row["other"]) for key, row in ratios.items()} == {
         ("data", "cook"): (1, 2, 1), ("data", "nurse"): (2, 1, 0), ("data", "judge"): (0, 1, 0),
         ("distilled", "cook"): (0, 4, 0), ("distilled", "nurse"): (3, 0, 0), ("distilled", "judge"): (0, 1, 0),
     }  # fmt: skip
@@ -135,7 +140,7 @@ def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
 def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
     """What `flow --flows` wrote of the same text gives the same ratios."""
     text = ("--source", "work.en", "--words", "q.json", "--distilled", "work.t", "--json")
-    assert babelscope("flow", "--data", "work.de", *text, "--flows", "flows.json").code == 0
+    assert babelscope("flow", "--target", "work.de", *text, "--flows", "flows.json").code == 0
     stored = babelscope("make", "counts", "--counts", "flows.json", "--json")
     assert stored.code == 0, stored.err
     assert stored.out == babelscope("make", "counts", "--target", "work.de", *text).out

@@ -71,16 +71,6 @@ def test_a_challenge_set_made_in_parts_is_the_same(
     assert split.finder.trees == whole.finder.trees == N
 
 
-@pytest.mark.parametrize("size", [1, 7, N])
-def test_counts_alone_and_parses_alone(folder: Path, size: int) -> None:
-    for each in (corpus(folder), Corpus(parses=folder / "c.en.conllu")):
-        whole, split = Search(each), Search(each)
-        whole.count()
-        assert in_parts(split, size, write=False) == b""
-        assert split.rows() == whole.rows()
-        assert split.tally.instances > 10
-
-
 def test_bad_sentences_are_told_and_counted_as_without_parts(folder: Path, tmp_path: Path) -> None:
     trees = (folder / "c.en.conllu").read_text().split("\n\n")
     trees[40] = trees[40].replace("\t0\troot", "\t99\troot")

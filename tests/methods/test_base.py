@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 import warnings
@@ -11,7 +12,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-import babelscope as bs
 from babelscope.core.results import Estimate, Record, Result, Row, signature
 from babelscope.core.settings import MethodSettings
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
@@ -25,6 +25,7 @@ from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 from babelscope.testsets import MinimalPair, ParallelSentence, TestSet
 from babelscope.testsets.items import AmbiguousSource, Item, SourceSentence
 from babelscope.util.errors import BabelscopeError
+from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 from tests.support.unspaced import CHINESE, THAI, Lines
 
@@ -166,13 +167,6 @@ def test_chunks_are_asked_at_once_where_all_systems_can() -> None:
     assert threads == {threading.current_thread().name}
 
 
-def test_skipped_items_are_counted_beside_the_figure() -> None:
-    tests = TestSet("tests", ITEMS, {"empty source": 2, "empty reference": 1})
-    assert run_method("likelihood", ToySystem(), tests).rows[0].counts["skipped"] == 3
-    rows = [Row("x", Estimate.empty(), counts={"skipped": 2})]
-    assert run_method(fixed([{}] * 5, rows), ToySystem(), tests).rows[0].counts["skipped"] == 5
-
-
 def test_methods_are_found_by_name_and_plug_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_method("likelihood").name == "likelihood"
     with pytest.raises(BabelscopeError, match=r"no method 'liklihood'; did you mean likelihood\?"):
@@ -302,18 +296,6 @@ def test_every_method_counts_it(
     assert "preamble" not in plain.counts
 
 
-def test_samples_with_chatter_are_counted_by_draws() -> None:
-    rows = run("count", "space", SENTENCES, {"k": 0, "samples": 3}).rows
-    drawn = next(row for row in rows if row.labels.get("decoding") == "samples")
-    assert drawn.counts["chatter"] == 3
-
-
-def test_what_is_cut_off_changes_a_figure() -> None:
-    counted, cleaned = (run(how, "quality", SENTENCES, {}).rows[0].estimate.value for how in ("count", "yes"))
-    assert cleaned == pytest.approx(100)
-    assert counted < cleaned
-
-
 ENGLISH = [
     "The dog sleeps on the floor.",
     "My sister does not read books.",
@@ -341,17 +323,6 @@ def test_both_must_be_clearly_in_another_language(
     translations: list[str], references: list[str], found: tuple[str, str] | None
 ) -> None:
     assert language_mismatch(translations, references) == found
-
-
-@pytest.mark.parametrize(("written", "told"), [(ENGLISH, True), (OTHER_SPANISH, False)])
-def test_a_summary_of_quality_says_it(tmp_path: Path, written: list[str], told: bool) -> None:
-    for name, lines in (("in", ENGLISH), ("ref", SPANISH), ("out", written)):
-        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    result = bs.quality(
-        bs.open_system(f"file:{tmp_path}/out"), bs.load(f"parallel:{tmp_path}/in,{tmp_path}/ref")
-    )
-    kept = " ".join(summarize(result, width=200).split())
-    assert ("its translations are in the language en, the references in es" in kept) == told
 
 
 GERMAN: Lines = tuple((f"He came {n}.", f"Er kam am Abend nach Hause, {n}.", "Er kam.") for n in range(9))
@@ -389,7 +360,7 @@ def test_each_language_is_checked_with_its_own_tokenizer() -> None:
 
 def signed(method: str, asked: list[ParallelSentence], **settings: Any) -> str:
     tests = {"t": TestSet("t", tuple(asked))}
-    return signature(config_of([set_up(method, settings)], [], tests, seed=0, chunk=1))
+    return signature(config_of([set_up(method, settings)], {}, tests, seed=0, chunk=1))
 
 
 @pytest.mark.parametrize(
@@ -408,3 +379,19 @@ def test_items_without_references_need_no_tokenizer() -> None:
     japanese = SourceSentence("1", "Hello.", target_language="ja")
     assert languages_of([japanese]) == frozenset()
     check_reference_words([japanese], ["bleu"], "")  # whether MeCab is installed or not
+
+
+@pytest.mark.parametrize("command", ["quality", "errors"])
+def test_pooling_target_languages_is_warned_of(babelscope: Babelscope, tmp_path: Path, command: str) -> None:
+    german, french = "Der Hund läuft schnell nach Hause.", "Le chien court vite à la maison."
+    for languages in (["de", "fr", "de"], ["de", "de", "de"]):
+        lines = [
+            {"id": str(n), "source": f"The dog runs {n}.", "reference": french if code == "fr" else german}
+            | {"target_language": code}
+            for n, code in enumerate(languages)
+        ]
+        (tmp_path / "tests.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        (tmp_path / "out.txt").write_text("".join(f"{line['reference']}\n" for line in lines))
+        ran = babelscope(command, "--tests", "tests.jsonl", "--system", "file:out.txt", "--json")
+        assert ran.code == 0, ran.err
+        assert ("2 target languages (de: 2, fr: 1)" in ran.err) == ("fr" in languages)

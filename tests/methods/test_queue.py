@@ -10,7 +10,6 @@ import pytest
 from babelscope.annotate.queue import Task, make_tasks
 from babelscope.core.results import Record
 from babelscope.methods.base import check_settings
-from babelscope.methods.challenge.annotation import entries as dependencies
 from babelscope.methods.likelihood import Likelihood
 from babelscope.methods.queue import Drawn, Entry, all_entries, draw_queue, entry
 from babelscope.methods.registry import find_method
@@ -69,31 +68,12 @@ def test_it_is_the_same_for_the_same_seed_only_and_in_random_order() -> None:
     assert systems not in (sorted(systems), sorted(systems, reverse=True))
 
 
-def test_every_item_is_drawn_equally_often() -> None:
-    counts = Counter(line["id"] for seed in range(400) for line in drawn(20, seed, RECORDS[:100]).lines)
-    # 20 of 100, 400 times: 80 each, with a standard deviation of 8.
-    assert len(counts) == 100
-    assert all(40 < count < 120 for count in counts.values())
-
-
 def test_what_has_nothing_to_be_judged_is_counted() -> None:
     more = [*RECORDS, *({**record, "id": f"x{n}", "group": "none"} for n, record in enumerate(RECORDS[:3]))]
     assert str(drawn(20, 0, more)) == "40 of 200 are drawn to be judged; 3 items have nothing to be judged"
     assert str(drawn(20)) == "40 of 200 are drawn to be judged"
     with pytest.raises(BabelscopeError, match="none of these 3 records of likelihood has anything"):
         drawn(20, 0, more[-3:])
-
-
-def test_what_is_alike_is_asked_once() -> None:
-    dependency = {"phenomenon": "particle", "side": "source", "head": 2, "dependent": 3, "distance": 0}
-    one = {"id": "1", "source": "s", "references": ["r"], "extra": {"dependencies": [dependency] * 2}}
-    records = [
-        {**one, "system": system, "translation": "t", "scores": {"chrf": 50.0}} for system in ("a", "b")
-    ]
-    assert len(dependencies(records)) == 4
-    found = draw_queue(find_method("challenge")(), records, n=9, seed=0)
-    assert (len(found.lines), found.of) == (2, 2)
-    assert not any("system" in line for line in found.lines)
 
 
 KEYS = {"id": "1", "system": "one", "tests": "t", "source": "A pen at the bank."}
@@ -142,12 +122,6 @@ def test_pairs_are_asked_once_and_their_order_tells_nothing() -> None:
     assert found[0].group == ("p", "human")
     # What an annotator gets: the source and the two translations.
     assert shown(tasks(found)[0]).keys() == {"Source", "Translation A", "Translation B"}
-
-
-def test_items_with_several_variants_have_as_many_letters() -> None:
-    (found,) = queue("contrast", pair(1, "b", "c", "d"))
-    assert sorted(found.line["translations"]) == ["Ein Stift.", "b", "c", "d"]
-    assert [label.value for label in tasks([found])[0].labels][:4] == ["A", "B", "C", "D"]
 
 
 STORED = {

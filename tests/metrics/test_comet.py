@@ -87,6 +87,40 @@ def test_a_signature_has_the_model_and_the_packages(ready: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "scores", "identity"),
+    [
+        ("comet:wmt20-comet-da", [-0.5], "comet wmt20-comet-da model"),
+        ("comet:Unbabel/XCOMET-XL?bound=2", [0.5], "comet XCOMET-XL model"),
+        ("comet:wmt20-comet-qe-da?reference=no", [-1], "comet wmt20-comet-qe-da model"),
+    ],
+)
+def test_any_model_can_be_named(
+    ready: Path, babelscope: Babelscope, name: str, scores: list[float], identity: str
+) -> None:
+    assert ready
+    metric = find_metric(name)
+    with pytest.raises(BabelscopeError, match=re.escape(f"make them with: babelscope data get {name}")):
+        metric.sentence(["a b"], [["a c"]], ["x"])
+    done = babelscope("data", "get", name, "--yes")
+    assert done.code == 0, done.err
+    assert metric.sentence(["a b"], [["a c"]], ["x"]) == scores
+    assert metric.identity.startswith(identity)
+    assert metric.identity.split()[6:] == name.split("?")[1:]
+    assert metric.scale.best_quality == (2 if "bound" in name else 1)
+    assert ("z-scores" in metric.scale.describe()) == (name == "comet:wmt20-comet-da")
+    with allow_only([]):
+        assert not is_allowed(name)
+
+
+def test_a_model_that_needs_references_is_refused_without(ready: Path) -> None:
+    assert ready
+    free = find_metric("comet:wmt22-comet-da?reference=no")
+    free.prepare(yes=True)
+    with pytest.raises(BabelscopeError, match=r"leave \?reference=no out"):
+        free.sentence(["a b"], [()], ["x"])
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
         ("infinite", "comet gave nan as a score; it must be a finite number"),
@@ -125,7 +159,7 @@ def test_in_a_run_and_judged_again(ready: Path, babelscope: Babelscope) -> None:
         worker.close()
     again = babelscope("space", "--rejudge", "run", "--json")
     assert again.code == 0, again.err
-    assert "are used as they stand in the run" in again.err
+    assert "are those stored in the run" in again.err
     assert (ready / "loads").read_text() == loads
     with allow_only([]):
         assert not is_allowed("comet")

@@ -60,11 +60,6 @@ def test_any_metric_is_a_utility_and_lower_may_be_better() -> None:
     assert {source for *_, source in distance.asked} == {"x"}
 
 
-def test_no_samples_are_refused() -> None:
-    with pytest.raises(BabelscopeError, match="at least one sample"):
-        mbr_decode([])
-
-
 SAMPLES = [
     "der Hund schläft heute im Garten",
     "die Katze schläft im Garten",
@@ -173,6 +168,8 @@ def test_probabilities_within_a_list() -> None:
     assert probability_weights([-1.0, -math.inf]) == [1, 0]
     with pytest.raises(BabelscopeError, match="no candidate has a probability above 0"):
         probability_weights([-math.inf])
+    with pytest.raises(BabelscopeError, match="at least one sample"):
+        mbr_decode([])
 
 
 FEW_TEXTS = st.lists(st.text("aabc .,ß ", max_size=14), min_size=1, max_size=5)

@@ -204,7 +204,7 @@ def errors_behind(line: Line, section: Section, data: Mapping[str, Any]) -> floa
     return total
 
 
-def test_every_method_is_tried() -> None:
+def test_every_method_is_tried():
     # Records of pattern matching are not made at random here.
     ours = {name for name in method_names() if find_method(name).__module__.startswith("babelscope.methods.")}
     assert ours - {"patterns_winomt", "patterns_mucow"} == set(MADE)
@@ -220,7 +220,7 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_an_error_rate_is_that_of_the_items_behind_it(name: str) -> None:
+def test_an_error_rate_is_that_of_the_items_behind_it(name):
     checked = 0
     for given in MADE[name][1]:
         for seed, size in enumerate((2, 20, 20, 40)):
@@ -238,7 +238,7 @@ def test_an_error_rate_is_that_of_the_items_behind_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_two_items_make_no_error_and_can_be_shown(name: str) -> None:
+def test_two_items_make_no_error_and_can_be_shown(name):
     for seed in range(2):
         section = random_section(name, MADE[name][1][0], seed, 2)
         assert all(line.verdict != "error" for line in section.tables[0].lines)
@@ -246,7 +246,7 @@ def test_two_items_make_no_error_and_can_be_shown(name: str) -> None:
         assert all(chart.title for chart in section.charts)
 
 
-def test_a_capped_page_says_how_many_of_the_items_it_holds(tmp_path: Path) -> None:
+def test_a_capped_page_says_how_many_of_the_items_it_holds(tmp_path):
     run = read_run(contrast_run(tmp_path / "run", 600))
     whole = [each for own in collect([run]).findings.values() for each in own]
     some = [each for own in collect([run], cap=20).findings.values() for each in own]

@@ -87,7 +87,7 @@ def points(path: Element) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("name", STRANGE)
 @pytest.mark.parametrize("kind", every_kind(""))
-def test_names_are_text_and_the_chart_is_described_in_words(kind: str, name: str) -> None:
+def test_names_are_text_and_the_chart_is_described_in_words(kind, name):
     chart = drawn(every_kind(name)[kind], name, (name, "b"))
     assert {each.tag for each in chart.iter()} <= {"svg", "title", "desc", "g", "path", "text"}
     attributes = {attribute for each in chart.iter() for attribute in each.attrib}
@@ -105,7 +105,7 @@ def test_names_are_text_and_the_chart_is_described_in_words(kind: str, name: str
 
 
 @pytest.mark.parametrize("kind", every_kind(""))
-def test_the_same_chart_is_the_same_bytes(kind: str) -> None:
+def test_the_same_chart_is_the_same_bytes(kind):
     chart, series = Chart("t", every_kind("s")[kind], ""), {"s": 0, "b": 1}
     assert as_svg(chart, series) == as_svg(chart, series)
     assert as_svg(chart, series, "other") != as_svg(chart, series)
@@ -116,7 +116,7 @@ def test_the_same_chart_is_the_same_bytes(kind: str) -> None:
         assert not re.search(rb"CreationDate|matplotlib|Matplotlib|style=|<style|<script|metadata", data)
 
 
-def test_charts_are_as_wide_as_columns_of_papers() -> None:
+def test_charts_are_as_wide_as_columns_of_papers():
     series = {"s": 0, "b": 1}
     widths = {
         kind: figure(Chart("t", each, ""), series, width="paper").get_size_inches()[0]
@@ -126,7 +126,7 @@ def test_charts_are_as_wide_as_columns_of_papers() -> None:
     assert list(widths.values()) == [pytest.approx(3.3)] * len(widths)
 
 
-def test_colors_are_those_of_the_style_sheet() -> None:
+def test_colors_are_those_of_the_style_sheet():
     style = (Path(charts.__file__).parent / "page.css").read_text("utf-8")
     for color, variable in VARIABLES.items():
         name = variable.removeprefix("var(").removesuffix(")")
@@ -140,7 +140,7 @@ def test_colors_are_those_of_the_style_sheet() -> None:
     assert "var(--s1)" in swatch(7)
 
 
-def test_settings_of_the_user_change_nothing() -> None:
+def test_settings_of_the_user_change_nothing():
     import matplotlib
 
     chart = Chart("t", every_kind("s")["lines"], "")
@@ -151,7 +151,7 @@ def test_settings_of_the_user_change_nothing() -> None:
 
 
 @given(values=st.lists(numbers, min_size=1, max_size=5), least=st.one_of(st.none(), numbers))
-def test_an_axis_holds_every_interval(values: list[float], least: float | None) -> None:
+def test_an_axis_holds_every_interval(values, least):
     found = [Point(value, value - 1, math.inf) for value in values]
     low, high = extent(found, least=least)
     assert low < high
@@ -159,14 +159,14 @@ def test_an_axis_holds_every_interval(values: list[float], least: float | None) 
     assert least is None or low <= least
 
 
-def test_an_axis_of_nothing_is_still_an_axis() -> None:
+def test_an_axis_of_nothing_is_still_an_axis():
     assert extent([]) == (0.0, 1.0)
     assert extent([Point(math.nan)]) == (0.0, 1.0)
     low, high = extent([Point(0.0)])
     assert low < 0 < high
 
 
-def test_marks_and_intervals_stand_where_the_numbers_are() -> None:
+def test_marks_and_intervals_stand_where_the_numbers_are():
     bars = [Bar("s", Point(value, value - 0.1, value + 0.1)) for value in (0.2, 0.5, 0.8)]
     chart = drawn(Forest([("name", bars)], "l", domain=(0.0, 1.0)))
     across = [x for _, x, _ in marks(chart)]
@@ -178,7 +178,7 @@ def test_marks_and_intervals_stand_where_the_numbers_are() -> None:
         assert (end - start) / (across[2] - across[0]) == pytest.approx(0.2 / 0.6, abs=0.001)
 
 
-def test_items_that_are_neither_right_nor_wrong_stand_on_top_of_the_others() -> None:
+def test_items_that_are_neither_right_nor_wrong_stand_on_top_of_the_others():
     chart = drawn(Histogram("s", [("0-1", 10, 3)], "l", [5]))
     bars = [[y for _, y in points(path)] for group in chart.iter("g") for path in group.findall("path")]
     heights = [max(own) - min(own) for own in bars]
@@ -190,14 +190,14 @@ def test_items_that_are_neither_right_nor_wrong_stand_on_top_of_the_others() -> 
     assert "undecided or tied" in {each.text for each in chart.iter("text")}
 
 
-def test_names_find_a_place_however_many_stand_at_one_spot() -> None:
+def test_names_find_a_place_however_many_stand_at_one_spot():
     """Two names a system, of twenty systems that are equally good."""
     dots = [Dot("s", Point(0.1), Point(0.5), name=f"name {number}") for number in range(40)]
     names = [each.text for each in drawn(Scatter(dots, "x", "y")).iter("text")]
     assert sum(str(name).startswith("name ") for name in names) == 40
 
 
-def test_the_seventh_system_has_a_shape_of_its_own() -> None:
+def test_the_seventh_system_has_a_shape_of_its_own():
     systems = tuple(f"s{number}" for number in range(9))
     curves = [Curve(name, name, [(1, Point(0.5, 0.4, 0.6)), (2, Point(0.5))]) for name in systems]
     chart = drawn(Lines(curves, "x", "y"), systems=systems)
@@ -210,7 +210,7 @@ def test_the_seventh_system_has_a_shape_of_its_own() -> None:
     assert len({fill for _, fill in shapes}) == 6
 
 
-def test_values_of_x_are_written_whole_and_do_not_touch() -> None:
+def test_values_of_x_are_written_whole_and_do_not_touch():
     values = [(1000000.0 + number, Point(0.5, 0.4, 0.6, 12)) for number in range(40)]
     chart = drawn(Lines([Curve("s", "s", values)], "parameters", "y"))
     ticks = [
@@ -225,7 +225,7 @@ def test_values_of_x_are_written_whole_and_do_not_touch() -> None:
 
 
 @pytest.mark.parametrize("number", [1, 12, 40])
-def test_marks_stay_between_the_axis_and_the_edge_however_many_lines_there_are(number: int) -> None:
+def test_marks_stay_between_the_axis_and_the_edge_however_many_lines_there_are(number):
     values = [(1.0, Point(0.5, 0.4, 0.6)), (2.0, Point(0.6))]
     curves = [
         Curve("s", f"{place}{dashed}", values, dashed=dashed)
@@ -241,7 +241,7 @@ def test_marks_stay_between_the_axis_and_the_edge_however_many_lines_there_are(n
     assert [sum(places[0::2]) / number, sum(places[1::2]) / number] == pytest.approx(middle, abs=0.1)
 
 
-def test_names_of_files_are_short_words() -> None:
+def test_names_of_files_are_short_words():
     assert slug("Errors, in its own translations (kRG)") == "errors-in-its-own-translations-krg"
     assert slug("../../a_b/対照") == "a-b-対照"
     assert slug("w" * 100) == slug("...") == "chart"
@@ -265,7 +265,7 @@ def ribbons(chart: Element) -> list[tuple[float, float]]:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), counts), min_size=1, max_size=9))
-def test_ribbons_are_as_thick_as_what_flows(flows: list[tuple[str, str, float]]) -> None:
+def test_ribbons_are_as_thick_as_what_flows(flows):
     once = [(a, b, c) for (a, b), c in {(a, b): c for a, b, c in flows}.items()]
     if not sum(c for *_, c in once):
         return
@@ -281,7 +281,7 @@ def test_ribbons_are_as_thick_as_what_flows(flows: list[tuple[str, str, float]])
     assert all(0 <= y <= height for path in chart.iter("path") for _, y in points(path))
 
 
-def test_columns_follow_the_longest_way() -> None:
+def test_columns_follow_the_longest_way():
     chart = drawn(Flow([("a", "b", 2), ("b", "c", 1), ("a", "c", 1)]))
     nodes = [min(x for x, _ in points(path)) for path in chart.findall("path")]
     assert nodes == sorted(nodes)
@@ -290,14 +290,14 @@ def test_columns_follow_the_longest_way() -> None:
         drawn(Flow([("a", "b", 2), ("b", "a", 1)]))
 
 
-def test_a_diagram_names_nodes_and_flows() -> None:
+def test_a_diagram_names_nodes_and_flows():
     chart = drawn(Flow([("a", "b", 1234)], headings=["data", "student", "more"]), "Genders")
     assert {each.text for each in chart.iter("text")} == {"data", "student", "a 1,234", "b 1,234"}
     assert [group.findtext("title") for group in chart.findall("g")] == ["a → b: 1,234"]
     assert (chart.findtext("title"), chart.findtext("desc")) == ("Genders", "a → b: 1,234")
 
 
-def test_what_cannot_be_drawn() -> None:
+def test_what_cannot_be_drawn():
     for flows in ([], [("a", "b", -1.0)], [("a", "b", float("nan"))], [("a", "b", 0.0)]):
         with pytest.raises(BabelscopeError, match="needs flows, none of them negative"):
             drawn(Flow(flows))

@@ -50,7 +50,7 @@ def of_widths(*widths: int, value: float = 0.5, **factors: Any) -> list[SystemRe
     ],
     ids=["shared", "text", "missing", "numbers", "evaluators"],
 )  # fmt: skip
-def test_a_legend_names_only_what_distinguishes_lines(systems: list[SystemResult], names: list[str]) -> None:
+def test_a_legend_names_only_what_distinguishes_lines(systems, names):
     over_width = drawn(*systems)[0]
     assert over_width.title == "kQRG over width"
     assert list(curves(over_width)) == names
@@ -58,7 +58,7 @@ def test_a_legend_names_only_what_distinguishes_lines(systems: list[SystemResult
     assert not factor_notes(Comparison("space", "news", tuple(systems)))
 
 
-def test_seeds_are_averaged_and_counted() -> None:
+def test_seeds_are_averaged_and_counted():
     found = [
         system(f"w{w}-{seed}", 0.1 * w + 0.02 * seed, width=w, seed=seed) for w in (1, 2) for seed in (1, 2)
     ]
@@ -71,7 +71,7 @@ def test_seeds_are_averaged_and_counted() -> None:
 
 
 @pytest.mark.parametrize("seed", [{}, {"seed": 1}])
-def test_systems_with_the_same_factors_are_not_averaged_as_if_they_were_seeds(seed: dict[str, Any]) -> None:
+def test_systems_with_the_same_factors_are_not_averaged_as_if_they_were_seeds(seed):
     alike = [system("lstm", 0.2, width=1, **seed), system("conv", 0.8, width=1, **seed)]
     rest = of_widths(2, 3, **seed)
     assert curves(drawn(*alike, *rest)[0]) == {"all systems": {2: 0.5, 3: 0.5}}
@@ -81,14 +81,14 @@ def test_systems_with_the_same_factors_are_not_averaged_as_if_they_were_seeds(se
     assert not factor_notes(Comparison("space", "news", tuple(alike)))
 
 
-def test_a_system_that_no_line_joins_is_left_out_and_counted() -> None:
+def test_a_system_that_no_line_joins_is_left_out_and_counted():
     (chart,) = drawn(*of_widths(1, 2), system("lstm", 0.9, width=1, kind="lstm"))
     assert list(curves(chart)) == ["all systems"]
     assert "Not drawn: 1 system without another that differs in width alone" in chart.caption
     assert not drawn(system("a", 0.5, width=1, depth=1), system("b", 0.5, width=2, depth=2))
 
 
-def test_a_proportion_stays_one_and_other_figures_keep_their_interval() -> None:
+def test_a_proportion_stays_one_and_other_figures_keep_their_interval():
     share, other = (mean_over_seeds([0.1, 0.5, 0.9], unit) for unit in ("percent", "plain"))
     assert (share.value, share.low, share.high) == (0.5, 0.0, 1.0)
     assert other.low < 0 < 1 < other.high

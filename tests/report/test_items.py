@@ -27,13 +27,13 @@ from babelscope.report.items import Item, choose
         ("bank", "old bank", ""),
     ],
 )
-def test_words_that_differ_are_marked(text: str, other: str, apart: str) -> None:
+def test_words_that_differ_are_marked(text, other, apart):
     found = mark_difference(text, other)
     assert "".join(token[0] for token in found) == text
     assert "".join(token[0] for token in found if token[2:] == (1,)).strip() == apart
 
 
-def test_chosen_items_are_errors_first_then_the_least_certain() -> None:
+def test_chosen_items_are_errors_first_then_the_least_certain():
     def item(number: int, tone: str, measure: float) -> Item:
         return Item(str(number), 0, number, [(0, ItemView("", tone=tone, value=measure))])  # type: ignore[arg-type]
 
@@ -48,7 +48,7 @@ def test_chosen_items_are_errors_first_then_the_least_certain() -> None:
     assert choose(found, cap=200, seed=0) == (found, "")
 
 
-def test_verbs_agree_with_the_number_of_items() -> None:
+def test_verbs_agree_with_the_number_of_items():
     assert items_that(2, "have no cue and were skipped") == "2 items have no cue and were skipped"
     assert items_that(1, "have no cue and were skipped") == "1 item has no cue and was skipped"
 
@@ -58,13 +58,13 @@ def test_verbs_agree_with_the_number_of_items() -> None:
 SENTENCE = "Die Köche mit dem Stift hat gelacht."
 
 
-def test_marked_words_stand_between_asterisks() -> None:
+def test_marked_words_stand_between_asterisks():
     assert with_marks(mark_words(SENTENCE, [(24, 27), (4, 9)])) == "Die *Köche* mit dem Stift *hat* gelacht."
     assert with_marks([("ein", None, 0), (" rotes", None, 1), (" Haus", None, 1)]) == "ein *rotes Haus*"
     assert with_marks(mark_words("ja", [])) == "ja"
 
 
-def test_words_far_from_marked_ones_are_left_out_and_that_is_shown() -> None:
+def test_words_far_from_marked_ones_are_left_out_and_that_is_shown():
     text = "eins zwei drei vier, fünf sechs sieben acht neun zehn."
     marked = mark_words(text, [(5, 9), (44, 48)])
     assert with_marks(near_marks(marked, 1)) == "eins *zwei* drei … acht *neun* zehn."
@@ -75,7 +75,7 @@ def test_words_far_from_marked_ones_are_left_out_and_that_is_shown() -> None:
     assert with_marks(near_marks(mark_words(text, []))) == text
 
 
-def test_an_example_fits_the_width_and_hides_nothing() -> None:
+def test_an_example_fits_the_width_and_hides_nothing():
     example = Example(
         "A \x1b[31mtitle",
         "Seen in 3 % [1, 5] of 100 sentences.",
@@ -93,13 +93,13 @@ def test_an_example_fits_the_width_and_hides_nothing() -> None:
     assert lines[-2:] == ["2. Nothing", "   It did not appear among 20 items."]
 
 
-def test_a_text_without_end_is_cut_and_says_so() -> None:
+def test_a_text_without_end_is_cut_and_says_so():
     text = draw_examples([Example("Long", "Once.", [("it writes", "und " * 500)])], 60)
     assert text.count("\n") == 5
     assert text.endswith("… (the report has all)")
 
 
-def test_a_command_is_broken_as_a_shell_reads_it() -> None:
+def test_a_command_is_broken_as_a_shell_reads_it():
     command = "babelscope contrast --system lab:hard-student --tests lab:hard-pairs --set ties=wrong"
     drawn = draw_command(command, 60)
     assert len(drawn) == 2

@@ -53,7 +53,7 @@ def margins(page: Page, section: str) -> list[float]:
     return [float(text.replace("−", "-")) for text in shown]
 
 
-def test_every_picture_is_there_without_a_network(new_page: NewPage, lab_page: Path) -> None:
+def test_every_picture_is_there_without_a_network(new_page, lab_page):
     page = open_page(new_page, lab_page)
     captions = page.locator("figcaption strong").all_text_contents()
     assert {f"{title}." for title in PICTURES} <= set(captions)
@@ -63,7 +63,7 @@ def test_every_picture_is_there_without_a_network(new_page: NewPage, lab_page: P
     assert all(box and box["width"] > 200 and box["height"] > 40 for box in boxes)
 
 
-def test_a_claim_leads_to_the_items_behind_it(new_page: NewPage, lab_page: Path, lab_run: Path) -> None:
+def test_a_claim_leads_to_the_items_behind_it(new_page, lab_page, lab_run):
     report = collect([read_run(lab_run)])
     findings = [each for own in report.findings.values() for each in own[:12]]
     items = {section.key: section.items for section in report.sections}
@@ -79,7 +79,7 @@ def test_a_claim_leads_to_the_items_behind_it(new_page: NewPage, lab_page: Path,
         assert box.locator("[name=system]").input_value() == finding.system
 
 
-def test_items_can_be_searched_filtered_sorted_and_paged(new_page: NewPage, lab_page: Path) -> None:
+def test_items_can_be_searched_filtered_sorted_and_paged(new_page, lab_page):
     page = open_page(new_page, lab_page, "#items-contrast?sort=least")
     box = page.locator("#items-contrast")
     box.locator(".item").first.wait_for()
@@ -121,9 +121,7 @@ def as_markdown(table: Table) -> str:
 
 
 @pytest.mark.parametrize(("name", "python"), [("Markdown", as_markdown), ("LaTeX", as_tabular)])
-def test_a_copied_table_is_the_one_that_the_terminal_gives(
-    new_page: NewPage, lab_page: Path, lab_run: Path, name: str, python: Any
-) -> None:
+def test_a_copied_table_is_the_one_that_the_terminal_gives(new_page, lab_page, lab_run, name, python):
     shown = [
         table for s in collect([read_run(lab_run)]).sections for part in s.parts for table in part.tables
     ]
@@ -138,7 +136,7 @@ def test_a_copied_table_is_the_one_that_the_terminal_gives(
         assert shown[number].signatures[0] in copied
 
 
-def test_hostile_text_is_shown_as_text(new_page: NewPage, tmp_path: Path) -> None:
+def test_hostile_text_is_shown_as_text(new_page, tmp_path):
     folder = contrast_run(
         tmp_path / "run", 12, texts=HOSTILE, systems=HOSTILE[:2], phenomena=HOSTILE, tests=HOSTILE[0]
     )
@@ -158,9 +156,7 @@ def test_hostile_text_is_shown_as_text(new_page: NewPage, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     "options", [{}, {"color_scheme": "dark"}, {"viewport": {"width": 360, "height": 740}}]
 )
-def test_it_is_accessible_and_never_wider_than_the_screen(
-    new_page: NewPage, lab_page: Path, options: dict[str, Any]
-) -> None:
+def test_it_is_accessible_and_never_wider_than_the_screen(new_page, lab_page, options):
     page = open_page(new_page, lab_page, "#items-contrast?", **options)
     page.locator("#items-contrast .item").first.wait_for()
     # What is folded is not looked at; one of the long tables stands for all.
@@ -171,7 +167,7 @@ def test_it_is_accessible_and_never_wider_than_the_screen(
     assert accessibility_faults(page) == []
 
 
-def test_a_page_of_very_many_items_opens_at_once(new_page: NewPage, tmp_path: Path) -> None:
+def test_a_page_of_very_many_items_opens_at_once(new_page, tmp_path):
     """Of 50,000 items as of 6,000 there are 5,000 in the page; processor time, since the machine may be busy."""
     folder = contrast_run(tmp_path / "run", 6000, systems=["one"])
     path = write_report([folder], tmp_path / "page.html")

@@ -16,9 +16,7 @@ from babelscope.runs.reading import read_run
 from babelscope.util.errors import BabelscopeError
 from tests.report.synthetic import contrast_run
 from tests.report.test_building import Page
-from tests.support.browser import NewPage
 from tests.support.sealing import seal
-from tests.support.toy_fixtures import Babelscope
 
 TRICKY = "abc \u202edef\u2066 \u2060ghi\x1b[31m"
 SHOWN = "abc ⟦U+202E⟧def⟦U+2066⟧ ⟦U+2060⟧ghi⟦U+001B⟧[31m"
@@ -65,7 +63,7 @@ LABELS = ["対照", "صحيح", "Ä", "a b", "a_b", "A-b", "!", "summary", "item
 LABELS += ["__proto__", "constructor"]
 
 
-def test_every_id_is_there_once_and_links_lead_to_their_own(tmp_path: Path) -> None:
+def test_every_id_is_there_once_and_links_lead_to_their_own(tmp_path):
     text = render(collect([read_run(relabeled(tmp_path / "run", LABELS))]))
     page = Page(text)
     ids = Counter(page.attributes("id"))
@@ -83,12 +81,12 @@ def test_every_id_is_there_once_and_links_lead_to_their_own(tmp_path: Path) -> N
         assert all(item["s"].endswith(f"of section {number}") for item in own["items"])
 
 
-def test_plain_labels_keep_their_addresses(tmp_path: Path) -> None:
+def test_plain_labels_keep_their_addresses(tmp_path):
     report = collect([read_run(relabeled(tmp_path / "run", ["contrast", "Second try", "space"]))])
     assert {section.key for section in report.sections} == {"contrast", "second-try", "space"}
 
 
-def test_sections_show_their_own_items_in_a_browser(tmp_path: Path, new_page: NewPage) -> None:
+def test_sections_show_their_own_items_in_a_browser(tmp_path, new_page):
     labels = ["対照", "صحيح", "ab", "AB"]
     path = write_report([relabeled(tmp_path / "run", labels)], tmp_path / "page.html")
     page = new_page(offline=True)
@@ -107,7 +105,7 @@ def test_sections_show_their_own_items_in_a_browser(tmp_path: Path, new_page: Ne
         assert all(f"of section {number}" in text for text in texts)
 
 
-def test_two_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_two_runs_of_one_name_are_told_apart(tmp_path):
     """The same folder name, the same system's name, other weights."""
     one, two = (contrast_run(tmp_path / part / "run", 30, systems=["one"], salt=part) for part in "ab")
     report = collect([read_run(one), read_run(two)])
@@ -121,7 +119,7 @@ def test_two_runs_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert f"Run <bdi>{two}</bdi>" in text
 
 
-def test_test_sets_and_systems_of_one_name_that_are_not_the_same(tmp_path: Path) -> None:
+def test_test_sets_and_systems_of_one_name_that_are_not_the_same(tmp_path):
     """Runs that cannot be compared: neither their systems nor their test sets are one because of their names."""
     one = contrast_run(tmp_path / "a", 30, systems=["one"], salt="a")
     two = contrast_run(tmp_path / "b", 20, systems=["one"], salt="b")
@@ -134,7 +132,7 @@ def test_test_sets_and_systems_of_one_name_that_are_not_the_same(tmp_path: Path)
         assert {finding.query["tests"] for finding in findings} == {f"pairs {name[-3:]}"}
 
 
-def test_what_would_steer_or_hide_text_is_nowhere_in_the_page(tmp_path: Path) -> None:
+def test_what_would_steer_or_hide_text_is_nowhere_in_the_page(tmp_path):
     folder = contrast_run(
         tmp_path / "run", 12, texts=[TRICKY], systems=[TRICKY, "two"], phenomena=[TRICKY], tests=TRICKY
     )
@@ -147,7 +145,7 @@ def test_what_would_steer_or_hide_text_is_nowhere_in_the_page(tmp_path: Path) ->
     assert json.loads(embedded({"a": "\ud800\u202e\U000e0041<"})) == {"a": "\ud800\u202e\U000e0041<"}
 
 
-def test_it_is_shown_in_a_browser(tmp_path: Path, new_page: NewPage) -> None:
+def test_it_is_shown_in_a_browser(tmp_path, new_page):
     texts = [TRICKY, "שלום, abc 12!", "می\u200cخواهم"]
     folder = contrast_run(
         tmp_path / "run", 12, texts=texts, systems=[TRICKY, "two"], phenomena=[TRICKY, "ab"], tests=TRICKY
@@ -173,7 +171,7 @@ def test_it_is_shown_in_a_browser(tmp_path: Path, new_page: NewPage) -> None:
 
 
 @pytest.mark.parametrize("size", [50_000, pytest.param(500_000, marks=pytest.mark.slow)])
-def test_large_items_are_shown_in_bounded_time(size: int, tmp_path: Path, new_page: NewPage) -> None:
+def test_large_items_are_shown_in_bounded_time(size, tmp_path, new_page):
     folder = contrast_run(tmp_path / "run", 1, systems=["one"])
     words = ["▁x", "▁y"] * (size // 4)
     text = "".join(words).replace("▁", " ")
@@ -194,7 +192,7 @@ def test_large_items_are_shown_in_bounded_time(size: int, tmp_path: Path, new_pa
     assert page.locator("*").count() < 3000
 
 
-def test_how_many_were_skipped_is_shown(tmp_path: Path) -> None:
+def test_how_many_were_skipped_is_shown(tmp_path):
     folder = contrast_run(tmp_path / "run", 12, systems=["one"])
     change(
         folder,
@@ -209,7 +207,7 @@ def test_how_many_were_skipped_is_shown(tmp_path: Path) -> None:
     assert any("3 items were skipped" in warning for warning in report.sections[0].warnings)
 
 
-def test_flows_without_number_are_refused(tmp_path: Path) -> None:
+def test_flows_without_number_are_refused(tmp_path):
     folder = contrast_run(tmp_path / "run", 4, systems=["one"])
     flows = [[f"word_data_{n}", f"word_student_{n}", 1] for n in range(1001)]
     (folder / "flows.json").write_text(json.dumps(flows), encoding="utf-8")
@@ -222,7 +220,7 @@ def test_flows_without_number_are_refused(tmp_path: Path) -> None:
 WRONG: list[Any] = [None, "x", -1, 1e308, 10**400, [[]], {"a": [1]}, ["x"], "\ud800", True]
 
 
-def test_records_and_manifests_edited_by_hand_end_in_a_sentence(tmp_path: Path) -> None:
+def test_records_and_manifests_edited_by_hand_end_in_a_sentence(tmp_path):
     """Every field of a record, of a figure and of the manifest, with values of other kinds, and left out."""
     folder = contrast_run(tmp_path / "run", 3, systems=["one"])
     kept = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -272,9 +270,7 @@ def test_records_and_manifests_edited_by_hand_end_in_a_sentence(tmp_path: Path) 
     ],
     ids=["types", "no ids", "figures", "jobs"],
 )
-def test_a_command_says_where_and_what_to_do(
-    tmp_path: Path, babelscope: Babelscope, command: str, name: str, how: Callable[[Any], Any]
-) -> None:
+def test_a_command_says_where_and_what_to_do(tmp_path, babelscope, command, name, how):
     folder = contrast_run(tmp_path / "run", 6)
     change(folder, name, how)
     ran = babelscope(command, str(folder), "--to", str(tmp_path / "out"))

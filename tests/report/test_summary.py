@@ -17,7 +17,6 @@ from babelscope.runs.compare import group_runs, paired_differences
 from babelscope.runs.execute import run_method
 from babelscope.runs.reading import read_run
 from babelscope.testsets import MinimalPair
-from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import ToySystem
 
 PAIRS = [
@@ -37,9 +36,7 @@ def blocks(text: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
-def test_the_first_table_with_verdicts_then_differences_warnings_and_places(
-    result: Result, width: int
-) -> None:
+def test_the_first_table_with_verdicts_then_differences_warnings_and_places(result, width):
     title, table, differs, warnings, end = blocks(summarize(result, width=width))
     assert all(cell_len(line) <= width for block in (title, table, differs, warnings, end) for line in block)
     assert (
@@ -58,7 +55,7 @@ def test_the_first_table_with_verdicts_then_differences_warnings_and_places(
     assert any(line.startswith("signature: seed:0|") for line in end)
 
 
-def test_worst_first_and_controls_last(result: Result) -> None:
+def test_worst_first_and_controls_last(result):
     (section,) = sections_of(result)
     lines = section.tables[0].lines
     order = [VERDICTS.index("control" if line.is_control else line.verdict) for line in lines]
@@ -69,7 +66,7 @@ def test_worst_first_and_controls_last(result: Result) -> None:
     assert [line.rstrip().endswith("control") for line in shown] == [line.is_control for line in lines]
 
 
-def test_every_significant_difference_is_a_line() -> None:
+def test_every_significant_difference_is_a_line():
     right, wrong = ToySystem("hf:models/right"), ToySystem("hf:models/wrong", salt="2")
     pairs = [MinimalPair(str(n), f"s {n}", "ab", ("ba",), "swap", "human") for n in range(60)]
     result = run_method("contrast", [right, wrong], pairs)
@@ -80,7 +77,7 @@ def test_every_significant_difference_is_a_line() -> None:
                 record["verdict"] = verdict
     (group,) = result.groups
     compared = paired_differences(group)
-    result = dataclasses.replace(result, rows=[*result.rows, *compared], comparisons=len(compared))
+    result = dataclasses.replace(result, rows=[*result.rows, *compared], comparisons=compared)
     (line,) = re.findall(r"  right minus wrong, .*", summarize(result, width=200))
     assert "100 %" in line
     assert "right is better on 60, wrong on 0, equal on 0 items; p = " in line
@@ -109,9 +106,7 @@ def warnings_in(out: str) -> list[str]:
     return re.sub(r"\n    ", " ", part).split("\n") if part else []
 
 
-def test_a_large_study_fits_and_hides_no_warning(
-    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_large_study_fits_and_hides_no_warning(babelscope, tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "study.toml").write_text(study(8, 2, 2))
     for place in range(2):
@@ -139,9 +134,7 @@ def test_a_large_study_fits_and_hides_no_warning(
         "space --system lab:student --tests lab:parallel?n=8 --k 3 --samples 0 --budget-expansions 60",
     ],
 )
-def test_every_method_prints_all_of_its_warnings(
-    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
-) -> None:
+def test_every_method_prints_all_of_its_warnings(babelscope, tmp_path, monkeypatch, command):
     monkeypatch.setenv("COLUMNS", "80")
     (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(pair.as_json()) + "\n" for pair in PAIRS))
     (tmp_path / "a.en").write_text("".join(f"a {'b ' * n}c\n" for n in range(12)))
@@ -155,7 +148,7 @@ def test_every_method_prints_all_of_its_warnings(
         assert sum(line.endswith(note) for line in shown) == 1, note
 
 
-def test_all_prints_every_row_at_any_width(result: Result) -> None:
+def test_all_prints_every_row_at_any_width(result):
     for width in (60, 80, 300):
         text = everything(result, width=width)
         assert all(cell_len(line) <= width for line in text.split("\n"))
@@ -165,7 +158,7 @@ def test_all_prints_every_row_at_any_width(result: Result) -> None:
     assert result.signature in everything(result, width=None)
 
 
-def test_skipped_items_are_reported(result: Result) -> None:
+def test_skipped_items_are_reported(result):
     unanswered = [{"id": "7", "unanswered": "the server was asleep"}]
     told = summarize(dataclasses.replace(result, unanswered=unanswered), width=80)
     assert "left out: 1 items, the first being 7" in told.replace("\n  ", " ")

@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import babelscope as bs
 from babelscope.methods.base import set_up
 from babelscope.methods.jobs import Job
 from babelscope.runs.execute import chunk_size
 from babelscope.testsets import ParallelSentence
 from babelscope.testsets.items import TestSet
-from babelscope.util.errors import BabelscopeError
-from tests.support.toy_fixtures import Babelscope
 
 PARTICLE = {"phenomenon": "particle", "side": "source", "head": 2, "dependent": 5, "distance": 2}
 STUDY = """
@@ -68,15 +65,13 @@ def no_work(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_command_that_must_fail_asks_nobody(
-    babelscope: Babelscope, asked: tuple[str, ...], told: str
-) -> None:
+def test_a_command_that_must_fail_asks_nobody(babelscope, asked, told):
     ran = babelscope(*asked, "--system", "toy:1")
     assert ran.code == 2
     assert told in " ".join(ran.err.split())
 
 
-def test_a_parallel_set_beside_a_challenge_set_is_named(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_a_parallel_set_beside_a_challenge_set_is_named(babelscope, tmp_path):
     (tmp_path / "study.toml").write_text(STUDY)
     ran = babelscope("run", "study.toml")
     assert ran.code == 2
@@ -85,29 +80,17 @@ def test_a_parallel_set_beside_a_challenge_set_is_named(babelscope: Babelscope, 
     assert "if it is not for challenge, say tests = [...] in its table" in told
 
 
-def test_a_seed_group_of_one_system_is_refused(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_a_seed_group_of_one_system_is_refused(babelscope, tmp_path):
     study = STUDY.replace('name = "sentences"\nspec = "plain.jsonl"', "").replace("[[tests]]\n\n", "")
     (tmp_path / "study.toml").write_text(f'[study]\nseed_groups = ["toy:*"]\n{study}')
     ran = babelscope("run", "study.toml")
     assert (ran.code, "needs at least two systems" in " ".join(ran.err.split())) == (2, True)
 
 
-def test_items_that_take_seconds_are_asked_in_small_chunks() -> None:
+def test_items_that_take_seconds_are_asked_in_small_chunks():
     tests = [TestSet("t", tuple(ParallelSentence(str(n), "a", ("b",)) for n in range(300)))]
     space, likelihood = set_up("space", {}), set_up("likelihood", {})
     assert chunk_size([likelihood], [], tests) == 128
     assert chunk_size([space], [], tests) == 16
     assert chunk_size([likelihood, space], [], tests) == 16
     assert chunk_size([space], [], tests, 50) == 50
-
-
-def test_a_name_is_not_what_it_names() -> None:
-    tests = bs.load("lab:parallel?n=2")
-    with pytest.raises(
-        BabelscopeError, match=r"is a name, not a system; give babelscope.open_system\('lab:x'\)"
-    ):
-        bs.quality("lab:x", tests)  # type: ignore[arg-type]
-    with pytest.raises(
-        BabelscopeError, match=r"is a name, not a test set; give babelscope.load\('x.jsonl'\)"
-    ):
-        bs.quality(bs.open_system("lab:student"), "x.jsonl")  # type: ignore[arg-type]

@@ -81,7 +81,7 @@ def _groups(*paths: Path, **options: Any) -> Any:
     return group_runs([read_run(path) for path in paths], **options)
 
 
-def test_systems_are_compared_item_by_item(make_run: MakeRun) -> None:
+def test_systems_are_compared_item_by_item(make_run):
     (group,) = _groups(make_run("both", {"x": "toy:1", "y": "toy:2"}, "condition", protocol="paper"))
     rows = {
         row.labels.get("category", "all"): row
@@ -112,7 +112,7 @@ def test_systems_are_compared_item_by_item(make_run: MakeRun) -> None:
     assert by_holm == pytest.approx(min(1, 4 * least), abs=1e-3)
 
 
-def test_a_system_does_not_differ_from_itself(make_run: MakeRun) -> None:
+def test_a_system_does_not_differ_from_itself(make_run):
     one = make_run("one", {"x": "toy:1"}, "contrast")
     two = make_run("two", {"y": "toy:1"}, "contrast")
     (group,) = _groups(one, two)
@@ -120,7 +120,7 @@ def test_a_system_does_not_differ_from_itself(make_run: MakeRun) -> None:
         assert (row.estimate.value, row.counts["ties"], row.labels["p_holm"]) == (0, row.estimate.n, 1)
 
 
-def test_likelihoods_are_compared_in_nats_a_token(make_run: MakeRun) -> None:
+def test_likelihoods_are_compared_in_nats_a_token(make_run):
     (group,) = _groups(make_run("run", {"x": "toy:1", "y": "toy:2"}, "likelihood"))
     (row,) = paired_differences(group)
     ours, theirs = (
@@ -131,7 +131,7 @@ def test_likelihoods_are_compared_in_nats_a_token(make_run: MakeRun) -> None:
     assert row.estimate.value == pytest.approx(np.mean(ours) - np.mean(theirs))  # all references are as long
 
 
-def test_other_test_sets_are_refused_with_what_differs(make_run: MakeRun) -> None:
+def test_other_test_sets_are_refused_with_what_differs(make_run):
     one = make_run("one", {"x": "toy:1"}, "condition", tests_name="t")
     two = make_run("two", {"y": "toy:2"}, "condition", tests="fewer", tests_name="t")
     with pytest.raises(
@@ -153,7 +153,7 @@ def test_other_test_sets_are_refused_with_what_differs(make_run: MakeRun) -> Non
     assert len(_groups(one, five)) == 1
 
 
-def test_what_differs_is_told_for_items_too(make_run: MakeRun, tmp_path: Path) -> None:
+def test_what_differs_is_told_for_items_too(make_run, tmp_path):
     one = make_run("one", {"x": "toy:1"}, "condition", tests="fewer")
     lines = (tmp_path / "fewer.jsonl").read_text().replace("a 3", "b 3")
     (tmp_path / "fewer.jsonl").write_text(lines)
@@ -162,11 +162,11 @@ def test_what_differs_is_told_for_items_too(make_run: MakeRun, tmp_path: Path) -
         _groups(one, two)
 
 
-def test_folders_that_cannot_be_compared(make_run: MakeRun, tmp_path: Path) -> None:
+def test_folders_that_cannot_be_compared(make_run, tmp_path):
     one = make_run("one", {"x": "toy:1"}, "condition")
     with pytest.raises(BabelscopeError, match=r"x stands in .*one and in .*one; leave one of them out"):
         _groups(one, one)
-    with pytest.raises(BabelscopeError, match=r"is no run folder: it has no manifest\.json"):
+    with pytest.raises(BabelscopeError, match=r"is not a run folder: it has no manifest\.json"):
         read_run(tmp_path)
     (one / "summary.json").rename(tmp_path / "kept.json")
     with pytest.raises(BabelscopeError, match="is not finished; run the same command again"):
@@ -180,7 +180,7 @@ def test_folders_that_cannot_be_compared(make_run: MakeRun, tmp_path: Path) -> N
         results_of_run(read_run(one))
 
 
-def test_seeds_are_found_by_their_names() -> None:
+def test_seeds_are_found_by_their_names():
     names = ["lab:teacher", "lab:teacher-2", "student-1", "student-12", "alone", "b-5"]
     systems: dict[str, dict[str, Factor]] = {name: {} for name in names}
     assert [seed_of(name, {}) for name in names] == [1, 2, 1, 12, 1, 5]
@@ -193,7 +193,7 @@ def test_seeds_are_found_by_their_names() -> None:
         seed_groups(systems, ["alone*"])
 
 
-def test_means_and_differences_over_seeds(make_run: MakeRun) -> None:
+def test_means_and_differences_over_seeds(make_run):
     systems = {"t": "toy:1", "t-2": "toy:2", "t-3": "toy:3", "s": "toy:4", "s-2": "toy:5", "s-3": "toy:6"}
     (group,) = _groups(make_run("run", systems, "condition"))
     rows = seed_rows(group)
@@ -222,7 +222,7 @@ def test_means_and_differences_over_seeds(make_run: MakeRun) -> None:
     assert {row.labels["pairing"] for row in unpaired} == {"none (Welch)"}
 
 
-def test_seeds_of_two_evaluators_are_kept_apart(make_run: MakeRun) -> None:
+def test_seeds_of_two_evaluators_are_kept_apart(make_run):
     systems = {"t": "toy:1", "t-2": "toy:2"}
     paths = [make_run(f"by{n}", systems, "condition", evaluator=f"toy:e{n}") for n in range(2)]
     (group,) = _groups(*paths)
@@ -230,7 +230,7 @@ def test_seeds_of_two_evaluators_are_kept_apart(make_run: MakeRun) -> None:
     assert [(row.labels["evaluator"], row.estimate.n) for row in means] == [("toy:e0", 2), ("toy:e1", 2)]
 
 
-def test_evaluators_are_correlated(make_run: MakeRun) -> None:
+def test_evaluators_are_correlated(make_run):
     systems = {name: f"toy:{name}" for name in "abcd"}
     paths = [make_run(f"by{n}", systems, "condition", evaluator=f"toy:e{n}") for n in range(3)]
     (group,) = _groups(*paths)
@@ -262,7 +262,7 @@ def test_evaluators_are_correlated(make_run: MakeRun) -> None:
         evaluator_agreement(group, "bleu")
 
 
-def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
+def test_regression_over_runs(make_run, tmp_path):
     systems = {name: f"toy:{name}" for name in "abcdef"}
     (group,) = _groups(make_run("run", systems, "condition"))
     table = tmp_path / "t.tsv"
@@ -290,7 +290,7 @@ def test_regression_over_runs(make_run: MakeRun, tmp_path: Path) -> None:
         regress_figure(group, read_systems([table]), ["bleu"])
 
 
-def test_tables(tmp_path: Path) -> None:
+def test_tables(tmp_path):
     path = tmp_path / "t.tsv"
     path.write_text("a\tb\n1\tyes\n2.5\tno\n")
     table = read_table(path)
@@ -311,7 +311,7 @@ def test_tables(tmp_path: Path) -> None:
         read_column(read_table(path), "a", path)
 
 
-def test_where_lower_is_better_wins_are_the_lower_ones(tmp_path: Path) -> None:
+def test_where_lower_is_better_wins_are_the_lower_ones(tmp_path):
     study = {
         "systems": [{"spec": "lab:student"}, {"spec": "lab:teacher"}],
         "tests": [{"spec": "lab:challenge?n=12"}],

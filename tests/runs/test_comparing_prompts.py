@@ -13,7 +13,6 @@ from babelscope.runs.compare import common_name
 from babelscope.systems.registry import open_system, takes_prompts, with_prompt
 from babelscope.util.errors import BabelscopeError
 from tests.support.models import SOURCES, TARGETS, build_causal
-from tests.support.toy_fixtures import Babelscope
 
 PROMPTS = ("lines", "instruction", "question")
 
@@ -34,9 +33,7 @@ def spec(folder: Path) -> str:
     return f"llm:{folder}?source=English&target=German&max_length=90"
 
 
-def test_a_command_gives_each_prompt_and_the_spread_between_them(
-    babelscope: Babelscope, folder: Path, tests: str
-) -> None:
+def test_a_command_gives_each_prompt_and_the_spread_between_them(babelscope, folder, tests):
     chosen = [part for name in PROMPTS for part in ("--set", f"prompt={name}")]
     asked = ("likelihood", "--tests", tests, "--system", spec(folder), *chosen, "--system", "toy:model")
     rows = babelscope(*asked, "--json").rows
@@ -61,7 +58,7 @@ def test_a_command_gives_each_prompt_and_the_spread_between_them(
     assert len(set(re.findall(r"/prompt\.[0-9a-f]{8}", signature))) == 3
 
 
-def test_a_prompt_that_the_model_was_not_trained_with_is_in_the_mean(babelscope: Babelscope) -> None:
+def test_a_prompt_that_the_model_was_not_trained_with_is_in_the_mean(babelscope):
     """Answers to such a prompt are noted, which is no other system."""
     Path("t.tsv").write_text("the dog sees the cat .\tder Hund sieht die Katze .\n", encoding="utf-8")
     chosen = [part for name in PROMPTS for part in ("--set", f"prompt={name}")]
@@ -73,9 +70,7 @@ def test_a_prompt_that_the_model_was_not_trained_with_is_in_the_mean(babelscope:
     assert mean["value"] == pytest.approx(statistics.fmean(values.values()))
 
 
-def test_the_summary_of_a_method_with_a_table_of_its_own_shows_the_spread(
-    babelscope: Babelscope, folder: Path, tmp_path: Path
-) -> None:
+def test_the_summary_of_a_method_with_a_table_of_its_own_shows_the_spread(babelscope, folder, tmp_path):
     pair = {"source": SOURCES[2], "phenomenon": "number", "reference": "human"}
     pair |= {"correct": TARGETS[2], "contrastive": "zwei Hund laufen"}
     (tmp_path / "p.jsonl").write_text(json.dumps({"id": "1", **pair}) + "\n")
@@ -86,9 +81,7 @@ def test_the_summary_of_a_method_with_a_table_of_its_own_shows_the_spread(
     assert len(ran.out.splitlines()) <= 40
 
 
-def test_a_study_asks_by_each_prompt_and_its_report_shows_the_spread(
-    babelscope: Babelscope, folder: Path, tests: str, tmp_path: Path
-) -> None:
+def test_a_study_asks_by_each_prompt_and_its_report_shows_the_spread(babelscope, folder, tests, tmp_path):
     (tmp_path / "mine.toml").write_text('template = "{text} =>"\n')
     (tmp_path / "study.toml").write_text(
         f'[[systems]]\nname = "tiny"\nspec = "{spec(folder)}"\nprompt = ["lines", "mine.toml"]\n'
@@ -117,9 +110,7 @@ def test_a_study_asks_by_each_prompt_and_its_report_shows_the_spread(
     assert "Over prompts" in compared.out
 
 
-def test_prompts_that_cannot_be_asked_are_refused_before_models_load(
-    babelscope: Babelscope, folder: Path, tests: str
-) -> None:
+def test_prompts_that_cannot_be_asked_are_refused_before_models_load(babelscope, folder, tests):
     def told(*more: str) -> str:
         ran = babelscope("likelihood", "--tests", tests, *more)
         assert ran.code == 2
@@ -137,7 +128,7 @@ def test_prompts_that_cannot_be_asked_are_refused_before_models_load(
     )
 
 
-def test_a_prompt_of_any_text_survives_in_a_spec(folder: Path) -> None:
+def test_a_prompt_of_any_text_survives_in_a_spec(folder):
     odd = "100 % {text}? a=b&c=d #1\n{target}: "
     system = open_system(with_prompt(spec(folder), odd))
     assert system.prompt.template == odd
@@ -147,7 +138,7 @@ def test_a_prompt_of_any_text_survives_in_a_spec(folder: Path) -> None:
         with_prompt("hf:some/model", "lines")
 
 
-def test_one_model_under_several_prompts_is_in_memory_once(folder: Path) -> None:
+def test_one_model_under_several_prompts_is_in_memory_once(folder):
     one, two = (open_system(with_prompt(spec(folder), name)) for name in PROMPTS[:2])
     assert one.network is two.network
     assert one.model.weights is two.model.weights
@@ -164,5 +155,5 @@ def test_one_model_under_several_prompts_is_in_memory_once(folder: Path) -> None
         (["a", "b"], "a"),
     ],
 )
-def test_common_name(names: list[str], common: str) -> None:
+def test_common_name(names, common):
     assert common_name(names) == common

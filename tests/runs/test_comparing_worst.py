@@ -52,9 +52,7 @@ def truth(shares: Mapping[str, float]) -> float:
         ({"female": 0.6, "male": 0.6}, {"female": 0.6, "male": 0.6}),  # chance decides which is
     ],
 )
-def test_intervals_hold_the_truth_as_often_as_they_say(
-    ours: Mapping[str, float], theirs: Mapping[str, float]
-) -> None:
+def test_intervals_hold_the_truth_as_often_as_they_say(ours, theirs):
     dice = random.Random(5)
     inside = 0
     for _ in range(200):
@@ -65,7 +63,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(
     assert inside / 200 >= 0.92
 
 
-def test_each_system_has_its_own_worst_category_and_weights() -> None:
+def test_each_system_has_its_own_worst_category_and_weights():
     def record(number: int, category: str, verdict: str, weight: float | None) -> Record:
         fields = {"category": category, "verdict": verdict, "weight": weight}
         return {"id": str(number), "source": f"s{number}", **fields}
@@ -91,7 +89,7 @@ def test_each_system_has_its_own_worst_category_and_weights() -> None:
     assert worst_difference([], theirs, BY) is None
 
 
-def test_the_difference_is_that_of_the_figures_and_leads() -> None:
+def test_the_difference_is_that_of_the_figures_and_leads():
     items = [
         AmbiguousSource(f"i{n}", f"a {n}", (f"r {n}",), (f"w {n}",), "female" if n % 2 else "male")
         for n in range(40)

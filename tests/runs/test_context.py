@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.toy_fixtures import Babelscope, Ran
+from tests.support.toy_fixtures import Ran
 
 SYSTEM = "toy:1?alphabet=ab&limit=5"
 
@@ -28,7 +28,7 @@ def labels_of(ran: Ran) -> set[int | None]:
     return {row.get("context") for row in ran.rows}
 
 
-def test_each_system_is_warned_of_once(babelscope: Babelscope, tests: str) -> None:
+def test_each_system_is_warned_of_once(babelscope, tests):
     asked = ["quality", "--tests", tests, "--system", SYSTEM, "--json"]
     ran = babelscope(*asked, "--out", "run")
     assert labels_of(ran) == {0}
@@ -49,14 +49,14 @@ def test_each_system_is_warned_of_once(babelscope: Babelscope, tests: str) -> No
     assert {row["context"] for row in rows} == {0}
 
 
-def test_without_context_nothing_changes(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_without_context_nothing_changes(babelscope, tmp_path):
     (tmp_path / "tests.jsonl").write_text('{"id": "1", "source": "s", "reference": "ab"}\n')
     ran = babelscope("quality", "--tests", "tests.jsonl", "--system", SYSTEM, "--json")
     assert labels_of(ran) == {None}
     assert "context" not in ran.err
 
 
-def test_of_answers_made_elsewhere_nobody_knows(babelscope: Babelscope, tests: str, tmp_path: Path) -> None:
+def test_of_answers_made_elsewhere_nobody_knows(babelscope, tests, tmp_path):
     (tmp_path / "out.txt").write_text("ab\nba\naa\n")
     ran = babelscope("quality", "--tests", tests, "--system", "file:out.txt", "--json")
     assert labels_of(ran) == {None}

@@ -57,7 +57,7 @@ def run(tmp_path: Path) -> Path:
     return folder / "run"
 
 
-def test_figures_carry_them_and_comparisons_do_not_trip_over_them(run: Path) -> None:
+def test_figures_carry_them_and_comparisons_do_not_trip_over_them(run):
     rows = json.loads((run / "summary.json").read_text())["rows"]
     assert {(row["width"], row["distilled"], row["seed"]) for row in rows} == {
         tuple(own.values()) for own in FACTORS.values()
@@ -71,7 +71,7 @@ def test_figures_carry_them_and_comparisons_do_not_trip_over_them(run: Path) -> 
     assert {len(column.figures) for column in group.results} == {len(group.results[0].figures)}
 
 
-def test_systems_alike_but_for_their_seed_are_a_group(run: Path) -> None:
+def test_systems_alike_but_for_their_seed_are_a_group(run):
     assert seed_groups(FACTORS) == {
         "not distilled, width 128": ["t128-1", "t128-2"],
         "not distilled, width 256": ["t256-1", "t256-2"],
@@ -86,31 +86,31 @@ def test_systems_alike_but_for_their_seed_are_a_group(run: Path) -> None:
     assert {row.labels["pairing"] for row in rows if row.name == "seed_difference"} == {"by seed"}
 
 
-def test_names_that_end_in_a_number_are_no_seeds_where_factors_differ() -> None:
+def test_names_that_end_in_a_number_are_no_seeds_where_factors_differ():
     assert seed_groups({"deep-6": {"layers": 6}, "deep-12": {"layers": 12}}) == {}
     assert seed_groups({"x": {}, "x-2": {}}) == {"x": ["x", "x-2"]}
     named = {f"x-{n}": {"layers": n % 2} for n in range(2, 6)}
     assert seed_groups(named) == {"x": ["x-2", "x-4"], "x, layers 1": ["x-3", "x-5"]}
 
 
-def test_words_are_only_of_what_differs() -> None:
+def test_words_are_only_of_what_differs():
     groups = [but({"width": 1, "kind": "a", "smoothed": True}), but({"width": 2, "kind": "a"})]
     assert distinguish_groups(groups) == ["smoothed, width 1", "without smoothed, width 2"]
     with pytest.raises(ValueError, match="may have 50 factors, not 51"):
         check_factors({f"f{n}": n for n in range(51)})
 
 
-def test_two_systems_of_one_seed_are_no_group() -> None:
+def test_two_systems_of_one_seed_are_no_group():
     assert seed_groups({"a": {"width": 1, "seed": 1}, "b": {"width": 1, "seed": 1}}) == {}
 
 
-def test_a_factor_of_two_kinds_is_refused_with_both_systems(tmp_path: Path) -> None:
+def test_a_factor_of_two_kinds_is_refused_with_both_systems(tmp_path):
     path = write_study(tmp_path, {"a": "{ width = 256 }", "b": '{ width = "512" }'})
     with pytest.raises(BabelscopeError, match=r"study\.toml.*'width' is a number of 'a' and a text of 'b'"):
         read_study(path)
 
 
-def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
+def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run):
     (chapter,) = collect([read_run(run)]).sections
     charts = [drawn.chart for drawn in chapter.parts[0].charts if drawn.chart.title.endswith(" over width")]
     (group,) = group_runs([read_run(run)])
@@ -126,7 +126,7 @@ def test_a_quantity_is_an_axis_and_each_other_factor_a_curve(run: Path) -> None:
             assert own.value == pytest.approx((values[f"{kind}{at:g}-1"] + values[f"{kind}{at:g}-2"]) / 2)
 
 
-def test_they_can_be_said_after_a_run(run: Path, tmp_path: Path) -> None:
+def test_they_can_be_said_after_a_run(run, tmp_path):
     """Factors change no answer, so a study that names others goes on with what is stored."""
     for name in ("study.toml", "pairs.jsonl"):
         shutil.copy(run.parent / name, tmp_path / name)
@@ -161,12 +161,12 @@ def test_they_can_be_said_after_a_run(run: Path, tmp_path: Path) -> None:
         ('{ a = "' + "x" * 200 + '" }', "longer than 100"),
     ],
 )
-def test_what_is_no_factor_is_refused_before_any_work(tmp_path: Path, own: str, told: str) -> None:
+def test_what_is_no_factor_is_refused_before_any_work(tmp_path, own, told):
     with pytest.raises(BabelscopeError, match=told):
         read_study(write_study(tmp_path, {"a": own}))
 
 
-def test_a_label_of_the_method_is_not_overwritten() -> None:
+def test_a_label_of_the_method_is_not_overwritten():
     rows = [
         Row("x", Estimate(1, 0, 2, 3), {"region": "top"}, {"ties": 2}),
         Row("x", Estimate(2, 1, 3, 3), {"region": "beam"}, {"ties": 0}),
@@ -187,7 +187,7 @@ NAMES = st.sampled_from(["width", "seed", "k", "region"])
         NAMES, st.one_of(st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False))
     ),
 )
-def test_labels_are_taken_off_again(labels: list[dict[str, Any]], factors: dict[str, Any]) -> None:
+def test_labels_are_taken_off_again(labels, factors):
     rows = [Row("x", Estimate(1, 0, 2, 3), own) for own in labels]
     found = without_labels(with_labels(rows, factors), factors)
     # A label that all rows had already, with the factor's value, tells none of them apart.
@@ -197,7 +197,7 @@ def test_labels_are_taken_off_again(labels: list[dict[str, Any]], factors: dict[
     ]
 
 
-def test_the_report_has_means_over_seeds(run: Path) -> None:
+def test_the_report_has_means_over_seeds(run):
     (chapter,) = collect([read_run(run)]).sections
     tables = [shown.table for part in chapter.parts for shown in part.tables]
     (over,) = [table for table in tables if table.name == "seeds"]

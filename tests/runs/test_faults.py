@@ -24,8 +24,7 @@ from babelscope.systems import cache
 from babelscope.systems.cache import cached
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from tests.support.same_runs import assert_same
-from tests.support.serving import App, Request, Server
-from tests.support.toy_fixtures import Babelscope
+from tests.support.serving import Request
 from tests.support.toys import ToySystem
 
 ITEMS, CHUNK, BAD = 8, 2, 4  # the fault is in the third chunk
@@ -101,7 +100,7 @@ def fails_and_goes_on(path: Path, told: str, mend: Callable[[], object]) -> Syst
         ("no text", r"not UTF-8"),
     ],
 )
-def test_a_command(folder: Path, fault: str, told: str) -> None:
+def test_a_command(folder, fault, told):
     (folder / "broken").write_text(fault)
     system = f"cmd:{sys.executable} -S -E translate.py?timeout=3"
     fails_and_goes_on(study(folder, system, CHALLENGE), told, (folder / "broken").unlink)
@@ -115,7 +114,7 @@ def test_a_command(folder: Path, fault: str, told: str) -> None:
         ("NaN", "is not a text: 'NaN'"),
     ],
 )
-def test_a_server(folder: Path, serve: Callable[[App], Server], fault: str, told: str) -> None:
+def test_a_server(folder, serve, fault, told):
     faults = [fault]
 
     def answer(request: Request) -> Any:
@@ -134,7 +133,7 @@ def test_a_server(folder: Path, serve: Callable[[App], Server], fault: str, told
     assert error.exit_code == 1
 
 
-def test_a_model_out_of_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_out_of_memory(folder, monkeypatch):
     import torch
 
     from babelscope.decoding.families.encoder_decoder import EncoderDecoder
@@ -170,7 +169,7 @@ def _stops(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     return lambda: monkeypatch.setattr(ToySystem, "score", right)
 
 
-def test_a_cache_damaged_between_two_runs(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_damaged_between_two_runs(folder, monkeypatch):
     path = study(folder, "toy:1", more="cache = 'cache.sqlite'")
 
     def mend_and_damage() -> None:
@@ -190,7 +189,7 @@ def test_a_cache_damaged_between_two_runs(folder: Path, monkeypatch: pytest.Monk
     fails_and_goes_on(path, "the toy is broken", mend_and_damage)
 
 
-def test_a_cache_that_another_process_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_another_process_holds(folder, monkeypatch):
     monkeypatch.setattr(cache, "_WAIT_SECONDS", 0.2)
     path = study(folder, "toy:1", more="cache = 'cache.sqlite'")
     run_study(study(folder, "toy:2", more="cache = 'cache.sqlite'"), out=folder / "other")
@@ -219,7 +218,7 @@ def test_a_cache_that_another_process_holds(folder: Path, monkeypatch: pytest.Mo
 # -- disks -------------------------------------------------------------------------------------------
 
 
-def test_a_disk_that_is_full_at_the_summary(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_is_full_at_the_summary(folder, monkeypatch):
     right = os.replace
 
     def full(source: Path, target: Path) -> None:
@@ -253,7 +252,7 @@ def _seven_sizes(*paths: Path) -> list[int]:
     return [1, *(most * share // 6 for share in range(1, 6)), most]
 
 
-def test_a_run_on_a_disk_that_is_full_at_seven_sizes(folder: Path, babelscope: Babelscope) -> None:
+def test_a_run_on_a_disk_that_is_full_at_seven_sizes(folder, babelscope):
     path = study(folder, "toy:1")
     names = ("manifest.json", "records.jsonl", "summary.json")
     run_study(path, out=folder / "whole")
@@ -284,9 +283,7 @@ def test_a_run_on_a_disk_that_is_full_at_seven_sizes(folder: Path, babelscope: B
         "score --system toy:1 a.en --target a.en --to FILE",
     ],
 )
-def test_outputs_on_a_disk_that_is_full_at_seven_sizes(
-    folder: Path, babelscope: Babelscope, command: str
-) -> None:
+def test_outputs_on_a_disk_that_is_full_at_seven_sizes(folder, babelscope, command):
     (folder / "a.en").write_text("a\nb\n" * 20)
     command = command.replace("FILE", "out")
     right = babelscope(*command.split())
@@ -307,9 +304,7 @@ def test_outputs_on_a_disk_that_is_full_at_seven_sizes(
     assert (folder / "out").read_bytes() == new
 
 
-def test_a_corpus_on_a_disk_that_is_full_goes_on_to_the_same_bytes(
-    folder: Path, babelscope: Babelscope
-) -> None:
+def test_a_corpus_on_a_disk_that_is_full_goes_on_to_the_same_bytes(folder, babelscope):
     def written(name: str) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in (folder / name).iterdir()}
 
@@ -324,7 +319,7 @@ def test_a_corpus_on_a_disk_that_is_full_goes_on_to_the_same_bytes(
     assert written("out") == written("right")
 
 
-def test_an_answer_that_does_not_fit_is_not_confirmed_and_the_next_one_is(tmp_path: Path) -> None:
+def test_an_answer_that_does_not_fit_is_not_confirmed_and_the_next_one_is(tmp_path):
     items = tmp_path / "q.jsonl"
     items.write_text(
         "".join(
@@ -346,7 +341,7 @@ def test_an_answer_that_does_not_fit_is_not_confirmed_and_the_next_one_is(tmp_pa
 
 # Nobody, not even root, can write there.
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder that nobody can write to")
-def test_folders_that_cannot_be_written_to(folder: Path, babelscope: Babelscope) -> None:
+def test_folders_that_cannot_be_written_to(folder, babelscope):
     (folder / "a.en").write_text("a\n")
     path = study(folder, f"toy:1?log={folder / 'log'}")
     with pytest.raises(BabelscopeError, match="/proc/run cannot be written: No such file"):

@@ -44,7 +44,7 @@ def fill(path: Path, at_most: int = 99) -> int:
         return len(missing)
 
 
-def test_what_is_stored_is_not_asked_again(tmp_path: Path) -> None:
+def test_what_is_stored_is_not_asked_again(tmp_path):
     assert fill(tmp_path / "run", 2) == 2
     assert fill(tmp_path / "run", 1) == 1
     assert fill(tmp_path / "run") == 3
@@ -55,7 +55,7 @@ def test_what_is_stored_is_not_asked_again(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_cut_anywhere_it_goes_on_to_the_same_bytes(data: st.DataObject) -> None:
+def test_cut_anywhere_it_goes_on_to_the_same_bytes(data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
         fill(path)
@@ -72,7 +72,7 @@ def test_cut_anywhere_it_goes_on_to_the_same_bytes(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("number", [1, 3, 4, 13])
-def test_damage_before_the_last_chunk_is_told_with_its_line(tmp_path: Path, number: int) -> None:
+def test_damage_before_the_last_chunk_is_told_with_its_line(tmp_path, number):
     fill(tmp_path)
     lines = (tmp_path / "records.jsonl").read_bytes().split(b"\n")
     for damage in (b"garbage", b"[1]", lines[5] if number != 6 else b"", b""):
@@ -81,7 +81,7 @@ def test_damage_before_the_last_chunk_is_told_with_its_line(tmp_path: Path, numb
             fill(tmp_path)
 
 
-def test_more_records_than_items_are_told(tmp_path: Path) -> None:
+def test_more_records_than_items_are_told(tmp_path):
     fill(tmp_path)
     with open(tmp_path / "records.jsonl", "ab") as file:
         file.write(b"{}\n")
@@ -89,7 +89,7 @@ def test_more_records_than_items_are_told(tmp_path: Path) -> None:
         fill(tmp_path)
 
 
-def test_a_run_of_another_configuration_is_refused_and_kept(tmp_path: Path) -> None:
+def test_a_run_of_another_configuration_is_refused_and_kept(tmp_path):
     fill(tmp_path)
     before = (tmp_path / "records.jsonl").read_bytes()
     with pytest.raises(
@@ -101,7 +101,7 @@ def test_a_run_of_another_configuration_is_refused_and_kept(tmp_path: Path) -> N
     assert (tmp_path / "records.jsonl").read_bytes() == before
 
 
-def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
     (tmp_path / "thesis.tex").write_text("\\documentclass{}")
     with pytest.raises(BabelscopeError, match=r"thesis\.tex"):
         RunFolder(tmp_path, manifest())
@@ -110,14 +110,14 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
         RunFolder(tmp_path / "thesis.tex", manifest())
 
 
-def test_what_a_kill_left_of_the_first_steps_is_no_hindrance(tmp_path: Path) -> None:
+def test_what_a_kill_left_of_the_first_steps_is_no_hindrance(tmp_path):
     (tmp_path / "records.jsonl").touch()
     (tmp_path / ".manifest.json.0a1b2c3d.part").write_text('{"conf')
     assert fill(tmp_path) == 6
     assert not list(tmp_path.glob(".*"))
 
 
-def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
+def test_a_damaged_manifest_is_told(tmp_path):
     fill(tmp_path)
     (tmp_path / "manifest.json").write_text("{")
     with pytest.raises(BabelscopeError, match=r"manifest\.json is damaged"):
@@ -133,7 +133,7 @@ def test_a_damaged_manifest_is_told(tmp_path: Path) -> None:
         ({"format": "two"}, "has the format .*: get a newer one"),
     ],
 )
-def test_another_format_is_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+def test_another_format_is_refused(tmp_path, change, told):
     fill(tmp_path, 1)
     stored = manifest()
     del stored["format"]
@@ -143,7 +143,7 @@ def test_another_format_is_refused(tmp_path: Path, change: dict[str, Any], told:
             read(tmp_path)
 
 
-def test_two_processes_at_once_are_refused_and_death_releases(tmp_path: Path) -> None:
+def test_two_processes_at_once_are_refused_and_death_releases(tmp_path):
     hold = (
         "import json, sys; from babelscope.runs.folder import RunFolder\n"
         "folder = RunFolder(sys.argv[1], json.loads(sys.argv[2])); print('held', flush=True); sys.stdin.read()"
@@ -176,7 +176,7 @@ def _odd(path: Path, what: str) -> bytes:
 
 @pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder"])
 @pytest.mark.parametrize("name", ["records.jsonl", "manifest.json"])
-def test_what_is_no_file_of_its_own_is_refused_and_left(tmp_path: Path, name: str, what: str) -> None:
+def test_what_is_no_file_of_its_own_is_refused_and_left(tmp_path, name, what):
     path = tmp_path / "run"
     fill(path, 2)
     records = (path / "records.jsonl").read_bytes()
@@ -192,7 +192,7 @@ def test_what_is_no_file_of_its_own_is_refused_and_left(tmp_path: Path, name: st
 
 @pytest.mark.parametrize("what", ["link", "dangling link", "pipe", "folder"])
 @pytest.mark.parametrize("name", ["records.jsonl", "manifest.json", "summary.json"])
-def test_a_finished_run_with_such_files_is_refused(tmp_path: Path, name: str, what: str) -> None:
+def test_a_finished_run_with_such_files_is_refused(tmp_path, name, what):
     path = tmp_path / "run"
     fill(path)
     (path / "summary.json").write_text('{"rows": []}')
@@ -215,7 +215,7 @@ def test_a_finished_run_with_such_files_is_refused(tmp_path: Path, name: str, wh
     ],
 )
 @pytest.mark.parametrize("after", [0, 2])
-def test_what_is_no_chunk_of_ours_is_never_cut(tmp_path: Path, foreign: bytes, after: int) -> None:
+def test_what_is_no_chunk_of_ours_is_never_cut(tmp_path, foreign, after):
     """At the head of the file, or after two whole chunks."""
     fill(tmp_path, after)
     with open(tmp_path / "records.jsonl", "ab") as file:
@@ -227,7 +227,7 @@ def test_what_is_no_chunk_of_ours_is_never_cut(tmp_path: Path, foreign: bytes, a
     assert (tmp_path / "records.jsonl").read_bytes() == before
 
 
-def test_other_people_s_unfinished_files_are_left(tmp_path: Path) -> None:
+def test_other_people_s_unfinished_files_are_left(tmp_path):
     fill(tmp_path, 1)
     for name in (".thesis.tex.part", ".summary.json.0a1b2c3d.part"):
         (tmp_path / name).touch()
@@ -238,9 +238,7 @@ def test_other_people_s_unfinished_files_are_left(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.glob(".*.part")] == [".thesis.tex.part"]
 
 
-def test_a_record_too_long_to_be_read_again_is_not_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_too_long_to_be_read_again_is_not_stored(tmp_path, monkeypatch):
     fill(tmp_path, 1)
     before = (tmp_path / "records.jsonl").read_bytes()
     monkeypatch.setattr(runfolder, "LONGEST_RECORD", 50)
@@ -254,7 +252,7 @@ def test_a_record_too_long_to_be_read_again_is_not_stored(
 
 
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=5), st.integers(1, 9), st.integers(1, 9))
-def test_records_are_counted_without_making_the_chunks(items: list[int], size: int, of: int) -> None:
+def test_records_are_counted_without_making_the_chunks(items, size, of):
     jobs = [{"items": count} for count in items]
     for number in range(1, of + 1):
         made = {"config": {"chunk": size}, "jobs": jobs, "shard": {"number": number, "of": of}}

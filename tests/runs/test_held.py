@@ -13,7 +13,7 @@ from babelscope.runs.study import run_study
 from babelscope.testsets import AmbiguousSource, MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 from tests.support.same_runs import assert_same
-from tests.support.toy_fixtures import Babelscope, read_rows
+from tests.support.toy_fixtures import read_rows
 
 TEXTS = ["ab", "ba", "c", "a", "b", "ca"]
 
@@ -51,41 +51,70 @@ def records(folder: Path) -> list[Record]:
     return read_rows(folder / "records.jsonl")
 
 
-@pytest.mark.parametrize("run", ["chunk = 3", ""])
+LISTS = [json.dumps({"id": n, "text": "a"}) for n in range(7)]
+TWO = ("one", "two")
+TWO_SETS = "has one line per item and no sources, .* both one and two"
+
+
 @pytest.mark.parametrize("shard", [None, "2/2"])
-def test_a_file_of_one_chunks_lines_is_refused_before_any_work(
-    tmp_path: Path, run: str, shard: str | None
-) -> None:
+@pytest.mark.parametrize(
+    ("spec", "lines", "tests", "told"),
+    [
+        ("file:own.txt", TEXTS[:3], TWO[:1], "translations of 3 sources, but the test set one has 6"),
+        (
+            "file:own.txt?format=auto",
+            TEXTS[:3],
+            TWO[:1],
+            "translations of 3 sources, but the test set one has 6",
+        ),
+        (
+            "file:own.txt",
+            [*TEXTS, ""],
+            TWO[:1],
+            "7 sources, but the test set one has 6; its last line is empty",
+        ),
+        ("lists:own.txt?format=jsonl", LISTS[:3], TWO[:1], "translations of 3 sources, but the test set"),
+        ("lists:own.txt?format=jsonl", LISTS, TWO[:1], "translations of 7 sources, but the test set"),
+        (
+            "file:own.txt?format=tsv",
+            [f"a {n}\t{text}" for n, text in enumerate(TEXTS)],
+            TWO[:1],
+            "the first column has the sources of the test set one",
+        ),
+        (
+            "file:own.txt",
+            ['{"source": "a 0", "translation": "ab"}'] * 6,
+            TWO[:1],
+            "own.txt:1 is a JSON object, no translation; .*format=log",
+        ),
+        (
+            "file:own.txt?format=log",
+            ['{"text": "ab"}'] * 6,
+            TWO[:1],
+            "own.txt:1: field 'source' must be text",
+        ),
+        ("file:own.txt", TEXTS, TWO, TWO_SETS),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused_before_any_work(tmp_path, spec, lines, tests, told, shard):
+    write(tmp_path / "own.txt", lines)
     # The live system before it would be asked first.
     first = '[[systems]]\nspec = "toy:1?log=asked.txt"\n'
-    path = study(tmp_path, '"file:half.txt"', "one", run=run, more=first)
-    told = "half.txt has translations of 3 sources, but the test set one has 6"
+    path = study(tmp_path, json.dumps(spec), *tests, run="chunk = 3", more=first)
     with pytest.raises(BabelscopeError, match=told):
         run_study(path, out=tmp_path / "run", shard=shard)
     assert not (tmp_path / "asked.txt").exists()
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("ids", [3, 7])
-def test_lists_are_held_too(tmp_path: Path, ids: int) -> None:
-    write(tmp_path / "lists.jsonl", [json.dumps({"id": n, "text": "a"}) for n in range(ids)])
-    path = study(tmp_path, '"lists:lists.jsonl"', "one", run="chunk = 3")
-    with pytest.raises(
-        BabelscopeError, match=f"lists.jsonl has translations of {ids} sources, but the test set"
-    ):
+def test_so_are_the_scores_of_an_evaluator(tmp_path):
+    path = study(tmp_path, '"items:translations"', *TWO, evaluator="scores:columns.tsv")
+    with pytest.raises(BabelscopeError, match=f"columns.tsv {TWO_SETS}"):
         run_study(path, out=tmp_path / "run")
 
 
-def test_a_trailing_blank_line_is_told(tmp_path: Path) -> None:
-    write(tmp_path / "half.txt", [*TEXTS, ""])
-    with pytest.raises(
-        BabelscopeError, match=r"7 sources, but the test set one has 6; its last line is empty"
-    ):
-        run_study(study(tmp_path, '"file:half.txt"', "one"), out=tmp_path / "run")
-
-
 @pytest.mark.parametrize("evaluator", ["toy:2", "scores:columns.tsv"])
-def test_in_chunks_and_shards_every_item_has_its_own_line(tmp_path: Path, evaluator: str) -> None:
+def test_in_chunks_and_shards_every_item_has_its_own_line(tmp_path, evaluator):
     path = study(tmp_path, '"file:whole.txt"', "one", run="chunk = 2", evaluator=evaluator)
     run_study(path, out=tmp_path / "run")
     found = records(tmp_path / "run")
@@ -99,28 +128,7 @@ def test_in_chunks_and_shards_every_item_has_its_own_line(tmp_path: Path, evalua
     assert_same(tmp_path / "run", tmp_path / "merged")
 
 
-@pytest.mark.parametrize(
-    ("spec", "evaluator", "told"),
-    [
-        (
-            '"file:whole.txt"',
-            "toy:2",
-            "file:whole.txt has one line per item and no sources, .* both one and two",
-        ),
-        (
-            '"items:translations"',
-            "scores:columns.tsv",
-            "columns.tsv has one line per item and no sources, .* both one and two",
-        ),
-    ],
-)
-def test_one_file_does_not_answer_two_test_sets(tmp_path: Path, spec: str, evaluator: str, told: str) -> None:
-    with pytest.raises(BabelscopeError, match=told):
-        run_study(study(tmp_path, spec, "one", "two", evaluator=evaluator), out=tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-def test_a_file_a_test_set_answers_its_own(tmp_path: Path) -> None:
+def test_a_file_a_test_set_answers_its_own(tmp_path):
     path = study(
         tmp_path, '{one = "file:whole.txt", two = "file:reversed.txt"}', "one", "two", run="chunk = 4"
     )
@@ -133,7 +141,7 @@ def test_a_file_a_test_set_answers_its_own(tmp_path: Path) -> None:
         run_study(path, out=tmp_path / "other")
 
 
-def test_a_file_with_sources_is_found_by_them_and_must_have_all(tmp_path: Path) -> None:
+def test_a_file_with_sources_is_found_by_them_and_must_have_all(tmp_path):
     lines = [{"source": f"{sign} {n}", "translation": text} for sign in "ab" for n, text in enumerate(TEXTS)]
     write(tmp_path / "both.jsonl", [json.dumps(line) for line in reversed(lines)])
     run_study(study(tmp_path, '"file:both.jsonl"', "one", "two"), out=tmp_path / "run")
@@ -145,16 +153,7 @@ def test_a_file_with_sources_is_found_by_them_and_must_have_all(tmp_path: Path) 
         run_study(study(tmp_path, '"file:less.jsonl"', "one", "two"), out=tmp_path / "other")
 
 
-def test_judging_commands_and_translations_are_held_too(babelscope: Babelscope) -> None:
-    asked = ("condition", "--tests", "one.jsonl", "--evaluator", "toy:2", "--json")
-    for how in (("--system", "file:half.txt"), ("--system", "file:half.txt?format=auto")):
-        ran = babelscope(*asked, *how)
-        assert (ran.code, ran.out) == (2, "")
-        assert "half.txt has translations of 3 sources, but the test set one has 6" in ran.err
-    assert babelscope(*asked, "--system", "file:whole.txt?format=auto").code == 0
-
-
-def test_translate_asks_in_batches_but_reads_the_whole_file(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_translate_asks_in_batches_but_reads_the_whole_file(babelscope, tmp_path):
     write(tmp_path / "input", [f"a {n}" for n in range(512)])
     write(tmp_path / "output", [f"b {n}" for n in range(512)])
     assert (
@@ -166,32 +165,13 @@ def test_translate_asks_in_batches_but_reads_the_whole_file(babelscope: Babelsco
     assert "output has translations of 256 sources, but input has 512" in ran.err
 
 
-def test_sources_in_the_first_column_are_no_translations(tmp_path: Path) -> None:
-    write(tmp_path / "both.tsv", [f"a {n}\t{text}" for n, text in enumerate(TEXTS)])
-    with pytest.raises(BabelscopeError, match="the first column has the sources of the test set one"):
-        run_study(study(tmp_path, '"file:both.tsv?format=tsv"', "one"), out=tmp_path / "run")
-
-
-def test_json_lines_are_recognized_or_refused(tmp_path: Path) -> None:
-    write(tmp_path / "output.txt", ['{"source": "a 0", "translation": "ab"}'] * 6)
-    with pytest.raises(
-        BabelscopeError, match=r"output.txt:1 is a JSON object, no translation; set format=log"
-    ):
-        run_study(study(tmp_path, '"file:output.txt"', "one"), out=tmp_path / "run")
-    write(tmp_path / "output.jsonl", ['{"text": "ab"}'] * 6)
-    with pytest.raises(BabelscopeError, match=r"output.jsonl:1: field 'source' must be text"):
-        run_study(study(tmp_path, '"file:output.jsonl"', "one"), out=tmp_path / "run")
-
-
-def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path: Path) -> None:
+def test_a_byte_order_mark_is_no_part_of_the_first_line(tmp_path):
     (tmp_path / "whole.txt").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "whole.txt").read_bytes())
     run_study(study(tmp_path, '"file:whole.txt"', "one"), out=tmp_path / "run")
     assert records(tmp_path / "run")[0]["translation"] == "ab"
 
 
-def test_a_layout_of_scores_is_not_guessed_and_stands_in_the_signature(
-    babelscope: Babelscope, tmp_path: Path
-) -> None:
+def test_a_layout_of_scores_is_not_guessed_and_stands_in_the_signature(babelscope, tmp_path):
     pairs = [MinimalPair(f"{n}", f"a {n}", "a", ("b",), "polarity", "human") for n in range(60)]
     TestSet("pairs", tuple(pairs)).write(tmp_path / "pairs.jsonl")
     write(tmp_path / "scores", [f"{-1 - n % 7}" for n in range(60)] + [f"{-1.5 - n % 7}" for n in range(60)])
@@ -206,7 +186,7 @@ def test_a_layout_of_scores_is_not_guessed_and_stands_in_the_signature(
         assert (row["value"] == 1.0) == (right == 1.0)
 
 
-def test_ids_before_the_scores_are_no_scores(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_ids_before_the_scores_are_no_scores(babelscope, tmp_path):
     pairs = [MinimalPair(f"{n}", f"a {n}", "a", ("b",), "polarity", "human") for n in range(4)]
     TestSet("pairs", tuple(pairs)).write(tmp_path / "pairs.jsonl")
     write(tmp_path / "scores", [f"{n}\t-1\t{-2 if n else -0.5}" for n in (3, 2, 1, 0)])

@@ -35,7 +35,7 @@ def table(**columns: list[str]) -> SystemTable:
     return SystemTable(cells, dict.fromkeys(columns, "run"), factors=frozenset(columns))
 
 
-def test_a_name_is_a_variable_for_each_value_but_the_first() -> None:
+def test_a_name_is_a_variable_for_each_value_but_the_first():
     found = regress_figure(GROUP, table(kind=KINDS), ["kind"], "kqrg")
     values = {str(row.labels["variable"]): row.estimate.value for row in found}
     lstm, conv = ([v for v, k in zip(VALUES, KINDS, strict=True) if k == kind] for kind in ("lstm", "conv"))
@@ -46,12 +46,12 @@ def test_a_name_is_a_variable_for_each_value_but_the_first() -> None:
     assert {row.labels["baseline"] for row in found} == {"kind lstm"}
 
 
-def test_one_text_among_numbers_is_a_slip() -> None:
+def test_one_text_among_numbers_is_a_slip():
     with pytest.raises(BabelscopeError, match="system c: 'wide' in column 'width' is no number"):
         regress_figure(GROUP, table(width=["1", "2", "wide", "3", "4", "5"]), ["width"], "kqrg")
 
 
-def test_systems_without_the_factor_are_left_out_and_named() -> None:
+def test_systems_without_the_factor_are_left_out_and_named():
     found = regress_figure(GROUP, table(depth=["1", "2", "", "3", "4", ""]), ["depth"], "kqrg")
     assert {row.labels["left_out"] for row in found} == {"c, f"}
     assert {row.estimate.n for row in found} == {4}
@@ -64,7 +64,7 @@ def test_systems_without_the_factor_are_left_out_and_named() -> None:
         )
 
 
-def test_labels_say_which_of_several_figures_is_meant() -> None:
+def test_labels_say_which_of_several_figures_is_meant():
     first = GROUP.results[0]
     assert figure_of(first, "kqrg").value == 0.2
     assert figure_of(first, "kqrg,region=samples").value == 0.1
@@ -76,6 +76,6 @@ def test_labels_say_which_of_several_figures_is_meant() -> None:
     assert one.labels["outcome"] == "kqrg,region=samples"
 
 
-def test_a_name_may_have_a_comma() -> None:
+def test_a_name_may_have_a_comma():
     row = Row("tense, past", Estimate(0.5, 0.4, 0.6, 9), {})
     assert figure_of(result_of(rows=[row]), "tense, past").value == 0.5

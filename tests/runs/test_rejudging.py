@@ -1,4 +1,4 @@
-"""Runs judged again: the same settings give the same figures, others what a run under them would have given."""
+"""Every method in shards and judged again: the same bytes; under other settings, those of a run under them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from typing import Any
 
 import pytest
 
-from babelscope.methods.registry import method_names
+from babelscope.methods.registry import METHODS
 from babelscope.runs.compare import group_runs, paired_differences
 from babelscope.runs.folder import FORMAT
 from babelscope.runs.reading import read_run
 from babelscope.runs.rejudging import rejudge
+from babelscope.runs.shards import merge
 from babelscope.runs.study import Study, run_study
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.version import __version__
 from tests.support.same_runs import assert_same
 
-# Method: test set, settings, and others that only judging depends on.
+# Method: test set, settings that keep it quick, and others that only judging depends on.
 CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "challenge": (
         "lab:challenge?n=12",
@@ -44,41 +45,63 @@ CASES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
         {"k": 2, "samples": 4, "budget_expansions": 50},
         {"metric": ("ter", "chrf"), "normalize": "ideal", "mbr_samples": 2, "unresolved": "keep"},
     ),
+    "patterns_mucow": ("mucow:FOLDER/en-de?all=yes", {}, {}),
+    "patterns_winomt": ("winomt:FOLDER/jobs.tsv", {"target": "de", "alignments": "none.align"}, {}),
+}
+FILES = {
+    "en-de.text.txt": "The man sees the bat.\nThe bat sleeps.\n",
+    "en-de.key.tsv": "1\tted\tbat\tschläger\tfledermaus\n2\tted\tbat\tfledermaus\tschläger\n",
+    "jobs.tsv": "male\t1\tThe doctor sleeps.\tdoctor\tpro\nfemale\t1\tThe nurse sleeps.\tnurse\tpro\n",
+    "none.align": "\n\n",
 }
 
 
-def run(method: str, folder: Path, **changed: Any) -> Path:
+def study_of(method: str, folder: Path, **changed: Any) -> Study:
     tests, settings, _ = CASES[method]
-    study = {
-        "study": {"name": method, "seed": 3},
-        "systems": [{"spec": "lab:student"}, {"spec": "lab:teacher"}],
-        "tests": [{"spec": tests}],
-        "methods": [{"name": method, **settings, **changed}],
-    }
-    run_study(Study.model_validate(study), out=folder)
+    for name, content in FILES.items():
+        (folder / name).write_text(content)
+    if "alignments" in settings:
+        settings = {**settings, "alignments": str(folder / "none.align")}
+    return Study.model_validate(
+        {
+            "study": {"name": method, "seed": 3},
+            "systems": [{"spec": "lab:student"}, {"spec": "lab:teacher"}],
+            "tests": [{"spec": tests.replace("FOLDER", str(folder))}],
+            "methods": [{"name": method, **settings, **changed}],
+            "run": {"chunk": 3} if "patterns" not in method else {},
+        }
+    )
+
+
+def run(method: str, folder: Path, **changed: Any) -> Path:
+    run_study(study_of(method, folder.parent, **changed), out=folder)
     return folder
 
 
-def test_there_is_a_case_for_every_built_in_method() -> None:
+def test_there_is_a_case_for_every_built_in_method():
     # No lab system answers in words: that method has the same tests in tests/methods/answers.
-    known = [name for name in method_names() if name != "prompted_choice"]
-    assert {name for name in known if not name.startswith("patterns")} == CASES.keys()
+    assert CASES.keys() == METHODS.built_in.keys() - {"prompted_choice"}
 
 
 @pytest.mark.parametrize("method", sorted(CASES))
-def test_a_run_judged_again_is_the_run_that_would_have_been(tmp_path: Path, method: str) -> None:
+def test_in_shards_and_judged_again_a_run_is_the_same(tmp_path, method):
     first = run(method, tmp_path / "first")
     rejudge(first, {}, out=tmp_path / "same")
     assert_same(first, tmp_path / "same")
-    changed = CASES[method][2]
-    other = run(method, tmp_path / "other", **changed)
-    again = rejudge(first, changed, method=method, out=tmp_path / "again")
-    assert again.signature == json.loads((other / "manifest.json").read_text())["signature"]
-    assert_same(other, tmp_path / "again")
-    assert [row.as_json() for row in again.rows] == [row.as_json() for row in rejudge(other, {}).rows]
+    shards = [tmp_path / f"shard-{number}" for number in (3, 1, 2)]
+    for shard in shards:
+        run_study(study_of(method, tmp_path), out=shard, shard=f"{shard.name[-1]}/3")
+    merge(shards, tmp_path / "merged")
+    assert_same(first, tmp_path / "merged")
+    if changed := CASES[method][2]:
+        other = run(method, tmp_path / "other", **changed)
+        again = rejudge(first, changed, method=method, out=tmp_path / "again")
+        assert again.signature == json.loads((other / "manifest.json").read_text())["signature"]
+        assert_same(other, tmp_path / "again")
+        assert [row.as_json() for row in again.rows] == [row.as_json() for row in rejudge(other, {}).rows]
 
 
-def test_what_was_asked_cannot_be_changed(tmp_path: Path) -> None:
+def test_what_was_asked_cannot_be_changed(tmp_path):
     folder = run("contrast", tmp_path / "run")
     with pytest.raises(
         BabelscopeError, match="beam cannot be changed after a run, since answers depend on it"
@@ -92,7 +115,7 @@ def test_what_was_asked_cannot_be_changed(tmp_path: Path) -> None:
         rejudge(folder, {"ties": "often"})
 
 
-def test_the_manifest_says_what_each_job_is_and_what_it_cost(tmp_path: Path) -> None:
+def test_the_manifest_says_what_each_job_is_and_what_it_cost(tmp_path):
     manifest = read_run(run("condition", tmp_path / "run")).manifest
     assert (manifest.format, manifest.status) == (FORMAT, "finished")
     (part,) = manifest.methods.values()
@@ -108,23 +131,21 @@ def test_the_manifest_says_what_each_job_is_and_what_it_cost(tmp_path: Path) -> 
     ("method", "setting", "changed"),
     [("space", "metric", {"curves": True}), ("challenge", "metrics", {"exact": True})],
 )
-def test_other_settings_change_without_the_program_that_judged(
-    tmp_path: Path, method: str, setting: str, changed: dict[str, Any]
-) -> None:
+def test_other_settings_change_without_the_program_that_judged(tmp_path, method, setting, changed):
     script = tmp_path / "judge.py"
     script.write_text("import sys\nfor line in sys.stdin: print(len(line) % 7)\n")
     named = ("chrf", f"cmd:{sys.executable} {script}?bound=7")
     first = run(method, tmp_path / "first", **{setting: named})
     other = run(method, tmp_path / "other", **{setting: named}, **changed)
     script.unlink()
-    with pytest.warns(RuntimeWarning, match="used as they stand in the run"):
+    with pytest.warns(RuntimeWarning, match="those stored in the run"):
         rejudge(first, changed, out=tmp_path / "again")
     assert_same(other, tmp_path / "again")
     (group,) = group_runs([read_run(other)])
     assert any(script.name in str(row.labels["measure"]) for row in paired_differences(group))
 
 
-def test_what_is_made_of_old_answers_is_of_this_version(tmp_path: Path) -> None:
+def test_what_is_made_of_old_answers_is_of_this_version(tmp_path):
     folder = run("likelihood", tmp_path / "run")
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest["config"]["version"] = "0.0.1"

@@ -52,7 +52,7 @@ def asked(folder: Path, name: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: list[str]) -> None:
+def test_killed_at_random_moments_it_ends_the_same(tmp_path, toy_folders):
     moments = random.Random(20)
     whole = write_study(tmp_path, "whole")
     killed = write_study(tmp_path, "killed")
@@ -82,9 +82,7 @@ def test_killed_at_random_moments_it_ends_the_same(tmp_path: Path, toy_folders: 
 
 
 @pytest.mark.slow
-def test_killed_while_a_server_fails_no_kept_answer_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_while_a_server_fails_no_kept_answer_is_asked_again(tmp_path, monkeypatch):
     for name in ("XDG_STATE_HOME", "NO_PROXY"):  # which the torture sets
         monkeypatch.setenv(name, "")
     counts = torture_servers(tmp_path / "servers", 15, 5, random.Random(3))

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from babelscope.runs.reading import read_run
-from babelscope.runs.shards import merge
 from babelscope.runs.study import run_study
 from babelscope.util.errors import BabelscopeError
 from tests.support.same_runs import assert_same
 from tests.support.sealing import seal
-from tests.support.toy_fixtures import Babelscope
 
 STUDY = """
 [[systems]]
@@ -53,7 +51,7 @@ def edit(folder: Path) -> None:
     path.write_text(text[:place] + ("1" if text[place] != "1" else "2") + text[place + 1 :])
 
 
-def test_a_finished_run_says_what_its_records_are(run: Path) -> None:
+def test_a_finished_run_says_what_its_records_are(run):
     manifest = json.loads((run / "manifest.json").read_text())
     before = dict(manifest["records"])
     seal(run)
@@ -70,9 +68,7 @@ def test_a_finished_run_says_what_its_records_are(run: Path) -> None:
         ("agreement", "run/records.jsonl", "--human", "human.jsonl"),
     ],
 )
-def test_every_reader_refuses_a_damaged_run(
-    run: Path, babelscope: Babelscope, command: tuple[str, ...]
-) -> None:
+def test_every_reader_refuses_a_damaged_run(run, babelscope, command):
     Path("human.jsonl").write_text('{"system": "toy:1", "id": "1", "score": 1}\n')
     whole = (run / "records.jsonl").read_bytes()
     cut(run, 15)
@@ -86,7 +82,7 @@ def test_every_reader_refuses_a_damaged_run(
     assert "records.jsonl is not as the run left it" in ran.err
 
 
-def test_verdicts_of_a_damaged_run_are_refused(run: Path) -> None:
+def test_verdicts_of_a_damaged_run_are_refused(run):
     from babelscope.runs.reading import check_if_of_a_run
 
     assert check_if_of_a_run(run) == check_if_of_a_run(run / "records.jsonl") == run / "records.jsonl"
@@ -98,7 +94,7 @@ def test_verdicts_of_a_damaged_run_are_refused(run: Path) -> None:
     assert check_if_of_a_run(Path(loose)) == Path(loose)
 
 
-def test_a_cut_run_is_healed_by_the_same_command(run: Path, tmp_path: Path) -> None:
+def test_a_cut_run_is_healed_by_the_same_command(run, tmp_path):
     shutil.copytree(run, tmp_path / "right")
     cut(run, 15)
     run_study(tmp_path / "study.toml", out=run)
@@ -106,7 +102,7 @@ def test_a_cut_run_is_healed_by_the_same_command(run: Path, tmp_path: Path) -> N
     assert read_run(run).manifest.records is not None
 
 
-def test_a_changed_run_is_not_gone_on_with(run: Path, tmp_path: Path) -> None:
+def test_a_changed_run_is_not_gone_on_with(run, tmp_path):
     edit(run)
     with pytest.raises(BabelscopeError, match="is not as the run left it"):
         run_study(tmp_path / "study.toml", out=run)
@@ -117,7 +113,7 @@ def test_a_changed_run_is_not_gone_on_with(run: Path, tmp_path: Path) -> None:
         read_run(run)
 
 
-def test_a_run_that_was_stopped_is_sealed_when_it_ends(run: Path, tmp_path: Path) -> None:
+def test_a_run_that_was_stopped_is_sealed_when_it_ends(run, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     manifest = json.loads((run / "manifest.json").read_text())
@@ -128,14 +124,3 @@ def test_a_run_that_was_stopped_is_sealed_when_it_ends(run: Path, tmp_path: Path
         read_run(other)
     run_study(tmp_path / "study.toml", out=other)
     assert_same(run, other)
-
-
-def test_a_damaged_shard_is_not_merged(run: Path, tmp_path: Path) -> None:
-    shards = [tmp_path / f"shard-{n}" for n in (1, 2)]
-    for number, shard in enumerate(shards, 1):
-        run_study(tmp_path / "study.toml", out=shard, shard=f"{number}/2")
-    whole = (shards[0] / "records.jsonl").read_bytes()
-    edit(shards[0]) if '"item": 3' in whole.decode() else edit(shards[1])
-    with pytest.raises(BabelscopeError, match="is not as the run left it"):
-        merge(shards, tmp_path / "merged")
-    assert run.exists()

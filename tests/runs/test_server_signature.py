@@ -59,7 +59,7 @@ def signature(babelscope: Babelscope, out: str, *arguments: str) -> str:
     return str(summary["signature"])
 
 
-def test_two_results_have_two_signatures(babelscope: Babelscope, app: Changing) -> None:
+def test_two_results_have_two_signatures(babelscope, app):
     first = signature(babelscope, "one")
     assert "|answers:" in first
     assert signature(babelscope, "two") == first, "the same answers"
@@ -70,7 +70,7 @@ def test_two_results_have_two_signatures(babelscope: Babelscope, app: Changing) 
     assert asked == first
 
 
-def test_resumed_merged_and_judged_again(babelscope: Babelscope, app: Changing) -> None:
+def test_resumed_merged_and_judged_again(babelscope, app):
     whole = signature(babelscope, "whole")
     for number in (1, 2):
         assert (
@@ -97,7 +97,7 @@ def test_resumed_merged_and_judged_again(babelscope: Babelscope, app: Changing) 
     assert signature(babelscope, "other") != again
 
 
-def test_what_was_not_answered_counts(babelscope: Babelscope, app: Changing) -> None:
+def test_what_was_not_answered_counts(babelscope, app):
     """The same server with all answers and with none: two lines are no translation."""
     first = signature(babelscope, "one")
     app.end = "\nmore"
@@ -108,7 +108,7 @@ def test_what_was_not_answered_counts(babelscope: Babelscope, app: Changing) -> 
     assert second.split("|answers:")[0] == first.split("|answers:")[0]
 
 
-def test_models_of_our_own_have_no_digest(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_models_of_our_own_have_no_digest(babelscope, tmp_path):
     (tmp_path / "tests.jsonl").write_text('{"id": "1", "source": "s", "reference": "ab"}\n')
     options = ("quality", "--tests", "tests.jsonl", "--system", "toy:1?alphabet=ab&limit=4")
     assert "answers:" not in signature(babelscope, "run", *options)

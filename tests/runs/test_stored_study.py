@@ -62,7 +62,7 @@ def wholes(rows: object) -> dict[tuple[str, str], Row]:
     }
 
 
-def test_a_system_is_asked_the_test_sets_that_it_has_answers_for(study: Path, tmp_path: Path) -> None:
+def test_a_system_is_asked_the_test_sets_that_it_has_answers_for(study, tmp_path):
     result = run_study(study, out=tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert [(job["system"], job["tests"]) for job in manifest["jobs"]] == JOBS
@@ -86,7 +86,7 @@ def test_a_system_is_asked_the_test_sets_that_it_has_answers_for(study: Path, tm
     assert all(text in page for text in ("law only", "(empty)"))
 
 
-def test_another_part_is_another_study(study: Path, tmp_path: Path) -> None:
+def test_another_part_is_another_study(study, tmp_path):
     first = run_study(study, out=tmp_path / "one").signature
     study.write_text(STUDY.replace('name = "law"', 'name = "courts"').replace("law = ", "courts = "))
     renamed = run_study(study, out=tmp_path / "two").signature
@@ -110,13 +110,13 @@ def test_another_part_is_another_study(study: Path, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_told(study: Path, tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_what_is_wrong_is_told(study, tmp_path, old, new, told):
     study.write_text(STUDY.replace(old, new))
     with pytest.raises(BabelscopeError, match=told):
         run_study(study, out=tmp_path / "run")
 
 
-def test_a_direction_is_questioned_in_a_study_too(study: Path, tmp_path: Path) -> None:
+def test_a_direction_is_questioned_in_a_study_too(study, tmp_path):
     folder = tmp_path / "law" / "np_agreement.mt"
     for file in folder.iterdir():
         file.write_text("a\n" * 40)
@@ -128,7 +128,7 @@ def test_a_direction_is_questioned_in_a_study_too(study: Path, tmp_path: Path) -
     assert [str(each.message).split(":")[0] for each in told] == ["law.scores"]
 
 
-def test_trust_looks_at_all_parts(study: Path, tmp_path: Path) -> None:
+def test_trust_looks_at_all_parts(study, tmp_path):
     study.write_text(STUDY.replace("scores:law.tsv", "cmd:rm -r x"))
     assert reach_of(read_study(study), tmp_path).runs == ("systems[1].spec.law: 'cmd:rm -r x'",)
     given = Study.model_validate(

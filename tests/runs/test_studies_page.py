@@ -10,13 +10,15 @@ from pydantic import BaseModel
 
 from babelscope.cli.init import Key, keys_of
 from babelscope.methods.registry import find_method, method_names
-from babelscope.runs.study import Entry, MethodEntry, RunTable, StudyTable
+from babelscope.runs.study import Entry, MakeTable, MethodEntry, OutputTable, RunTable, StudyTable
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies.md"
 TABLES: dict[str, type[BaseModel]] = {
     "study": StudyTable,
     "entry": Entry,
     "methods": MethodEntry,
+    "make": MakeTable,
+    "outputs": OutputTable,
     "run": RunTable,
 }
 
@@ -51,17 +53,17 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-def test_the_tables_are_current() -> None:
+def test_the_tables_are_current():
     page = PAGE.read_text()
     assert page == current(page), "run: python tests/runs/test_studies_page.py"
 
 
-def test_every_table_and_method_has_one() -> None:
+def test_every_table_and_method_has_one():
     named = re.findall(r"<!-- keys: ([\w-]+) -->", PAGE.read_text())
     assert sorted(named) == sorted([*TABLES, *method_names()])
 
 
-def test_every_key_is_explained() -> None:
+def test_every_key_is_explained():
     models: list[type[BaseModel]] = [
         *TABLES.values(),
         *(find_method(name).Settings for name in method_names()),

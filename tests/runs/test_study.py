@@ -56,7 +56,7 @@ def rewrite(study: Path, old: str, new: str) -> Path:
     return study
 
 
-def test_every_method_runs_on_every_system(study: Path) -> None:
+def test_every_method_runs_on_every_system(study):
     result = run_study(study)
     folder = study.parent / "runs" / "first"
     assert sorted(entry.name for entry in folder.iterdir()) == [
@@ -80,7 +80,7 @@ def test_every_method_runs_on_every_system(study: Path) -> None:
     assert manifest["systems"]["one"]["spec"] == "toy:1?log=questions.log"
 
 
-def test_a_finished_study_asks_nothing_and_says_the_same(study: Path) -> None:
+def test_a_finished_study_asks_nothing_and_says_the_same(study):
     first = run_study(study)
     asked = (study.parent / "questions.log").read_bytes()
     summary = (study.parent / "runs" / "first" / "summary.json").read_bytes()
@@ -89,9 +89,7 @@ def test_a_finished_study_asks_nothing_and_says_the_same(study: Path) -> None:
     assert (study.parent / "runs" / "first" / "summary.json").read_bytes() == summary
 
 
-def test_it_can_be_run_from_anywhere_and_into_anywhere(
-    study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_can_be_run_from_anywhere_and_into_anywhere(study, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = run_study(study.relative_to(tmp_path), out="elsewhere")
     assert (tmp_path / "elsewhere" / "summary.json").exists()
@@ -120,15 +118,13 @@ def test_it_can_be_run_from_anywhere_and_into_anywhere(
         ("chunk = 2", "chunk = 2\ncache = 'cache.sqlite'\nout = 'there'", False),
     ],
 )
-def test_what_can_change_a_number_changes_the_signature(
-    study: Path, old: str, new: str, changes: bool
-) -> None:
+def test_what_can_change_a_number_changes_the_signature(study, old, new, changes):
     first = run_study(study)
     second = run_study(rewrite(study, old, new), out=study.parent / "second")
     assert (first.signature != second.signature) is changes
 
 
-def test_the_reference_text_is_in_the_signature(study: Path) -> None:
+def test_the_reference_text_is_in_the_signature(study):
     first = run_study(study).signature
     (study.parent / "reference.txt").write_text("ab\nc\nca\n")
     with pytest.raises(BabelscopeError, match=r"config\.tests\[0\]\.digest"):
@@ -136,7 +132,7 @@ def test_the_reference_text_is_in_the_signature(study: Path) -> None:
     assert run_study(study, out=study.parent / "second").signature != first
 
 
-def test_the_cache_changes_no_number(study: Path) -> None:
+def test_the_cache_changes_no_number(study):
     plain = run_study(study)
     for out in ("cold", "warm"):
         stored = run_study(study, out=study.parent / out, cache=study.parent / "cache.sqlite")
@@ -144,7 +140,7 @@ def test_the_cache_changes_no_number(study: Path) -> None:
     assert (study.parent / "questions.log").read_text().count("\n") == 2 * 3 + 3  # twice plain, once cached
 
 
-def test_the_paths_of_run_are_relative_to_the_study(study: Path) -> None:
+def test_the_paths_of_run_are_relative_to_the_study(study):
     rewrite(study, "chunk = 2", "cache = 'cache.sqlite'\nout = 'there'")
     assert run_study(study).folder == study.parent / "there"
     assert (study.parent / "cache.sqlite").exists()
@@ -177,20 +173,20 @@ def test_the_paths_of_run_are_relative_to_the_study(study: Path) -> None:
         ('name = "first"', 'name = "../first"', "cannot name a folder"),
     ],
 )
-def test_a_mistake_is_told_with_file_and_key(study: Path, old: str, new: str, told: str) -> None:
+def test_a_mistake_is_told_with_file_and_key(study, old, new, told):
     with pytest.raises(BabelscopeError, match=rf"study\.toml: .*({told})"):
         run_study(rewrite(study, old, new))
     assert not (study.parent / "runs").exists()
 
 
 @pytest.mark.parametrize("content", [b"\xff", b"[study]\nname = '\xed\xa0\x80'"])
-def test_a_study_must_be_utf8(tmp_path: Path, content: bytes) -> None:
+def test_a_study_must_be_utf8(tmp_path, content):
     (tmp_path / "study.toml").write_bytes(content)
     with pytest.raises(BabelscopeError, match=r"study\.toml: not UTF-8"):
         read_study(tmp_path / "study.toml")
 
 
-def test_capabilities_are_checked_before_any_work(study: Path) -> None:
+def test_capabilities_are_checked_before_any_work(study):
     (study.parent / "out.txt").write_text("ab\nc\ncc\n")
     rewrite(study, "toy:2", "file:out.txt?source=source.txt")
     with pytest.raises(
@@ -201,7 +197,7 @@ def test_capabilities_are_checked_before_any_work(study: Path) -> None:
 
 
 @pytest.mark.usefixtures("toy_schemes")
-def test_a_method_may_be_for_some_test_sets_only(tmp_path: Path) -> None:
+def test_a_method_may_be_for_some_test_sets_only(tmp_path):
     """And that changes the signature, since it changes what was asked."""
     for name in ("one", "two"):
         (tmp_path / f"{name}.jsonl").write_text('{"id": "1", "source": "a", "reference": "ab"}\n')

@@ -9,7 +9,6 @@ import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -66,13 +65,11 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch, babelscope: Babelscope, answe
         return babelscope("run", "study.toml", "--no-report", stdin=answer.encode())
 
 
-def test_without_a_terminal_it_is_refused_with_the_list_and_trust_runs_it(
-    babelscope: Babelscope, tmp_path: Path
-) -> None:
+def test_without_a_terminal_it_is_refused_with_the_list_and_trust_runs_it(babelscope, tmp_path):
     refused = babelscope("run", "study.toml")
     assert (refused.code, refused.out) == (2, "")
     assert "systems[0].spec: 'cmd:./mt.sh'" in refused.err
-    assert "say --trust" in refused.err
+    assert "add --trust" in refused.err
     assert not (tmp_path / "ran").exists()
     assert not (tmp_path / "runs").exists()
     ran = babelscope("run", "study.toml", "--trust", "--no-report", "--json")
@@ -81,9 +78,7 @@ def test_without_a_terminal_it_is_refused_with_the_list_and_trust_runs_it(
     assert babelscope("run", "study.toml").code == 2  # --trust is for once
 
 
-def test_at_a_terminal_it_is_asked_about_once(
-    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_at_a_terminal_it_is_asked_about_once(babelscope, tmp_path, monkeypatch):
     for answer in ("\n", "n\n", ""):
         refused = at_a_terminal(monkeypatch, babelscope, answer)
         assert (refused.code, refused.out) == (2, "")
@@ -112,9 +107,7 @@ def test_at_a_terminal_it_is_asked_about_once(
     assert babelscope("run", "study.toml").code == 2
 
 
-def test_a_link_to_a_trusted_study_is_asked_about_where_it_lies(
-    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_to_a_trusted_study_is_asked_about_where_it_lies(babelscope, tmp_path, monkeypatch):
     """It runs in the link's folder, whose programs nobody has allowed."""
     assert at_a_terminal(monkeypatch, babelscope, "y\n").code == 0
     (tmp_path / "ran").unlink()
@@ -125,16 +118,14 @@ def test_a_link_to_a_trusted_study_is_asked_about_where_it_lies(
     (other / "tests.jsonl").symlink_to("../tests.jsonl")
     (other / "study.toml").symlink_to("../study.toml")
     refused = babelscope("run", "other/study.toml")
-    assert (refused.code, "say --trust" in refused.err) == (2, True)
+    assert (refused.code, "add --trust" in refused.err) == (2, True)
     assert not (tmp_path / "ran").exists()
     # The same folder by another name is the same folder.
     (tmp_path / "again").symlink_to(".")
     assert babelscope("run", "again/study.toml", "--no-report").code == 0
 
 
-def test_what_is_run_is_what_was_allowed(
-    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_run_is_what_was_allowed(babelscope, tmp_path, monkeypatch):
     """The file is changed while the user reads the question."""
 
     def change_file() -> bool:
@@ -147,7 +138,7 @@ def test_what_is_run_is_what_was_allowed(
     assert not (tmp_path / "changed").exists()
 
 
-def test_a_terminal_is_where_one_can_read_and_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_is_where_one_can_read_and_answer(monkeypatch):
     from babelscope.runs.trust import _at_a_terminal
 
     for stdin, stderr in ((True, True), (True, False), (False, True)):
@@ -157,12 +148,10 @@ def test_a_terminal_is_where_one_can_read_and_answer(monkeypatch: pytest.MonkeyP
             assert _at_a_terminal() == (stdin and stderr)
 
 
-def test_what_is_not_remembered_is_said(
-    babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_not_remembered_is_said(babelscope, tmp_path, monkeypatch):
     (tmp_path / "state").write_text("no folder")
     asked = at_a_terminal(monkeypatch, babelscope, "yes\n")
-    assert (asked.code, "is not remembered" in asked.err) == (0, True)
+    assert (asked.code, "could not be stored" in asked.err) == (0, True)
 
 
 @pytest.mark.parametrize(
@@ -191,20 +180,18 @@ def test_what_is_not_remembered_is_said(
         ({"methods": [{"name": "m", "target_parser": "spacy:."}]}, "a spaCy model in a folder"),
     ],
 )
-def test_what_runs_code_is_found_wherever_it_stands(
-    tables: dict[str, object], place: str, tmp_path: Path
-) -> None:
+def test_what_runs_code_is_found_wherever_it_stands(tables, place, tmp_path):
     runs, _ = reach(tmp_path, **tables)
     assert len(runs) == 1
     assert place in runs[0]
 
 
-def test_known_parsers_are_not_asked_about(tmp_path: Path) -> None:
+def test_known_parsers_are_not_asked_about(tmp_path):
     for name in ("udpipe:lab-en", "udpipe:german-gsd", "spacy:fr_core_news_sm", "stanza:de"):
         assert reach(tmp_path, methods=[{"name": "m", "target_parser": name}])[0] == (), name
 
 
-def test_a_udpipe_model_in_a_file_is_asked_about(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_a_udpipe_model_in_a_file_is_asked_about(babelscope, tmp_path):
     pytest.importorskip("ufal.udpipe")
     (tmp_path / "own.udpipe").write_text("no model")
     write(tmp_path, "lab:teacher", 'target_parser = "udpipe:own.udpipe"\n')
@@ -232,17 +219,17 @@ def test_a_udpipe_model_in_a_file_is_asked_about(babelscope: Babelscope, tmp_pat
         ({"methods": [{"name": "m", "label": "cmd: this", "tests": []}]}, ()),
     ],
 )
-def test_who_is_contacted(tables: dict[str, object], told: tuple[str, ...], tmp_path: Path) -> None:
+def test_who_is_contacted(tables, told, tmp_path):
     (tmp_path / "local").mkdir()
     assert reach(tmp_path, **tables)[1] == told
 
 
-def test_the_hub_is_not_contacted_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_is_not_contacted_offline(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     assert reach(tmp_path, systems=[{"spec": "hf:owner/model"}]) == ((), ())
 
 
-def test_who_is_contacted_is_said_before_anybody_is(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_who_is_contacted_is_said_before_anybody_is(babelscope, tmp_path):
     write(tmp_path, "http://127.0.0.1:1/?retries=0")
     ran = babelscope("run", "study.toml", "--trust")
     contacts, _, failed = ran.err.partition("\n")
@@ -264,23 +251,19 @@ def sending(tmp_path: Path, serve: Callable[[App], Server]) -> tuple[Server, Pat
     return server, folder
 
 
-def test_a_study_that_sends_texts_is_refused_without_a_terminal(
-    babelscope: Babelscope, sending: tuple[Server, Path]
-) -> None:
+def test_a_study_that_sends_texts_is_refused_without_a_terminal(babelscope, sending):
     server, folder = sending
     refused = babelscope("run", "theirs/study.toml")
     assert (refused.code, refused.out, server.seen) == (2, "", [])
     assert f"sends texts of its test sets to: {server.url.removeprefix('http://')}" in refused.err
     assert "names outside of its folder: tests.jsonl -> ../tests.jsonl" in refused.err
-    assert "say --trust" in refused.err
+    assert "add --trust" in refused.err
     assert not (folder / "runs").exists()
     ran = babelscope("run", "theirs/study.toml", "--trust", "--no-report")
     assert (ran.code, len(server.seen) > 0) == (0, True), ran.err
 
 
-def test_a_study_that_sends_texts_is_asked_about_once_and_after_a_new_link(
-    babelscope: Babelscope, sending: tuple[Server, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_study_that_sends_texts_is_asked_about_once_and_after_a_new_link(babelscope, sending, monkeypatch):
     server, folder = sending
     monkeypatch.setattr("babelscope.runs.trust._at_a_terminal", lambda: True)
     study = ("run", "theirs/study.toml", "--no-report")
@@ -307,17 +290,21 @@ def test_a_study_that_sends_texts_is_asked_about_once_and_after_a_new_link(
         {"systems": [{"spec": "hf:~/model"}]},
         {"systems": [{"spec": "llm:x", "prompt": ["../p.toml"]}]},
         {"methods": [{"name": "m", "lexicon": "/etc/passwd"}]},
+        {
+            "make": [{"name": "n", "type": ["t"], "source": "/etc/passwd", "reference": "r"}],
+            "tests": [{"spec": "made:n"}],
+        },
         {"run": {"data_dir": "/data"}},
         {"run": {"out": "../other"}},
     ],
 )
-def test_files_outside_of_the_folder_are_listed(tables: dict[str, Any], tmp_path: Path) -> None:
+def test_files_outside_of_the_folder_are_listed(tables, tmp_path):
     systems = [*tables.get("systems", []), {"spec": "http://h/x"}]
     (listed,) = reach_of(study_of(**{**tables, "systems": systems}), tmp_path).outside
     assert listed.startswith(next(iter(tables)))
 
 
-def test_files_inside_of_the_folder_are_not_listed(tmp_path: Path) -> None:
+def test_files_inside_of_the_folder_are_not_listed(tmp_path):
     (tmp_path / "link").symlink_to("tests.jsonl")
     (tmp_path / "round").symlink_to("round")
     prompted = {"spec": "openai:https://h/v1#m?prompt=and/or {text}, ~5 words..."}
@@ -327,7 +314,7 @@ def test_files_inside_of_the_folder_are_not_listed(tmp_path: Path) -> None:
     assert reach_of(study, tmp_path).outside == ()
 
 
-def test_a_cluster_named_on_the_command_line_is_not_asked_about(tmp_path: Path) -> None:
+def test_a_cluster_named_on_the_command_line_is_not_asked_about(tmp_path):
     (tmp_path / "s.toml").write_text("")
     study = study_of(run={"engine": "ray", "address": "h:1"})
     assert reach_of(study, tmp_path, ray="g:2").runs == ()
@@ -335,7 +322,7 @@ def test_a_cluster_named_on_the_command_line_is_not_asked_about(tmp_path: Path) 
     assert len(reach_of(study, tmp_path, ray="").runs) == 1  # --ray alone leaves the study's address
 
 
-def test_what_is_shown_cannot_steer_the_terminal(babelscope: Babelscope, tmp_path: Path) -> None:
+def test_what_is_shown_cannot_steer_the_terminal(babelscope, tmp_path):
     write(tmp_path, "cmd:x \x1b[2J\u202e", '"k\x1b" = 1\n'.replace("\x1b", "\\u001b"))
     ran = babelscope("run", "study.toml")
     assert ran.code == 2
@@ -350,7 +337,7 @@ def test_what_is_shown_cannot_steer_the_terminal(babelscope: Babelscope, tmp_pat
     assert "\x07" not in "".join(runs)
 
 
-def test_a_plug_in_says_that_it_runs_programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plug_in_says_that_it_runs_programs(tmp_path, monkeypatch):
     wrap = Scheme("wrap", "m:f", "s", "wrap:x", runs=True, contacts="server")
     ours = dataclasses.replace(registry.SCHEMES, built_in={**registry.SCHEMES.built_in, "wrap": wrap})
     monkeypatch.setattr(registry, "SCHEMES", ours)

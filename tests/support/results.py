@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -41,3 +41,17 @@ def comparison_of(
     """A comparison of systems by their records alone."""
     results = (result_of(name, own, settings=settings) for name, own in records.items())
     return Comparison("method", "tests", tuple(results))
+
+
+def rows_of(rows: Iterable[Row], name: str, **labels: Any) -> list[Row]:
+    """The rows of a name that have these labels; None for a label that a row must not have."""
+    return [
+        row for row in rows if row.name == name and all(row.labels.get(k) == v for k, v in labels.items())
+    ]
+
+
+def only_row(rows: Iterable[Row], name: str, **labels: Any) -> Row:
+    """The one row of a name that has these labels."""
+    found = rows_of(rows, name, **labels)
+    assert len(found) == 1, f"{name} {labels}: {len(found)} rows"
+    return found[0]

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from babelscope.core.system import Budget, Scored, capabilities
+from babelscope.core.system import Budget, Scored, capabilities, properties
+from babelscope.systems.contract import ask_translate
 from babelscope.systems.models.base import in_parts
 from babelscope.systems.models.ensemble import Ensemble, log_mean
 from babelscope.systems.registry import open_system
@@ -151,6 +152,25 @@ def test_different_length_penalties_are_refused(checkpoint, tmp_path):
     with pytest.raises(BabelscopeError, match=r"different length penalties \(0.0, 1.0\)"):
         mixed.translate(SOURCES[:1])
     assert mixed.top_k(SOURCES[:1], k=1, budget=Budget(expansions=5))
+
+
+def test_the_length_penalty_of_a_call_is_that_of_the_search(checkpoint):
+    """Search errors are those of beam search without a penalty, of ensembles too."""
+    folder = checkpoint("marian")
+    own, none = (
+        open_system(f"ensemble:hf:{folder}{option},hf:{folder}{option}")
+        for option in ("", "?length_penalty=0")
+    )
+    assert (properties(own).length_penalty, properties(none).length_penalty) == (1.0, 0.0)
+    plain = ask_translate(own, SOURCES, beam=3, n_best=3, length_penalty=0.0)
+    expected = ask_translate(none, SOURCES, beam=3, n_best=3)
+    assert [[each.tokens for each in group] for group in plain] == [
+        [each.tokens for each in group] for group in expected
+    ]
+    with pytest.raises(BabelscopeError, match="no beam search whose length penalty could be set"):
+        ask_translate(
+            open_system(f"ensemble:hf:{folder},hf:{folder}?length_penalty=0"), SOURCES, length_penalty=0.5
+        )
 
 
 def test_a_used_ensemble_can_be_sent_to_another_process(lab):

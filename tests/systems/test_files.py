@@ -128,7 +128,7 @@ def test_items_have_translations_of_their_own():
         AmbiguousSource("2", "b", ("b",), ("c",), "x"),
     ]
     system = open_system("items:translations?missing=skip")
-    result = condition(system, ToySystem(), items)
+    result = condition(system, items, evaluator=ToySystem())
     assert [record["translation"] for record in result.records] == ["ab"]
     assert [(record["id"], "no translation" in record["unanswered"]) for record in result.unanswered] == [
         ("2", True)
@@ -136,7 +136,7 @@ def test_items_have_translations_of_their_own():
     with pytest.raises(
         BabelscopeError, match="item 2: the source has no translation, and there is no system"
     ):
-        condition(open_system("items:translations"), ToySystem(), items)
+        condition(open_system("items:translations"), items, evaluator=ToySystem())
     with pytest.raises(BabelscopeError, match="use items:translations"):
         open_system("items:else")
 
@@ -222,11 +222,14 @@ def test_bad_files_are_told(lines, chosen, told):
 def test_scores_are_read_by_line_or_by_id(text):
     Path("scores.tsv").write_text(text)
     tests = set_of("a", "b")
-    result = condition(None, open_system("scores:scores.tsv"), tests)
+    result = condition("items:translations", tests, evaluator=open_system("scores:scores.tsv"))
     assert [record["score"] for record in result.records] == [pytest.approx(1 / (1 + math.exp(-1))), 1.0]
     assert [record["weight"] for record in result.records] == [1, 2]
     Path("other.tsv").write_text("-1\t-2\n-3\t-9\n")
-    assert condition(None, open_system("scores:other.tsv"), tests).signature != result.signature
+    assert (
+        condition("items:translations", tests, evaluator=open_system("scores:other.tsv")).signature
+        != result.signature
+    )
 
 
 @pytest.mark.parametrize(
@@ -247,7 +250,9 @@ def test_scores_are_read_by_line_or_by_id(text):
 def test_faulty_scores_of_two_sides_are_told(text, told):
     Path("scores.tsv").write_text(text)
     with pytest.raises(BabelscopeError, match=told):
-        condition(None, open_system("scores:scores.tsv?layout=columns"), set_of("a", "b"))
+        condition(
+            "items:translations", set_of("a", "b"), evaluator=open_system("scores:scores.tsv?layout=columns")
+        )
 
 
 def set_of(*sources: str) -> TestSet:

@@ -134,11 +134,16 @@ def test_bad_sets_are_refused(folder: Path, name: str, text: str, said: str) -> 
 
 # Table 3 of the paper, and README-ldd.md of the shared data for the released parses.
 SIZES: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {
-    ("books", "de"): {"particle": (8361, 7584, 6261, 4780), "reflexive": (13207, 8122, 5598, 4226)},
+    ("books", "de"): {
+        "particle": (8361, 7584, 6261, 4780),
+        "reflexive": (13207, 8122, 5598, 4226),
+        "reordering": (6749,) * 7,
+    },
     ("books", "en"): {
         "particle": (4636, 786, 111, 36, 20, 16, 11),
         "reflexive": (3225, 1188, 460, 274, 184, 133, 100),
         "preposition_stranding": (682, 191, 85, 40, 27, 19, 18),
+        "reordering": (6749,) * 7,
     },
     ("news", "de"): {
         "particle": (232, 232, 181, 158, 134, 111, 92),
@@ -348,8 +353,51 @@ def test_a_set_that_the_corpus_has_in_part_is_told(texts_only: Path) -> None:
         load(f"ldd:{texts_only}/sets,{texts_only}/Books.de,{texts_only}/Books.en")
 
 
-@pytest.mark.filterwarnings("ignore:.*(a line break is missing|has no whole corpus)")
-@pytest.mark.parametrize("language", ["de", "en"])
-def test_books_has_its_released_reordering_set(shared: Path, language: str) -> None:
-    items = distances_by_id(f"ldd:{shared}/data/ldd/books,{language}")
-    assert sum("reordering" in each for each in items.values()) == 6749
+RUSSIAN = {
+    "Books.tc.en": "he saw himself\none\nlong ago it was\nnever seen\n",
+    "Books.tc.ru": "он видел себя\nодин\nэто было давно\nне видел\n",
+    "en_reflexive_Books.tc.en": " he saw himself\n",
+    "en_reflexive_Books.tc.ru": "он видел себя\n",
+    "en_reflexive_Books.bpe.en": "he s@@ aw himself\n",
+    "en_reflexive_Books.bpe.ru": "он ви@@ дел себя\n",
+    "ru_reflexive_Books.tc.en": "he saw himself\n",
+    "ru_reflexive_Books.tc.ru": "он видел себя\n",
+    "Books.en-ru_reorder5.tc.en": "he saw himself\nlong ago it was\n",
+    "Books.en-ru_reorder5.tc.ru": "он видел себя\nэто было давно\n",
+    "Books.en-ru_reorder10.tc.en": "long ago it was\n",
+    "Books.en-ru_reorder10.tc.ru": "это было давно\n",
+    "en_preposition_stranding_bible.tc.en": "go up to\n",
+    "en_preposition_stranding_bible.tc.ru": "взойди\n",
+}
+
+
+def test_other_pairs_of_the_release_are_text(tmp_path: Path) -> None:
+    write_all(tmp_path, RUSSIAN)
+
+    def told(name: str) -> list[tuple[str, str, dict[str, float]]]:
+        return [
+            (each.id, each.source, {own["phenomenon"]: own["distance"] for own in each.extra["dependencies"]})
+            for each in load(f"ldd:{tmp_path},{name}")
+            if isinstance(each, ParallelSentence)
+        ]
+
+    assert told("en-ru?corpus=Books") == [
+        ("1", "he saw himself", {"reflexive": 1, "reordering": 6}),
+        ("2", "one", {}),
+        ("3", "long ago it was", {"reordering": 11}),
+        ("4", "never seen", {}),
+    ]
+    assert told("ru-en")[0] == ("1", "он видел себя", {"reflexive": 1})
+    (item, *_) = load(f"ldd:{tmp_path},ru-en")
+    assert isinstance(item, ParallelSentence)
+    assert (item.source_language, item.target_language) == ("ru", "en")
+    with pytest.warns(UserWarning, match="no whole bible, only sentences with a phenomenon"):
+        (bible,) = told("en-ru?corpus=bible")
+    assert bible[1:] == ("go up to", {"preposition_stranding": 1})
+    for name, said in (
+        ("en-ru", r"say which: \?corpus=Books or \?corpus=bible"),
+        ("en-ru?corpus=TED", r"say which: \?corpus=Books"),
+        ("en-ko", "has no sets from en to ko: NAME.tc.en and .ko"),
+    ):
+        with pytest.raises(BabelscopeError, match=said):
+            load(f"ldd:{tmp_path},{name}")

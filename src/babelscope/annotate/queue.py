@@ -544,6 +544,7 @@ def draw_sample(
     by: Iterable[LocatedRecord] | None = None,
     n: int = 200,
     most: int | None = None,
+    corpora: Sequence[str] = (),
     assume_decided: bool = False,
     seed: int = 0,
 ) -> tuple[list[Record], dict[str, int]]:
@@ -551,8 +552,10 @@ def draw_sample(
 
     At most `n` translations that a matcher left undecided, and the same share of the decided; without any undecided,
     `n` of all. In each stratum every category has its share. `by` are the matcher's records; without them the records
-    are its own. `assume_decided` draws none that it decided: they are taken to be right.
+    are its own. `corpora`: only items of these corpora or domains, such as `in` (the paper's in-domain items).
+    `assume_decided` draws none that the matcher decided: they are taken to be right.
     """
+    records = _of_corpora(records, corpora)
     method = find_method(records[0]["method"])
     entries = all_entries(method(restore_settings(method, {})), records)
     if not entries:
@@ -585,6 +588,20 @@ def draw_sample(
         {**line, "stratum": (own := strata[_key(line)]), "stratum_size": sizes[own], "decided": decided}
         for line in lines
     ], sizes
+
+
+def _of_corpora(records: Sequence[Record], corpora: Sequence[str]) -> Sequence[Record]:
+    """The records whose item has one of these names as its `corpus` or `domain`; all if none is named."""
+    if not corpora:
+        return records
+    known = [
+        {str(value) for name in ("corpus", "domain") if (value := _get(record, name)) is not None}
+        for record in records
+    ]
+    if strange := set(corpora) - set().union(*known):
+        there = ", ".join(sorted(set().union(*known))[:10]) or "none"
+        raise BabelscopeError(f"no item is of the corpus or domain {min(strange)!r}; there are {there}")
+    return [record for record, own in zip(records, known, strict=True) if own & set(corpora)]
 
 
 def _strata(records: Sequence[Record], by: Iterable[LocatedRecord] | None) -> dict[tuple[str, str], str]:

@@ -221,7 +221,7 @@ def _write_queue(path: Path | None, of: Path, draw: Callable[..., Drawn], *, n: 
     elif read_bytes(path) != "".join(f"{line}\n" for line in lines).encode():
         raise BabelscopeError(
             f"{path} has other items than are drawn from {of} now; give the same options as when it "
-            f"was written,"
+            f"was written, "
             f"judge the file itself (babelscope annotate {path}), or name another with --queue"
         )
     return path
@@ -232,8 +232,7 @@ def _warn(answers: AnswerFile, file: Path) -> None:
     if answers.unknown:
         print(
             f"babelscope: warning: {answers.path} has {answers.unknown} answers to items that {file} "
-            f"does not"
-            "have ; they stay in the file but are not shown",
+            "does not have; they stay in the file but are not shown",
             file=sys.stderr,
         )
     if answers.torn:

@@ -72,6 +72,7 @@ _BUILT_IN = (
     _function("compare", "Compare runs: figures side by side and their differences."),
     _function("report", "Write a report of runs as one page: findings, tables, charts, every item.", "run"),
     _function("systems", "List the kinds of systems, with examples."),
+    _function("doctor", "Check a system before use: weights, tokenizer, languages, prompt, scores."),
     _function("annotate", "Judge translations in the browser, blind, by keyboard."),
     _function("agreement", "Measure how well annotators agree, and methods or metrics with them."),
     _group("data", "List and download public test sets, parser models and metrics."),
@@ -82,7 +83,7 @@ _BUILT_IN = (
 # Purpose -> its commands, in the order of the list.
 _SECTIONS = {
     "Try it": ["demo"],
-    "Ask a system": ["systems", "translate", "score"],
+    "Ask a system": ["systems", "doctor", "translate", "score"],
     "Judge systems": [*(name.replace("_", "-") for name in SUMMARIES), "run"],
     "Compare and show": ["compare", "report", "flow"],
     "Make test sets": ["data", "make"],

@@ -87,7 +87,7 @@ def _show(name: str, *, as_json: bool) -> None:
         ("name", named.name),
         ("what", named.description),
         ("languages", " to ".join(language or "any" for language in project.languages)),
-        ("items", str(named.items or "none, it is a model")),
+        ("items", str(named.items or "none")),
         ("version", str(named.version)),
         ("project", project.repository),
         ("license", project.license),
@@ -127,7 +127,7 @@ def get_sets(
     from babelscope.testsets.registry import find_download
     from babelscope.util.published import fetch
 
-    metrics = [name for name in names if name in METRICS.names()]
+    metrics = [name for name in names if name in METRICS.names() or name.startswith("comet:")]
     # A wrong name is an error before anything is downloaded.
     chosen = [find_download(name) for name in names if name not in metrics]
     with telling_what_is_kept(f"files downloaded whole are kept; {GO_ON}"):

@@ -55,13 +55,22 @@ class Suite(StrEnum):
 
 
 Model = StrEnum("Model", ["learned", "sine", "bilstm"])
-Setting = StrEnum("Setting", ["regular", "permuted", "reversed", "positions"])
+Setting = StrEnum(
+    "Setting", ["regular", "permuted", "reversed", "positions", "token-first", "token-middle", "token-last"]
+)
 
 
 def locality(
     out: Annotated[Path, folder_option("Folder of data and figures.")],
     model: Annotated[list[Model] | None, setting("Repeatable. [default: all]")] = None,
-    setting: Annotated[list[Setting] | None, setting("Repeatable. [default: all]")] = None,
+    setting: Annotated[
+        list[Setting] | None,
+        setting(
+            "May be repeated; else the first four. token-...: a token at this place of the source "
+            "says whether "
+            "the translation is written backwards."
+        ),
+    ] = None,
     source: Annotated[Path | None, file_option("Train on your own text instead of the lab's.")] = None,
     target: Annotated[Path | None, file_option("Its translation.")] = None,
     pieces: Annotated[int, setting("BPE pieces per language of your own text; 0: words.", min=0)] = 0,
@@ -71,10 +80,13 @@ def locality(
         option(
             "A size; repeatable: length (words or pieces of every source, 18), permutation (where the "
             "token at each place goes, from 0, as in 2,0,1; else the paper's for 18, or one by the "
-            "seed), layers"
+            "seed), layers "
             "(of a Transformer, each side, 2), width (96), heads (4), sentences (to train on, 4000; "
-            "own text: all),"
-            "dev (to choose the epoch by; 0: the last), test (1000), epochs (10), repetitions (3).",
+            "own text: all), "
+            "dev (to choose the epoch by; 0: the last), patience (epochs without a better one before "
+            "training stops; "
+            "0: never), join (of words and positions: sum, concatenate), test (1000), epochs (10), "
+            "repetitions (3).",
             "--set",
             metavar="NAME=VALUE",
         ),
@@ -88,7 +100,7 @@ def locality(
     seed: Seed = 1,
 ) -> None:
     """Train on sources in permuted order and compare BLEU. Rerun to resume."""
-    from babelscope.lab.experiments.locality import MODELS, SETTINGS, Plan, quick_plan
+    from babelscope.lab.experiments.locality import MODELS, SETTINGS, TOKEN_PLACES, Plan, quick_plan
     from babelscope.lab.experiments.locality import locality as experiment
     from babelscope.lab.training.settings import read_settings
 
@@ -109,7 +121,9 @@ def locality(
     else:
         plan = (quick_plan if quick else Plan)(**given)
     models = [name for name in MODELS if not model or name in model]
-    settings = [name for name in SETTINGS if not setting or name in setting]
+    settings = [name for name in (*SETTINGS, *TOKEN_PLACES) if name in (setting or SETTINGS)]
+    if pieces and any(name in TOKEN_PLACES for name in settings):
+        raise BabelscopeError("a token about the sentence is a word: leave --pieces out")
     with telling_what_is_kept(work_kept_in(out)):
         rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet, own=own)
     write_rows(rows, as_json=as_json)
@@ -127,6 +141,8 @@ _SIZES = {
     "heads": at_least(1),
     "sentences": at_least(10),
     "dev": at_least(0),
+    "patience": at_least(0),
+    "join": str,
     "test": at_least(1),
     "epochs": at_least(1),
     "repetitions": at_least(1),
@@ -142,11 +158,11 @@ More = Annotated[
     option(
         "A setting; repeatable: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
         "batch_tokens, accumulate (batches a step), precision (float32, bfloat16), clip, dev_every, "
-        "select (best by"
+        "select (best by "
         "loss, bleu or chrf), dev_beam, patience, average (how many, of average_of: best, last), longest, "
         "languages (en-de), half (True: weights in float16); "
         "and of the network: architecture (transformer, recurrent, convolutional, llama), width, "
-        "encoder_layers,"
+        "encoder_layers, "
         "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
         "positions (sinusoidal, learned), vocabularies (joint, separate).",
         "--set",
@@ -210,7 +226,7 @@ def train(
         str | None,
         option(
             "lab-teacher (the default), lab-student (with --teacher), lab-llm, tiny, or the papers' "
-            "big, small,"
+            "big, small, "
             "mini."
         ),
     ] = None,

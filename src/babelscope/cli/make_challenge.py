@@ -206,7 +206,7 @@ def _warn_of_parses(search: Search) -> None:
     if finder.too_long:
         warnings.warn(
             f"{finder.too_long} parses have more than {LONGEST} words; rules that look at other words "
-            f"than head and"
+            f"than head and "
             "dependent were not applied there",
             stacklevel=2,
         )

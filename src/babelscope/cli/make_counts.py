@@ -170,7 +170,7 @@ def _senses(
     if not any(found.values()):
         raise BabelscopeError(
             f"none of the {len(known)} senses occurs in {source} and {target}: a word of {lexicon} "
-            f"with one of its"
+            f"with one of its "
             "lemmas on the other side"
         )
     how = "lemmas" if lemmas or lemmatize else "words as written, which misses inflected ones"
@@ -198,7 +198,7 @@ def _senses_told(rows: list[Row], pairs: int, how: str) -> str:
         f"{len(rows)} senses of {words} words in {pairs:,} sentence pairs, by {how}: {of['frequent']} "
         f"frequent,"
         f"{of['infrequent']} infrequent, {unseen} that do not occur; {without} words have no sense "
-        f"that is more"
+        f"that is more "
         f"frequent than all others. {_EVERY_COUNT}"
     )
 
@@ -258,15 +258,13 @@ def _ratio_table(ratios: list[Row], stages: list[str]) -> list[str]:
     """One line per occupation, with its ratio and its counts at every stage."""
     of = {(str(row.labels["occupation"]), str(row.labels["stage"])): row for row in ratios}
     names = dict.fromkeys(name for name, _ in of)
-    heading = [
-        f"{what}_{stage}" for stage in stages for what in ("female_ratio", "female", "male", "neutral")
-    ]
+    heading = [f"{what}_{stage}" for stage in stages for what in ("female_ratio", "female", "male", "other")]
     lines = ["\t".join(["occupation", *heading])]
     for name in names:
         cells = []
         for stage in stages:
             row = of[name, stage]
             ratio = f"{row.estimate.value:.6f}" if row.estimate.n else ""
-            cells += [ratio, *(str(row.counts[each]) for each in ("female", "male", "neutral"))]
+            cells += [ratio, *(str(row.counts[each]) for each in ("female", "male", "other"))]
         lines.append("\t".join([name, *cells]))
     return lines

@@ -589,7 +589,7 @@ class _Scores(_Decoder):
         from babelscope.util.digests import digest_json
 
         method = set_up("likelihood", {})
-        config = config_of([method], opened.values(), {}, seed=0, chunk=LINES_AT_ONCE)
+        config = config_of([method], opened, {}, seed=0, chunk=LINES_AT_ONCE)
         pairs = list(zip(self.sources.texts, self.targets, strict=True))
         config["tests"] = [{"kind": "pairs", "digest": digest_json(pairs)}]
         skipped = {name: len(pairs) - len(own) for name, own in self.answered.items()}

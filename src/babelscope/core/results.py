@@ -9,14 +9,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from babelscope.core.registry import resolve
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.terminal import visible
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
     from babelscope.core.comparison import Comparison
+    from babelscope.core.tables import Format
 
 
 Key = TypeVar("Key")
@@ -159,8 +162,8 @@ class Result:
     """Where it is stored, if it is."""
     unanswered: Sequence[Record] = field(default=(), repr=False)
     """Of the items that a system did not answer: which, and why in `unanswered`."""
-    comparisons: int = 0
-    """Number of rows, at the end, that are about several systems together."""
+    comparisons: Sequence[Row] = field(default=(), repr=False)
+    """The rows that are about several systems together; they are the last of `rows`."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Of each method, by what its records call it."""
     groups: Sequence[Comparison] = field(default=(), repr=False, compare=False)
@@ -175,9 +178,9 @@ class Result:
         return shorten_signature(self.signature)
 
     def __str__(self) -> str:
-        from babelscope.core.tables import rows_text
-
-        return f"{rows_text(self.rows)}\n{self.describe_unanswered()}{self.signature}"
+        """The summary that commands print."""
+        text: str = resolve("babelscope.report.summary:as_summary")(self)
+        return text
 
     def describe_unanswered(self) -> str:
         """One line about the items that nobody answered or could be asked about; empty if there are none."""
@@ -188,21 +191,28 @@ class Result:
         return f"left out: {len(self.unanswered)} items, the first being {why}\n"
 
     def _repr_html_(self) -> str:
-        from babelscope.core.tables import rows_html
+        """The summary's tables for a notebook; every text is escaped."""
+        html: str = resolve("babelscope.report.summary:as_html")(self)
+        return html
 
-        return rows_html(self.rows, self.signature)
+    def table(self, format: Format = "text", *names: str, every: bool = False) -> str:
+        """The tables of these names, else the first of every method and test set, or `every` table."""
+        text: str = resolve("babelscope.report.summary:tables_as")(self, format, names, every=every)
+        return text
 
     def plot(self, name: str = "") -> Figure:
         """A chart of the report as a figure of matplotlib: that of the name, else the first."""
-        from babelscope.core.registry import resolve
-
         found: Figure = resolve("babelscope.report.page:plot")(self, name)
         return found
+
+    def to_pandas(self) -> DataFrame:
+        """The rows as a data frame, with the columns of the JSON rows."""
+        return data_frame(row.as_json() for row in self.rows)
 
     def to_json(self) -> str:
         """Signature and rows as one JSON document, the same bytes for the same result."""
         rows = [row.as_json() for row in self.rows]
-        own = len(rows) - self.comparisons
+        own = len(rows) - len(self.comparisons)
         summary = {
             "signature": self.signature,
             "sha256": digest_json(self.config),
@@ -210,6 +220,15 @@ class Result:
             "comparisons": rows[own:],
         }
         return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+
+
+def data_frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    """JSON objects as a data frame of pandas, which is imported here alone."""
+    try:
+        import pandas
+    except ImportError:
+        raise BabelscopeError("data frames need pandas, which is not installed: pip install pandas") from None
+    return pandas.DataFrame(list(rows))
 
 
 def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:

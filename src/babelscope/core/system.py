@@ -409,6 +409,8 @@ class Regions:
     """Whether whoever made the lists states that nothing outside `top` is more probable than its last one."""
     beam: tuple[Scored, ...] | None = None
     """Beam search's hypotheses in the order of its file, so that the first is its translation."""
+    beams: Mapping[int, tuple[Scored, ...]] = field(default_factory=dict)
+    """The same of beams of other sizes, by size; empty unless there are all of them."""
 
 
 @runtime_checkable

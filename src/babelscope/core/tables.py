@@ -448,8 +448,8 @@ _WORDS = {
 }
 _KEY = re.compile(r"(?P<mark>\*?)(?P<key>[a-z][a-z0-9]*(_[a-z0-9]+)*)")
 _MINUS = re.compile(r"(?<![^\s\[])-(?=\d)")
-# A table of more columns is scaled to the width of the text.
-_MOST_COLUMNS = 8
+# The width of a table, but at most that of the text (package graphicx).
+_FITTING = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 def escape_latex(text: str) -> str:
@@ -491,10 +491,8 @@ def tabular(headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int)
 def small_table(
     title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], labels: int, notes: Sequence[str]
 ) -> str:
-    """A small `tabular`, as wide as the text if it has many columns (package graphicx), with notes below."""
-    made = tabular(headings, rows, labels)
-    if len(headings) > _MOST_COLUMNS:
-        made = f"\\resizebox{{\\textwidth}}{{!}}{{%\n{made}}}"
+    """A small `tabular`, at most as wide as the text (package graphicx), with notes below."""
+    made = f"{_FITTING}\n{tabular(headings, rows, labels)}}}"
     comments = [f"% {visible(line)}" for line in title.split("\n") if line]
     return "\n".join(
         [*comments, r"{\small\noindent", made, *(f"\\par\\noindent {note}" for note in notes), r"\par}"]

@@ -102,11 +102,13 @@ class Rule:
     """A word between them matches this."""
     none_after: Pattern = ANY
     """No word that depends on the head (of siblings: on what both depend on) and follows both matches this."""
+    none_later: Pattern = ANY
+    """No word that depends on the head and follows the dependent matches this: of *ne ... pas*, *pas* counts."""
 
     @property
     def looks_further(self) -> bool:
         """Whether it looks at more words than head and dependent."""
-        others = (self.contains, self.between, self.none_after)
+        others = (self.contains, self.between, self.none_after, self.none_later)
         return self.siblings or self.interrupted or any(pattern != ANY for pattern in others)
 
 
@@ -196,8 +198,8 @@ class Finder:
     def blind_rules(self) -> list[str]:
         """Names of rules that could not match, since no tree seen has features."""
         blind = self.trees and self.without_features == self.trees
-        found = [r.name for r in self.rules if blind and (r.dependent.features or r.head.features)]
-        return list(dict.fromkeys(found))
+        seeing = {r.name for r in self.rules if not (r.dependent.features or r.head.features)}
+        return list(dict.fromkeys(r.name for r in self.rules if blind and r.name not in seeing))
 
     def _heads(
         self, rule: Rule, tree: Tree, word: Word, around: _Surroundings | None
@@ -244,10 +246,12 @@ class _Surroundings:
         first, last = sorted((word.id, head.id))
         between = self.words[first : last - 1]
         after = [each for each in self.children[governor.id] if each.id > last]
+        later = [each for each in self.children[head.id] if each.id > word.id]
         return (
             (rule.contains == ANY or any(map(rule.contains.fits, (word, *self.children[word.id]))))
             and (rule.between == ANY or any(map(rule.between.fits, between)))
             and (rule.none_after == ANY or not any(map(rule.none_after.fits, after)))
+            and (rule.none_later == ANY or not any(map(rule.none_later.fits, later)))
             # Of siblings, the word that both depend on belongs to the clause, too.
             and (rule.none_after == ANY or not rule.siblings or governor.id < last)
             and (not rule.interrupted or self._interrupted(between, head))
@@ -282,9 +286,12 @@ def choose_rules(
 ) -> list[Rule]:
     """The rules of these names (`stranding` is enough); without names, the paper's for the language.
 
-    `more` are the user's rules, which replace ours of the same name. `strict` affects only the paper's.
+    Where treebanks lack the features that the paper's rules go by, a stated language has others by lemma. `more` are
+    the user's rules, which replace ours of the same name. `strict` affects only the paper's and these.
     """
-    ours = [replace(rule, head=_VERB) for rule in RULES] if strict else RULES
+    papers = {rule.name for rule in RULES}
+    by_lemma = [rule for rule in shipped_rules() if rule.name in papers and language in rule.languages]
+    ours = [replace(rule, head=_VERB) if strict else rule for rule in (*RULES, *by_lemma)]
     known = {**_by_name(ours), **_by_name(more)}
     if not (asked := list(dict.fromkeys(names))):
         every = [rule for own in known.values() for rule in own]
@@ -300,12 +307,6 @@ def choose_rules(
         # Alternatives for other languages would look for words that this one does not have.
         chosen += [rule for rule in own if not rule.languages or language in (None, *rule.languages)] or own
     return chosen
-
-
-def shipped_rules() -> list[Rule]:
-    """The rules of the package beyond the paper's (`rules/more.toml`), which are looked for by name only."""
-
-    return read_shipped()
 
 
 def _by_name(rules: Iterable[Rule]) -> dict[str, list[Rule]]:
@@ -335,8 +336,8 @@ def read_rules(path: str | Path) -> list[Rule]:
 
 
 @cache
-def read_shipped() -> list[Rule]:
-    """The rules that come with the package."""
+def shipped_rules() -> list[Rule]:
+    """The rules of the package beyond the paper's (`rules/more.toml`), which are looked for by name only."""
     with as_file(files("babelscope.language") / "rules" / "more.toml") as path:
         return read_rules(path)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from babelscope.core.results import Estimate, Row
 from babelscope.core.tokenizers import require_spaces
+from babelscope.language.cues import plural
 from babelscope.stats.correlation import correlation_and_p
 from babelscope.stats.intervals import proportion
 from babelscope.testsets.items import AmbiguousSource
@@ -25,8 +26,8 @@ from babelscope.util.text import json_number, read_lines, shorten, stream_lines
 WORD = re.compile(r"\w+")
 _LOOKED_AT = 1000  # lines
 
-GENDERS = ("male", "female", "neutral")
-"""neutral: no known form, or forms of both genders; the paper's figure calls it "other"."""
+GENDERS = ("male", "female", "other")
+"""other: no known form, or forms of both genders."""
 
 Flow = tuple[str, str, float]
 """From a node, to a node, how many sentence pairs: a row of a Sankey diagram."""
@@ -138,7 +139,7 @@ class GenderCounts:
         counts: Counter[tuple[str, str, str]] = Counter()
         for flow in flows:
             parts = str(flow[1]).rsplit("_", 2) if len(flow) == 3 else []
-            parts[2:] = ["neutral" if each == "other" else each for each in parts[2:]]
+            parts[2:] = ["other" if each == "neutral" else each for each in parts[2:]]  # as released
             if len(parts) != 3 or parts[2] not in GENDERS or json_number(flow[2]) is None:
                 raise BabelscopeError(f"{shorten(str(flow))} is no flow to <occupation>_<stage>_<gender>")
             counts[parts[0], parts[1], parts[2]] += flow[2]
@@ -195,13 +196,11 @@ def count_genders(
         if not {"male", "female"} <= forms.classes.keys():
             raise BabelscopeError(f"the query of {word!r} needs forms of the classes male and female")
     counts: Counter[tuple[str, str, str]] = Counter()
-    for first, *rest in parallel_lines({"source": source, **stages}):
-        words = set(WORD.findall(first))
-        for occupation, forms in queries.items():
-            if words & forms.source:
-                for stage, text in zip(stages, rest, strict=True):
-                    found = forms.class_of(WORD.findall(text))
-                    counts[occupation, stage, found if found in GENDERS else "neutral"] += 1
+    lines = parallel_lines({"source": source, **stages})
+    split = ((WORD.findall(first), [WORD.findall(text) for text in rest]) for first, *rest in lines)
+    for each in occurrences(split, queries):
+        for stage, found in zip(stages, each.classes, strict=True):
+            counts[each.word, stage, found if found in GENDERS else "other"] += 1
     if not counts:
         raise BabelscopeError(
             f"{source} has none of the occupations looked for ({', '.join(list(queries)[:5])}, ...)"
@@ -330,17 +329,22 @@ def read_lexicon(path: str | Path) -> list[Sense]:
 def count_senses(
     pairs: Iterable[tuple[Iterable[str], Iterable[str]]], senses: Iterable[Sense]
 ) -> dict[Sense, int]:
-    """In how many pairs (source words, target lemmas) each sense occurs: its word, and any of its lemmas."""
-    by_word: dict[str, list[tuple[Sense, frozenset[str]]]] = {}
-    counts: dict[Sense, int] = {}
-    for sense in senses:
-        counts[sense] = 0
-        by_word.setdefault(sense[0].lower(), []).append((sense, frozenset(sense[1].lower().split())))
+    """In how many pairs (source words, target lemmas) each sense occurs: its word, and any of its lemmas.
+
+    The English plural of a word is the word, too, unless it has senses of its own (arms, goods).
+    """
+    counts = dict.fromkeys(senses, 0)
+    words = {word.lower() for word, _ in counts}
+    by_form: dict[str, list[tuple[Sense, frozenset[str]]]] = {}
+    for sense in counts:
+        word, lemmas = sense[0].lower(), frozenset(sense[1].lower().split())
+        for form in {word, plural(word)} - (words - {word}):
+            by_form.setdefault(form, []).append((sense, lemmas))
     for source, target in pairs:
-        lemmas = {lemma.lower() for lemma in target}
-        for word in {word.lower() for word in source} & by_word.keys():
-            for sense, known in by_word[word]:
-                counts[sense] += bool(lemmas & known)
+        found = {lemma.lower() for lemma in target}
+        forms = {word.lower() for word in source} & by_form.keys()
+        for sense in {sense for form in forms for sense, lemmas in by_form[form] if found & lemmas}:
+            counts[sense] += 1
     return counts
 
 

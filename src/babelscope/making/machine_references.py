@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from babelscope.core.tokenizers import is_unspaced
 from babelscope.language.base import Analyzed, ErrorType, Overlap, Spans, Variant, replace_word
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import can_detect, error_type, error_types, language
@@ -14,7 +15,7 @@ from babelscope.metrics.chrf import pairwise_chrf
 from babelscope.stats.agreement import LABELS, RIGHT, WRONG_REFERENCE
 from babelscope.systems.contract import ask_translate, relocate_errors
 from babelscope.systems.stored.alignment import align_to_sources
-from babelscope.testsets.items import BEGINNING, MinimalPair
+from babelscope.testsets.items import BEGINNING, MISSPELLED, NO_SOURCE, MinimalPair
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
@@ -191,8 +192,14 @@ class Outcome:
     """A correct version to suggest to the annotator, if it was queued."""
 
     def question(self) -> dict[str, Any]:
-        """A queued translation as a line of the annotation file."""
-        definition = error_type(self.human.phenomenon).definition
+        """The translation as a line of the annotation file, whatever became of the pair.
+
+        Its `verdict` is what the automatic validation found: annotators do not see it, and `babelscope agreement
+        --verdicts` compares it with their answers.
+        """
+        known = error_types().get(self.human.phenomenon)
+        definition = known.definition if known else f"{self.human.phenomenon}, as in the reference below."
+        found = {"kept": "correct", "queued": "wrong"}
         return {
             "id": _question(self.human, self.translation),
             "task": "machine-reference",
@@ -205,6 +212,8 @@ class Outcome:
             "question": f"Does the translation have this error? {definition}",
             "choices": list(ANSWERS),
             "answer": None,
+            "verdict": found.get(self.verdict, "undecided"),
+            "reason": self.reason,
             "correction": self.correction,
         }
 
@@ -225,10 +234,18 @@ def machine_references(
     has the phenomenon in the same words as the human reference is right, and one of its own variants makes the
     new pair, unless it does not seem to translate its source (`making.adequacy`). One that seems to have the error
     of the human variant is queued for a person; `answers` are the lines that came back. Any other is dropped.
-    Pairs whose source is a beginning (`testsets.items.BEGINNING`) are continued instead (`_continued`).
+    Pairs whose source is a beginning (`testsets.items.BEGINNING`) are continued instead; of pairs without a source
+    (`NO_SOURCE`) the right sentence is translated by the first system and back by the second (`_with_same_error`).
     """
     if any(BEGINNING in pair.extra for pair in pairs):
         yield from _continuations(pairs, systems, shares, seed, beam)
+        return
+    if any(NO_SOURCE in pair.extra for pair in pairs):
+        if shares:
+            raise BabelscopeError(
+                "pairs without a source are translated by two systems in turn: leave shares out"
+            )
+        yield from _round_trips(pairs, systems, beam)
         return
     human = _human_pairs(pairs, mode)
     chosen = assign_systems([pair.source for pair in human], len(systems), shares, seed)
@@ -268,30 +285,98 @@ def _continuations(
         some = asked[start : start + _CHUNK]
         found = _translations(some, systems, chosen, beam)
         for pair in some:
-            yield _continued(pair, systems[chosen[pair.source] or 0].name, found[pair.source])
+            system = systems[chosen[pair.source] or 0].name
+            yield _with_same_error(pair, system, found[pair.source], BEGINNING)
 
 
-def _continued(human: MinimalPair, system: str, continuation: str) -> Outcome:
-    """Keep a continuation that begins with the words in which the human one is right, and make these wrong in it.
+def _round_trips(pairs: Sequence[MinimalPair], systems: Sequence[Any], beam: int) -> Iterator[Outcome]:
+    """What becomes of pairs without a source: right sentences, translated and back, are the references."""
+    if not all(NO_SOURCE in pair.extra and pair.reference == "human" for pair in pairs):
+        raise BabelscopeError("pairs without a source and other pairs cannot be mixed")
+    if len(systems) != 2:
+        raise BabelscopeError(
+            "pairs without a source are translated into another language and back: name two systems, one for each "
+            f"direction in this order, not {len(systems)}"
+        )
+    name = " and ".join(system.name for system in systems)
+    for start in range(0, len(pairs), _CHUNK):
+        some = pairs[start : start + _CHUNK]
+        texts = {pair.correct: pair.correct for pair in some}
+        for system in systems:
+            asked = list(dict.fromkeys(text for text in texts.values() if text.strip()))
+            held = align_to_sources(system, "the distinct sentences of the pairs", asked)
+
+            def locate(what: str, at: int, asked: list[str] = asked) -> str:
+                return f"{shorten(asked[at - 1])}: {what}"
+
+            with relocate_errors(locate):
+                answers = ask_translate(held, asked, beam=beam) if asked else []
+            found = {text: own[0].text for text, own in zip(asked, answers, strict=True)}
+            texts = {right: found.get(text, "") for right, text in texts.items()}
+        for pair in some:
+            yield _with_same_error(pair, name, texts[pair.correct], NO_SOURCE)
+
+
+def _with_same_error(human: MinimalPair, system: str, text: str, kind: str) -> Outcome:
+    """Keep a text that begins with the words in which the human one is right, and make these wrong in it.
 
     What stands before them is the same, so that what is wrong in the human pair is wrong here, too.
     """
-    words = continuation.split()
+    words = text.split()
     right, wrong = (text.split() for text in (human.correct, human.contrastive[0]))
     end = 0
     while end < min(len(right), len(wrong)) - 1 and right[-1 - end] == wrong[-1 - end]:
         end += 1
     critical, changed = right[: len(right) - end], wrong[: len(wrong) - end]
     if not words:
-        return Outcome(human, system, continuation, "dropped", "empty translation")
-    if len(human.contrastive) > 1 or changed == critical or words[: len(critical)] != critical:
-        return Outcome(human, system, continuation, "dropped", "no overlap")
+        return Outcome(human, system, text, "dropped", "empty translation")
+    # Of a beginning, all that stands before is the source; else there must be words that show what is wrong.
+    alone = kind == NO_SOURCE and critical[:1] != changed[:1]
+    if len(human.contrastive) > 1 or changed == critical or alone or words[: len(critical)] != critical:
+        return Outcome(human, system, text, "dropped", "no overlap")
     variant = " ".join([*changed, *words[len(critical) :]])
-    extra = {BEGINNING: True, "system": system, "human": human.id, "validated": "as in the human reference"}
+    extra = {kind: True, "system": system, "human": human.id, "validated": "as in the human reference"}
     pair = MinimalPair(
         _id(human), human.source, " ".join(words), (variant,), human.phenomenon, "machine", extra=extra
     )
-    return Outcome(human, system, continuation, "kept", "as in the human reference", pair)
+    return Outcome(human, system, text, "kept", "as in the human reference", pair)
+
+
+_SHORTEST = 5  # letters of a word that is misspelled
+
+
+def misspelled(pairs: Sequence[MinimalPair], seed: int) -> list[MinimalPair]:
+    """For each right sentence a pair in which two neighboring letters within a word are exchanged.
+
+    The result is no word of the test set, and the word is neither the first, nor has it a capital or a digit. In
+    scripts without spaces between words there are none.
+    """
+    words = {word.strip(".,;:!?").lower() for pair in pairs for word in pair.correct.split()}
+    made = {}
+    for pair in pairs:
+        sentence = pair.correct.split()
+        found = [
+            (place, word[:at] + word[at + 1] + word[at] + word[at + 2 :])
+            for place, word in enumerate(sentence[1:], 1)
+            if word.isalpha() and word == word.lower() and len(word) >= _SHORTEST and not is_unspaced(word)
+            for at in range(1, len(word) - 2)
+            if word[at] != word[at + 1]
+        ]
+        known = [(place, wrong) for place, wrong in found if wrong not in words]
+        if not known or (pair.correct, pair.reference) in made:
+            continue
+        place, wrong = known[int(stream(seed, f"machine-references/{pair.id}").integers(len(known)))]
+        variant = " ".join([*sentence[:place], wrong, *sentence[place + 1 :]])
+        made[pair.correct, pair.reference] = MinimalPair(
+            f"{pair.id}/{MISSPELLED}",
+            pair.source,
+            " ".join(sentence),
+            (variant,),
+            MISSPELLED,
+            pair.reference,
+            extra={NO_SOURCE: True},
+        )
+    return list(made.values())
 
 
 def check_answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Mapping[str, Any]]:

@@ -13,9 +13,9 @@ import numpy as np
 
 from babelscope.core.results import Record, Row
 from babelscope.language.registry import error_type, error_types, language
-from babelscope.making.machine_references import Outcome, machine_references
+from babelscope.making.machine_references import Outcome, machine_references, misspelled
 from babelscope.stats.intervals import Array, cluster_sums, clustered_mean, figure_of_totals, proportion
-from babelscope.testsets.items import Item, MinimalPair, TestSet
+from babelscope.testsets.items import NO_SOURCE, MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
 
 # --- How machine references change a test set: which pairs are lost, how the others differ -------------------------
@@ -163,7 +163,10 @@ _Verdict = Literal["kept", "queued", "dropped"]
 def with_machine_references(
     tests: TestSet, systems: Sequence[Any], *, seed: int, advance: Callable[[int], None] = lambda _n: None
 ) -> TestSet:
-    """The human pairs of a test set, and the pairs made from the systems' translations of the same sources."""
+    """The human pairs of a test set, and the pairs made from the systems' translations of the same sources.
+
+    Pairs without a source are those of a language model: they get controls, which no error type of theirs gives.
+    """
     pairs = tests.items_of(MinimalPair, what_for="making machine references")
     if any(pair.reference == "machine" for pair in pairs):
         raise BabelscopeError(
@@ -173,8 +176,9 @@ def with_machine_references(
     for outcome in machine_references(pairs, systems, seed=seed):
         outcomes.append(outcome)
         advance(1)
-    made: list[Item] = [outcome.pair for outcome in outcomes if outcome.pair is not None]
-    return TestSet(tests.name, (*map(marked, outcomes), *made), tests.skipped, tests.version)
+    made = [outcome.pair for outcome in outcomes if outcome.pair is not None]
+    controls = misspelled([*pairs, *made], seed) if any(NO_SOURCE in pair.extra for pair in pairs) else []
+    return TestSet(tests.name, (*map(marked, outcomes), *made, *controls), tests.skipped, tests.version)
 
 
 def marked(outcome: Outcome) -> MinimalPair:
@@ -230,6 +234,13 @@ def _outcomes(records: Iterable[Record]) -> list[Outcome]:
             Outcome(_pair(record), told["system"], told["translation"], told["verdict"], told["reason"], pair)
         )
     return found
+
+
+def question_of(record: Record) -> Record | None:
+    """What a person is asked about the machine reference of a human pair; None if there is nothing to be asked."""
+    found = next(iter(_outcomes([record])), None)
+    can_be_asked = found and found.translation.strip() and found.human.contrastive
+    return found.question() if found and can_be_asked else None
 
 
 def _is_outcome(told: object) -> bool:

@@ -100,14 +100,17 @@ class Method:
         label: str = "",
         roles: Mapping[str, System] | None = None,
         tests: Sequence[str] = (),
+        only: Sequence[str] = (),
     ) -> None:
         """`asked`: the settings under which systems were asked, if others; `label`: what a study calls it; `roles`:
-        its systems beside the one under test; `tests`: names of the test sets it is for, empty for all that fit."""
+        its systems beside the one under test; `tests`: names of the test sets it is for, empty for all that fit;
+        `only`: names of the systems it is for, empty for all."""
         self.settings = self.Settings() if settings is None else settings
         self.asked = self.settings if asked is None else asked
         self.label = label or self.name
         self.roles = roles or {}
         self.tests = tuple(tests)
+        self.only = tuple(only)
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
         """Refuse what cannot be judged, before any work: first with the items of a test set alone, then also with the
@@ -202,6 +205,7 @@ def set_up(
     *,
     label: str = "",
     tests: Sequence[str] = (),
+    only: Sequence[str] = (),
     opener: Callable[[str], System] = open_system,
 ) -> Method:
     """A method ready to run: check the settings given to it, then open the systems named among them."""
@@ -218,7 +222,7 @@ def set_up(
             raise BabelscopeError(
                 f"{method.name}: {role} must be a system or the name of one, not {system!r}"
             )
-    return method(settings, label=label, roles=roles, tests=tests)
+    return method(settings, label=label, roles=roles, tests=tests, only=only)
 
 
 def check_settings(method: type[Method], given: Mapping[str, Any]) -> MethodSettings:

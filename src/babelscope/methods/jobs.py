@@ -131,11 +131,13 @@ def make_jobs(
         for system_name, system in systems.items()
         for tests_name, each in tests.items()
         for method in methods
-        if judges(method, tests_name, each) and (part := part_for(system, tests_name)) is not None
+        if judges(method, tests_name, each)
+        and (not method.only or system_name in method.only)
+        and (part := part_for(system, tests_name)) is not None
     ]
     for name in systems:
         if not any(job.system_name == name for job in jobs):
-            raise BabelscopeError(f"{name} is for no test set that a method judges")
+            raise BabelscopeError(f"no method judges {name} on a test set")
     for job in jobs:
         job.method.check(job.tests.items, job.systems)
     _refuse_shared(jobs)
@@ -248,23 +250,25 @@ def config_of_method(method: Method, tests: Mapping[str, TestSet]) -> Config:
 
 def config_of(
     methods: Iterable[Method],
-    systems: Iterable[System],
+    systems: Mapping[str, System],
     tests: Mapping[str, TestSet],
     *,
     seed: int,
     chunk: int,
 ) -> dict[str, Any]:
-    """Everything a result depends on; methods limited to some test sets name these by number."""
-    numbers = {name: number for number, name in enumerate(tests)}
+    """Everything a result depends on; methods limited to some systems or test sets name these by number."""
+    places = {name: number for number, name in enumerate(tests)}
+    numbers = {name: number for number, name in enumerate(systems)}
     return {
         "methods": [
             {
                 **config_of_method(method, tests),
-                **({"tests": [numbers[name] for name in method.tests]} if method.tests else {}),
+                **({"tests": [places[name] for name in method.tests]} if method.tests else {}),
+                **({"systems": [numbers[name] for name in method.only]} if method.only else {}),
             }
             for method in methods
         ],
-        "systems": [system.fingerprint.as_json() for system in systems],
+        "systems": [system.fingerprint.as_json() for system in systems.values()],
         "tests": [each.identity for each in tests.values()],
         "seed": seed,
         # Batches are made within a chunk, and batching can change the last bits of floats.

@@ -267,4 +267,8 @@ def answer_counts(records: Sequence[Record]) -> dict[str, int]:
 
 def scale_of(name: str) -> Scale:
     """A metric's scale. External scores are taken to be better if higher: their program is not started to ask."""
-    return Scale(None, None) if ":" in name else find_metric(name).scale
+    return (
+        Scale(None, None)
+        if not is_allowed(name) or name.startswith(("cmd:", "file:"))
+        else find_metric(name).scale
+    )

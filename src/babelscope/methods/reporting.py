@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Literal
 
 from babelscope.core.comparison import Comparison, SystemResult, rows_by_figure
@@ -202,14 +204,17 @@ def _severity(line: Line, place: int) -> tuple[bool, int, float]:
     return line.is_control, _ORDER[line.verdict], -value
 
 
-def every_figure(comparison: Comparison, title: str = "Figures") -> Table:
-    """One line per figure, one column per system, for methods that have no table of their own."""
+def every_figure(comparison: Comparison, names: Mapping[str, str] = MappingProxyType({})) -> Table:
+    """One line per figure, one column per system, for methods that have no table of their own.
+
+    `names`: name of a row -> what people call it.
+    """
     found = rows_by_figure(comparison)
     labels = list(dict.fromkeys(name for (_, labeled), _ in found for name, _ in labeled))
     lines = [
         Line(
             [
-                name,
+                names.get(name, name.replace("_", " ")),
                 *(str(dict(labeled).get(label, "")) for label in labels),
                 *(None if row is None else row.estimate for row in rows),
             ]
@@ -221,7 +226,7 @@ def every_figure(comparison: Comparison, title: str = "Figures") -> Table:
         Column("" if several else "value", system=each.name if several else "") for each in comparison.results
     ]
     return Table(
-        f"{title}: {comparison.tests}", ["figure", *labels, *columns], lines, 1 + len(labels), "figures"
+        f"Figures: {comparison.tests}", ["figure", *labels, *columns], lines, 1 + len(labels), "figures"
     )
 
 
@@ -321,6 +326,12 @@ def items_that(number: int, what: str) -> str:
     if number == 1:
         what = re.sub(r"(^|\band )(have|were|are)\b", lambda found: found[1] + _SINGULAR[found[2]], what)
     return f"{count_of(number, 'items')} {what}"
+
+
+def shared_prefix(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many tokens or words both begin with."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(1 for _ in pairs)
 
 
 def count_of(number: int, what: str) -> str:

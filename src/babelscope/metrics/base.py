@@ -183,19 +183,20 @@ OUT_OF_PROCESS = frozenset({"comet", "cometkiwi"})
 _EXTERNAL = {
     "cmd": "babelscope.metrics.external:open_command",
     "file": "babelscope.metrics.external:open_file",
+    "comet": "babelscope.metrics.comet:open_comet",
 }
 
 
 def find_metric(metric: str | Metric) -> Metric:
-    """A metric by its name: one that is registered, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
+    """A metric by its name: a registered one, `comet:MODEL`, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
     if isinstance(metric, Metric):
         return metric
     scheme, colon, rest = metric.partition(":")
     if colon and scheme in _EXTERNAL:
         if not is_allowed(metric):
             raise BabelscopeError(
-                f"{shorten(metric, 300)}, by which a run was judged, is not asked because a run folder names it; "
-                "say --metric to have hypotheses judged again"
+                f"{shorten(metric, 300)}, by which a run was judged, is not run because only a run folder names it; "
+                "use --metric to have hypotheses judged again"
             )
         found: Metric = resolve(_EXTERNAL[scheme])(metric, rest)
         return found
@@ -234,10 +235,10 @@ def is_allowed(metric: str) -> bool:
     return not starts or allowed is None or metric in allowed
 
 
-def warn_stored_quality(metric: str) -> None:
+def warn_stored_quality(metric: str, option: str = "--metric") -> None:
     """Warn that the qualities by an external metric are those stored in the run, not computed again."""
     warnings.warn(
-        f"the qualities by {shorten(metric, 300)} are used as they stand in the run; say --metric to have them "
+        f"the qualities by {shorten(metric, 300)} are those stored in the run; use {option} to have them "
         "judged again",
         RuntimeWarning,
         stacklevel=3,
@@ -248,7 +249,7 @@ def check_corpus(hypotheses: Texts, references: References) -> None:
     """Refuse a corpus without sentences, and sentences without references."""
     if len(hypotheses) != len(references):
         raise BabelscopeError(
-            f"{len(hypotheses)} translations cannot be held against {len(references)} references"
+            f"{len(hypotheses)} translations cannot be compared with {len(references)} references"
         )
     if not references or not all(references):
         raise BabelscopeError("a corpus score needs sentences, and at least one reference of each")

@@ -1,4 +1,4 @@
-"""COMET-22 and CometKiwi-22 (Rei et al. 2022), out of process: unbabel-comet's pins exclude ours.
+"""COMET models (Rei et al. 2020, 2022), out of process: unbabel-comet's pins exclude ours.
 
 It has a Python environment of its own in the user's cache, made of pinned packages, and a worker there
 (`comet_worker.py`) that loads a model once. See docs/metrics.md.
@@ -9,24 +9,23 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from babelscope.metrics.base import Metric, References, Scale, Texts
+from babelscope.metrics.external import AT_ONCE, parse_scores, parse_spec, stated_options
 from babelscope.util.digests import digest_file
 from babelscope.util.environments import Environment, isolated, require_consent
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.process import Worker
 from babelscope.util.progress import working
-from babelscope.util.text import json_number, read_bytes, shorten
+from babelscope.util.text import read_bytes, shorten
 
-_AT_ONCE = 1024
-"""Segments asked for in one line."""
 _TIMEOUT = 24 * 3600.0
 """Seconds for one line; on a processor a thousand segments take many minutes."""
 _WORKER = Path(__file__).with_name("comet_worker.py")
@@ -45,12 +44,12 @@ def environment() -> Environment:
 
 @dataclass(frozen=True)
 class Comet(Metric):
-    """A model of unbabel-comet; against several references, the best score."""
+    """A model of unbabel-comet, xCOMET among them; against several references, the best score."""
 
     model: str
     """Its name on the Hugging Face hub."""
-    license: str
-    size: str
+    license: str = "its license is on its page there"
+    size: str = "a few GB"
 
     def sentence(self, hypotheses: Texts, references: References, sources: Texts = ()) -> list[float]:
         """The model's score of each hypothesis; an error unless there is one finite number for each."""
@@ -73,9 +72,9 @@ class Comet(Metric):
 
     def _scores(self, rows: Sequence[dict[str, str]]) -> list[float]:
         found: list[float] = []
-        for start in range(0, len(rows), _AT_ONCE):
-            some = rows[start : start + _AT_ONCE]
-            found += _parse_scores(self.name, self._worker().ask(json.dumps(some)), len(some))
+        for start in range(0, len(rows), AT_ONCE):
+            some = rows[start : start + AT_ONCE]
+            found += parse_scores(self.name, self._worker().ask(json.dumps(some)), len(some))
         return found
 
     def _worker(self) -> Worker:
@@ -91,6 +90,8 @@ class Comet(Metric):
             command = [str(known.python), "-I", str(_WORKER), "score", checkpoint]
             with working(f"loading {self.model}"):
                 _open[key] = Worker(self.name, command, env=isolated(), timeout=_TIMEOUT)
+        if not self.reads_references and json.loads(_open[key].greeting)["references"]:
+            raise BabelscopeError(f"{self.model} needs references: leave ?reference=no out of {self.name}")
         return _open[key]
 
     def _checkpoint(self) -> tuple[Environment, str]:
@@ -105,7 +106,7 @@ class Comet(Metric):
 
     @property
     def _note(self) -> str:
-        return f"model-{self.name}.json"
+        return f"model-{re.sub('[^A-Za-z0-9.-]', '_', self.name.partition('?')[0])}.json"
 
     def prepare(self, *, yes: bool = False) -> None:
         """Make the environment and download the model, unless they are there; told first, and allowed."""
@@ -142,24 +143,9 @@ class Comet(Metric):
         known, _ = self._checkpoint()
         checksum = str(known.note(self._note).get("sha256"))
         packages = known.digest[:8]
-        return f"{super().identity} {self.model.rpartition('/')[2]} model {checksum[:8]} packages {packages}"
-
-
-def _parse_scores(name: str, line: str, count: int) -> list[float]:
-    """The numbers of an answer: as many as asked for, and all finite."""
-    try:
-        answer: Any = json.loads(line)
-    except ValueError:
-        answer = None
-    if not isinstance(answer, list):
-        raise SystemFailure(f"{name} answered {shorten(line)}, which is no list of scores")
-    if len(answer) != count:
-        raise SystemFailure(f"{name} gave {len(answer)} scores of {count} translations")
-    numbers = [json_number(each) for each in answer]
-    for number, given in zip(numbers, answer, strict=True):
-        if number is None or not math.isfinite(number):
-            raise SystemFailure(f"{name} gave {given} as a score; it must be a finite number")
-    return [number for number in numbers if number is not None]
+        name, _, options = self.name.partition("?")
+        told = f"{name.partition(':')[0]} {self.model.removeprefix(_AUTHORS)} model {checksum[:8]}"
+        return " ".join([told, f"packages {packages}", *options.split("&")]).strip()
 
 
 def _fetch(name: str, known: Environment, model: str) -> str:
@@ -177,6 +163,23 @@ def _fetch(name: str, known: Environment, model: str) -> str:
             "reached, and if its license must be accepted there, do so and log in"
         )
     return checkpoint
+
+
+_AUTHORS = "Unbabel/"
+"""Where the hub has models that are named without an owner."""
+_MODEL = re.compile(r"\w[\w.-]{0,99}(/\w[\w.-]{0,99})?")
+_NOTES = {"Unbabel/wmt20-comet-da": ", z-scores: 0 is an average translation, and 1 not the highest"}
+
+
+def open_comet(spec: str, rest: str) -> Comet:
+    """Open `comet:MODEL?bound=NUMBER&reference=yes|no`, any model of unbabel-comet on the Hugging Face hub."""
+    named, options = parse_spec(spec, rest)
+    if not _MODEL.fullmatch(named):
+        raise BabelscopeError(f"{spec} names no model of the Hugging Face hub, such as comet:wmt20-comet-da")
+    scale, reads, _ = stated_options(options, bound=1.0)
+    model = named if "/" in named else _AUTHORS + named
+    note = f"{model.removeprefix(_AUTHORS)}{_NOTES.get(model, '')}"
+    return Comet(spec, replace(scale, note=note), model, reads_references=reads, reads_sources=True)
 
 
 _NOT_Z_SCORES = "about 0 to 1: not the z-scores of wmt20-comet-da, the COMET of Digging Errors in NMT"

@@ -1,7 +1,7 @@
 """Run by the interpreter of unbabel-comet's environment, never by ours: JSON lines in, JSON lines out.
 
-`fetch MODEL` downloads a checkpoint and says where it is. `score CHECKPOINT` loads it, says that it is ready, then
-reads a list of segments a line and writes a list of scores a line.
+`fetch MODEL` downloads a checkpoint and writes where it is. `score CHECKPOINT` loads it, writes whether it needs
+references, then reads a list of segments per line and writes a list of scores per line.
 """
 
 import importlib
@@ -23,7 +23,7 @@ def main() -> None:
         return
     model = comet.load_from_checkpoint(what)
     gpus = 1 if importlib.import_module("torch").cuda.is_available() else 0
-    answers.write('{"ready": true}\n')
+    answers.write(json.dumps({"references": bool(model.requires_references())}) + "\n")
     answers.flush()
     for line in sys.stdin:
         scores = model.predict(json.loads(line), batch_size=16, gpus=gpus, progress_bar=False).scores

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import math
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +19,20 @@ from babelscope.core.system import Fingerprint
 from babelscope.metrics.base import Metric, References, Scale, Segment, Texts
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.process import Program
-from babelscope.util.text import check_name, parse_lines, read_line_bytes, require_equal_counts, shorten
+from babelscope.util.process import Program, Worker
+from babelscope.util.text import (
+    check_name,
+    json_number,
+    parse_lines,
+    read_line_bytes,
+    require_equal_counts,
+    shorten,
+)
+
+AT_ONCE = 1024
+"""Segments asked for at once, unless told otherwise."""
+_open: dict[Program, Worker] = {}
+"""Programs that were asked to stay open."""
 
 
 @dataclass(frozen=True)
@@ -56,17 +70,39 @@ def _parse_number(name: str, written: str, hypothesis: str) -> float:
     raise BabelscopeError(f"{given}; it must be a finite number")
 
 
+def parse_scores(name: str, line: str, count: int) -> list[float]:
+    """The numbers of a list in JSON: as many as asked for, and all finite."""
+    try:
+        answer: Any = json.loads(line)
+    except ValueError:
+        answer = None
+    if not isinstance(answer, list):
+        raise SystemFailure(f"{name} answered {shorten(line)}, which is no list of scores")
+    if len(answer) != count:
+        raise SystemFailure(f"{name} gave {len(answer)} scores of {count} translations")
+    numbers = [json_number(each) for each in answer]
+    for number, given in zip(numbers, answer, strict=True):
+        if number is None or not math.isfinite(number):
+            raise SystemFailure(f"{name} gave {given} as a score; it must be a finite number")
+    return [number for number in numbers if number is not None]
+
+
 def open_command(spec: str, rest: str) -> External:
-    """Open `cmd:COMMAND?bound=NUMBER&reference=yes|no&shell=yes|no&batch=N&timeout=SECONDS`."""
-    command, options = _parse_spec(spec, rest)
+    """Open `cmd:COMMAND?bound=NUMBER&reference=yes|no&open=yes|no&shell=yes|no&batch=N&timeout=SECONDS`."""
+    command, options = parse_spec(spec, rest)
     program = Program(spec, command, shell=options.flag("shell"), timeout=options.seconds("timeout", 3600.0))
-    batch = options.integer("batch", 1024)
-    scale, reads, stated = _stated(options)
+    batch, stays_open = options.integer("batch", AT_ONCE), options.flag("open")
+    scale, reads, stated = stated_options(options)
+    if stays_open and program.shell:
+        raise BabelscopeError(f"{spec}: a program that stays open is started without a shell")
 
     def ask(lines: Sequence[str]) -> list[str]:
         written: list[str] = []
         for start in range(0, len(lines), batch):
             part = lines[start : start + batch]
+            if stays_open:
+                written += _ask_open(program, part)
+                continue
             numbers, stderr = program.run(part)
             if len(numbers) != len(part):
                 raise SystemFailure(f"{spec} was given {len(part)} lines but wrote {len(numbers)}{stderr}")
@@ -80,12 +116,27 @@ def open_command(spec: str, rest: str) -> External:
     return External(spec, scale, ask, fingerprint, reads_references=reads, reads_sources=True)
 
 
+def _ask_open(program: Program, lines: Sequence[str]) -> list[str]:
+    """The numbers of segments by a program that is started once: a JSON list a line in, one a line out."""
+    program.check_unchanged()
+    if program not in _open or not _open[program].is_open:
+        _open[program] = Worker(program.name, program.words, env=os.environ, timeout=program.timeout)
+    worker = _open[program]
+    try:
+        scores = parse_scores(program.name, worker.ask(f"[{', '.join(lines)}]"), len(lines))
+        program.check_unchanged()
+    except SystemFailure:
+        worker.close()  # it may have more to say, which would be taken for the next answer
+        raise
+    return [repr(number) for number in scores]
+
+
 def open_file(spec: str, rest: str) -> External:
     """Open `file:NUMBERS?source=SEGMENTS&bound=NUMBER&reference=yes|no`, a number a segment."""
-    path, options = _parse_spec(spec, rest)
+    path, options = parse_spec(spec, rest)
     if not (source := options.text("source")):
         raise BabelscopeError(f"{spec} needs ?source=SEGMENTS, the segments of its numbers, a line each")
-    scale, reads, stated = _stated(options)
+    scale, reads, stated = stated_options(options)
     data, source_data = read_line_bytes(path), read_line_bytes(source)
     numbers, segments = parse_lines(data, path), parse_lines(source_data, source)
     require_equal_counts({path: len(numbers), source: len(segments)})
@@ -104,16 +155,17 @@ def open_file(spec: str, rest: str) -> External:
     return External(spec, scale, ask, lambda: fingerprint, reads_references=reads, reads_sources=True)
 
 
-def _parse_spec(spec: str, rest: str) -> tuple[str, Options]:
+def parse_spec(spec: str, rest: str) -> tuple[str, Options]:
+    """What a name has after its colon, and its options."""
     path, options = split_spec(check_name(spec), rest)
     if not path:
         raise BabelscopeError(
-            f"{spec!r} says nothing after the colon; examples: cmd:COMMAND, file:NUMBERS?source=SEGMENTS"
+            f"{spec!r} says nothing after the colon; examples: cmd:COMMAND, file:NUMBERS?source=SEGMENTS, comet:MODEL"
         )
     return path, options
 
 
-def _stated(options: Options) -> tuple[Scale, bool, dict[str, Any]]:
+def stated_options(options: Options, *, bound: float | None = None) -> tuple[Scale, bool, dict[str, Any]]:
     """The scale that the options give, whether references are read, and the part of both in the signature.
 
     Raises for unknown options.
@@ -124,4 +176,4 @@ def _stated(options: Options) -> tuple[Scale, bool, dict[str, Any]]:
     if named is not None and not 0 < named < math.inf:
         raise BabelscopeError(f"{options.spec}: bound={named:g} is not a positive number")
     stated: dict[str, Any] = {} if named is None else {"bound": named}
-    return Scale(None, named), reads, stated if reads else {**stated, "reference": False}
+    return Scale(None, named or bound), reads, stated if reads else {**stated, "reference": False}

@@ -42,7 +42,7 @@ def _by_mecab(name: str, place: str, extra: str, scripts: frozenset[str]) -> Tok
         tagger = resolve(f"sacrebleu.tokenizers.{place}")()
     except RuntimeError:  # sacreBLEU's word for packages that are not there
         raise BabelscopeError(
-            f"the tokenizer {name} needs a dictionary: {install_hint(extra)}, or say --tokenize char"
+            f"the tokenizer {name} needs a dictionary: {install_hint(extra)}, or use --tokenize char"
         ) from None
     except AssertionError as error:
         raise BabelscopeError(

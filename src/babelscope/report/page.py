@@ -469,19 +469,26 @@ def named_charts(parts: Iterable[tuple[str, Iterable[Chart]]]) -> dict[str, Char
     return found
 
 
-def plot(result: Result, name: str = "") -> Figure:
-    """A chart of a result as a figure of matplotlib: that of the name, else the first."""
+def find_chart(result: Result, name: str = "") -> tuple[Chart, Series]:
+    """A chart of a result, that of the name, else the first; and the places of its systems among all colors."""
     found = named_charts(
         (f"{each.comparison.method}-{each.comparison.tests}", each.charts) for each in sections_of(result)
     )
     fitting = [full for full, chart in found.items() if name in ("", full, chart.slug)]
+    if not found:
+        raise BabelscopeError("the methods of this result have no chart")
     if not fitting or (name and len(fitting) > 1):
         known = ", ".join(fitting or found)
         raise BabelscopeError(
             f"{'several charts are' if fitting else 'no chart is'} called {name!r}: {known}"
         )
     names = dict.fromkeys(each.name for group in result.groups for each in group.results)
-    return figure(found[fitting[0]], {name: number for number, name in enumerate(names)})
+    return found[fitting[0]], {name: number for number, name in enumerate(names)}
+
+
+def plot(result: Result, name: str = "") -> Figure:
+    """A chart of a result as a figure of matplotlib: that of the name, else the first."""
+    return figure(*find_chart(result, name))
 
 
 def render(report: Report) -> str:

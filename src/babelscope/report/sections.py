@@ -39,8 +39,7 @@ def method_of(result: SystemResult) -> Method:
 
 def sections_of(result: Result) -> list[Section]:
     """What is shown of each method and test set of a result."""
-    compared = result.rows[len(result.rows) - result.comparisons :]
-    differences = [row for row in compared if row.name == "difference" and "p_holm" in row.labels]
+    differences = [row for row in result.comparisons if row.name == "difference" and "p_holm" in row.labels]
     return [
         Section(group, [row for row in differences if group.labels.items() <= row.labels.items()])
         for group in result.groups

@@ -6,12 +6,23 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 
 from babelscope.core.results import Result
-from babelscope.core.tables import Format, Note, Table, as_shown, as_text, by_shape, render
+from babelscope.core.tables import (
+    Format,
+    Note,
+    Table,
+    as_shown,
+    as_text,
+    by_shape,
+    render,
+    rows_html,
+    rows_text,
+)
 from babelscope.methods.reporting import count_of
+from babelscope.report.differences import differences_table
 from babelscope.report.sections import Section, sections_of
 from babelscope.runs.compare import spread_table
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.terminal import fits, visible, wrap
+from babelscope.util.terminal import fits, mark_hidden, terminal_width, visible, wrap
 
 _MOST_LINES = 20
 """Lines of a table; the worst come first."""
@@ -20,9 +31,38 @@ _MOST_OF_SEVERAL = 6
 _MOST_NAMES = 36
 """Characters of names before a warning."""
 _INDENT, _HANGING = "  ", "    "
+_IN_SHELL = ("--all", "--json", "--json")
+_IN_PYTHON = (".table(every=True)", ".to_pandas()", ".signature")
+"""How to see every table, every row and the whole signature."""
 
 
-def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
+def as_summary(result: Result) -> str:
+    """What `print(result)` shows: the summary, at the width of the terminal."""
+    if not result.groups:
+        return f"{rows_text(result.rows)}\n{result.describe_unanswered()}{result.signature}"
+    return summarize(result, width=terminal_width(), rest=_IN_PYTHON)
+
+
+def as_html(result: Result) -> str:
+    """What a notebook shows: the first tables with their warnings, and differences where some are significant."""
+    if not result.groups:
+        return rows_html(result.rows, result.signature)
+    tables = []
+    for section in sections_of(result):
+        tables += [section.tables[0]]
+        tables += [differences_table(section.differences)] if section.significant else []
+    return mark_hidden(render([_first_lines(each) for each in tables], "html", signature=result.signature))
+
+
+def _first_lines(table: Table) -> Table:
+    left = len(table.rows) - _MOST_LINES
+    more = [Note(f"{count_of(left, 'more lines')}: {_IN_PYTHON[0]}")] if left > 0 else []
+    return dataclasses.replace(table, rows=table.lines[:_MOST_LINES], notes=[*table.notes, *more])
+
+
+def summarize(
+    result: Result, *, width: int, places: Sequence[str] = (), rest: tuple[str, str, str] = _IN_SHELL
+) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
     sections = sections_of(result)
     tables = [each.tables[0] for each in sections]
@@ -30,10 +70,10 @@ def summarize(result: Result, *, width: int, places: Sequence[str] = ()) -> str:
     shown = [*tables, *by_field, *_over_prompts(result)]
     most = _MOST_LINES if len(shown) == 1 else _MOST_OF_SEVERAL
     parts = ["\n".join(_title(result, width))]
-    parts += [_cut(table, most, width) for table in shown]
+    parts += [_cut(table, most, width, rest[0]) for table in shown]
     parts += [text for text in [_what_differs(sections, width)] if text]
     parts += [text for text in [_warnings(sections, width)] if text]
-    return "\n\n".join([*parts, "\n".join(_closing(result, places, width))])
+    return "\n\n".join([*parts, "\n".join(_closing(result, places, width, rest))])
 
 
 def frame(result: Result, text: str, *, width: int, places: Sequence[str] = ()) -> str:
@@ -92,7 +132,7 @@ def _named(names: Sequence[str], what: str) -> str:
     return count_of(len(names), what) if others else f"{what.removesuffix('s')} {visible(only)}"
 
 
-def _cut(table: Table, most: int, width: int) -> str:
+def _cut(table: Table, most: int, width: int, rest: str) -> str:
     """The first lines of a table, without its notes and the last columns that do not fit."""
     lines = table.lines[:most]
     kept = len(table.headings)
@@ -111,13 +151,12 @@ def _cut(table: Table, most: int, width: int) -> str:
         if number
     ]
     drawn = as_text(shown, width)
-    return f"{drawn}\n… {' and '.join(left)}: --all" if left else drawn
+    return f"{drawn}\n… {' and '.join(left)}: {rest}" if left else drawn
 
 
 def _over_prompts(result: Result) -> list[Table]:
     """The spread of figures over several prompts."""
-    compared = result.rows[len(result.rows) - result.comparisons :]
-    rows = [row for row in compared if row.labels.get("over") == "prompts" and not row.is_part]
+    rows = [row for row in result.comparisons if row.labels.get("over") == "prompts" and not row.is_part]
     return [spread_table(rows)] if rows else []
 
 
@@ -169,8 +208,11 @@ def _whom(names: Sequence[str], of: int, what: str) -> str:
     return f"{len(names)} of {of} {what}" if len(names) > 1 else f"…{named[1 - _MOST_NAMES :]}"
 
 
-def _closing(result: Result, places: Sequence[str], width: int) -> list[str]:
+def _closing(
+    result: Result, places: Sequence[str], width: int, rest: tuple[str, str, str] = _IN_SHELL
+) -> list[str]:
     """Where all of it is, and the end of the signature."""
-    whole = "summary.json" if result.folder else "--json"
-    more = wrap(f"all {count_of(len(result.rows), 'rows')}: --all, or {whole}", width)
-    return [*more, *places, *wrap(f"signature: {result.short_signature} (whole: {whole})", width)]
+    stored = result.folder and rest == _IN_SHELL
+    every, rows, signature = ("--all", "summary.json", "summary.json") if stored else rest
+    more = wrap(f"all {count_of(len(result.rows), 'rows')}: {every}, or {rows}", width)
+    return [*more, *places, *wrap(f"signature: {result.short_signature} (whole: {signature})", width)]

@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -29,9 +29,13 @@ from babelscope.runs.compare import group_runs, prompt_rows, rows_of_method, see
 from babelscope.runs.folder import Chunk, RunFolder, chunks_of
 from babelscope.runs.manifest import JOB_LABELS, Cost, Manifest, RecordsPart, manifest_of, total_cost
 from babelscope.runs.reading import Run
+from babelscope.systems.cache import forget_unfinished, with_store
+from babelscope.systems.registry import open_system
+from babelscope.testsets import load
 from babelscope.testsets.items import NO_SOURCE, Item, TestSet
 from babelscope.util.digests import digest_json
 from babelscope.util.errors import BabelscopeError
+from babelscope.util.files import check_folder
 from babelscope.util.progress import progress, working
 
 # --- Splits records by a field of the items: domain, original language, length -------------------------------------
@@ -49,7 +53,7 @@ def check_fields(records: Sequence[Record], names: Sequence[str]) -> None:
     for name in names:
         if name == LENGTH and any(record.get("extra", {}).get(NO_SOURCE) for record in records):
             raise BabelscopeError(
-                "--group-by length needs sources, and these items have none; say --tests parallel:SOURCES,REFERENCES"
+                "--group-by length needs sources, and these items have none; use --tests parallel:SOURCES,REFERENCES"
             )
         if records and not _any_has(records, name) and name != LENGTH:
             known = {
@@ -79,7 +83,7 @@ def split_by(records: Sequence[Record], name: str) -> dict[str, list[Record]]:
     }
     if len(found) > _MOST_VALUES:
         raise BabelscopeError(
-            f"items have {len(found)} values of {name!r}; figures are split into {_MOST_VALUES} at most"
+            f"items have {len(found)} values of {name!r}; at most {_MOST_VALUES} can be shown"
         )
     return dict(sorted(found.items()))
 
@@ -241,7 +245,7 @@ def summarize_run(
         completed,
         folder,
         unanswered,
-        comparisons=len(compared),
+        comparisons=compared,
         settings=of_methods,
         groups=groups,
     )
@@ -259,58 +263,101 @@ def _comparison_rows(run: Run, groups: Sequence[Comparison], methods: Methods) -
     return rows
 
 
-def run_method(
-    method: type[Method] | str,
-    systems: System | Sequence[System],
-    tests: TestSet | Iterable[Item],
-    *,
-    seed: int = 0,
-    chunk: int | None = None,
-    by: Sequence[str] = (),
-    seed_groups: Sequence[str] = (),
-    **settings: Any,
-) -> Result:
-    """Run one method on systems and a test set in memory; `settings` are those of the method."""
-    _refuse_names(systems, tests)
-    ready = set_up(method, settings)
-    named = systems_by_name(systems if isinstance(systems, Sequence) else [systems])
-    tests = tests if isinstance(tests, TestSet) else TestSet("items", tuple(tests))
-    jobs = make_jobs([ready], named, {tests.name: tests}, seed)
-    chunk = chunk_size([ready], named.values(), [tests], chunk)
-    config = config_of([ready], named.values(), {tests.name: tests}, seed=seed, chunk=chunk)
-    manifest = manifest_of(
-        ready.label,
-        config,
-        [ready],
-        jobs,
-        {"systems": {name: own.name for name, own in named.items()}, "tests": {tests.name: tests.name}},
-        by=by,
-        seed_groups=seed_groups,
-    )
-    return execute(jobs, manifest, None)
-
-
-def _refuse_names(systems: object, tests: object) -> None:
-    """Refuse a name in the place of what it names."""
-    given = [*systems] if isinstance(systems, Sequence) and not isinstance(systems, str) else [systems]
-    named = ((each, "system", "open_system") for each in given)
-    for each, what, opener in (*named, (tests, "test set", "load")):
-        if isinstance(each, str):
-            raise BabelscopeError(f"{each!r} is a name, not a {what}; give babelscope.{opener}({each!r})")
-
-
 def chunk_size(
     methods: Sequence[Method], systems: Iterable[System], tests: Iterable[TestSet], given: int | None = None
 ) -> int:
-    """Items a chunk: as given, or all if a method or system must be asked as a whole, or the fewest of any method.
+    """Items per chunk: as given, or all if a method or system must be asked as a whole, or the fewest of any method.
 
     Items of a chunk share batches, which can change the last bits of floats; so the size is part of the signature.
     """
     longest = max(len(each) for each in tests)
     whole = [method.label for method in methods if method.settings.is_whole]
     if given and whole and given < longest:
-        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: leave chunk = {given} out")
+        raise BabelscopeError(f"{whole[0]} asks a test set as a whole: remove chunk = {given}")
     asked = [*systems, *(role for method in methods for role in method.roles.values())]
     if whole or any(properties(system).asked_as_a_whole for system in asked):
         return given or longest
     return given or min(method.settings.chunk for method in methods)
+
+
+# --- One method, called from Python --------------------------------------------------------------------------------
+
+Systems = str | System | Sequence[str | System] | Mapping[str, str | System]
+"""One system or several: specs such as `lab:student` or objects, by name in a mapping."""
+TestsOrSpec = str | Path | TestSet | Iterable[Item]
+Tests = TestsOrSpec | Mapping[str, TestsOrSpec]
+"""A test set: its spec or file, loaded, or items; several by name in a mapping."""
+
+
+def run_method(
+    method: type[Method] | str,
+    systems: Systems,
+    tests: Tests,
+    *,
+    seed: int = 0,
+    chunk: int | None = None,
+    by: Sequence[str] = (),
+    seed_groups: Sequence[str] = (),
+    out: str | Path | None = None,
+    **settings: Any,
+) -> Result:
+    """Run one method on systems and test sets, in memory or in the run folder `out`.
+
+    `by`: fields of the items, or `length`, for whose values all figures are also given. `seed_groups`: patterns of
+    names (`lab:teacher-*`) of systems that differ by their seed only. `chunk`: items asked at once. `settings` are
+    those of the method, and its other systems, such as `evaluator`.
+    """
+    folder = None if out is None else Path(out).absolute()
+    if folder is not None:
+        check_folder(folder)
+    opened: list[System] = []  # by their specs; answers of servers are kept until the result is there
+
+    def opener(system: str | System) -> System:
+        if not isinstance(system, str):
+            return system
+        opened.append(with_store(open_system(system), None))
+        return opened[-1]
+
+    ready = set_up(method, settings, opener=opener)
+    sets = _test_sets(tests)
+    named = _open_systems(systems, opener)
+    jobs = make_jobs([ready], named, sets, seed)
+    chunk = chunk_size([ready], named.values(), sets.values(), chunk)
+    config = config_of([ready], named, sets, seed=seed, chunk=chunk)
+    manifest = manifest_of(
+        ready.label,
+        config,
+        [ready],
+        jobs,
+        {"systems": {name: own.name for name, own in named.items()}, "tests": {name: name for name in sets}},
+        by=by,
+        seed_groups=seed_groups,
+    )
+    result = execute(jobs, manifest, folder)
+    if opened:
+        forget_unfinished()
+    return result
+
+
+def _open_systems(given: Systems, opener: Callable[[str | System], System]) -> dict[str, System]:
+    """Systems by the names that the caller gives them, else by their own."""
+    if isinstance(given, Mapping):
+        if not given:
+            raise BabelscopeError("there is no system to run")
+        return {name: opener(each) for name, each in given.items()}
+    several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return systems_by_name(map(opener, several))
+
+
+def _test_sets(given: Tests) -> dict[str, TestSet]:
+    """Test sets by the names that the caller gives them, else by their own."""
+    if isinstance(given, Mapping):
+        return {name: _test_set(each) for name, each in given.items()}
+    made = _test_set(given)
+    return {made.name: made}
+
+
+def _test_set(given: TestsOrSpec) -> TestSet:
+    if isinstance(given, str | Path):
+        return load(given)
+    return given if isinstance(given, TestSet) else TestSet("items", tuple(given))

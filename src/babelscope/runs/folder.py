@@ -274,7 +274,7 @@ def record_key(job: Mapping[str, Any], item: int) -> dict[str, Any]:
 
 
 def _damage_error(path: str | Path, line: int) -> BabelscopeError:
-    before = f"keep its first {line - 1} lines alone to go on from there, or " if line > 1 else ""
+    before = f"keep only its first {line - 1} lines to resume from there, or " if line > 1 else ""
     return BabelscopeError(
         f"{at(path, line)} is not the record that belongs there: the file was changed or damaged, and is left "
         f"as it is; {before}delete the folder or choose another with --out"
@@ -329,7 +329,7 @@ def _refuse_foreign(path: Path) -> None:
         )
         if strange:
             raise BabelscopeError(
-                f"{path} is not empty and no run folder (it holds {strange[0]}); choose another with --out"
+                f"{path} is not empty, and not a run folder (it holds {strange[0]}); choose another with --out"
             )
 
 

@@ -184,10 +184,10 @@ class Manifest(_ManifestModel):
     def _config_is_whole(self) -> Self:
         for name in ("seed", "chunk"):
             if type(self.config.get(name)) is not int:
-                raise ValueError(f"config.{name} is no whole number")
+                raise ValueError(f"config.{name} is not a whole number")
         for name, kind in (("methods", list), ("systems", list), ("tests", list)):
             if not isinstance(self.config.get(name), kind):
-                raise ValueError(f"config.{name} is no list")
+                raise ValueError(f"config.{name} is not a list")
         return self
 
     def by_job(self, records: Sequence[Record]) -> Iterator[tuple[JobPart, Sequence[Record]]]:
@@ -292,7 +292,7 @@ def read_manifest(folder: Path) -> Manifest:
     """The manifest of a run folder, finished or not."""
     path = folder / "manifest.json"
     if not path.is_file():
-        raise BabelscopeError(f"{folder} is no run folder: it has no manifest.json")
+        raise BabelscopeError(f"{folder} is not a run folder: it has no manifest.json")
     return parse_manifest(read_object(path), path)
 
 

@@ -53,7 +53,7 @@ def read_records(folder: Path) -> list[Record]:
     with io.BufferedReader(open_regular(folder / "records.jsonl")) as file:
         for place, record in json_lines(file, file.name):
             if not record.keys() >= set(JOB_LABELS):
-                raise BabelscopeError(f"{place} is no record of a run: the file was changed or damaged")
+                raise BabelscopeError(f"{place} is not a record of a run: the file was changed or damaged")
             found.append(dict(record))
     return found
 

@@ -13,7 +13,7 @@ from babelscope.stats.regression import regress
 from babelscope.util.errors import BabelscopeError, at
 from babelscope.util.text import read_lines, shorten
 
-# --- What is known of systems beside a run: columns of tables, and figures of other runs ---------------------------
+# --- What is known of systems besides a run: columns of tables, and figures of other runs ---------------------------
 
 _YES_NO = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 _DIRECTION = {"better"}
@@ -129,7 +129,7 @@ def _figures_of_run(path: Path) -> dict[tuple[str, str], Estimate]:
     tests = list(dict.fromkeys(cell.tests for cell in cells))
     if len(tests) > 1:
         raise BabelscopeError(
-            f"{path} is on several test sets ({', '.join(tests)}); systems are told by figures on one of them"
+            f"{path} is on several test sets ({', '.join(tests)}); name a run on one of them"
         )
     found: dict[tuple[str, str], Estimate] = {}
     for cell in cells:

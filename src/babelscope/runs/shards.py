@@ -62,7 +62,7 @@ def _read_shard(path: Path) -> _FinishedShard:
     """Read a finished shard; refuses whole runs and unfinished shards."""
     manifest = read_manifest(path)
     if manifest.shard is None:
-        raise BabelscopeError(f"{path} is no shard but a whole run")
+        raise BabelscopeError(f"{path} is a whole run, not a shard")
     shard, stored = manifest.shard, manifest.as_json()
     try:
         wanted = count_records(stored)

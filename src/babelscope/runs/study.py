@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, cast
 
@@ -21,12 +21,13 @@ from pydantic import (
 )
 
 from babelscope.core.comparison import Factor, check_factors, check_kinds_of_factors
-from babelscope.core.registry import split_options
-from babelscope.core.results import Result
+from babelscope.core.registry import did_you_mean, resolve, split_options
+from babelscope.core.results import Result, record_line
 from babelscope.core.settings import explain
 from babelscope.core.system import System
 from babelscope.making.machine_tests import with_machine_references
-from babelscope.methods.base import set_up
+from babelscope.making.pairs import make_pairs, report_progress
+from babelscope.methods.base import Method, set_up
 from babelscope.methods.jobs import check_kinds, config_of, make_jobs
 from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import Shard, manifest_of
@@ -36,9 +37,9 @@ from babelscope.systems.registry import ByTests, find_scheme, names_of, open_sys
 from babelscope.testsets import TestSet, load
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError, SystemFailure
-from babelscope.util.files import check_folder
+from babelscope.util.files import check_folder, replacing
 from babelscope.util.progress import progress
-from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, regular_only
+from babelscope.util.text import LARGEST_TOML, parse_toml, read_bytes, regular_only, stream_lines
 
 
 def opener_of(run: RunTable, stack: contextlib.ExitStack) -> Callable[[str], Any]:
@@ -183,6 +184,67 @@ class MethodEntry(_Table):
     """What it is called in rows and reports; its name unless given. Two methods of one name need it."""
     tests: list[str] = []
     """Names of the test sets that it is for; all that fit if none is given."""
+    systems: list[str] = []
+    """Names of the systems that it is for; all of them if none is given."""
+
+
+class MakeTable(_Table):
+    """One of `[[make]]`: minimal pairs made of parallel text, as by `babelscope make pairs`."""
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+    """The test set is `made:NAME`, and `tests/NAME.jsonl` in the run folder."""
+    type: Annotated[list[_Text], Field(min_length=1)]
+    """Error types, see `babelscope make pairs --list-types`."""
+    source: Path
+    """Sources, one per line."""
+    reference: Path
+    """References in the language of the error types, one per line."""
+    kind: Literal["human", "machine"] = "human"
+    """Who wrote the references."""
+    mode: str | None = None
+    """For types with several: strict (the default), clean, as-released."""
+    all_variants: StrictBool = False
+    """All variants of a sentence, not one chosen at random."""
+
+
+Show = Literal["table", "figure", "rows", "records"]
+FORMATS: Mapping[Show, Mapping[str, str]] = {
+    "table": {".tex": "latex", ".md": "markdown", ".csv": "csv", ".txt": "text", ".html": "html"},
+    "figure": {".pdf": "pdf", ".svg": "svg", ".png": "png"},
+    "rows": {".csv": "csv"},
+    "records": {".csv": "csv"},
+}
+"""What an output shows -> suffix of its file -> format."""
+
+
+class OutputTable(_Table):
+    """One of `[[outputs]]`: a file in the run folder, written when the run is finished."""
+
+    file: Path
+    """Its path in the run folder. The suffix names the format: .tex, .md, .csv, .txt or .html of tables, .pdf, .svg
+    or .png of figures, .csv of rows and records."""
+    show: Show = "table"
+    """table, figure, rows (every figure, one line each) or records (every item, one line each)."""
+    name: str = ""
+    """Which table or figure. Unless given, the first of every method and test set, or the first figure."""
+    method: str = ""
+    """Only tables and figures of the method of this label."""
+    tests: str = ""
+    """Only tables and figures of the test set of this name."""
+
+    @model_validator(mode="after")
+    def _is_a_file_of_the_run(self) -> Self:
+        if self.file.is_absolute() or ".." in self.file.parts or "~" in str(self.file):
+            raise ValueError(f"{str(self.file)!r} must be a path in the run folder, without .. and ~")
+        if self.file.parts[:1] in (("tests",), ("report.html",)):
+            raise ValueError(f"{self.file} is a name that run folders use themselves; choose another")
+        if self.file.suffix not in FORMATS[self.show]:
+            raise ValueError(
+                f"a file of {self.show} ends in {', '.join(FORMATS[self.show])}, not {self.file}"
+            )
+        if self.show in ("rows", "records") and (self.name or self.method or self.tests):
+            raise ValueError(f"{self.show} are written whole: leave name, method and tests out")
+        return self
 
 
 class RunTable(_Table):
@@ -213,7 +275,7 @@ class RunTable(_Table):
     def _workers_have_an_engine(self) -> Self:
         spare = {"workers", "address", "cpus", "gpus"} & self.model_fields_set
         if spare and self.engine != "ray":
-            raise ValueError(f'{min(spare)} is for Ray workers; say engine = "ray" too')
+            raise ValueError(f'{min(spare)} only applies to Ray workers; set engine = "ray"')
         return self
 
 
@@ -224,6 +286,8 @@ class Study(_Table):
     systems: Annotated[list[SystemEntry], Field(min_length=1)]
     tests: Annotated[list[Entry], Field(min_length=1)]
     methods: Annotated[list[MethodEntry], Field(min_length=1)]
+    make: list[MakeTable] = []
+    outputs: list[OutputTable] = []
     run: RunTable = RunTable()
 
     @model_validator(mode="after")
@@ -232,14 +296,41 @@ class Study(_Table):
             "systems": [entry.label for entry in self.systems],
             "tests": [entry.label for entry in self.tests],
             "methods": [entry.label or entry.name for entry in self.methods],
+            "make": [entry.name for entry in self.make],
+            "outputs": [str(entry.file) for entry in self.outputs],
         }
         for table, names in labels.items():
             for name, times in Counter(names).items():
                 if times > 1:
-                    key = "label" if table == "methods" else "name"
+                    key = {"methods": "label", "outputs": "file"}.get(table, "name")
                     raise ValueError(f"two {table} are called {name!r}; give one another {key}")
+        self._check_names(labels)
         check_kinds_of_factors({entry.label: entry.factors for entry in self.systems})
         return self
+
+    def _check_names(self, labels: Mapping[str, list[str]]) -> None:
+        """Refuse names of systems and made test sets that the study does not have, and test sets made for nothing."""
+        used = {entry.spec.removeprefix(MADE) for entry in self.tests if entry.spec.startswith(MADE)}
+        for name in sorted(used - set(labels["make"])):
+            raise ValueError(
+                f"{MADE}{name} is made by no [[make]]; {did_you_mean(name, labels['make'], 'add one')}"
+            )
+        for name in labels["make"]:
+            if name not in used:
+                raise ValueError(
+                    f"nothing uses the test set {name}; add [[tests]] with spec = '{MADE}{name}'"
+                )
+        known_systems = {*labels["systems"], *names_of(labels["systems"]).values()}
+        for method in self.methods:
+            for name in method.systems:
+                if name not in known_systems:
+                    known = f"there are {', '.join(labels['systems'])}"
+                    hint = did_you_mean(name, labels["systems"], known)
+                    raise ValueError(f"{method.label or method.name} is for a system {name!r}; {hint}")
+
+
+MADE = "made:"
+"""What the specs of test sets begin with that the study makes itself."""
 
 
 def read_study(path: str | Path) -> Study:
@@ -320,7 +411,7 @@ def _with_overrides(
         given["data_dir"] = Path(data_dir).absolute()
     run = study.run.model_copy(update=given)
     if workers is not None and run.engine != "ray":
-        raise BabelscopeError("--workers are Ray's; say --ray too")
+        raise BabelscopeError("--workers only applies with --ray")
     return study.model_copy(update={"study": head, "run": run})
 
 
@@ -334,52 +425,98 @@ def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | 
 
     with contextlib.ExitStack() as stack:
         opener = functools.cache(opener_of(run, stack))
-        tests = _load_tests(study, where)
-        entries: list[tuple[SystemEntry, str]] = []
-        for number, asked in enumerate(study.systems):
-            with errors_located(where, place := f"systems[{number}]"):
-                entries += [(each, place) for each in asked.by_prompt()]
-        methods = []
-        for number, method in enumerate(study.methods):
-            with errors_located(where, f"methods[{number}]"):
-                given = method.model_extra or {}
-                methods.append(
-                    set_up(method.name, given, label=method.label, tests=method.tests, opener=opened)
-                )
+        made = _make_tests(study, where)
+        tests = _load_tests(study, made, where)
+        entries = _by_prompts(study, where)
+        methods = _set_up_methods(study, entries, opened, where)
         with errors_located(where):
             check_kinds(methods, tests)
         systems: dict[str, System] = {}
-        names = names_of(own.label for own, _ in entries)
-        for own, place in entries:
+        for own, _, place in entries:
             with errors_located(where, place):
                 system = _open_entry(own, opened, tests)
-                name = own.name or names[own.label]
-                if name in systems:
-                    raise BabelscopeError(f"two systems are called {name}")
-                systems[name] = system
+                if own.name in systems:
+                    raise BabelscopeError(f"two systems are called {own.name}")
+                systems[own.name] = system
         authors = _make_references(study, tests, opened, where)
         with errors_located(where):
             jobs = make_jobs(methods, systems, tests, seed)
         chunk = chunk_size(methods, systems.values(), tests.values(), run.chunk)
-        config = config_of(methods, systems.values(), tests, seed=seed, chunk=chunk)
+        config = config_of(methods, systems, tests, seed=seed, chunk=chunk)
         manifest = manifest_of(
             study.study.name,
             config,
             methods,
             jobs,
             {
-                "systems": dict(zip(systems, (entry.text for entry, _ in entries), strict=True)),
+                "systems": dict(zip(systems, (entry.text for entry, *_ in entries), strict=True)),
                 "tests": dict(zip(tests, (entry.spec for entry in study.tests), strict=True)),
             },
             authors=authors,
-            factors=dict(zip(systems, (entry.factors for entry, _ in entries), strict=True)),
+            factors=dict(zip(systems, (entry.factors for entry, *_ in entries), strict=True)),
             by=study.study.by,
             seed_groups=study.study.seed_groups,
             shard=shard,
         )
         result = execute(jobs, manifest, folder)
     forget_unfinished()
+    if folder is not None and shard is None:
+        _write_files(study, made, result, folder, where)
     return result
+
+
+def _write_files(study: Study, made: Mapping[str, TestSet], result: Result, folder: Path, where: str) -> None:
+    """Write the test sets that were made, and all outputs, into the run folder; the same bytes every time."""
+    for name, tests in made.items():
+        write_inside(
+            folder, Path("tests", f"{name}.jsonl"), b"".join(record_line(i.as_json()) for i in tests)
+        )
+    for number, output in enumerate(study.outputs):
+        with errors_located(where, f"outputs[{number}]"):
+            data = resolve("babelscope.report.outputs:as_bytes")(result, output)
+            write_inside(folder, output.file, data)
+
+
+def write_inside(folder: Path, file: Path, data: bytes) -> None:
+    """Write a file of a run folder; a link there could lead anywhere, and is refused."""
+    path = folder / file
+    if path.is_symlink() or not path.parent.resolve().is_relative_to(folder.resolve()):
+        raise BabelscopeError(f"{path} is a link or lies behind one: remove it, or choose another file")
+    with replacing(path) as out:
+        out.write(data)
+
+
+def _by_prompts(study: Study, where: str) -> list[tuple[SystemEntry, set[str], str]]:
+    """The systems, named, one for each prompt, with what methods may call them and their places in the study."""
+    found = []
+    names = names_of(each.label for each in study.systems)
+    for number, asked in enumerate(study.systems):
+        called = {asked.label, asked.name or names[asked.label]}
+        with errors_located(where, place := f"systems[{number}]"):
+            found += [(each, called, place) for each in asked.by_prompt()]
+    names = names_of(own.label for own, *_ in found)
+    return [
+        (own.model_copy(update={"name": own.name or names[own.label]}), called, place)
+        for own, called, place in found
+    ]
+
+
+def _set_up_methods(
+    study: Study,
+    entries: Iterable[tuple[SystemEntry, set[str], str]],
+    opened: Callable[[str], Any],
+    where: str,
+) -> list[Method]:
+    """The methods, each with its settings, its other systems, and the systems that it is for."""
+    methods = []
+    for number, each in enumerate(study.methods):
+        with errors_located(where, f"methods[{number}]"):
+            only = [own.name for own, called, _ in entries if called & set(each.systems)]
+            given = each.model_extra or {}
+            methods.append(
+                set_up(each.name, given, label=each.label, tests=each.tests, only=only, opener=opened)
+            )
+    return methods
 
 
 def _as_score_files_count(study: Study, where: str) -> Study:
@@ -424,11 +561,32 @@ def _open_entry(entry: SystemEntry, opened: Callable[[str], Any], tests: Mapping
     return ByTests(entry.label, {each: opened(spec) for each, spec in entry.spec.items()}, tests)
 
 
-def _load_tests(study: Study, where: str) -> dict[str, TestSet]:
+def _make_tests(study: Study, where: str) -> dict[str, TestSet]:
+    """The test sets of `[[make]]`, by their names there."""
+    made: dict[str, TestSet] = {}
+    for number, step in enumerate(study.make):
+        with errors_located(where, f"make[{number}]"), progress(f"making {step.name}", 0) as advance:
+            pairs = make_pairs(
+                step.type,
+                report_progress(stream_lines(step.source), advance),
+                stream_lines(step.reference),
+                kind=step.kind,
+                seed=study.study.seed,
+                choose="all" if step.all_variants else "one",
+                mode=step.mode,
+            )
+            made[step.name] = TestSet(step.name, tuple(pairs))
+    return made
+
+
+def _load_tests(study: Study, made: Mapping[str, TestSet], where: str) -> dict[str, TestSet]:
     tests: dict[str, TestSet] = {}
     for number, entry in enumerate(study.tests):
         with errors_located(where, f"tests[{number}]"):
-            loaded = load(entry.spec, data_dir=study.run.data_dir)
+            if entry.spec.startswith(MADE):
+                loaded = made[entry.spec.removeprefix(MADE)]
+            else:
+                loaded = load(entry.spec, data_dir=study.run.data_dir)
             # In a command, which has no place, a test set has the name that it gives itself.
             tests[entry.label if where else entry.name or loaded.name] = loaded
     return tests
@@ -456,5 +614,5 @@ def _make_references(
 def _default_out(study: Study, where: str) -> Path:
     name = study.study.name
     if name in ("", ".", "..") or not set("/\0").isdisjoint(name):
-        raise BabelscopeError(f"{where}: study.name {name!r} cannot name a folder; say --out")
+        raise BabelscopeError(f"{where}: study.name {name!r} cannot name a folder; give one with --out")
     return Path("runs") / name

@@ -148,6 +148,9 @@ def _texts_of_study(study: Study) -> Iterator[tuple[str, str]]:
     for number, tests in enumerate(study.tests):
         yield f"tests[{number}].spec", tests.spec
         yield from _texts_within(tests.machine_references, f"tests[{number}].machine_references")
+    for number, step in enumerate(study.make):
+        for name in ("source", "reference"):
+            yield f"make[{number}].{name}", str(getattr(step, name))
     for number, method in enumerate(study.methods):
         yield from _texts_within(method.model_extra or {}, f"methods[{number}]")
 
@@ -219,13 +222,13 @@ def _ask_user(path: Path, reach: Reach) -> None:
     if not _at_a_terminal():
         told = "; ".join(f"{what}: {'; '.join(each)}" for what, each in parts.items() if each)
         raise BabelscopeError(
-            f"{_escaped(path)} does what nobody has allowed yet ({told}); read it, and if you trust it, say --trust"
+            f"{_escaped(path)} needs your permission ({told}); read it, and if you trust it, add --trust"
         )
     listed = "".join(
         f"  {what}:\n" + "".join(f"    {one}\n" for one in each) for what, each in parts.items() if each
     )
     print(
-        f"{_escaped(path)}\n{listed}Allow this, for as long as the file stays as it is? [y/N] ",
+        f"{_escaped(path)}\n{listed}Allow this until the file changes? [y/N] ",
         end="",
         file=sys.stderr,
         flush=True,
@@ -257,7 +260,7 @@ def _remember_allowed(key: str, path: Path) -> None:
             file.write(f"{_escaped(path.resolve())}\n")
     except OSError as error:
         warnings.warn(
-            f"that {_escaped(path)} is allowed is not remembered: {error.filename}: {error.strerror}",
+            f"your permission for {_escaped(path)} could not be stored: {error.filename}: {error.strerror}",
             RuntimeWarning,
             stacklevel=3,
         )

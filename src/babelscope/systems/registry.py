@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -74,7 +75,7 @@ _BUILT_IN = (
     Scheme(
         "llm",
         "babelscope.systems.models.llm:CausalModel",
-        "a decoder-only model that translates by a prompt or its chat template",
+        "a decoder-only model, folder or GGUF file, that translates by a prompt or its chat template",
         "llm:Qwen/Qwen3-0.6B?source=English&target=German",
         _EVERYTHING | {"reply"},
         "models",
@@ -84,7 +85,7 @@ _BUILT_IN = (
     Scheme(
         "ct2",
         "babelscope.systems.models.ct2:CTranslate2",
-        "a CTranslate2 folder with its tokenizer beside it",
+        "a CTranslate2 folder, with the tokenizer that it was converted with or files that cut texts",
         "ct2:opus-mt-en-de-ct2?tokenizer=Helsinki-NLP/opus-mt-en-de",
         frozenset({"translate", "score", "sample"}),
         "ct2",
@@ -195,8 +196,11 @@ def load_schemes() -> tuple[dict[str, Scheme], list[BabelscopeError]]:
     return SCHEMES.load_all()
 
 
-def open_system(spec: str) -> Any:
-    """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`)."""
+def open_system(spec: str, *, check: bool = True) -> Any:
+    """Open a system by name: `scheme:rest?option=value&option=value` (see `babelscope systems`).
+
+    `check`: warn of what is wrong with it as far as that is seen without asking it.
+    """
     scheme = find_scheme(spec)
     name, _, rest = spec.partition(":")
     path, options = split_spec(spec, rest)
@@ -206,6 +210,8 @@ def open_system(spec: str) -> Any:
         opener = cast(Callable[[str, Options], Any], resolve(scheme.opener))
         system = with_context(opener(path, options), context)
     options.refuse_unused()
+    if check:
+        _warn_of_faults(system)
     if clean and not getattr(system, "cleans_output", False):
         from babelscope.systems.prompting.chatter import Chatter, with_clean_output
 
@@ -213,6 +219,17 @@ def open_system(spec: str) -> Any:
             system, Chatter.of(options, "no", getattr(system, "languages", {}).get("target", ""))
         )
     return system
+
+
+def _warn_of_faults(system: Any) -> None:
+    """Warn of what the checks of `babelscope doctor` find without asking the model."""
+    if not hasattr(system, "tokens"):
+        return
+    from babelscope.systems.doctor import QUICK, examine
+
+    for found in examine(system, checks=QUICK):
+        if found.fault:
+            warnings.warn(f"{system.name}: {found.check}: {found.fault}", RuntimeWarning, stacklevel=3)
 
 
 def find_scheme(spec: str) -> Scheme:

@@ -20,6 +20,8 @@ NO_SOURCE = "no_source"
 """Field of items whose source is not known, or that have none."""
 BEGINNING = "beginning"
 """Field of minimal pairs whose source is not translated but continued."""
+MISSPELLED = "misspelled_word"
+"""The control of pairs without a source: no language model is known to write misspelled words."""
 # A list of one text is written as the text itself, as in "contrastive": "..."; both forms can be read.
 _ONE_AS_TEXT = {"one_as_text": True}
 

@@ -32,12 +32,13 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class TextSet:
-    """A reordering set as text: its sentence pairs, each with its line."""
+    """A set as text: its sentence pairs, each with its line."""
 
     path: Path
     least: int
-    """Minimum difference of the positions of two aligned words."""
+    """Minimum difference of the positions of two aligned words, or of words between two words."""
     pairs: dict[Key, tuple[int, str, str]]
+    phenomenon: str = "reordering"
     found: set[Key] = field(default_factory=set)
     """Pairs that the corpus has."""
 
@@ -51,33 +52,34 @@ def text_sets(folder: Path, language: str, other: str, *, not_of: tuple[str, ...
             continue
         if path.name.startswith(not_of):
             continue
-        columns = [
-            [line.strip() for line in read_lines(each, keep_separators=True)] for each in (path, beside)
-        ]
-        require_equal_counts({str(path): len(columns[0]), str(beside): len(columns[1])})
-        pairs = {
-            _key(source, target): (line, source, target)
-            for line, (source, target) in enumerate(zip(*columns, strict=True), 1)
-        }
-        made.append(TextSet(path, int(match["above"]) + 1, pairs))
+        made.append(TextSet(path, int(match["above"]) + 1, _read_pairs(path, beside)))
     return made
+
+
+def _read_pairs(path: Path, beside: Path) -> dict[Key, tuple[int, str, str]]:
+    """The sentence pairs of two parallel files, with their lines."""
+    columns = [[line.strip() for line in read_lines(each, keep_separators=True)] for each in (path, beside)]
+    require_equal_counts({str(path): len(columns[0]), str(beside): len(columns[1])})
+    return {
+        _key(source, target): (line, source, target)
+        for line, (source, target) in enumerate(zip(*columns, strict=True), 1)
+    }
 
 
 def with_reordering(
     rows: Iterator[LocatedRecord], sets: list[TextSet], *, add_others: bool
 ) -> Iterator[LocatedRecord]:
-    """Items with the reordering that these sets tell of them; then, with `add_others`, their other sentences.
+    """Items with what these sets tell of them; then, with `add_others`, their other sentences.
 
     A set of which the corpus has some sentences, but not all, is told; one of which it has none is of another corpus.
     """
     for place, item in rows:
         key = _key(item["source"], item["reference"])
-        least = max((each.least for each in sets if key in each.pairs), default=None)
-        if least is not None:
-            for each in sets:
-                if key in each.pairs:
-                    each.found.add(key)
-            item = {**item, "dependencies": [*item["dependencies"], _dependency(least)]}
+        having = [each for each in sets if key in each.pairs]
+        for each in having:
+            each.found.add(key)
+        if having:
+            item = {**item, "dependencies": [*item["dependencies"], *_dependencies(having)]}
         yield place, item
     if add_others:
         yield from _others(sets)
@@ -104,11 +106,16 @@ def _others(sets: list[TextSet]) -> Iterator[LocatedRecord]:
                     "source": source,
                     "reference": target,
                 }
-                yield at(each.path, line), {**fields, "dependencies": [_dependency(each.least)]}
+                having = [own for own in sets if key in own.pairs]
+                yield at(each.path, line), {**fields, "dependencies": _dependencies(having)}
 
 
-def _dependency(least: int) -> dict[str, Any]:
-    return {"phenomenon": "reordering", "side": "source", "distance": least}
+def _dependencies(sets: Sequence[TextSet]) -> list[dict[str, Any]]:
+    """What a sentence has that is in these sets: of each phenomenon the greatest minimum."""
+    least: dict[str, int] = {}
+    for each in sets:
+        least[each.phenomenon] = max(each.least, least.get(each.phenomenon, 0))
+    return [{"phenomenon": name, "side": "source", "distance": least[name]} for name in sorted(least)]
 
 
 def _key(source: str, target: str) -> Key:
@@ -164,14 +171,17 @@ def read_ldd(spec: str | Path, corpus: str = "") -> TestSet:
     `FOLDER,de` takes the text from the folder itself: the corpus if it is there, else only the sentences of its
     sets. A folder with sets of several corpora, such as the release as cloned, needs `corpus`: books or news. Where
     a set has a parse, the released rules say which words depend on which; else only the least number of words
-    between them is known.
+    between them is known. `FOLDER,en-ru` reads a folder of another pair of the release, which has text only.
     """
     folder, *rest = str(spec).split(",")
+    if len(rest) == 1 and (pair := _PAIR.fullmatch(rest[0])):
+        return _read_pair(Path(folder), pair["source"], pair["target"], corpus)
     language = rest[0] if len(rest) == 1 else Path(rest[0]).suffix[1:] if len(rest) == 2 else ""
     if language not in _OTHER:
         raise BabelscopeError(
             f"ldd:{spec} must be ldd:FOLDER,SOURCE,REFERENCE with files that end in .de and .en, or "
-            "ldd:FOLDER,LANGUAGE with de or en as the language of the sources"
+            "ldd:FOLDER,LANGUAGE with de or en as the language of the sources; other pairs of the release are "
+            "ldd:FOLDER,SOURCE-TARGET, such as en-ru"
         )
     if not os.path.isdir(folder):
         raise BabelscopeError(f"{folder}: no such folder")
@@ -185,6 +195,52 @@ def read_ldd(spec: str | Path, corpus: str = "") -> TestSet:
         rows = _own_text(Path(folder), language, sets, corpus)
         name = Path(folder).resolve().name
     return TestSet(name, tuple(make_items(rows)))
+
+
+_PAIR = re.compile(r"(?P<source>[a-z]{2})-(?P<target>[a-z]{2})")
+_TEXT = ".tc"
+"""Part of the names of truecased text; `.bpe` has the same in pieces."""
+
+
+def _read_pair(folder: Path, source: str, target: str, corpus: str) -> TestSet:
+    """The sets of a pair other than German and English: `en_reflexive_Books.tc.en`, `Books.en-ru_reorder5.tc.en`."""
+    if not folder.is_dir():
+        raise BabelscopeError(f"{folder}: no such folder")
+    lexical = re.compile(rf"{source}_(?P<phenomenon>[a-z_]+)_(?P<corpus>\w+){_TEXT}\.{source}")
+    reordering = re.compile(
+        rf"(?P<corpus>\w+)\.{source}-{target}_reorder(?P<above>\d{{1,3}}){_TEXT}\.{source}"
+    )
+    found: dict[str, list[TextSet]] = {}
+    for path in sorted(folder.glob(f"*{_TEXT}.{source}")):
+        match = reordering.fullmatch(path.name) or lexical.fullmatch(path.name)
+        if match is None or not path.with_suffix(f".{target}").exists():
+            continue
+        named = match.groupdict()
+        kind, least = (
+            ("reordering", int(named["above"]) + 1) if "above" in named else (named["phenomenon"], 1)
+        )
+        pairs = _read_pairs(path, path.with_suffix(f".{target}"))
+        found.setdefault(named["corpus"], []).append(TextSet(path, least, pairs, kind))
+    known = " or ".join(f"?corpus={name}" for name in sorted(found))
+    if not found:
+        raise BabelscopeError(
+            f"{folder} has no sets from {source} to {target}: NAME{_TEXT}.{source} and .{target}"
+        )
+    if corpus not in found and (corpus or len(found) > 1):
+        raise BabelscopeError(f"{folder} has sets of these corpora; say which: {known}")
+    corpus = corpus or next(iter(found))
+    whole = folder / f"{corpus}{_TEXT}.{source}"
+    if whole.exists() and whole.with_suffix(f".{target}").exists():
+        rows = _corpus(whole, whole.with_suffix(f".{target}"), {})
+        rows = with_reordering(rows, found[corpus], add_others=False)
+    else:
+        warnings.warn(
+            f"{folder} has no whole {corpus}, only sentences with a phenomenon: `all` is all of these",
+            stacklevel=3,
+        )
+        rows = with_reordering(iter(()), found[corpus], add_others=True)
+    languages = {"source_language": source, "target_language": target}
+    return TestSet(corpus, tuple(make_items((place, {**row, **languages}) for place, row in rows)))
 
 
 def _set_files(folder: Path, language: str) -> Iterator[_SetFile]:

@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import IO
 
 from babelscope.util.digests import digest_file, stamp
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -171,7 +172,7 @@ class Worker:
             )
         except OSError as error:
             raise SystemFailure(f"{name} cannot be started: {error.strerror}") from error
-        self.close = weakref.finalize(self, _end, self._process)
+        self.close = weakref.finalize(self, _end, self._process, self._stderr)
         """Ends the program; called at the latest when Python exits."""
         self._rest = b""
         with self._lock, self._ending_on_error():
@@ -227,9 +228,9 @@ class Worker:
         return SystemFailure(f"{self._name} {what}{_tail(self._stderr.read())}")
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
     _kill(process)
-    for stream in (process.stdin, process.stdout):
+    for stream in (process.stdin, process.stdout, stderr):
         with contextlib.suppress(OSError):
             if stream is not None:
                 stream.close()

@@ -142,11 +142,25 @@ def _read_models(known: Mapping[str, Any]) -> dict[str, NamedSet]:
     return found
 
 
+def _read_lists(name: str, known: Mapping[str, Any]) -> NamedSet:
+    project = Project(known["repository"], ("en", "de"), known["license"], known["citation"])
+    listed = tuple(
+        PublishedFile(f"{name}/{file}", f"{known['folder']}/{file}", size, sha256)
+        for file, size, sha256 in known["files"]
+    )
+    part = SetPart(name, "lists", name, 0, listed)
+    return NamedSet(
+        name, "lists of hypotheses, used as --system 'lists:?top=FILE&beam=FILE'", project, (part,)
+    )
+
+
 _KNOWN = tomllib.loads((files("babelscope.util") / "published.toml").read_text("utf-8"))
 SETS: Mapping[str, NamedSet] = _read_sets(_KNOWN)
 """Every public test set, by name."""
 MODELS: Mapping[str, NamedSet] = _read_models(_KNOWN["udpipe"])
 """Every public model of a parser, by name."""
+LISTS: Mapping[str, NamedSet] = {name: _read_lists(name, _KNOWN[name]) for name in ("digging-errors",)}
+"""Released lists of hypotheses, by name."""
 
 
 def data_folder(given: str | Path | None = None) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,15 +13,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.core.system import Drawing
 from babelscope.decoding.causal import force_causal
-from babelscope.decoding.exact import exact_search
 from babelscope.decoding.families.decoder import Decoder, weights_of, why_not_lean
 from babelscope.decoding.model import Vocabulary, score_targets
-from babelscope.decoding.sampling import draw_distinct, draw_samples
-from tests.decoding.test_sampling import p_value
 from tests.support.causal_families import KINDS, network_of
-from tests.support.open_toys import assert_best
 
 END = 1
 IDS = st.integers(2, 39)
@@ -101,36 +95,6 @@ def test_prefixes_are_those_of_transformers(
         after = model.step(memory, [node], [token])
         texts[memory.size - 1] = [*texts[node], token]
         assert torch.allclose(after[0], plain(network, texts[memory.size - 1]), atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_exact_search_finds_what_enumeration_finds(kind: str) -> None:
-    network = network_of(kind, 1, size=4)
-    model = decoder(network, longest=4)
-    sources = [(2, 3, 2), (2, 3, 3, 3), (3,)]
-    for source, found in zip(sources, exact_search(model, sources, k=10), strict=True):
-        everything = {}
-        for length in range(4):
-            for body in itertools.product((0, 2, 3), repeat=length):
-                (scores,) = force_causal(network, [source], [[*body, END]])
-                everything[(*body, END)] = math.fsum(scores)
-        assert_best(found, everything)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_samples_come_as_often_as_they_are_probable(kind: str) -> None:
-    network = network_of(kind, 2, size=4)
-    model = decoder(network, longest=3)
-    source = (2, 3, 2)
-    (drawn,) = draw_samples(model, [source], n=4000, seed=5, limit=3, drawing=Drawing())
-    bodies = [body for length in range(3) for body in itertools.product((0, 2, 3), repeat=length)]
-    texts = [(*body, END) for body in bodies] + list(itertools.product((0, 2, 3), repeat=3))
-    expected = {text: math.exp(math.fsum(force_causal(network, [source], [text])[0])) for text in texts}
-    assert sum(expected.values()) == pytest.approx(1, rel=1e-4)
-    # One in a thousand honest samples would fail; the seed is fixed.
-    assert p_value([tuple(each.ids) for each in drawn], expected) > 1e-3
-    (distinct,) = draw_distinct(model, [source], n=6, seed=1, limit=3)
-    assert len({tuple(each.ids) for each in distinct.samples}) == 6
 
 
 def test_several_ends_are_one_with_the_probability_of_all() -> None:

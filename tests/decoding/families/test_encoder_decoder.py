@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,11 +13,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from babelscope.decoding.exact import exact_search
 from babelscope.decoding.families.encoder_decoder import FAMILIES, EncoderDecoder, weights_of, why_not_lean
 from babelscope.decoding.generic import Generic, open_transformer
 from babelscope.decoding.model import Vocabulary, score_targets
-from tests.support.open_toys import assert_best
 
 BEGIN, PAD, END = 0, 1, 2
 IDS = st.integers(3, 11)
@@ -160,20 +157,6 @@ def test_prefixes_are_those_of_transformers(
         after = model.step(memory, [node], [token])
         texts[memory.size - 1] = (source, [*fed, token])
         assert torch.allclose(after[0], plain(network, source, [*fed, token]), atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", CLASSES)
-def test_exact_search_finds_what_enumeration_finds(kind: str) -> None:
-    network = network_of(kind, 1, size=5)
-    sources = [(3, 4, 3), (4,), (3, 4, 4, 4, 3)]
-    for source, found in zip(
-        sources, exact_search(lean(network, vocabulary(5, longest=4)), sources, k=10), strict=True
-    ):
-        everything = {}
-        for length in range(4):
-            for body in itertools.product((BEGIN, 3, 4), repeat=length):
-                everything[(*body, END)] = math.fsum(scores_of(network, source, [*body, END]))
-        assert_best(found, everything)
 
 
 @pytest.mark.parametrize("kind", CLASSES)

@@ -48,10 +48,10 @@ from tests.support.toy_fixtures import Babelscope
 ORDER = [3, 0, 4, 1, 2]
 
 
-def transformer(order: list[int], positions: Positions, seed: int = 0) -> Transformer:
-    torch.manual_seed(seed)
-    made = Transformer((9, 8), order, positions, width=16, heads=2, layers=2, dropout=0.1, longest=12)
-    return made.eval()
+def transformer(order: list[int], positions: Positions, *, concatenate: bool = False) -> Transformer:
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"width": 16, "heads": 2, "layers": 2, "dropout": 0.1, "longest": 12}
+    return Transformer((9, 8), order, positions, **sizes, concatenate=concatenate).eval()
 
 
 def recurrent() -> Recurrent:
@@ -90,13 +90,17 @@ def test_sinusoids_are_those_of_section_2_1() -> None:
         assert float(table[place, column]) == pytest.approx(right, abs=1e-6)
 
 
-@pytest.mark.parametrize("positions", ["learned", "sine"])
-def test_to_a_transformer_permuted_tokens_are_permuted_positions(positions: Positions) -> None:
+@pytest.mark.parametrize(("positions", "concatenate"), [("learned", False), ("sine", False), ("sine", True)])
+def test_to_a_transformer_permuted_tokens_are_permuted_positions(
+    positions: Positions, concatenate: bool
+) -> None:
     """Self-attention has no order but the positions: both settings are one function of the sentence."""
     source, shifted = torch.tensor([[5, 3, 8, 2, 7]]), torch.tensor([[0, 4, 6]])
     moved = torch.empty_like(source)
     moved[:, ORDER] = source
-    told, plain = transformer(ORDER, positions), transformer(list(range(5)), positions)
+    told, plain = (
+        transformer(order, positions, concatenate=concatenate) for order in (ORDER, list(range(5)))
+    )
     there, here = told.encode(source), plain.encode(moved)
     assert torch.allclose(there, here[:, ORDER], atol=1e-5)
     assert torch.allclose(told.decode(there, shifted), plain.decode(here, shifted), atol=1e-5)
@@ -154,7 +158,8 @@ def toy_pairs(count: int) -> list[tuple[list[str], list[str]]]:
 
 
 @pytest.mark.parametrize(
-    ("model", "setting"), [("learned", "permuted"), ("sine", "regular"), ("bilstm", "reversed")]
+    ("model", "setting"),
+    [("learned", "permuted"), ("sine", "regular"), ("bilstm", "reversed"), ("learned", "token-middle")],
 )
 def test_every_network_learns_a_toy_language(model: Model, setting: Setting) -> None:
     sizes: dict[str, Any] = {"length": 5, "sentences": 600, "test": 50, "width": 32, "layers": 1, "batch": 16}
@@ -294,14 +299,16 @@ def test_a_length_that_is_rare_is_refused_with_the_commonest(tmp_path: Path) -> 
         read_own_text(*write(tmp_path), length=18)
 
 
-def test_the_best_epoch_is_kept_and_not_the_last() -> None:
+def test_the_best_epoch_is_kept_and_training_stops_by_patience() -> None:
     network = Recurrent((5, 5), width=4, dropout=0.0)
     scores = iter([10.0, 30.0, 30.0, 20.0])
-    best = Best(lambda: next(scores), network)
+    best = Best(lambda: next(scores), network, patience=2)
+    stops = []
     for epoch in range(1, 5):
         with torch.no_grad():
             network.begin.bias.fill_(float(epoch))
-        best.measure()
+        stops.append(best.measure())
+    assert stops == [False, False, False, True]
     best.restore()
     assert best.epoch == 2
     assert float(network.begin.bias.detach()[0]) == 2
@@ -315,31 +322,11 @@ def test_a_kept_network_opens_as_a_system_with_all_capabilities(
     tmp_path: Path, babelscope: Babelscope, model: str, setting: str, pieces: int
 ) -> None:
     files = write(tmp_path)
-    text = [
-        "--source",
-        str(files[0]),
-        "--target",
-        str(files[1]),
-        "--set",
-        "length=6",
-        "--set",
-        f"pieces={pieces}",
-    ]
-    sizes = ["width=16", "heads=2", "layers=1", "epochs=3", "repetitions=1"]
-    text += [word for size in sizes for word in ("--set", size)]
-    asked = [
-        "--out",
-        "x",
-        "--model",
-        model,
-        "--set",
-        f"setting={setting}",
-        "--set",
-        "quiet=yes",
-        "--set",
-        "workers=1",
-    ]
-    ran = babelscope("lab", "locality", *asked, *text)
+    sizes = ["length=6", "width=16", "heads=2", "layers=1", "epochs=3", "repetitions=1", f"pieces={pieces}"]
+    chosen = [f"model={model}", f"setting={setting}", "quiet=yes", "workers=1"]
+    asked = ["--out", "x", "--source", str(files[0]), "--target", str(files[1])]
+    asked += [word for each in (*sizes, *chosen) for word in ("--set", each)]
+    ran = babelscope("lab", "locality", *asked)
     assert ran.code == 0, ran.err
     figures = json.loads((tmp_path / "x" / f"{model}-{setting}-1.json").read_text(encoding="utf-8"))
     assert 1 <= figures["best_epoch"] <= 3

@@ -119,18 +119,6 @@ def test_accuracies_come_with_wilson_intervals_by_system_phenomenon_and_distance
     assert rows["right", "two", "particle", 2].counts == {"yes": 0, "answered": 10, "cannot_tell": 0}
 
 
-def test_two_annotators_are_compared() -> None:
-    entries = queue(RECORDS, per_group=10)
-    one = answers(("x", {**e, "answer": RIGHT if n % 2 else WRONG}) for n, e in enumerate(entries))
-    other = answers(("x", {**e, "answer": WRONG if n % 2 else RIGHT}) for n, e in enumerate(entries))
-    kappas = {
-        (row.labels["labels"], row.estimate.value)
-        for row in answer_rows(RECORDS, {"a": one, "b": other})
-        if row.name == "kappa"
-    }
-    assert ("binary", -1.0) in kappas
-
-
 def test_answers_are_read_from_a_queue_or_from_what_the_page_writes() -> None:
     lines = [
         {"id": "1", "answer": None},

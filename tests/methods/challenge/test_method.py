@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from babelscope import challenge, load, open_system
-from babelscope.core.results import Result, Row
+from babelscope.core.results import Result
 from babelscope.core.system import Fingerprint, Scored
 from babelscope.methods.challenge.figures import (
     candidates,
@@ -28,6 +28,7 @@ from babelscope.metrics.ribes import sentence_ribes
 from babelscope.metrics.tokenizers import MTEVAL_13A
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
+from tests.support.results import only_row
 from tests.support.toys import Canned
 
 WORDS = ["the", "old", "man", "gave", "his", "book", "up", "to", "a", "child", "that", "sat", "there"]
@@ -73,14 +74,6 @@ def result() -> Result:
     return challenge([canned("good", 5), canned("bad", 2)], items(), matched_corpora=50, exact=True)
 
 
-def the(result: Result, name: str, **labels: Any) -> Row:
-    found = [
-        r for r in result.rows if r.name == name and all(r.labels.get(k) == v for k, v in labels.items())
-    ]
-    assert len(found) == 1, f"{name} {labels}: {len(found)} rows"
-    return found[0]
-
-
 def members(least: float, most: float = math.inf) -> list[ParallelSentence]:
     return [
         item
@@ -115,22 +108,22 @@ def test_every_set_has_its_corpus_scores_and_their_difference_from_all(result: R
             own = scores(some, 5)
             for metric, value in own.items():
                 where = {"system": "good", "phenomenon": "particle", **labels}
-                row = the(result, metric, **where)
+                row = only_row(result.rows, metric, **where)
                 assert row.estimate.value == pytest.approx(value)
                 assert row.estimate.n == len(some)
                 assert row.estimate.low < row.estimate.value < row.estimate.high
-                difference = the(result, "minus_all", metric=metric, **where).estimate
+                difference = only_row(result.rows, "minus_all", metric=metric, **where).estimate
                 assert difference.value == pytest.approx(value - whole[metric])
-    assert the(result, "bleu", system="good", phenomenon="all").estimate.n == 60
-    everything = the(result, "bleu", system="good", phenomenon="particle", min_distance=0)
+    assert only_row(result.rows, "bleu", system="good", phenomenon="all").estimate.n == 60
+    everything = only_row(result.rows, "bleu", system="good", phenomenon="particle", min_distance=0)
     assert everything.counts["instances"] == sum(
         each["phenomenon"] == "particle" for item in items() for each in item.extra["dependencies"]
     )
 
 
 def test_differences_between_systems_are_paired(result: Result) -> None:
-    good, bad = (the(result, "bleu", system=s, phenomenon="all").estimate for s in ("good", "bad"))
-    row = the(result, "difference", system="good", against="bad", phenomenon="all", metric="bleu")
+    good, bad = (only_row(result.rows, "bleu", system=s, phenomenon="all").estimate for s in ("good", "bad"))
+    row = only_row(result.rows, "difference", system="good", against="bad", phenomenon="all", metric="bleu")
     assert row.estimate.value == pytest.approx(good.value - bad.value)
     # Paired, the interval is narrower than two independent ones would make it.
     width = math.hypot(good.high - good.low, bad.high - bad.low)
@@ -237,16 +230,16 @@ def test_spearman_is_spearman() -> None:
 
 def test_distance_correlations_are_of_sets_and_of_sentences(result: Result) -> None:
     where = {"system": "good", "phenomenon": "particle", "metric": "bleu"}
-    sets = the(result, "distance_pearson", over="sets", **where)
+    sets = only_row(result.rows, "distance_pearson", over="sets", **where)
     values = [scores(members(d), 5)["bleu"] for d in range(5)]
     assert sets.labels["distances"] == "0,1,2,3,4"
     assert sets.estimate.value == pytest.approx(np.corrcoef(range(5), values)[0, 1])
     assert sets.estimate.n == 5
-    sentences = the(result, "distance_spearman", over="sentences", **where)
+    sentences = only_row(result.rows, "distance_spearman", over="sentences", **where)
     assert sentences.estimate.n == len(members(0))
     # One set only, whatever the minimum distance: nothing to go with.
     where["phenomenon"] = "reflexive"
-    assert the(result, "distance_pearson", over="sets", **where).estimate.n == 0
+    assert only_row(result.rows, "distance_pearson", over="sets", **where).estimate.n == 0
 
 
 def test_the_length_check_is_over_random_corpora() -> None:
@@ -255,7 +248,7 @@ def test_the_length_check_is_over_random_corpora() -> None:
     )
     sizes = {r.labels["sentences"] for r in found.rows if r.name == "length_pearson"}
     assert sizes == {30, 10}, "as many sentences as there are leave nothing to draw"
-    row = the(found, "length_pearson", sentences=10, metric="chrf")
+    row = only_row(found.rows, "length_pearson", sentences=10, metric="chrf")
     assert row.estimate.n == 300
     assert -1 < row.estimate.low < row.estimate.high < 1
 
@@ -305,7 +298,7 @@ def test_a_file_of_translations_is_asked_as_a_whole(tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("".join(f"{i.references[0]}\n" for i in items()))
     system = open_system(f"file:{tmp_path}/out.txt")
     found = challenge(system, items(), matched_corpora=2)
-    assert the(found, "bleu", phenomenon="all").estimate.value == pytest.approx(100)
+    assert only_row(found.rows, "bleu", phenomenon="all").estimate.value == pytest.approx(100)
     # All is perfect, controls too: they are all at or below the score, and no spread to measure it by.
     assert {row.estimate.value for row in found.rows if row.name == "control_rank"} == {1.0}
     assert not [row for row in found.rows if row.name == "control_z"]
@@ -367,7 +360,10 @@ def test_figures_of_real_systems_on_newstest2013_are_the_published_ones(shared: 
     found = challenge(files, tests, length_corpora=4, **sets)
     for file, name in zip(files, systems, strict=True):
         for phenomenon, (n, bleu, chrf, ribes) in PUBLISHED[f"{pair}/{name}"].items():
-            rows = [the(found, m, system=file.name, phenomenon=phenomenon) for m in ("bleu", "chrf", "ribes")]
+            rows = [
+                only_row(found.rows, m, system=file.name, phenomenon=phenomenon)
+                for m in ("bleu", "chrf", "ribes")
+            ]
             assert [row.estimate.n for row in rows] == [n] * 3
             values = [row.estimate.value for row in rows]
             assert [round(values[0], 2), round(values[1], 2), round(values[2], 4)] == [bleu, chrf, ribes]
@@ -375,5 +371,7 @@ def test_figures_of_real_systems_on_newstest2013_are_the_published_ones(shared: 
         for phenomenon, (mean, sd) in CONTROLS.items():
             where = {"system": files[0].name, "phenomenon": phenomenon, "metric": "bleu"}
             # A mean of 100 draws has a standard error of a tenth of their sd, an sd one of a fourteenth.
-            assert the(found, "control_mean", **where).estimate.value == pytest.approx(mean, abs=0.4)
-            assert the(found, "control_sd", **where).estimate.value == pytest.approx(sd, abs=0.3)
+            assert only_row(found.rows, "control_mean", **where).estimate.value == pytest.approx(
+                mean, abs=0.4
+            )
+            assert only_row(found.rows, "control_sd", **where).estimate.value == pytest.approx(sd, abs=0.3)

@@ -24,6 +24,7 @@ from babelscope.methods.challenge.sets import (
     sets_of_records,
 )
 from babelscope.testsets import ParallelSentence
+from tests.support.results import only_row, rows_of
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import Canned
 
@@ -36,8 +37,13 @@ class Echo:
     name = "echo"
     fingerprint = Fingerprint("echo")
 
-    def translate(self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1) -> list[list[Scored]]:  # noqa: ARG002
-        return [[Scored(source.replace("wort", "word"))] for source in sources_of(questions)]
+    def __init__(self, *, asked_as_a_whole: bool = False) -> None:
+        self.asked_as_a_whole, self.calls = asked_as_a_whole, list[int]()
+
+    def translate(self, questions: Sequence[Asked], **_options: Any) -> list[list[Scored]]:
+        self.calls.append(len(questions))
+        texts = [source.replace("wort", "word") for source in sources_of(questions)]
+        return [[Scored(text, notes=("unfinished",) if "n3" in text else ())] for text in texts]
 
 
 def items(count: int, challenging: int, phenomenon: str = "particle") -> list[ParallelSentence]:
@@ -53,14 +59,6 @@ def items(count: int, challenging: int, phenomenon: str = "particle") -> list[Pa
             ParallelSentence(str(number), source, (f"{reference} n{number}",), extra={"dependencies": found})
         )
     return made
-
-
-def rows_of(result: Result, name: str, **labels: Any) -> list[Row]:
-    return [
-        row
-        for row in result.rows
-        if row.name == name and all(row.labels.get(key) == value for key, value in labels.items())
-    ]
 
 
 def method_of(result: Result) -> Challenge:
@@ -90,12 +88,14 @@ def test_every_phenomenon_has_the_unit_and_the_distances_of_its_own(
     phenomenon: str, unit: str, distances: list[int]
 ) -> None:
     result = challenge(Echo(), items(400, 300, phenomenon), exact=True, **FEW)
-    sets = [row for row in rows_of(result, "chrf", phenomenon=phenomenon) if "min_distance" in row.labels]
+    sets = [
+        row for row in rows_of(result.rows, "chrf", phenomenon=phenomenon) if "min_distance" in row.labels
+    ]
     assert [row.labels["min_distance"] for row in sets] == distances
     assert {row.labels["unit"] for row in sets} == {unit}
     expected = [sum(number % 30 >= distance for number in range(300)) for distance in distances]
     assert [row.estimate.n for row in sets] == expected
-    exact = [row for row in rows_of(result, "chrf", phenomenon=phenomenon) if "distance" in row.labels]
+    exact = [row for row in rows_of(result.rows, "chrf", phenomenon=phenomenon) if "distance" in row.labels]
     assert bool(exact) == (phenomenon == "particle")
     (comparison,) = result.groups
     _, chart = method_of(result).charts(comparison)
@@ -106,17 +106,6 @@ def test_every_phenomenon_has_the_unit_and_the_distances_of_its_own(
     assert line.query["group"] == f"{phenomenon}, 5 or more {unit}"
     behind = [method_of(far).show(record).matches(line.query) for record in far.records]
     assert sum(behind) == sum(number % 30 >= 5 for number in range(300))
-
-
-def test_order_distances_are_chosen_apart_from_words_between() -> None:
-    mixed = [*items(100, 60), *(_renamed(each) for each in items(100, 60, "reordering"))]
-    result = challenge(Echo(), mixed, distances=(1,), order_distances=(7, 12), **FEW)
-    told = {
-        (row.labels["phenomenon"], row.labels["min_distance"])
-        for row in rows_of(result, "chrf")
-        if "side" in row.labels
-    }
-    assert told == {("particle", 1), ("reordering", 7), ("reordering", 12)}
 
 
 def test_all_reordering_that_was_found_is_no_set_beside_the_same_sentences_at_a_distance() -> None:
@@ -132,22 +121,18 @@ def test_all_reordering_that_was_found_is_no_set_beside_the_same_sentences_at_a_
     assert minimums(far, 0) == [0]
 
 
-def _renamed(item: ParallelSentence) -> ParallelSentence:
-    return ParallelSentence(f"r{item.id}", f"{item.source} r", item.references, extra=item.extra)
-
-
 def test_a_cap_draws_that_many_sentences_of_every_set_the_same_for_all_systems() -> None:
     result = challenge(Echo(), items(300, 200), max_sentences=40, **FEW)
-    (whole,) = rows_of(result, "chrf", phenomenon="all")
+    (whole,) = rows_of(result.rows, "chrf", phenomenon="all")
     assert (whole.estimate.n, whole.counts["drawn_from"]) == (40, 300)
-    wide = rows_of(result, "chrf", phenomenon="particle", min_distance=0)[0]
+    wide = rows_of(result.rows, "chrf", phenomenon="particle", min_distance=0)[0]
     assert (wide.estimate.n, wide.counts["drawn_from"], wide.counts["instances"]) == (40, 200, 40)
     again = challenge(Echo(), items(300, 200), max_sentences=40, **FEW)
     assert [row.as_json() for row in again.rows] == [row.as_json() for row in result.rows]
     other = challenge(Echo(), items(300, 200), max_sentences=40, seed=1, **FEW)
     assert (
-        rows_of(other, "length", phenomenon="all")[0].estimate
-        != rows_of(result, "length", phenomenon="all")[0].estimate
+        rows_of(other.rows, "length", phenomenon="all")[0].estimate
+        != rows_of(result.rows, "length", phenomenon="all")[0].estimate
     )
 
 
@@ -167,20 +152,20 @@ def test_capped_sets_are_of_their_phenomenon_and_nested_ones_share_sentences() -
 def test_small_sets_have_figures_and_no_verdict() -> None:
     result = challenge(Echo(), items(300, 14), **FEW)
     shown = first_table(result)
-    assert rows_of(result, "control_z", phenomenon="particle")
+    assert rows_of(result.rows, "control_z", phenomenon="particle")
     assert {line.verdict for line in sets_in(shown)} == {"too few items"}
     (said,) = [each.text for each in shown.notes if "verdict" in each.text]
     assert said.startswith(
-        "All 7 sets have fewer than the 100 sentences that a verdict needs (--min-sentences), the largest"
+        "All 7 sets have fewer than the 100 sentences needed for a verdict (--min-sentences); the largest has"
     )
-    assert "the largest 14." in said
+    assert "the largest has 14." in said
 
 
 def test_the_size_that_a_verdict_needs_can_be_chosen() -> None:
     result = challenge(Echo(), items(300, 60), min_sentences=50, **FEW)
     shown = first_table(result)
     (line,) = sets_in(shown)
-    score = rows_of(result, "chrf", min_distance=0)[0].estimate
+    score = rows_of(result.rows, "chrf", min_distance=0)[0].estimate
     assert (line.cells[shown.labels], line.verdict) == (score, "error")
     assert shown.lines[0] == line, "the worst first"
     (said,) = [each.text for each in shown.notes if "verdict" in each.text]
@@ -191,8 +176,8 @@ def test_controls_are_drawn_from_other_sentences_unless_said() -> None:
     others = challenge(Echo(), items(300, 150), **FEW)
     every = challenge(Echo(), items(300, 150), controls="all", **FEW)
     where = {"phenomenon": "particle", "min_distance": 0}
-    means = [rows_of(each, "control_mean", **where)[0].estimate.value for each in (others, every)]
-    score = rows_of(others, "chrf", **where)[0].estimate.value
+    means = [rows_of(each.rows, "control_mean", **where)[0].estimate.value for each in (others, every)]
+    score = rows_of(others.rows, "chrf", **where)[0].estimate.value
     # The others are translated perfectly but for the word that no reference has; half of all are the set's own.
     assert means[0] > means[1] > score
     assert means[1] == pytest.approx((means[0] + score) / 2, abs=3)
@@ -201,22 +186,22 @@ def test_controls_are_drawn_from_other_sentences_unless_said() -> None:
 def test_a_set_without_equally_long_others_has_no_control() -> None:
     made = items(200, 200)
     result = challenge(Echo(), made, **FEW)
-    (row,) = rows_of(result, "control_mean", phenomenon="particle", min_distance=0)
+    (row,) = rows_of(result.rows, "control_mean", phenomenon="particle", min_distance=0)
     assert (row.estimate.n, row.counts["unmatched"]) == (0, 200)
-    assert not rows_of(result, "control_z", phenomenon="particle", min_distance=0)
+    assert not rows_of(result.rows, "control_z", phenomenon="particle", min_distance=0)
     shown = first_table(result)
     assert [line.verdict for line in sets_in(shown)] == ["unknown"]
     assert any(
-        "without length-matched controls, for want of other sentences as long: 1 " in each.text
+        "without length-matched controls, because no other sentences are as long: 1 " in each.text
         for each in shown.notes
     )
     published = challenge(Echo(), made, controls="all", **FEW)
-    assert rows_of(published, "control_mean", phenomenon="particle", min_distance=0)[0].estimate.n
+    assert rows_of(published.rows, "control_mean", phenomenon="particle", min_distance=0)[0].estimate.n
 
 
 def test_the_protocol_of_the_paper_is_its_settings_by_one_name() -> None:
     result = challenge(Echo(), items(120, 60), protocol="paper", **FEW)
-    sets = [row.labels["min_distance"] for row in rows_of(result, "chrf", phenomenon="particle")]
+    sets = [row.labels["min_distance"] for row in rows_of(result.rows, "chrf", phenomenon="particle")]
     assert sets == [0, 1, 2, 3]
     (settings,) = result.settings.values()
     assert (settings.controls, settings.max_sentences, settings.order_distances) == ("all", 10_000, (5,))
@@ -225,81 +210,12 @@ def test_the_protocol_of_the_paper_is_its_settings_by_one_name() -> None:
 # -- one study, several corpora --------------------------------------------------------------------------
 
 
-@pytest.fixture
-def study(tmp_path: Path) -> Path:
-    """Two corpora, and two systems with a file for each."""
-    for name, count in (("books", 40), ("news", 25)):
-        made = items(count, 20)
-        (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(each.as_json()) + "\n" for each in made))
-        for system, word in (("good", "word"), ("bad", "thing")):
-            lines = [each.source.replace("wort", word) + "\n" for each in made]
-            (tmp_path / f"{system}.{name}").write_text("".join(lines))
-    systems = "".join(
-        f'[[systems]]\nname = "{each}"\nspec = {{ books = "file:{each}.books", news = "file:{each}.news" }}\n'
-        for each in ("good", "bad")
-    )
-    tests = "".join(f'[[tests]]\nname = "{each}"\nspec = "{each}.jsonl"\n' for each in ("books", "news"))
-    method = '[[methods]]\nname = "challenge"\nmetrics = ["bleu"]\nlength_corpora = 4\nmatched_corpora = 4\n'
-    path = tmp_path / "study.toml"
-    path.write_text(systems + tests + method + '[run]\nout = "run"\n')
-    return path
-
-
-def test_every_corpus_has_the_tables_of_the_paper(study: Path, babelscope: Babelscope) -> None:
-    assert babelscope("run", str(study), "--no-report").code == 0
-    named = ("--table", "paper-4", "--table", "paper-5", "--format", "markdown")
-    ran = babelscope("challenge", "--rejudge", str(study.parent / "run"), *named)
-    assert ran.code == 0, ran.err
-    assert ran.out.count("BLEU by phenomenon") == ran.out.count("BLEU by words between") == 2
-    headings = [line for line in ran.out.split("\n") if line.startswith("| phenomenon")]
-    assert headings == ["| phenomenon | distance | n | good | bad |"] * 2
-    lines = [line.split(" | ") for line in ran.out.split("\n") if line.startswith(("| all", "| particle"))]
-    assert [line[2] for line in lines] == ["40", "19", "25", "19"]
-    stored = json.loads((study.parent / "run/summary.json").read_text())["rows"]
-    for row in stored:
-        if row["name"] == "bleu" and row["phenomenon"] == "all":
-            assert f"{row['value']:.2f} [" in ran.out
-
-
-LEAST: dict[str, Any] = {"matched_corpora": 2, "length_corpora": 4, "metrics": ("chrf",)}
-
-
-class Same:
-    """Translates everything alike, but the fourth sentence of a call with nothing, and remembers its calls."""
-
-    def __init__(self, *, asked_as_a_whole: bool = False) -> None:
-        self.name, self.fingerprint = "same", Fingerprint("same", "same")
-        self.asked_as_a_whole = asked_as_a_whole
-        self.calls: list[int] = []
-
-    def translate(self, sources: Sequence[str], **_options: Any) -> list[list[Scored]]:
-        self.calls.append(len(sources))
-        return [
-            [Scored(" " if number == 3 else "the old man", notes=("unfinished",) if number % 2 else ())]
-            for number in range(len(sources))
-        ]
-
-
-def bare_items(count: int) -> list[ParallelSentence]:
-    return [
-        ParallelSentence(str(n), f"satz nummer {n}", ("the man",), extra={"dependencies": []})
-        for n in range(count)
-    ]
-
-
-def test_all_of_many_sentences_are_judged_and_notes_counted() -> None:
-    found = challenge(Same(), bare_items(205), chunk=205, **LEAST)
-    assert [record["source"] for record in found.records] == [item.source for item in bare_items(205)]
-    (row,) = (row for row in found.rows if row.name == "chrf")
-    assert (row.estimate.n, row.labels["phenomenon"]) == (205, "all")
-    assert [row.counts[name] for name in ("empty", "unfinished", "truncated")] == [1, 102, 0]
-
-
-def test_a_system_that_says_so_is_asked_as_a_whole() -> None:
-    whole, parts, cached = Same(asked_as_a_whole=True), Same(asked_as_a_whole=True), Same()
-    challenge(whole, bare_items(130), **LEAST)
-    challenge(parts, bare_items(130), chunk=65, **LEAST)
-    challenge(cached, bare_items(130), **LEAST)
+def test_systems_are_asked_in_calls_of_their_choice_and_notes_counted() -> None:
+    whole, parts, cached = Echo(asked_as_a_whole=True), Echo(asked_as_a_whole=True), Echo()
+    for system, more in ((whole, {}), (parts, {"chunk": 65}), (cached, {})):
+        result = challenge(system, items(130, 60), **FEW, **more)
+        row = only_row(result.rows, "chrf", phenomenon="all")
+        assert (row.estimate.n, row.counts["unfinished"], row.counts["empty"]) == (130, 11, 0)
     assert (whole.calls, parts.calls, cached.calls) == ([130], [65, 65], [128, 2])
 
 
@@ -366,12 +282,7 @@ def test_sets_drawn_at_random_have_no_weakness() -> None:
 
 def test_a_planted_loss_is_found_among_many_sets() -> None:
     result = judged(corpus(1000, [0.3, *shares_of(14, 1)], 1, loss=0.085))
-    whole, lost = (
-        row.estimate.value
-        for name in ("all", "p0")
-        for row in result.rows
-        if row.name == "chrf" and row.labels["phenomenon"] == name
-    )
+    whole, lost = (only_row(result.rows, "chrf", phenomenon=p).estimate.value for p in ("all", "p0"))
     assert 3 < whole - lost < 7
     assert weaknesses(result) == ["p0"]
 
@@ -381,10 +292,8 @@ def test_the_interval_knows_that_controls_come_from_few_sentences() -> None:
     widths = {}
     for share in (0.15, 0.8):
         result = judged(corpus(400, [share], 3))
-        (away,) = (row.estimate for row in against_controls(result))
-        (score,) = (
-            row.estimate for row in result.rows if row.name == "chrf" and row.labels["phenomenon"] == "p0"
-        )
+        away = only_row(result.rows, "minus_control").estimate
+        score = only_row(result.rows, "chrf", phenomenon="p0").estimate
         widths[share] = (away.high - away.low) / (score.high - score.low)
     assert widths[0.15] < 1.4
     assert widths[0.8] > 1.7

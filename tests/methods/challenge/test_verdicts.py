@@ -64,17 +64,6 @@ def test_verdicts_are_counted_and_undecided_is_never_right(made: Any, monkeypatc
     assert [len(each.answer()) - 1 for each in shown] == [len(each["verdicts"]) for each in judged]
 
 
-def test_an_empty_translation_loses_everything(made: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(verdicts, "FEWEST_PAIRS", 5)
-    empty = [
-        {**record, "translation": " " if number else record["translation"]}
-        for number, record in enumerate(made[0])
-    ]
-    found = judge_dependencies(empty, PARSER, "de")
-    assert {each["verdict"] for own in found[1:] for each in own} <= {"lost", "undecided"}
-    assert any(each["why"] == "the translation is empty" for own in found for each in own)
-
-
 def test_other_phenomena_are_not_counted(made: Any) -> None:
     other = {"phenomenon": "reordering", "side": "source", "distance": 7}
     record = {**made[0][0], "extra": {"dependencies": [other]}}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -11,26 +10,27 @@ from typing import Any
 
 import pytest
 
-from babelscope import contrast, load, open_system
+from babelscope import contrast
+from babelscope.annotate.agreement import agreement_with_method
+from babelscope.annotate.answers import items_of, read_annotators
 from babelscope.core.results import Record, Result, Row
 from babelscope.core.system import Asked, Fingerprint, Scored, Target, sources_of
 from babelscope.core.tables import Table
-from babelscope.lab.experiments.planted import PLANTED_TYPE
 from babelscope.lab.grammar.corpus import generate
 from babelscope.lab.grammar.oracle import SentenceChecker, Verdict
 from babelscope.lab.grammar.sentences import SentencePair, realize
 from babelscope.lab.grammar.suites import CONTRASTS
-from babelscope.language.registry import analysis_version
-from babelscope.making.machine_tests import FIELD, rows_of_making, with_machine_references
-from babelscope.methods.base import set_up
-from babelscope.methods.contrast.figures import TypeFigures, figures_by_type, is_own
+from babelscope.making.machine_tests import FIELD, question_of, rows_of_making, with_machine_references
+from babelscope.methods.contrast.figures import figures_by_type, is_own
 from babelscope.methods.contrast.method import Contrast
 from babelscope.methods.errors.figures import NOT_MEASURABLE
-from babelscope.methods.jobs import config_of_method
+from babelscope.methods.queue import draw_queue
+from babelscope.report.sections import method_of
 from babelscope.stats.detection import rogan_gladen
 from babelscope.testsets import MinimalPair, TestSet
 from babelscope.util.errors import BabelscopeError
-from tests.support.toy_fixtures import Babelscope
+from babelscope.util.text import read_json_lines
+from tests.annotate.annotating import answer_all, write_items
 from tests.support.toys import Canned
 
 pytest.importorskip("HanTa")
@@ -102,15 +102,6 @@ def test_a_detector_that_looks_at_the_source_needs_other_references() -> None:
     assert "no source" in str(untold.labels["note"])
 
 
-def test_pairs_of_one_source_count_once_and_repeating_all_changes_nothing() -> None:
-    again = [
-        MinimalPair(f"{item.id}/again", item.source, item.correct, item.contrastive, item.phenomenon, "human")
-        for item in ITEMS
-    ]
-    once, twice = (row(run(items), "generated_errors", DING) for items in (ITEMS, [*ITEMS, *again]))
-    assert once.estimate == twice.estimate
-
-
 def test_free_translations_are_looked_at_if_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "forced_errors" not in [each.name for each in run(detect_in_output="no").rows]
     # Without 1-bests there is nothing to look at, unless it is asked for.
@@ -125,13 +116,6 @@ def test_free_translations_are_looked_at_if_there_are_any(monkeypatch: pytest.Mo
     assert "forced_errors" not in [each.name for each in run().rows]
     with pytest.raises(BabelscopeError, match=r"pip install '\.\[german\]'"):
         run(detect_in_output="yes")
-
-
-def test_other_phenomena_are_left_alone() -> None:
-    result = run([pair(1, "mine", "a", "b", "c"), *ITEMS])
-    assert "mine" not in [
-        each.labels.get("phenomenon") for each in result.rows if each.name == "generated_errors"
-    ]
 
 
 def _problem(*beginnings: str) -> Callable[[Verdict], bool]:
@@ -187,16 +171,6 @@ def test_the_corrected_rate_agrees_with_the_grammar_on_injected_errors() -> None
     result = contrast(Scripted(clean), items)
     for name in TRUTH:
         assert str(row(result, "generated_errors", name).labels["note"]).startswith(NOT_MEASURABLE)
-
-
-def test_the_analysis_is_part_of_the_signature_only_where_it_is_used() -> None:
-    for free, stored in (
-        ("auto", f"auto, {analysis_version()}"),
-        ("yes", f"yes, {analysis_version()}"),
-        ("no", "no"),
-    ):
-        method = set_up("contrast", {"detect_in_output": free})
-        assert stored in config_of_method(method, {})["settings"].values()
 
 
 NAMES = ["Anna", "Bert", "Clara", "David", "Emil", "Frida", "Georg", "Hanna", "Ida", "Jan", "Karl", "Lena"]
@@ -271,6 +245,33 @@ def test_machine_references_are_made_kept_and_counted() -> None:
         with_machine_references(made, [SAME], seed=1)
 
 
+def test_people_validate_every_kind_of_machine_reference(tmp_path: Path) -> None:
+    some = {"Anna": "Anna kommt nicht.", "Bert": "Bert kommt.", "Clara": "Clara bleibt fern.", "David": ""}
+    tests = TestSet("t", HUMAN.items[:4])
+    free = {
+        item.source: some[item.source.split()[0]] for item in tests.items_of(MinimalPair, what_for="a test")
+    }
+    made = with_machine_references(tests, [Scripted(free)], seed=1)
+    result = contrast(Scripted(free), made, spread=0, ask_people="machine-references")
+    method = method_of(result.groups[0].results[0])
+    lines = draw_queue(method, result.records, n=9, seed=0).lines
+    verdicts = {line["translation"]: (line["verdict"], line["reason"]) for line in lines}
+    assert verdicts == {
+        "Anna kommt nicht.": ("correct", "as in the human reference"),
+        "Bert kommt.": ("wrong", "contrastive word"),
+        "Clara bleibt fern.": ("undecided", "no variant"),
+    }
+    queue = write_items(tmp_path / "queue.jsonl", lines)
+    answer_all(queue, "ann", lambda task: "Wrong" if task.id.startswith("1") else "Right")
+    answered = [tmp_path / "queue.answers.ann.jsonl"]
+    told = agreement_with_method(
+        read_annotators(answered), items_of(answered), [*read_json_lines(queue)], name="validation"
+    )
+    (share,) = (row for row in told if row.name == "agreement")
+    # Right and wrong as a person says; the third was left undecided.
+    assert (share.estimate.value, share.estimate.n, share.counts["undecided"]) == (1.0, 2, 1)
+
+
 def test_a_system_on_its_own_references_is_found_by_name_and_by_output() -> None:
     made = with_machine_references(HUMAN, [SAME], seed=1)
     n = sum(item.reference == "machine" for item in made.items)  # type: ignore[union-attr]
@@ -309,83 +310,4 @@ def test_a_strangers_field_of_that_name_is_left_alone(told: object) -> None:
         "extra": {FIELD: told},
     }
     assert rows_of_making([dict(record)]) == []
-
-
-def test_by_command_they_are_stored_in_the_run(babelscope: Babelscope, tmp_path: Path) -> None:
-    ran = babelscope(
-        "contrast", "--tests", "lab:pairs?n=3&seed=1", "--system", "lab:student", "--machine-references",
-        "lab:control", "--set", "spread=0", "--out", "run",
-    )  # fmt: skip
-    assert ran.code == 0, ran.err
-    assert "got a validated machine reference" in " ".join(ran.out.split())
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    (tests,) = manifest["tests"].values()
-    assert list(tests["machine_references"]) == ["lab:control"]
-    assert tests["machine_references"]["lab:control"]["model"]
-    assert manifest["jobs"][0]["items"] > len(load("lab:pairs?n=3&seed=1"))
-    refused = babelscope("contrast", "--rejudge", "run", "--machine-references", "lab:control")
-    assert refused.code == 2
-
-
-N, SEED = 60, 2026
-TESTS = f"lab:pairs?n={N}&seed={SEED}"
-FALSE_TYPES = {
-    "np_agreement": "agreement: article",
-    "polarity_particle_kein_del": "polarity: kein",
-    "polarity_affix_del": "polarity: un",
-    "hypercorrect_genitive": "case",
-}
-"""Types that the planted system does not get wrong -> what the grammar says where one is."""
-
-
-@pytest.fixture(scope="module")
-def result() -> Result:
-    return contrast(open_system("lab:planted?share=0.4&waver=1.5"), load(TESTS), spread=0)
-
-
-@pytest.fixture(scope="module")
-def types(result: Result) -> dict[str, TypeFigures]:
-    return {each.name: each for each in figures_by_type(result.rows)}
-
-
-def true_shares(result: Result) -> dict[str, float]:
-    """For each error type, the share of its sources whose free translation has the error, as the grammar says."""
-    meanings = {pair.source: pair.meaning for pair in generate(200 * N + 2000, SEED, "test")}
-    wrong = {PLANTED_TYPE: "polarity: nicht", **FALSE_TYPES}
-    found = {}
-    for name, problem in wrong.items():
-        own = {r["source"]: r["best"]["text"] for r in result.records if r["phenomenon"] == name}
-        verdicts = [SentenceChecker(meanings[source], text).verdict((), ()) for source, text in own.items()]
-        found[name] = sum(any(p.startswith(problem) for p in each.problems) for each in verdicts) / len(own)
-    return found
-
-
-@pytest.mark.slow
-def test_the_truth_is_what_was_planted(result: Result) -> None:
-    truth = true_shares(result)
-    assert 0.25 < truth[PLANTED_TYPE] < 0.55
-    assert all(truth[name] <= 0.05 for name in FALSE_TYPES)
-
-
-@pytest.mark.slow
-def test_control_real_and_false_are_told_apart(types: dict[str, TypeFigures], result: Result) -> None:
-    assert {name for name, each in types.items() if each.reading == "control"} == {
-        "placeholder_ding",
-        "hypercorrect_genitive",
-    }
-    assert types[PLANTED_TYPE].reading == "real"
-    free = types[PLANTED_TYPE].free
-    assert free is not None
-    assert free.estimate.low <= true_shares(result)[PLANTED_TYPE] <= free.estimate.high
-    for name in ("np_agreement", "polarity_particle_kein_del", "polarity_affix_del"):
-        # Forced choice reports errors that it does not make; controls or free output say so.
-        assert types[name].forced.estimate.low > 0.02, name
-        assert types[name].reading in ("as controls", "few controls", "false"), name
-
-
-def test_only_what_is_real_is_called_an_error(result: Result) -> None:
-    lines = first_table(result).lines
-    errors = [line for line in lines if line.verdict == "error"]
-    assert [line.query["group"] for line in errors] == [f"{PLANTED_TYPE}, human reference"]
-    assert lines[0] is errors[0]
-    assert lines[0].cells[-1] == "real"
+    assert question_of(dict(record)) is None

@@ -177,20 +177,6 @@ def test_the_impossible_is_worse_than_anything_and_counted() -> None:
     assert whole.counts["infinite"] == 2
 
 
-def test_several_files_are_compared_and_scores_are_in_the_signature() -> None:
-    write_mucow()
-    first = interleaved()
-    second = write("second", [9, 1, 1, 9, 1, 1, 9, 1, 9, 1])
-    result = contrast_scores("mucow-scoring:suite.json", [first, second], direction="lower")
-    assert [row.labels["system"] for row in result.rows if row.name == "all"] == ["scores", "second"]
-    (difference,) = [row for row in result.rows if row.name == "difference"]
-    assert (difference.labels["against"], difference.estimate.value) == ("second", 0.625)
-    assert mucow("scores").signature == mucow(interleaved()).signature
-    assert mucow("scores").signature != mucow("second").signature
-    with pytest.raises(BabelscopeError, match="two systems are called second"):
-        contrast_scores("mucow-scoring:suite.json", [second, second])
-
-
 @pytest.mark.parametrize(
     ("pair", "rows", "tied"), [("cs-en", 228, 18), pytest.param("tr-en", 225, 0, marks=pytest.mark.slow)]
 )
@@ -286,7 +272,6 @@ def suite(tmp_path: Path) -> None:
 
 
 SCORES = "contrast --tests mucow-scoring:s.json --system scores:s.scores?direction=lower"
-SYSTEM = "contrast --tests mucow-scoring:s.json --system toy:1"
 
 
 def first(out: str) -> dict[str, Any]:
@@ -304,28 +289,3 @@ def test_nobody_failed_to_answer_about_them(babelscope: Babelscope) -> None:
     ran = babelscope(SCORES)
     assert (ran.code, "did not answer" in ran.out) == (0, False), ran.err
     assert "left out: 7 items, the first being 2: it has no contrastive variant" in " ".join(ran.out.split())
-
-
-def test_the_same_with_a_system(babelscope: Babelscope) -> None:
-    skipped = first(babelscope(f"{SYSTEM} --json").out)
-    assert (skipped["n"], skipped["skipped"]) == (2, 7)
-    told = " ".join(babelscope(SYSTEM).out.split())
-    assert (
-        "7 items were skipped and are in no figure (7 no contrastive variant: items 2, 4, 5, 6, 7 and 2"
-        in told
-    )
-    ran = babelscope(
-        f"{SYSTEM.replace('s.json', 's.json?empty=yes')} --json",
-        "--set",
-        "without_variants=correct",
-        "--out",
-        "run",
-    )
-    assert babelscope("annotate run --queue queue.jsonl --queue-only").code == 0
-    counted = first(ran.out)
-    assert (counted["n"], counted["without_variants"], counted["infinite"]) == (9, 7, 0)
-    assert counted["correct"] == skipped["correct"] + 7
-    assert len(Path("queue.jsonl").read_text().splitlines()) == 2, "nobody can choose among one"
-    assert babelscope("report", "run", "-o", "page.html").code == 0
-    again = babelscope("contrast", "--rejudge", "run", "--set", "ties=wrong", "--json")
-    assert first(again.out)["without_variants"] == 7

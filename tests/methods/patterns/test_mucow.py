@@ -108,22 +108,6 @@ def test_both_lists_of_words_are_needed() -> None:
             mucow(TestSet("own", (bare,)), [Given("f", "Ein Stift.")])
 
 
-def test_what_was_left_out_stands_beside_every_figure() -> None:
-    more = AmbiguousSource("2", "Two pens.", (), (), "frequent", extra=ITEM.extra)
-    given = [Given("f", "Ein Stift.", ITEM.source)]
-    rows = mucow(TestSet("own", (ITEM, more), {"empty": 3}), given, skip_missing=True).rows
-    # What was not read is of no category: it stands beside what is over all items.
-    skipped = {row.labels.get("category", "all") == "all": row.counts["skipped"] for row in rows}
-    assert skipped == {True: 4, False: 0}
-    assert {row.counts["skipped"] for row in mucow(TestSet("own", (ITEM,)), given).rows} == {0}
-
-
-def test_nothing_known_is_no_precision() -> None:
-    result = mucow(TestSet("own", (ITEM,)), [Given("f", "Tier")])
-    assert figure(result, "precision", category="all").estimate.n == 0
-    assert figure(result, "f1_b", category="all").estimate.value == 0
-
-
 def test_stored_verdicts_are_matched_by_source_and_word() -> None:
     tests = TestSet("own", (ITEM,))
     stored = {"source": "A pen.", "word": "pen", "translation": "Ein Stift.", "correct": False}
@@ -146,17 +130,6 @@ def test_lemmas_are_made_where_there_are_none() -> None:
     # Those that are given are believed.
     given = Given("f", "Drei Stifte.", lemmas="drei gehege .")
     assert mucow(tests, [given], lemmatize="de").records[0]["correct"] is False
-
-
-def test_stored_verdicts_alone_are_not_compared_and_what_they_leave_out_is_missing() -> None:
-    stored = [{"source": "A pen.", "word": "pen", "translation": "Ein Stift.", "correct": True}]
-    more = AmbiguousSource("2", "Two pens.", (), (), "frequent", extra=ITEM.extra)
-    result = mucow(TestSet("own", (ITEM, more), {"empty": 3}), stored=stored)
-    assert not [row for row in result.rows if row.name == "same_verdict"]
-    assert figure(result, "coverage", category="all").counts["skipped"] == 1 + 3
-    assert result.config["seed"] == 0
-    again = mucow(TestSet("own", (ITEM,)), [Given("f", "Ein Stift.")])
-    assert not [row for row in again.rows if row.name == "same_verdict"]
 
 
 def test_rules_are_those_of_where_the_lemmas_come_from() -> None:
@@ -184,7 +157,7 @@ def test_wrong_senses_of_known_words_head_the_tables() -> None:
     rates = {line.cells[0]: getattr(line.cells[1], "value", None) for line in table.lines}
     assert rates == {
         "error rate, rare": 1, "error rate, all": 0.5, "error rate, frequent": 0,
-        "correct of all (recall B)": 0.5, "coverage": 1,
+        "correct of all (recall B)": 0.5, "translations with a known word (coverage)": 1,
     }  # fmt: skip
     shown = Mucow().show(result.records[0])
     assert (shown.verdict, shown.groups) == ("right", ("frequent",))

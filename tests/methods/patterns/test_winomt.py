@@ -123,11 +123,6 @@ def test_gender_in_russian_and_ukrainian(target: str, words: str, found: list[in
     assert open_morphology(target).gender(found, words.split(), "doctor") == gender
 
 
-def test_lemmas_in_russian() -> None:
-    pytest.importorskip("pymorphy3_dicts_ru")
-    assert lemmatize(["Врачи работали."], "ru") == [["врач", "работать", "."]]
-
-
 def test_lemmas_in_german() -> None:
     pytest.importorskip("HanTa")
     assert lemmatize(["Drei Stifte.", ""], "de") == [["drei", "Stift", "."], []]
@@ -156,16 +151,6 @@ def test_both_words_of_an_occupation(tests: TestSet) -> None:
     (published,) = Winomt(WinomtSettings(target="de")).judge([aligned])
     (sound,) = Winomt(WinomtSettings(target="de", gender_rules="sound")).judge([aligned])
     assert (published["translated_as"], sound["translated_as"]) == ("", "Worker-in")
-
-
-def test_repeated_sentences_are_matched_in_order(tmp_path: Path) -> None:
-    line = TABLE.split("\n")[0]
-    (tmp_path / "test.tsv").write_text(f"{line}\n{line}\n{line}\n")
-    tests = load(f"winomt:{tmp_path / 'test.tsv'}")
-    source = items(tests)[0].source
-    given = [Given("f:1", "Der Koch", source), *[Given("f:2", "Die Köchin", source)] * 2]
-    result = winomt(tests, given, target="de", links=[((1, 1),)] * 3)
-    assert [record["predicted"] for record in result.records] == ["male", "female", "female"]
 
 
 def test_missing_translations(tests: TestSet) -> None:
@@ -207,12 +192,6 @@ def test_lists_of_stereotypes(tests: TestSet, tmp_path: Path) -> None:
         judge(lines[0].replace("slept", "ate"), lines[2])
 
 
-def test_items_of_another_kind_are_refused() -> None:
-    item = AmbiguousSource("7", "a", (), (), "male")
-    with pytest.raises(BabelscopeError, match="item 7 is none of WinoMT"):
-        winomt(TestSet("own", (item,)), [Given("f:1", "x")], target="de")
-
-
 def test_alignments_count_the_words_of_the_file_or_else_of_the_test_set(tests: TestSet) -> None:
     bare = [Given(f"f:{n}", text) for n, text in enumerate("abcd", 1)]
     paired = [
@@ -231,17 +210,6 @@ def test_alignments_count_the_words_of_the_file_or_else_of_the_test_set(tests: T
     assert result.rows == winomt(tests, more, target="de", links=[*[()] * 4, ((1, 2),)], seed=0).rows
 
 
-def test_alignments_that_are_given_count_in_the_signature(tests: TestSet) -> None:
-    given = [Given(f"f:{n}", "Der Koch schlief") for n in range(1, 5)]
-    first, other = (winomt(tests, given, target="de", links=[links] * 4) for links in (((1, 1),), ((1, 2),)))
-    assert {row.labels["alignment"] for row in first.rows} == {"given"}
-    assert first.signature != other.signature
-    pytest.importorskip("thot")
-    made = winomt(tests, given, target="de")
-    assert {row.labels["alignment"] for row in made.rows} == {"forward"}
-    assert made.config["methods"][0]["settings"]["alignments"] is None
-
-
 def test_errors_by_gender_head_the_tables(tests: TestSet) -> None:
     given = [Given(f"f:{n}", "Der Koch schlief") for n in range(1, 5)]
     result = winomt(tests, given, target="de", links=[((1, 1),)] * 4)
@@ -249,7 +217,8 @@ def test_errors_by_gender_head_the_tables(tests: TestSet) -> None:
     rates = {line.cells[0]: getattr(line.cells[1], "value", None) for line in table.lines}
     assert rates == {
         "error rate, female": 1, "error rate, neutral": 1, "error rate, all": 0.75, "error rate, male": 0,
-        "delta G": pytest.approx(2 / 5), "delta S": -0.5,
+        "F1 of male minus female (delta G)": pytest.approx(2 / 5),
+        "accuracy of stereotypical minus other genders (delta S)": -0.5,
     }  # fmt: skip
     assert {line.verdict for line in table.lines} == {"too few items", ""}
     (female,) = (line for line in table.lines if line.cells[0] == "error rate, female")

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from babelscope import space as evaluate
-from babelscope.core.results import Record, Result, Row
+from babelscope import space
+from babelscope.core.results import Record, Result
 from babelscope.core.system import Asked, Note, Scored, TopK
 from babelscope.methods.base import Items
 from babelscope.methods.space.method import Space, _hypothesis, _misses
@@ -22,13 +22,13 @@ from babelscope.methods.space.regions import (
     is_empty,
     ranking_gains,
 )
-from babelscope.metrics.base import Segment, sentence_qualities
+from babelscope.metrics.base import Segment, allow_only, sentence_qualities
 from babelscope.metrics.ranking import kqrg, krg
 from babelscope.runs.execute import run_method
-from babelscope.systems.registry import open_system
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
+from tests.support.results import only_row as row
 from tests.support.toy_fixtures import Babelscope
 from tests.support.toys import EOS, ToySystem
 
@@ -39,10 +39,6 @@ ITEMS = [
 K, SAMPLES = 4, 12
 
 
-def space(systems: Any, items: Any, **settings: Any) -> Result:
-    return evaluate(systems, items, **settings)
-
-
 @pytest.fixture(scope="module")
 def toy() -> Enumerated:
     return Enumerated()
@@ -51,11 +47,6 @@ def toy() -> Enumerated:
 @pytest.fixture(scope="module")
 def result(toy: Enumerated) -> Result:
     return space(toy, ITEMS, k=K, samples=SAMPLES, mbr_samples=5, curves=True, chunk=4)
-
-
-def row(rows: Sequence[Row], name: str, **labels: str | int) -> Row:
-    (found,) = [each for each in rows if each.name == name and labels.items() <= each.labels.items()]
-    return found
 
 
 def quality(item: ParallelSentence, texts: Sequence[str]) -> list[float]:
@@ -75,38 +66,6 @@ def test_the_top_region_is_that_of_the_listed_space(toy: Enumerated, result: Res
             mean([kqrg(q) for q in lists])
         )
         assert row(result.rows, "krg", **found).estimate.n == len(ITEMS)
-
-
-def test_samples_are_ranked_by_probability_in_draw_order(toy: Enumerated, result: Result) -> None:
-    for size in (2, 5, SAMPLES):
-        values = []
-        for item in ITEMS:
-            (drawn,) = toy.sample([item.source], n=SAMPLES, seed=0)
-            some = sorted(drawn[:size], key=lambda each: -each.total)
-            # In the toy, equal probabilities are equal hypotheses or share their places; the measure knows both.
-            values.append(kqrg(quality(item, [each.text for each in some]), [each.total for each in some]))
-        found = row(result.rows, "kqrg", region="samples", k=size, view="tokens")
-        assert found.estimate.value == pytest.approx(mean(values))
-
-
-def test_the_beam_is_compared_with_exact_search(toy: Enumerated, result: Result) -> None:
-    gaps, differences = [], []
-    for item in ITEMS:
-        mode = toy.space(item.source)[0]
-        best = toy.translate([item.source], beam=5)[0][0]
-        gaps.append(max(0.0, mode.total - best.total) if "unfinished" not in best.notes else None)
-        wide = toy.translate([item.source], beam=max(K, 5), n_best=K)[0]
-        by_probability = sorted(wide, key=lambda each: -each.total)
-        listed = toy.space(item.source)[:K]
-        qualities = [quality(item, [each.text for each in some]) for some in (by_probability, listed)]
-        logprobs = [each.total for each in by_probability]
-        differences.append(kqrg(qualities[0], logprobs) - kqrg(qualities[1]))
-    known = [gap for gap in gaps if gap is not None]
-    found = row(result.rows, "search_error", decoding="beam")
-    assert found.estimate.value == pytest.approx(mean([gap > 1e-9 for gap in known]))
-    assert found.counts["unresolved"] == len(ITEMS) - len(known)
-    bias = row(result.rows, "beam_minus_exact", measure="kqrg")
-    assert bias.estimate.value == pytest.approx(mean(differences))
 
 
 def test_a_narrow_beam_misses_modes_by_the_nats_it_is_short_of() -> None:
@@ -134,20 +93,62 @@ def test_empty_modes_are_counted(toy: Enumerated, result: Result) -> None:
     assert (found.counts["empty"], found.estimate.value) == (empty, pytest.approx(empty / len(ITEMS)))
 
 
-def test_decoding_rows_hold_what_was_decoded(toy: Enumerated, result: Result) -> None:
+# The share of a translation's letters that a reference has, which is not what chrF says.
+LETTERS = """
+import json, sys
+print("ready", flush=True)
+for line in sys.stdin:
+    shares = []
+    for each in json.loads(line):
+        text, other = each["hypothesis"], each["reference"]
+        shares.append(sum(letter in other for letter in text) / max(1, len(text)))
+    print(json.dumps(shares), flush=True)
+"""
+
+
+def letters(text: str, other: str) -> float:
+    return sum(letter in other for letter in text) / max(1, len(text))
+
+
+def chrf(text: str, other: str) -> float:
+    return sentence_qualities("chrf", [Segment("", text, (other,))])[0]
+
+
+@pytest.mark.parametrize(("utility", "by"), [("chrf", chrf), ("cmd", letters), ("ter", None)])
+def test_decoding_rows_hold_what_was_decoded(toy: Enumerated, tmp_path: Path, utility: str, by: Any) -> None:
+    (tmp_path / "letters.py").write_text(LETTERS)
+    if utility == "cmd":
+        utility = f"cmd:{sys.executable} {tmp_path / 'letters.py'}?open=yes"
+    result = space(toy, ITEMS, k=K, samples=SAMPLES, mbr_samples=5, utility=utility)
     best = [toy.translate([item.source], beam=5)[0][0].text for item in ITEMS]
     modes = [toy.space(item.source)[0].text for item in ITEMS]
-    for decoding, texts in (("beam", best), ("mode", modes)):
-        expected = mean([quality(item, [text])[0] for item, text in zip(ITEMS, texts, strict=True)])
-        assert row(result.rows, "quality", decoding=decoding).estimate.value == pytest.approx(expected)
+    chosen = []
     for record in result.records:
         drawn = [record["samples"]["hypotheses"][number]["text"] for number in record["samples"]["drawn"][:5]]
-        utilities = {one: mean([_chrf(one, other) for other in drawn]) for one in drawn}
-        assert utilities[record["mbr"]["text"]] == pytest.approx(max(utilities.values()))
+        if by is None:  # texts without words are refused as references of TER only if all are
+            chosen.append(record["mbr"]["text"])
+            assert record["mbr"]["text"] in drawn
+            continue
+        utilities = {one: mean([by(one, other) for other in drawn]) for one in drawn}
+        chosen.append(next(one for one in drawn if utilities[one] > max(utilities.values()) - 1e-9))
+    for decoding, texts in (("beam", best), ("mode", modes), ("mbr", chosen)):
+        expected = mean([quality(item, [text])[0] for item, text in zip(ITEMS, texts, strict=True)])
+        assert row(result.rows, "quality", decoding=decoding).estimate.value == pytest.approx(expected)
 
 
-def _chrf(one: str, other: str) -> float:
-    return sentence_qualities("chrf", [Segment("", one, (other,))])[0]
+def test_a_run_that_names_a_program_as_utility_starts_none(toy: Enumerated, tmp_path: Path) -> None:
+    (tmp_path / "letters.py").write_text(LETTERS)
+    settings = SpaceSettings(
+        k=2, samples=9, mbr_samples=5, utility=f"cmd:{sys.executable} {tmp_path / 'letters.py'}?open=yes"
+    )
+    judged = asked_and_judged({"system": toy}, ITEMS, settings)
+    with (
+        allow_only(["chrf"]),
+        pytest.warns(RuntimeWarning, match="are those stored in the run; use --set utility="),
+    ):
+        assert Space(settings).judge(judged) == judged
+    with pytest.raises(BabelscopeError, match="reads no reference, so it cannot compare"):
+        SpaceSettings(utility="cometkiwi")
 
 
 def asked_and_judged(systems: dict[str, Any], items: list[Any], settings: SpaceSettings) -> list[Record]:
@@ -277,24 +278,6 @@ def test_unfinished_samples_are_kept_and_counted(toy: Enumerated, result: Result
     assert (found.counts["unfinished"], found.estimate.n) == (unfinished, len(ITEMS))
 
 
-def test_a_quality_from_outside_counts_in_the_signature_by_content(tmp_path: Path) -> None:
-    script = tmp_path / "judge.py"
-    script.write_text(
-        "import json, sys\nfor line in sys.stdin: print(-len(json.loads(line)['hypothesis']))\n"
-    )
-    toy = Enumerated()
-    quality = f"cmd:{sys.executable} {script}?bound=1"
-    results = [space(toy, ITEMS, k=3, samples=0, metric=quality)]
-    found = row(results[0].rows, "kqrg", region="top", view="tokens")
-    expected = [kqrg([-len(each.text) for each in toy.space(item.source)[:3]]) for item in ITEMS]
-    assert found.estimate.value == pytest.approx(mean(expected))
-    assert found.estimate.value < 0
-    script.write_text(script.read_text() + "\n")
-    results.append(space(toy, ITEMS, k=3, samples=0, metric=quality))
-    assert str(tmp_path) not in results[0].signature
-    assert results[0].signature != results[1].signature
-
-
 def test_several_metrics_say_what_each_says_alone() -> None:
     toy = Enumerated()
     alone = {name: space(toy, ITEMS, k=3, samples=6, metric=name) for name in ("chrf", "ter", "bleu")}
@@ -362,12 +345,7 @@ def test_the_mode_is_missed_only_where_it_is_proven(
     assert _misses(search, [best], wide)["missed_by"] == missed
 
 
-TOLERANCE = 1e-4
 """Nats; batches of other sizes round otherwise."""
-
-
-def answers(record: Record) -> list[dict[str, Any]]:
-    return [record["best"], *record["beam"], *record["top"]["found"], *record["samples"]["hypotheses"]]
 
 
 def test_listed_spaces_do_not_depend_on_the_chunk() -> None:
@@ -375,18 +353,6 @@ def test_listed_spaces_do_not_depend_on_the_chunk() -> None:
     runs = [run_method("space", Enumerated(), items, k=3, samples=6, chunk=chunk) for chunk in (1, 4, 6)]
     assert runs[0].records == runs[1].records == runs[2].records
     assert [row.as_json() for row in runs[0].rows] == [row.as_json() for row in runs[2].rows]
-
-
-def test_those_of_a_model_are_equal_but_for_the_last_bits() -> None:
-    system = open_system("lab:student")
-    sources = ("the dog sleeps .", "a woman sees the old house .", "he reads .")
-    items = [ParallelSentence(str(n), source, ("ein Hund schläft .",)) for n, source in enumerate(sources)]
-    small, large = (run_method("space", system, items, k=3, samples=6, chunk=chunk) for chunk in (1, 3))
-    for one, other in zip(small.records, large.records, strict=True):
-        assert [each["text"] for each in answers(one)] == [each["text"] for each in answers(other)]
-        assert one["samples"]["drawn"] == other["samples"]["drawn"]
-        expected = [each["logprob"] for each in answers(other)]
-        assert [each["logprob"] for each in answers(one)] == pytest.approx(expected, abs=TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -404,17 +370,44 @@ def test_unknown_words_are_not_the_empty_hypothesis(text: str, tokens: tuple[str
     assert is_empty(stored) == empty
 
 
-def test_a_model_whose_modes_are_full_stops_is_told_of(tmp_path: Path, babelscope: Babelscope) -> None:
-    """Without it, a model that has nothing to say but a full stop has no empty mode, and nothing to be warned of."""
-    lists = [[".", "Ein Hund."], [" … ", "Eine Katze."], ["", "Ein Tier."], ["3.", "."]]
+def listed(path: Path, lists: Sequence[Sequence[str]]) -> str:
+    """The path of a file of lists, each hypothesis a nat less probable than the one before it."""
     lines = [
         json.dumps({"id": number, "text": text, "logprob": -1.0 - place})
         for number, texts in enumerate(lists)
         for place, text in enumerate(texts)
     ]
-    (tmp_path / "top.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return str(path)
+
+
+def test_lists_of_several_beams_are_judged_in_one_run(tmp_path: Path, babelscope: Babelscope) -> None:
+    (tmp_path / "ref.de").write_text("ein Hund\neine Katze\n", encoding="utf-8")
+    narrow = listed(tmp_path / "b1", [["ein Rind"], ["eine Katze"]])
+    wide = listed(tmp_path / "b4", [["ein Hund", "ein Rind"], ["Katze", "eine Katze"]])
+    spec = f"lists:?beam={wide}&beam1={narrow}&beam4={wide}"
+    asked = ("space", "--tests", f"references:{tmp_path / 'ref.de'}", "--system", spec, "--samples", "0")
+    rows = {(row.get("name"), row.get("beam")): row for row in babelscope(*asked, "--k", "2", "--json").rows}
+    for size, texts in ((1, ["ein Rind", "eine Katze"]), (4, ["ein Hund", "Katze"])):
+        expected = mean(
+            [chrf(text, own) for text, own in zip(texts, ["ein Hund", "eine Katze"], strict=True)]
+        )
+        assert rows["beam_quality", size]["value"] == pytest.approx(expected)
+        assert rows["beam_logprob", size]["value"] == -1
+    assert ("misses_mode", 1) not in rows, "nothing is known of the mode"
+    shown = babelscope(*asked, "--k", "2", "--table", "beam-sizes", "--table", "cases", "--cases", "1").out
+    assert "item 2" in shown, "the worst ranked by beam search's list"
+    assert "Sizes of the beam" in shown
+    ran = babelscope(*asked, "--set", "beams=1,4")
+    assert (ran.code, "use beam5=FILE&beam20=FILE" in ran.err) == (2, True)
+
+
+def test_a_model_whose_modes_are_full_stops_is_told_of(tmp_path: Path, babelscope: Babelscope) -> None:
+    """Without it, a model that has nothing to say but a full stop has no empty mode, and nothing to be warned of."""
+    lists = [[".", "Ein Hund."], [" … ", "Eine Katze."], ["", "Ein Tier."], ["3.", "."]]
+    top = listed(tmp_path / "top.jsonl", lists)
     (tmp_path / "ref.de").write_text("Ein Hund.\nEine Katze.\nEin Tier.\nEin Tier.\n", encoding="utf-8")
-    tests, system = f"references:{tmp_path / 'ref.de'}", f"lists:?top={tmp_path / 'top.jsonl'}"
+    tests, system = f"references:{tmp_path / 'ref.de'}", f"lists:?top={top}"
     given = ("space", "--tests", tests, "--system", system, "--samples", "0")
     told = babelscope(*given, "--json").rows
     (row,) = [each for each in told if each.get("name") == "empty_mode" and each.get("view") == "tokens"]

@@ -23,21 +23,13 @@ from babelscope.methods.space.regions import SpaceSettings
 from babelscope.testsets import ParallelSentence
 from babelscope.util.errors import BabelscopeError
 from tests.support.enumerated import Enumerated
+from tests.support.results import only_row, rows_of
 from tests.support.toys import EOS, ToySystem
 
 ITEMS = [
     ParallelSentence(f"i{number}", f"s {number}", (text,))
     for number, text in enumerate(["ab", "ba", "b", "aab", "abab", "a"])
 ]
-
-
-def rows_of(result: Result, name: str, **labels: str | int) -> list[Row]:
-    return [row for row in result.rows if row.name == name and labels.items() <= row.labels.items()]
-
-
-def only(result: Result, name: str, **labels: str | int) -> Row:
-    (found,) = rows_of(result, name, **labels)
-    return found
 
 
 def tables_of(result: Result) -> dict[str, Table]:
@@ -73,11 +65,15 @@ def test_a_system_that_cannot_search_is_sampled() -> None:
     result = space(toy, ITEMS, k=0, samples=12, mbr_samples=4, curves=True)
     searched = space(Enumerated(), ITEMS, k=3, samples=12, mbr_samples=4)
     labels: dict[str, Any] = {"region": "samples", "k": 12, "view": "tokens"}
-    assert only(result, "kqrg", **labels).estimate.n == len(ITEMS)
+    assert only_row(result.rows, "kqrg", **labels).estimate.n == len(ITEMS)
     names = {row.name for row in result.rows}
     assert {"quality", "krg", "kqrg", "length_ratio"} <= names
     assert not names & {"empty_mode", "search_error", "expansions", "mass", "beam_minus_exact"}
-    assert {row.labels.get("decoding") for row in rows_of(result, "quality")} == {"beam", "mbr", "samples"}
+    assert {row.labels.get("decoding") for row in rows_of(result.rows, "quality")} == {
+        "beam",
+        "mbr",
+        "samples",
+    }
     shown = method_of(result).show(result.records[0])
     assert (shown.verdict, shown.value) == ("sampled", result.records[0]["samples_krg"])
     assert shown.answer()
@@ -86,14 +82,16 @@ def test_a_system_that_cannot_search_is_sampled() -> None:
     assert {line.system for line in tables_of(two)["summary"].lines} == {"toy", "other"}
     # The toys have the same distribution, so that searching changes nothing about samples.
     same = space(Enumerated(), ITEMS, k=0, samples=12, mbr_samples=4)
-    assert only(same, "kqrg", **labels).estimate == only(searched, "kqrg", **labels).estimate
+    assert (
+        only_row(same.rows, "kqrg", **labels).estimate == only_row(searched.rows, "kqrg", **labels).estimate
+    )
 
 
 def test_samples_without_log_probabilities_have_quality_and_no_rank() -> None:
     result = space(Wordless(alphabet="ab", limit=5), ITEMS, k=0, samples=6)
-    ranked = only(result, "krg", region="samples", view="tokens")
+    ranked = only_row(result.rows, "krg", region="samples", view="tokens")
     assert (ranked.estimate.n, ranked.counts["undefined"]) == (0, len(ITEMS))
-    assert only(result, "quality", decoding="samples").estimate.n == len(ITEMS)
+    assert only_row(result.rows, "quality", decoding="samples").estimate.n == len(ITEMS)
     assert (
         "6 items have samples without a whole log-probability: kRG and kQRG of samples are without these."
         in notes_of(result)
@@ -109,7 +107,7 @@ def test_modes_alone() -> None:
         ("quality", {"decoding": "mode"}),
         ("search_error", {"decoding": "beam"}),
     ):
-        assert only(result, name, **labels).estimate == only(whole, name, **labels).estimate
+        assert only_row(result.rows, name, **labels).estimate == only_row(whole.rows, name, **labels).estimate
     assert not {"krg", "kqrg", "beam_minus_exact"} & {row.name for row in result.rows}
     assert all(record["beam"] == [] for record in result.records)
     assert {"summary", "paper-1"} <= tables_of(result).keys()
@@ -148,18 +146,20 @@ def test_lengths_are_those_of_the_texts() -> None:
     reference = sum(len(item.references[0]) for item in ITEMS)
     modes = [toy.space(item.source)[0].text for item in ITEMS]
     tops = [[each.text for each in toy.space(item.source)[:3]] for item in ITEMS]
-    assert only(result, "length", of="reference").estimate.value == pytest.approx(reference / len(ITEMS))
-    assert only(result, "length", of="mode").estimate.value == pytest.approx(
+    assert only_row(result.rows, "length", of="reference").estimate.value == pytest.approx(
+        reference / len(ITEMS)
+    )
+    assert only_row(result.rows, "length", of="mode").estimate.value == pytest.approx(
         sum(map(len, modes)) / len(ITEMS)
     )
-    ratio = only(result, "length_ratio", of="mode").estimate
+    ratio = only_row(result.rows, "length_ratio", of="mode").estimate
     assert (ratio.value, ratio.n) == (pytest.approx(sum(map(len, modes)) / reference), len(ITEMS))
-    ratio = only(result, "length_ratio", of="top").estimate
+    ratio = only_row(result.rows, "length_ratio", of="top").estimate
     assert ratio.value == pytest.approx(sum(len(text) / 3 for own in tops for text in own) / reference)
     for rank in (1, 2, 3):
-        found = only(result, "length_ratio_by_rank", of="top", rank=rank).estimate.value
+        found = only_row(result.rows, "length_ratio_by_rank", of="top", rank=rank).estimate.value
         assert found == pytest.approx(sum(len(own[rank - 1]) for own in tops) / reference)
-    of = {row.labels["of"] for row in rows_of(result, "length_ratio")}
+    of = {row.labels["of"] for row in rows_of(result.rows, "length_ratio")}
     assert of == {"mode", "top", "beam", "beam-list", "samples", "mbr"}
     assert {"lengths", "lengths-by-rank", "kqrg-samples"} <= charts_of(result)
 
@@ -167,9 +167,9 @@ def test_lengths_are_those_of_the_texts() -> None:
 def test_lengths_are_of_the_same_sentences() -> None:
     toy = Enumerated()
     result = space(toy, ITEMS, k=3, samples=5, budget_expansions=2, unresolved="leave-out")
-    assert {row.estimate.n for row in rows_of(result, "length")} == {0}
+    assert {row.estimate.n for row in rows_of(result.rows, "length")} == {0}
     kept = space(toy, ITEMS, k=3, samples=5, budget_expansions=2)
-    (counted,) = {(row.estimate.n, row.counts["unresolved"]) for row in rows_of(kept, "length")}
+    (counted,) = {(row.estimate.n, row.counts["unresolved"]) for row in rows_of(kept.rows, "length")}
     assert counted == (len(ITEMS), len(ITEMS))
 
 
@@ -177,7 +177,7 @@ def test_sizes_of_the_beam() -> None:
     toy = Enumerated(symbols="abc", limit=5, salt="narrow")
     items = [ParallelSentence(str(number), f"s{number}", ("abc",)) for number in range(30)]
     result = space(toy, items, k=2, samples=0, beams="1,2,8")
-    assert [row.labels["beam"] for row in rows_of(result, "beam_quality")] == [1, 2, 8]
+    assert [row.labels["beam"] for row in rows_of(result.rows, "beam_quality")] == [1, 2, 8]
     errors = []
     modes = [toy.space(item.source)[0] for item in items]
     by_size = {size: [toy.translate([item.source], beam=size)[0][0] for item in items] for size in (1, 2, 8)}
@@ -189,18 +189,18 @@ def test_sizes_of_the_beam() -> None:
     for size, best in by_size.items():
         gaps = [m.total - b.total for b, m, whole in zip(best, modes, finished, strict=True) if whole]
         missed = [gap for gap in gaps if gap > 1e-9]
-        row = only(result, "misses_mode", beam=size)
+        row = only_row(result.rows, "misses_mode", beam=size)
         assert (row.counts["missed"], row.estimate.n) == (len(missed), len(gaps))
-        logprob = only(result, "beam_logprob", beam=size).estimate
+        logprob = only_row(result.rows, "beam_logprob", beam=size).estimate
         assert logprob.value == pytest.approx(math.fsum(each.total for each in best) / len(best))
-        ratio = only(result, "beam_length_ratio", beam=size).estimate.value
+        ratio = only_row(result.rows, "beam_length_ratio", beam=size).estimate.value
         assert ratio == pytest.approx(sum(len(each.text) for each in best) / (3 * len(items)))
         errors.append(len(missed))
     assert errors[0] > errors[-1]
     sizes = tables_of(result)["beam-sizes"]
     assert [line.cells[1] for line in sizes.lines] == ["1", "2", "8"]
     assert [line.cells[4] for line in sizes.lines] == [
-        only(result, "misses_mode", beam=size).estimate for size in (1, 2, 8)
+        only_row(result.rows, "misses_mode", beam=size).estimate for size in (1, 2, 8)
     ]
     assert {"beam_quality", "misses_mode", "beam_logprob", "beam_length_ratio"} <= charts_of(result)
     assert SpaceSettings(beams=(1, 5)).beams == (1, 5)
@@ -221,18 +221,29 @@ def test_defaults_that_are_not_the_papers_are_said() -> None:
 def test_a_case_is_chosen_by_number_or_by_name() -> None:
     items = [ParallelSentence(name, f"s {name}", ("ab",)) for name in ("7", "s9", "x", "y")]
 
-    def shown(which: str) -> list[str]:
+    def shown(which: str) -> dict[str, list[list[Any]]]:
         result = space(Enumerated(), items, k=3, samples=0, cases=which)
         (group,) = result.groups
-        return [table.title for table in method_of(result).tables(group) if table.name == "cases"]
+        found = [table for table in method_of(result).tables(group) if table.name == "cases"]
+        return {table.title: [list(line.cells) for line in table.lines] for table in found}
 
-    krg = {record["id"]: record["top_krg"] for record in space(Enumerated(), items, k=3, samples=0).records}
-    worst = sorted(krg, key=lambda name: float(krg[name]))[:2]
-    assert shown("2") == [f"listed, item {name}" for name in worst]
-    assert shown("x") == ["listed, item x"]
-    assert shown("id=7") == ["listed, item 7"]
-    assert shown("") == []
-    with pytest.raises(BabelscopeError, match="no item is called 'nobody'"):
+    records = {each["id"]: each for each in space(Enumerated(), items, k=3, samples=0).records}
+    worst = sorted(records, key=lambda name: float(records[name]["top_krg"]))[:2]
+    assert list(shown("2")) == [f"listed, item {name}" for name in worst]
+    assert list(shown("id=7")) == ["listed, item 7"]
+    assert shown("") == {}
+    ((title, lines),) = shown("x").items()
+    own = records["x"]
+    assert title == "listed, item x"
+    assert lines == [
+        ["source", "s x", None, None, own["top_krg"], own["top_kqrg"]],
+        ["reference", "ab", own["reference_logprob"], None, None, None],
+        *(
+            [rank, each["text"] or "(empty)", each["logprob"], each["quality"], None, None]
+            for rank, each in [*zip("123", own["top"]["found"], strict=True), ("beam", own["best"])]
+        ),
+    ]
+    with pytest.raises(BabelscopeError, match="no item has the id 'nobody'"):
         shown("nobody")
 
 
@@ -253,24 +264,22 @@ def test_entropy_is_that_of_the_model() -> None:
     result = space(toy, ALIKE, k=0, samples=2000, mbr_samples=2, confidence=True)
     truths = [true_entropy(toy, item.source) for item in ALIKE]
     nats, tokens = (float(np.mean([each[place] for each in truths])) for place in (0, 1))
-    entropy = only(result, "entropy", of="translation")
+    entropy = only_row(result.rows, "entropy", of="translation")
     assert entropy.counts["unfinished"] == 0
     # The spread of -log p within a sentence is about its entropy: four standard errors of the whole.
     assert entropy.estimate.value == pytest.approx(nats, abs=4 * 1.5 * nats / math.sqrt(2000 * len(ALIKE)))
-    assert only(result, "entropy", of="token").estimate.value == pytest.approx(nats / tokens, rel=0.03)
+    assert only_row(result.rows, "entropy", of="token").estimate.value == pytest.approx(
+        nats / tokens, rel=0.03
+    )
 
 
-def test_samples_of_another_distribution_tell_no_entropy() -> None:
-    result = space(Cooled(), ALIKE, k=0, samples=20, mbr_samples=2, confidence=True, temperature=0.5)
+def test_another_distribution_has_no_entropy_and_what_cannot_score_none_at_all() -> None:
+    result = space(Drawn(), ALIKE, k=0, samples=20, mbr_samples=2, confidence=True, temperature=0.5)
     assert "entropy" not in {row.name for row in result.rows}
-
-
-class Cooled(ToySystem):
-    """A toy that takes a temperature, and ignores it."""
-
-    def sample(self, questions: Any, *, n: int, seed: int, drawing: Any = None) -> Any:
-        assert drawing.temperature == 0.5
-        return super().sample(questions, n=n, seed=seed)
+    mute = ToySystem()
+    mute.score = None  # type: ignore[assignment, method-assign]
+    with pytest.raises(BabelscopeError, match=r"log-probabilities of given targets.*leave confidence out"):
+        space(mute, ALIKE, k=0, samples=4, confidence=True)
 
 
 def test_mass_is_the_sum_over_the_most_probable() -> None:
@@ -278,8 +287,10 @@ def test_mass_is_the_sum_over_the_most_probable() -> None:
     result = space(toy, ALIKE, k=7, samples=0, confidence=True)
     for k in (1, 2, 5, 7):
         right = [sum(math.exp(each.total) for each in toy.space(item.source)[:k]) for item in ALIKE]
-        assert only(result, "top_mass", k=k).estimate.value == pytest.approx(np.mean(right))
-    assert only(result, "top_mass", k=7).estimate.value == pytest.approx(only(result, "mass").estimate.value)
+        assert only_row(result.rows, "top_mass", k=k).estimate.value == pytest.approx(np.mean(right))
+    assert only_row(result.rows, "top_mass", k=7).estimate.value == pytest.approx(
+        only_row(result.rows, "mass").estimate.value
+    )
 
 
 def test_calibration_by_hand() -> None:
@@ -293,14 +304,16 @@ def test_calibration_by_hand() -> None:
         best = toy.translate([item.source])[0][0]
         sure += [math.exp(each) for each in best.logprobs[:-1]]
         right += kept_tokens(best.tokens[:-1], item.references[0])
-    assert only(result, "token_confidence").estimate.value == pytest.approx(np.mean(sure))
-    assert only(result, "token_accuracy").estimate.value == pytest.approx(np.mean(right))
-    assert only(result, "overconfidence").estimate.value == pytest.approx(np.mean(sure) - np.mean(right))
+    assert only_row(result.rows, "token_confidence").estimate.value == pytest.approx(np.mean(sure))
+    assert only_row(result.rows, "token_accuracy").estimate.value == pytest.approx(np.mean(right))
+    assert only_row(result.rows, "overconfidence").estimate.value == pytest.approx(
+        np.mean(sure) - np.mean(right)
+    )
     error = 0.0
     for number in range(20):
         own = [(p, r) for p, r in zip(sure, right, strict=True) if number <= p * 20 < number + 1]
         error += abs(sum(p - r for p, r in own))
-    found = only(result, "calibration_error")
+    found = only_row(result.rows, "calibration_error")
     assert found.estimate.value == pytest.approx(error / len(sure))
     assert found.estimate.n == len(sure)
     assert found.estimate.no_interval
@@ -342,14 +355,6 @@ def test_it_is_drawn_and_asked_for_only_if_wanted(monkeypatch: pytest.MonkeyPatc
     assert "confidence" not in tables_of(plain)
     mine = [row for row in result.rows if row.name in {each.name for each in plain.rows}]
     assert mine == list(plain.rows)
-
-
-def test_what_cannot_score_is_refused_before_it_is_asked() -> None:
-    class Mute(ToySystem):
-        score = None  # type: ignore[assignment]
-
-    with pytest.raises(BabelscopeError, match=r"log-probabilities of given targets.*leave confidence out"):
-        space(Mute(), ALIKE, k=0, samples=4, confidence=True)
 
 
 SOURCES = ["".join(letters) for letters in itertools.product("abc", repeat=2)]

@@ -34,9 +34,13 @@ from babelscope.util.text import parse_json, read_bytes, read_json_lines
 Model = Literal["learned", "sine", "bilstm"]
 MODELS: tuple[Model, ...] = ("learned", "sine", "bilstm")
 """A Transformer with learned or with sinusoidal source positions, and a BiLSTM with attention."""
-Setting = Literal["regular", "permuted", "reversed", "positions"]
+Setting = Literal["regular", "permuted", "reversed", "positions", "token-first", "token-middle", "token-last"]
 SETTINGS: tuple[Setting, ...] = ("regular", "permuted", "reversed", "positions")
 """The source as it is, with its tokens permuted or reversed, or with only their position embeddings permuted."""
+TOKEN_PLACES: dict[Setting, float] = {"token-first": 0.0, "token-middle": 0.5, "token-last": 1.0}
+"""Where a token about the whole sentence is put into the source, as a share of its length (section 3.3)."""
+TOKENS = ("2plain", "2backwards")
+"""What such a token may be: it says whether the translation is written as it is, or its last word first."""
 
 SIGMA = (11, 5, 9, 15, 8, 14, 10, 1, 3, 16, 12, 2, 0, 6, 17, 4, 13, 7)
 """The paper's permutation: the token at position i moves to position SIGMA[i]."""
@@ -75,8 +79,18 @@ class Plan:
     """BPE pieces of each language of one's own text; 0 for words."""
     dev: int = 0
     """Sentences by whose BLEU the best epoch is chosen; 0 for the last epoch."""
+    patience: int = 0
+    """Training stops after so many epochs without a better BLEU of the development text; 0: never. The paper: 10."""
+    join: Literal["sum", "concatenate"] = "sum"
+    """How the embeddings of a source word and its position are joined; the paper concatenates (footnote 3)."""
 
     def __post_init__(self) -> None:
+        if self.patience and not self.dev:
+            raise BabelscopeError("patience needs development text to stop by; set dev, such as dev=500")
+        if self.join not in ("sum", "concatenate"):
+            raise BabelscopeError(f"join is {self.join!r}, neither sum nor concatenate")
+        if self.join == "concatenate" and self.width % 4:
+            raise BabelscopeError(f"width {self.width} must be divisible by 4 to concatenate; change it")
         if self.width % 2 or self.width % self.heads:
             raise BabelscopeError(
                 f"width {self.width} must be even, and divisible among {self.heads} heads; change one of them"
@@ -119,6 +133,14 @@ class Trial:
     @property
     def file(self) -> str:
         return f"{self.model}-{self.setting}-{self.repetition}.json"
+
+
+def with_tokens(pairs: Sequence[Pair]) -> list[Pair]:
+    """Pairs with one of `TOKENS` before each source, in turn, and the targets that it asks for."""
+    return [
+        ([TOKENS[number % 2], *source], list(reversed(target)) if number % 2 else list(target))
+        for number, (source, target) in enumerate(pairs)
+    ]
 
 
 def trials(
@@ -244,7 +266,11 @@ def _train_and_store(folder: Path, plan: Plan, trial: Trial) -> float:
 
 
 def arrange_source(words: Sequence[str], setting: Setting, permutation: Sequence[int]) -> list[str]:
-    """The words of a source in the order in which the encoder reads them."""
+    """The words of a source in the order in which the encoder reads them; a token about them comes first."""
+    if setting in TOKEN_PLACES:
+        token, *rest = words
+        place = round(TOKEN_PLACES[setting] * len(rest))
+        return [*rest[:place], token, *rest[place:]]
     if setting == "permuted":
         return [word for _, word in sorted(zip(permutation, words, strict=True))]
     return list(reversed(words)) if setting == "reversed" else list(words)
@@ -252,11 +278,15 @@ def arrange_source(words: Sequence[str], setting: Setting, permutation: Sequence
 
 def source_positions(setting: Setting, permutation: Sequence[int]) -> list[int]:
     """The position embedding that each token gets (footnote 3)."""
-    return list(permutation) if setting == "positions" else list(range(len(permutation)))
+    if setting == "positions":
+        return list(permutation)
+    return list(range(len(permutation) + (setting in TOKEN_PLACES)))
 
 
 def locality_rows(found: dict[Trial, dict[str, Any]]) -> list[Row]:
     """BLEU of every model and setting, and its difference from the model's regular setting (table 1).
+
+    Settings with a token about the sentence are another task, and compared with the token in the first place.
 
     Means over repetitions with t intervals; differences are taken within a repetition, whose networks begin
     with the same weights and see the sentences in the same order. With one repetition the interval comes from
@@ -277,16 +307,17 @@ def locality_rows(found: dict[Trial, dict[str, Any]]) -> list[Row]:
             mean, sd = mean_and_sd([figures["bleu"] for figures in own.values()], "repetitions")
             bleu = mean.converted(lambda score: min(max(score, 0.0), 100.0))
             rows += [Row("bleu", bleu, labels, counts), Row("sd", sd, labels)]
-        regular = groups.get((model, "regular"), {})
+        base: Setting = "token-first" if setting in TOKEN_PLACES else "regular"
+        regular = groups.get((model, base), {})
         both = sorted(own.keys() & regular.keys())
-        if setting == "regular" or not both:
+        if setting == base or not both:
             continue
         apart = [own[repetition]["bleu"] - regular[repetition]["bleu"] for repetition in both]
         if len(apart) > 1:
             difference = mean_and_sd(apart, "repetitions")[0]
         else:
             difference = Estimate.without_interval(apart[0], 1, "1 repetition")
-        rows.append(Row("minus_regular", difference, labels))
+        rows.append(Row(f"minus_{base.removeprefix('token-')}", difference, labels))
     return rows
 
 

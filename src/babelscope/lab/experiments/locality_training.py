@@ -23,6 +23,7 @@ from babelscope.decoding.stepwise import Encoded, States, Stepwise
 from babelscope.lab.experiments.locality import (
     MODELS,
     SETTINGS,
+    TOKEN_PLACES,
     Pair,
     Plan,
     Trial,
@@ -31,6 +32,7 @@ from babelscope.lab.experiments.locality import (
     read_plan,
     source_positions,
     splitter,
+    with_tokens,
 )
 from babelscope.lab.training.checkpoints import write_json
 from babelscope.lab.training.loop import smoothed_cross_entropy, training_numerics
@@ -48,7 +50,8 @@ Positions = Literal["learned", "sine"]
 class Transformer(nn.Module):
     """An encoder-decoder whose source positions are learned or sinusoidal; target positions are sinusoidal.
 
-    `order[i]` is the position embedding of the i-th source token.
+    `order[i]` is the position embedding of the i-th source token. It is added to the word's, or with `concatenate`
+    each of the two has half of the width.
     """
 
     positions: Tensor
@@ -66,10 +69,13 @@ class Transformer(nn.Module):
         layers: int,
         dropout: float,
         longest: int,
+        concatenate: bool = False,
     ) -> None:
         super().__init__()
-        self.source, self.target = (nn.Embedding(size, width) for size in vocabularies)
-        table = sinusoids(len(order), width)
+        half = width // 2 if concatenate else width
+        self.concatenate = concatenate
+        self.source, self.target = nn.Embedding(vocabularies[0], half), nn.Embedding(vocabularies[1], width)
+        table = sinusoids(len(order), half)
         if positions == "learned":
             # With the standard deviation of sinusoids, so that scale need not be learned.
             self.positions = nn.Parameter(torch.empty_like(table).normal_(std=math.sqrt(0.5)))
@@ -89,8 +95,9 @@ class Transformer(nn.Module):
 
     def encode(self, source: Tensor) -> Tensor:
         """Source ids [batch, length] to states [batch, length, width]."""
-        embedded = self.positions[self.order]
-        states: Tensor = self.encoder(self.dropout(self.source(source) * self.scale + embedded))
+        words, places = self.source(source) * self.scale, self.positions[self.order]
+        joined = torch.cat([words, places.expand_as(words)], -1) if self.concatenate else words + places
+        states: Tensor = self.encoder(self.dropout(joined))
         return states
 
     def decode(self, memory: Tensor, shifted: Tensor) -> Tensor:
@@ -193,6 +200,8 @@ def train_trial(plan: Plan, trial: Trial, pairs: Sequence[Pair], keep: Path | No
     The network is kept in the folder `keep`.
     """
     began = time.process_time()
+    if trial.setting in TOKEN_PLACES:
+        pairs = with_tokens(pairs)
     training, dev = pairs[: plan.sentences], pairs[plan.sentences : plan.sentences + plan.dev]
     test = pairs[plan.sentences + plan.dev :]
     lists = WordList.of(source for source, _ in training), WordList.of(target for _, target in training)
@@ -217,7 +226,8 @@ def train_trial(plan: Plan, trial: Trial, pairs: Sequence[Pair], keep: Path | No
         torch.manual_seed(seed)
         network = new_network(plan, trial, (len(lists[0]), len(lists[1])), longest)
         sources = _sources(training, plan, trial, lists[0])
-        best = Best((lambda: bleu(translated(network, dev), dev).value) if dev else None, network)
+        score = (lambda: bleu(translated(network, dev), dev).value) if dev else None
+        best = Best(score, network, plan.patience)
         loss = _train(network, plan, trial, sources, _targets(training, lists[1]), best.measure)
         best.restore()
         trained = time.process_time()
@@ -241,20 +251,21 @@ def train_trial(plan: Plan, trial: Trial, pairs: Sequence[Pair], keep: Path | No
 class Best:
     """Keeps the weights of the epoch with the highest development score, the first of equal ones."""
 
-    def __init__(self, score: Callable[[], float] | None, network: Network) -> None:
-        self._score, self._network = score, network
+    def __init__(self, score: Callable[[], float] | None, network: Network, patience: int = 0) -> None:
+        self._score, self._network, self._patience = score, network, patience
         self._weights: dict[str, Tensor] = {}
         self.scores: list[float] = []
         self.epoch = 0
 
-    def measure(self) -> None:
-        """After an epoch."""
+    def measure(self) -> bool:
+        """Score the network after an epoch; True if there were `patience` epochs without a better score."""
         if self._score is None:
-            return
+            return False
         self.scores.append(self._score())
         if self.scores[-1] > max(self.scores[:-1], default=-1.0):
             self.epoch = len(self.scores)
             self._weights = {name: each.clone() for name, each in self._network.state_dict().items()}
+        return 0 < self._patience <= len(self.scores) - self.epoch
 
     def restore(self) -> None:
         if self._weights:
@@ -273,6 +284,7 @@ def new_network(plan: Plan, trial: Trial, sizes: tuple[int, int], longest: int) 
         layers=plan.layers,
         dropout=plan.dropout,
         longest=longest,
+        concatenate=plan.join == "concatenate",
     )
 
 
@@ -297,9 +309,12 @@ def _train(
     trial: Trial,
     sources: Tensor,
     targets: Tensor,
-    after_epoch: Callable[[], None],
+    is_enough: Callable[[], bool],
 ) -> float:
-    """Train for all epochs; return the mean loss of the last, in nats a token with label smoothing."""
+    """Train for all epochs, or until one `is_enough`; return the mean loss of the last, in nats per token.
+
+    Label smoothing is part of it.
+    """
     optimizer = torch.optim.Adam(network.parameters(), betas=(0.9, 0.98), eps=1e-9, fused=True)
     order = stream(plan.seed, f"locality/order/{trial.repetition}")
     lengths = (targets >= 0).sum(1)
@@ -324,7 +339,8 @@ def _train(
                 group["lr"] = _rate(plan, step, steps)
             optimizer.step()
             losses.append(float(loss.detach()))
-        after_epoch()
+        if is_enough():
+            break
     return sum(losses) / len(losses)
 
 
@@ -393,8 +409,9 @@ class WordTokens:
         rows = []
         for number, text in enumerate(texts, 1):
             words = self._split[0](text)
-            if len(words) != self._plan.length:
-                reason = f"has {len(words)} tokens, but this network reads sources of {self._plan.length}"
+            length = self._plan.length + (self._trial.setting in TOKEN_PLACES)
+            if len(words) != length:
+                reason = f"has {len(words)} tokens, but this network reads sources of {length}"
                 raise RefusedText("source", number, f"{reason}: {shorten(text)}")
             arranged = arrange_source(words, self._trial.setting, self._plan.permutation)
             rows.append(self._source.encode(arranged))
@@ -454,7 +471,7 @@ def open_locality(name: str, folder: Path, options: Options | None) -> CustomMod
         sizes = [(longest, 10_000), *((getattr(plan, name), most) for name, most in bounds.items())]
         if not all(type(size) is int and 1 <= size <= most for size, most in sizes):
             raise ValueError("its numbers are out of bounds")
-        if trial.model not in MODELS or trial.setting not in SETTINGS:
+        if trial.model not in MODELS or trial.setting not in (*SETTINGS, *TOKEN_PLACES):
             raise ValueError("its model or its setting is unknown")
         with torch.device("meta"):
             expected = new_network(plan, trial, (len(lists[0]), len(lists[1])), longest).state_dict()
@@ -468,7 +485,8 @@ def open_locality(name: str, folder: Path, options: Options | None) -> CustomMod
         raise BabelscopeError(f"{folder} has no network of `lab locality`: {error}") from None
     network = new_network(plan, trial, (len(lists[0]), len(lists[1])), longest)
     network.load_state_dict(tensors)
-    vocabulary = Vocabulary(len(lists[1]), (START,), END, (START,), plan.length, longest)
+    length = len(source_positions(trial.setting, plan.permutation))
+    vocabulary = Vocabulary(len(lists[1]), (START,), END, (START,), length, longest)
     model = Stepwise(Prefixes(network.eval().requires_grad_(False), longest), vocabulary)
     try:
         tokens: Any = WordTokens(files, plan, trial, lists)

@@ -201,7 +201,7 @@ def judge_translations(
 ) -> tuple[str, list[Record]]:
     """Whether the evaluator passed its test, and the verdicts with the truth beside them."""
     items = tuple(replace(case.item, translation=text) for case, text in zip(made, translations, strict=True))
-    result = condition(None, evaluator, TestSet(tests, items), protocol=protocol)
+    result = condition("items:translations", TestSet(tests, items), evaluator=evaluator, protocol=protocol)
     passed = next(str(row.labels["passed"]) for row in result.rows if row.name == "preflight")
     return passed, [
         {**record, "truth": case.truth(text)}

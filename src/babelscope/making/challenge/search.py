@@ -235,7 +235,6 @@ class Search:
         self, corpus: Corpus, wanted: SearchSettings | None = None, *, skip_bad: bool = False
     ) -> None:
         """With `skip_bad`, bad sentences are counted in `skipped` by reason; else the first is an error."""
-        """Whether part of it was found by an earlier run that was stopped."""
         self.corpus, self.wanted = corpus, wanted or SearchSettings()
         self._tokenizers = corpus.tokenizers  # one that is not there is told first
         self.skipped: dict[str, int] = {}

@@ -109,7 +109,7 @@ def answers(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, Judgment
 
 
 def annotated_rows(comparison: Comparison, files: Sequence[Path]) -> list[Row]:
-    """What annotators say of all systems, and how far verdicts agree; files that are gone are left out."""
+    """Annotators’ answers of all systems, and how far verdicts agree; files that are gone are left out."""
     paths = [path for path in files if path.is_file()]
     names = [path.stem for path in paths]
     annotators = {

@@ -44,7 +44,7 @@ class Challenge(Method):
 
     Sentences in which words are far apart are long, and long sentences score differently anyway. So each set is
     compared with random sets of equally long sentences. The construction itself is hard where the whole interval of
-    "minus equally long" lies below 0 (above 0, if lower scores are better): the verdict is then "error". These
+    "vs. equally long" lies below 0 (above 0, if lower scores are better): the verdict is then "error". These
     intervals hold for all sets at once, so that the worst of many sets is not a weakness by chance.
     """
 
@@ -154,7 +154,7 @@ class Challenge(Method):
         found = [summary(comparison, needed=needed, threshold=threshold), *further_tables(comparison)]
         answered = annotated_rows(comparison, self.settings.answers)
         return (
-            [*found, replace(of_rows("What annotators say", answered), name="annotators")]
+            [*found, replace(of_rows("Annotators’ answers", answered), name="annotators")]
             if answered
             else found
         )

@@ -118,7 +118,7 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
         figures,
         title=f"Quality by phenomenon: {comparison.tests} (error: worse than equally long sentences)",
         labels=("phenomenon", "figure"),
-        more=(Column("minus equally long", sign=True), Column("minus all", sign=True)),
+        more=(Column("vs. equally long", sign=True), Column("vs. all", sign=True)),
         notes=_notes(comparison, metric, needed),
         threshold=threshold if has_lost else None,
     )
@@ -133,7 +133,7 @@ def summary(comparison: Comparison, *, needed: int, threshold: float) -> Table:
 
 
 def _least_away(rows: Mapping[str, Row], sign: int) -> float:
-    """The end of the interval of "minus equally long" that is nearest to better; below 0 is worse."""
+    """The end of the interval of "vs. equally long" that is nearest to better; below 0 is worse."""
     away = rows["minus_control"].estimate
     return away.high if sign > 0 else -away.low
 
@@ -157,15 +157,18 @@ def _notes(comparison: Comparison, metric: str, needed: int) -> Iterator[Note]:
         sets = sets_of(result.rows, metric)
         sizes = [sets[each]["score"].estimate.n for own in by_kind(sets).values() for each in own]
         if small := [n for n in sizes if n < needed]:
-            which = f"All {len(sizes)}" if len(small) == len(sizes) else f"{len(small)} of {len(sizes)}"
+            which = f"{len(small)} of {len(sizes)} sets"
+            if len(small) == len(sizes):
+                which = "The only set" if len(sizes) == 1 else f"All {len(sizes)} sets"
+            has = "has" if len(small) == 1 else "have"
             yield Note(
-                f"{which} sets {'has' if len(small) == 1 else 'have'} fewer than the {needed} sentences that a "
-                f"verdict needs (--min-sentences), the largest {max(small):,}.",
+                f"{which} {has} fewer than the {needed} sentences needed for a verdict (--min-sentences); the "
+                f"largest has {max(small):,}.",
                 result.name,
             )
         controls = ((each.kind, own["control_mean"]) for each, own in sets.items() if "control_mean" in own)
         if alone := {kind for kind, row in controls if not row.estimate.n}:
-            lacking = "phenomena without length-matched controls, for want of other sentences as long"
+            lacking = "phenomena without length-matched controls, because no other sentences are as long"
             yield Note(f"{lacking}: {len(alone)} (--set controls=all).", result.name)
         whole = find_row(result.rows, "dependency_kept", phenomenon=ALL)
         if whole and (undecided := whole.counts["undecided"]):
@@ -210,11 +213,11 @@ def _quality(comparison: Comparison, metric: str) -> Table:
         *("system", "phenomenon", "distance"),
         Column("length", digits=1),
         Column(NAMES.get(metric, metric), digits=digits),
-        Column("minus all", digits=digits, sign=True),
-        Column("minus equally long", digits=digits, sign=True),
+        Column("vs. all", digits=digits, sign=True),
+        Column("vs. equally long", digits=digits, sign=True),
         Column("equally long: mean", digits=digits),
         Column("equally long: sd", digits=digits),
-        Column("of these at or below", "percent", digits=0),
+        Column("equally long: at or below", "percent", digits=0),
     ]
     title = f"Quality by {NAMES.get(metric, metric)}: {comparison.tests}"
     return Table(title, headings, list(lines.values()), 3, f"quality-{metric}")

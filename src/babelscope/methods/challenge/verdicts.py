@@ -270,7 +270,7 @@ def _subjects(sentence: Sentence) -> list[Word]:
 def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tuple[str, str, str]:
     """Numbers of a subject and of its verb, and both as one reads them; raises Undecided if they are unknown.
 
-    If lenient, a verb of which the parse does not say the number has that of its subject: a reference is right.
+    If lenient, a verb of which the number is not in the parse has that of its subject: a reference is right.
     """
     finite = finite_of(sentence, sentence.words[subject.head - 1])
     shown = f"{subject.form} … {finite.form}" if finite else subject.form
@@ -281,7 +281,7 @@ def _numbers(sentence: Sentence, subject: Word, *, lenient: bool = False) -> tup
     noun = value(subject, "Number")
     verb = (value(finite, "Number") if finite else "") or (noun if lenient else "")
     if not noun or not verb:
-        raise Undecided("the parse does not say the number", "", shown)
+        raise Undecided("the number is not in the parse", "", shown)
     return noun, verb, shown
 
 
@@ -404,7 +404,7 @@ class _Pair:
         for end in ("head", "dependent"):
             span = span_of(dependency, end, self.record["references"][0] if target else self.record["source"])
             if span is None:
-                raise Undecided(f"nobody knows where the {end} is")
+                raise Undecided(f"the place of the {end} is unknown")
             words = _TOKEN.findall(self.record["source"][slice(*span)].lower())
             seen = min((self.seen.get(word, 0) for word in words), default=0)
             if not target and end == followed and seen < FEWEST_SEEN:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +36,7 @@ from babelscope.methods.condition.figures import (
 from babelscope.methods.condition.preflight import (
     corrected_row,
     evaluator_notes,
-    is_test,
+    evaluator_tables,
     passed_of,
     preflight_of,
     preflight_rows,
@@ -56,6 +55,7 @@ from babelscope.methods.reporting import (
     count_notes_of,
     find_row,
     pivot,
+    shared_prefix,
     summary_table,
     tooltip,
 )
@@ -239,13 +239,7 @@ class Condition(Method):
             *pivot(
                 comparison, "What each class was translated as", ("category", "as"), [became], name="by-class"
             ),
-            *pivot(
-                comparison,
-                "Test of the evaluator",
-                ("evaluator", "category", "passed"),
-                [Shown("known translations judged correctly", is_test, "percent")],
-                name="evaluator",
-            ),
+            *evaluator_tables(comparison),
             *([_least_certain(comparison, most)] if (most := self.settings.least_certain) else []),
         ]
 
@@ -359,7 +353,7 @@ def _figures(result: SystemResult) -> Iterator[Figure]:
     if decided := find_row(rows, "decided"):
         yield Figure("decided by the evaluator", decided.estimate, more=[_STATES[passed]])
     if ratio := find_row(rows, "male_to_female"):
-        yield Figure("male for each female", ratio.estimate, "plain", more=[_STATES[passed]])
+        yield Figure("male per female", ratio.estimate, "plain", more=[_STATES[passed]])
 
 
 def _warnings(result: SystemResult) -> Iterator[str]:
@@ -387,21 +381,33 @@ def _warnings(result: SystemResult) -> Iterator[str]:
     unsure = sum(abs(score - 0.5) < _HARDLY for score in scores)
     if scores and unsure / len(scores) > _MANY_UNSURE:
         yield (
-            f"in {unsure} of {len(scores)} sentences the evaluator was hardly surer than a coin (score within "
+            f"in {unsure} of {len(scores)} sentences the evaluator could hardly decide (score within "
             f"{_HARDLY} of 0.5)."
         )
 
 
 def _least_certain(comparison: Comparison, n: int) -> Table:
-    """The n items of each system whose score is closest to 0.5, closest first."""
-    fields = ("id", "category", "verdict", "source", "translation", "score")
+    """The n items of each system whose score is closest to 0.5, closest first, as in the paper's tables A5 and A6.
+
+    Each has the source with the right cue and the one with a wrong cue that make its translation likeliest, with the
+    evaluator's score under each: the geometric mean of the probabilities of its tokens, or by `likelihood`.
+    """
+    fields = ("id", "category", "gold", "verdict", "source", "translation")
+    sides = ("correct", "incorrect")
     lines = []
     for result in comparison.results:
         judged = [record for record in result.records if not record["skipped"]]
         for record in sorted(judged, key=lambda record: abs(margin_of_record(record)))[:n]:
-            lines.append(Line([result.name, *(record[name] for name in fields)], result.name))
-    headings: list[str | Column] = ["system", "item", *fields[1:-1], Column("score", digits=5)]
-    return Table(f"Least certain: {comparison.tests}", headings, lines, 6, "least-certain")
+            cued = [record.get(f"{side}_source") for side in sides]  # unknown of stored scores
+            scores = [math.exp(minus_inf_if_none(record[f"{side}_logprob"])) for side in sides]
+            cells = [*(record[name] for name in fields), *cued, *scores, record["score"]]
+            lines.append(Line([result.name, *cells], result.name))
+    headings: list[str | Column] = [
+        *("system", "item", "category", "meant", "verdict", "source", "translation"),
+        *("with the right cue", "with a wrong cue", "score, right cue", "score, wrong cue"),
+        Column("right of both", digits=5),
+    ]
+    return Table(f"Least certain: {comparison.tests}", headings, lines, 9, "least-certain")
 
 
 # --- Single items --------------------------------------------------------------------------------------------------
@@ -422,16 +428,11 @@ def _answer_lines(record: Record) -> list[TextLine]:
     return lines
 
 
-def _shared_words(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return sum(1 for _ in pairs)
-
-
 def mark_difference(text: str, other: str) -> list[Token]:
     """The words of a text; marked from the first to the last word in which it differs from `other`."""
     mine, theirs = text.split(" "), other.split(" ")
-    start = _shared_words(mine, theirs)
-    end = len(mine) - _shared_words(mine[start:][::-1], theirs[start:][::-1])
+    start = shared_prefix(mine, theirs)
+    end = len(mine) - shared_prefix(mine[start:][::-1], theirs[start:][::-1])
     return [
         (word if not place else f" {word}", None, int(start <= place < end))
         for place, word in enumerate(mine)

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from babelscope.core.comparison import SystemResult
+from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, Record, Row, grouped, minus_inf_if_none
 from babelscope.core.system import Scoring
-from babelscope.core.tables import Note
+from babelscope.core.tables import Note, Table
 from babelscope.methods.condition.ask import FEW, counted_known, is_independent, reference_support
 from babelscope.methods.condition.figures import (
     accuracy_of,
@@ -21,7 +21,7 @@ from babelscope.methods.condition.figures import (
     margin_of_record,
 )
 from babelscope.methods.measuring import sources
-from babelscope.methods.reporting import find_row
+from babelscope.methods.reporting import Shown, find_row, pivot
 from babelscope.stats.detection import Counted, corrected_bounds
 from babelscope.stats.intervals import clustered_proportion
 from babelscope.stats.weighted import effective_size
@@ -356,9 +356,15 @@ def evaluator_notes(result: SystemResult, reasons: Sequence[str]) -> list[Note]:
     return [Note(f"{prefix}{why}.", result.name) for why in reasons]
 
 
-def is_test(row: Row) -> bool:
-    """Whether a row is the share of known translations that were judged correctly."""
-    return row.name in ("preflight", "preflight accuracy")
+def evaluator_tables(comparison: Comparison) -> list[Table]:
+    """The share of known translations that evaluators judged correctly, if they were tested."""
+    tested = Shown(
+        "known translations judged correctly",
+        lambda row: row.name in ("preflight", "preflight accuracy"),
+        "percent",
+    )
+    labels = ("evaluator", "category", "passed")
+    return pivot(comparison, "Test of the evaluator", labels, [tested], name="evaluator")
 
 
 # --- Accuracy corrected for the evaluator's errors -----------------------------------------------------------------

@@ -13,21 +13,42 @@ import numpy as np
 from babelscope.core.comparison import Comparison
 from babelscope.core.results import Estimate, Record, Row, Ties, credit, finite_or_none
 from babelscope.core.system import ItemScores, count_flags
+from babelscope.core.tables import Verdict
 from babelscope.methods.measuring import by_phenomenon, group_records, sources
 from babelscope.methods.reporting import FEWEST, complement, find_row
 from babelscope.stats.intervals import Array, clustered_mean, clustered_proportion, difference
 
-"""The warning where discrepancies of several systems stand side by side."""
 SECOND, SAMPLE = "second", "sample"
 """What `spread` is the distance of: the second-best translation, and a sample."""
 _MATTERS = 0.05
 """Controls rule an error out if its excess is surely below this."""
+_TWO_SIDED, _POWER = 1.959964, 0.841621
+"""Normal quantiles of a two-sided test at 5 % and of a power of 80 %."""
 _NOTES = ("truncated", "changed", "unfinished")
 _SOURCES_PER_BIN = 25
 _MOST_BINS = 10
 
 
 # --- What the figures of an error type say together ----------------------------------------------------------------
+
+
+Reading = Literal[
+    "control",
+    "too few pairs",
+    "confirmed",
+    "never preferred",
+    "false alarm",
+    "not in its output",
+    "forced choice only",
+    "beyond controls",
+    "too few controls",
+    "like controls",
+]
+
+
+def _known(row: Row | None) -> Estimate | None:
+    """The estimate of a row that has one with an interval."""
+    return row.estimate if row and row.estimate.n and not row.estimate.no_interval else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,26 +66,41 @@ class TypeFigures:
     """Share of pairs beyond the false positives that controls predict (`excess_errors`)."""
 
     @property
-    def reading(self) -> str:
+    def reading(self) -> Reading:
         """What the figures say together, as the docstring of `Contrast` explains it."""
         if self.is_control:
             return "control"
-        errors = self.forced.estimate
-        free, excess = (
-            row.estimate if row and row.estimate.n and not row.estimate.no_interval else None
-            for row in (self.free, self.excess)
-        )
+        errors, free, excess = self.forced.estimate, _known(self.free), _known(self.excess)
         if errors.n < FEWEST:
-            return "too few"
+            return "too few pairs"
         if free and free.low > 0:
-            return "real"
+            return "confirmed"
         if not errors.value:
-            return "none"
+            return "never preferred"
         if free and free.high < errors.low:
-            return "false"
+            return "false alarm"
         if not excess:
-            return "not seen" if free else "forced only"
-        return "beyond" if excess.low > 0 else "few controls" if excess.high >= _MATTERS else "as controls"
+            return "not in its output" if free else "forced choice only"
+        if excess.low > 0:
+            return "beyond controls"
+        return "too few controls" if excess.high >= _MATTERS else "like controls"
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The verdict on an error rate that forced choice alone calls an error.
+
+        Controls alone clear no error type: what they say of it is our estimate, and its output was not looked at.
+        """
+        if self.reading in ("confirmed", "beyond controls"):
+            return "error"
+        cleared = self.reading == "false alarm" or (self.reading == "like controls" and _known(self.free))
+        return "not significant" if cleared else "unknown"
+
+    @property
+    def detectable(self) -> float | None:
+        """The excess over controls, as a share of pairs, that would be found significant in 80 % of test sets."""
+        excess = _known(self.excess)
+        return None if excess is None else (excess.high - excess.low) / 2 * (_TWO_SIDED + _POWER) / _TWO_SIDED
 
     @property
     def own(self) -> int:

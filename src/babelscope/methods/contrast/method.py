@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +32,7 @@ from babelscope.core.system import (
 )
 from babelscope.core.tables import Table
 from babelscope.language.registry import analysis_version
-from babelscope.making.machine_tests import rows_of_making
+from babelscope.making.machine_tests import question_of, rows_of_making
 from babelscope.methods.base import Items, Method, Needs, add_to_sampled, require_roles
 from babelscope.methods.contrast import tables
 from babelscope.methods.contrast.figures import (
@@ -52,7 +51,7 @@ from babelscope.methods.errors.figures import generated_error_rows
 from babelscope.methods.errors.method import detect_in_pairs
 from babelscope.methods.measuring import by_phenomenon, mark_parts, pair_texts, sources
 from babelscope.methods.queue import Entry
-from babelscope.methods.reporting import ItemView, TextLine, Token, Tone
+from babelscope.methods.reporting import ItemView, TextLine, Token, Tone, shared_prefix
 from babelscope.stats.intervals import clustered_mean, clustered_proportion
 from babelscope.stats.paired import Tested, paired_difference, tested_rows
 from babelscope.systems.contract import ask_sample, ask_score, ask_translate, scored_as_json
@@ -90,16 +89,23 @@ class Contrast(Method):
     prefers there says little about what it does when it translates. It compares test sets under one system, not
     systems.
 
-    Controls are errors that no system is known to make. What forced choice reports for them is false, so they measure
-    how far to believe the rest: excess errors are those beyond what controls predict.
+    The same figure has two readings (sections 5 and 6 of the paper). Pairs with human references test robustness:
+    whether the system still knows the right one in text that it would not write. Pairs with machine references test
+    behavior: what it does when it translates.
 
-    How the figures of an error type are read together. real: its own translations have the error, too. beyond:
-    preferred more often than controls explain, but not seen in its own translations. forced only: neither its own
-    translations nor controls show whether this is more than a false alarm. not seen: not in its own translations, and
-    there are too few controls to compare with. few controls: too few to tell whether this is more than false alarms.
-    as controls: preferred no more often than false alarms on controls explain. false: its own translations have the
-    error less often than forced choice reports. none: the error was never preferred. too few: fewer than 10 pairs.
-    Only real and beyond are called errors; what nothing speaks for or against is unknown.
+    Controls are errors that no system is known to make. What forced choice reports for them is false, so they
+    measure how far to believe the rest. The error rate beyond controls is our estimate, not the paper's; the
+    smallest one that these pairs and controls would show in 80 % of cases stands beside it. Controls alone clear no
+    error type.
+
+    How the figures of an error type are read together. confirmed: its own translations have the error, too. beyond
+    controls: preferred more often than controls explain, but not seen in its own translations. forced choice only:
+    neither its own translations nor controls show whether this is more than a false alarm. not in its output: not
+    seen there, and there are too few controls to compare with. too few controls: too few to tell whether this is
+    more than false alarms. like controls: preferred no more often than false alarms on controls explain. false
+    alarm: its own translations have the error less often than forced choice reports. never preferred: it was right
+    in all pairs. too few pairs: fewer than 10. Only confirmed and beyond controls are called errors; what nothing
+    speaks for or against is unknown.
     """
 
     name = "contrast"
@@ -358,15 +364,22 @@ class Contrast(Method):
             value=margin(record),
             facts=", ".join([*facts, *detected]),
             answer=lambda: _lines(record),
-            questions=_questions(record, correct, variants),
+            questions=self._questions(record, correct, variants),
             value_name="margin: log-probability of the right translation minus that of the wrong one; below 0 the "
             "error wins",
             group_name="error type",
             colors="difference",
         )
 
+    def _questions(self, record: Record, correct: str, variants: Sequence[str]) -> list[Entry]:
+        if self.settings.ask_people == "pairs":
+            return _which_is_right(record, correct, variants)
+        asked = question_of(record)
+        group = (record["phenomenon"], asked["reason"]) if asked else ()
+        return [Entry({**asked, "tests": record["tests"]}, (record["id"],), group)] if asked else []
 
-def _questions(record: Record, correct: str, variants: Sequence[str]) -> list[Entry]:
+
+def _which_is_right(record: Record, correct: str, variants: Sequence[str]) -> list[Entry]:
     """Which translation is right, in an order that reveals nothing; the same for all systems."""
     texts = {correct, *variants}
     distinct = 2 <= len(texts) == 1 + len(variants) <= len(ascii_uppercase)
@@ -412,7 +425,7 @@ def _token_lines(correct: Record, variant: Record) -> list[TextLine]:
         [minus_inf_if_none(each) for each in logprobs]
         for logprobs in (correct["logprobs"][at:], variant["logprobs"])
     )
-    shared = _shared_prefix_length(ours[::-1], theirs[::-1])
+    shared = shared_prefix(ours[::-1], theirs[::-1])
     left, right = len(ours) - shared, len(theirs) - shared
     net = _finite(sum(here[:left]) - sum(there[:right]))
     start = at - _SHARED_TOKENS_SHOWN if at > 2 * _SHARED_TOKENS_SHOWN else 0
@@ -426,11 +439,6 @@ def _token_lines(correct: Record, variant: Record) -> list[TextLine]:
         ("right", [*before, *((token, net, 1) for token in ours[:left]), *after]),
         ("with the error", [*before, *((token, net, 1) for token in theirs[:right]), *after]),
     ]
-
-
-def _shared_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
-    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    return sum(1 for _ in pairs)
 
 
 def _finite(number: float) -> float:
@@ -458,7 +466,7 @@ def _variant_as_json(correct: Scored, contrastive: Scored) -> Record:
     `at` is the index of the first token that differs. Equal prefixes have equal log-probabilities, so `tokens`
     and `logprobs` are stored from there on; `total` is the sum over all tokens, in nats.
     """
-    at = _shared_prefix_length(correct.tokens, contrastive.tokens)
+    at = shared_prefix(correct.tokens, contrastive.tokens)
     whole = scored_as_json(contrastive)
     new = {"tokens": whole["tokens"][at:], "logprobs": whole["logprobs"][at:]}
     return {**whole, "at": at, **new, "total": finite_or_none(contrastive.total)}

@@ -11,6 +11,7 @@ from babelscope.core.results import Ties
 from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
 from babelscope.core.system import Scoring
 from babelscope.language.registry import analysis_version, controls, missing_analysis_error
+from babelscope.testsets.items import MISSPELLED
 
 
 class ContrastSettings(ErrorSettings):
@@ -42,11 +43,17 @@ class ContrastSettings(ErrorSettings):
     detect_in_output: Literal["auto", "yes", "no"] = "auto"
     """Look for the same errors in what the system itself writes, its 1-best translations, as `errors` does.
     `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
-    controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
+    controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(
+        default_factory=lambda: (*controls(), MISSPELLED)
+    )
     """An implausible error type (section 3)."""
     without_variants: Rerun[Literal["skip", "correct"]] = "skip"
     """Items without any contrastive variant, which MuCoW's releases have (read by ?empty=yes): leave them out, or
     count them as correct, as MuCoW's published script does."""
+
+    ask_people: Literal["pairs", "machine-references"] = "pairs"
+    """What people are asked: which translation of a pair is right, or whether the machine references that were
+    tried, kept or not, have the error; `agreement --verdicts` compares their answers with the automatic checks."""
 
     @field_validator("detect_in_output")
     @classmethod

@@ -29,6 +29,8 @@ from babelscope.methods.reporting import (
 )
 from babelscope.stats.verdicts import error_verdicts
 
+REFERENCES = {"human": "human (robustness)", "machine": "machine (behavior)"}
+"""What pairs test by who wrote their references (sections 5 and 6)."""
 OWN = "†"
 """Mark of figures on references that the system wrote itself."""
 _COUNTS = {
@@ -61,10 +63,15 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
     return summary_table(
         comparison,
         lambda result: figures.get(result.name, ()),
-        title=f"Prefers the error (1 - accuracy): {comparison.tests}",
+        title=f"The model prefers the error (1 - accuracy): {comparison.tests}",
         labels=("error type", "references"),
-        value="prefers the error",
-        more=(Column("generated errors", "percent"), Column("excess errors", "percent"), "reading"),
+        value="error rate",
+        more=(
+            Column("in its own output", "percent"),
+            Column("beyond controls (our estimate)", "percent"),
+            Column("detectable beyond", "percent"),
+            "reading",
+        ),
         notes=notes,
         threshold=threshold,
     )
@@ -72,16 +79,17 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
 
 def _figure(own: TypeFigures, verdict: Verdict) -> Figure:
     """A line of the first table; `verdict` is that on the error rate in forced choice alone."""
-    if verdict == "error" and own.reading not in ("real", "beyond"):
-        # False alarms explain it, or nothing shows whether they do.
-        verdict = "not significant" if own.reading in ("as controls", "false") else "unknown"
     return Figure(
-        (own.name, own.reference),
+        (own.name, REFERENCES.get(own.reference, own.reference)),
         own.forced.estimate,
         is_control=own.is_control,
-        verdict=verdict,
+        verdict=own.verdict if verdict == "error" else verdict,
         query={"group": group_name(own.name, own.reference), "verdict": NOT_RIGHT},
-        more=[*(row.estimate if row else None for row in (own.free, own.excess)), own.reading],
+        more=[
+            *(row.estimate if row else None for row in (own.free, own.excess)),
+            own.detectable,
+            own.reading,
+        ],
         marks=OWN if own.is_own else "",
     )
 
@@ -100,7 +108,7 @@ def more_tables(comparison: Comparison) -> list[Table]:
         (
             Shown("discrepancy", lambda row: row.name == "discrepancy" and "phenomenon" in row.labels),
             Shown("accuracy", lambda row: row.name == row.labels.get("phenomenon"), "percent"),
-            Shown("generated errors", lambda row: row.name == "generated_errors", "percent"),
+            Shown("errors in its output", lambda row: row.name == "generated_errors", "percent"),
         ),
         name="paper",
         side_by_side=len(comparison.results),
@@ -198,8 +206,9 @@ def _about_references(types: Sequence[TypeFigures], *, skipped: bool) -> Iterato
         # Variants are made for error types only; of these ours, whichever plug-ins are installed.
         made = {each.name for each in types} <= set(OWN_TYPES)
         yield (
-            f"human references and no controls{' among the items answered' if skipped else ''}: errors in forced "
-            f"choice may be ones that it never writes ({'--machine-references, ' if made else ''}--control)."
+            f"human references and no controls{' among the items answered' if skipped else ''}: they test how "
+            "robust it is on text that it would not write, and errors in forced choice may be ones that it never "
+            f"writes ({'--machine-references, ' if made else ''}--control)."
         )
 
 

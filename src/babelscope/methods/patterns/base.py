@@ -93,8 +93,10 @@ class PatternMethod(Method):
     """Of the first table."""
     accuracy: ClassVar[str]
     """The figure whose complement is the error rate."""
-    other_figures: ClassVar[Mapping[str, str]]
-    """Further figures of the first table, and what they are called there."""
+    other_figures: ClassVar[Sequence[str]]
+    """Further figures of the first table."""
+    names: ClassVar[Mapping[str, str]]
+    """What figures are called in tables."""
     group: ClassVar[str]
     """The field of a record by which its items are grouped."""
 
@@ -146,7 +148,7 @@ class PatternMethod(Method):
                 notes=count_notes(comparison, {"other_language": "are in another language"}),
                 threshold=self.settings.error_threshold,
             ),
-            every_figure(comparison),
+            every_figure(comparison, self.names),
         ]
 
     def _figures(self, result: SystemResult) -> Iterator[Figure]:
@@ -157,9 +159,9 @@ class PatternMethod(Method):
                 query = {"verdict": "wrong", **({} if category == "all" else {"group": category})}
                 rate = complement(each.estimate)
                 yield Figure(f"error rate, {category}", rate, is_error=True, query=query)
-        for name, words in self.other_figures.items():
+        for name in self.other_figures:
             if row := find_row(result.rows, name):  # the first is over all
-                yield Figure(words, row.estimate)
+                yield Figure(self.names[name], row.estimate)
 
     def show(self, record: Record) -> ItemView:
         """An item with what decided about its translation."""

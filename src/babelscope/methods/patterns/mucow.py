@@ -87,7 +87,16 @@ class Mucow(PatternMethod):
     settings: MucowSettings
     title = "Wrong sense"
     accuracy = "precision"
-    other_figures: ClassVar = {"recall_b": "correct of all (recall B)", "coverage": "coverage"}
+    other_figures: ClassVar = ("recall_b", "coverage")
+    names: ClassVar = {
+        "coverage": "translations with a known word (coverage)",
+        "precision": "correct of those with a known word (precision)",
+        "recall_a": "correct of correct and unknown (recall A)",
+        "recall_b": "correct of all (recall B)",
+        "f1_a": "F1 of precision and recall A",
+        "f1_b": "F1 of precision and recall B",
+        "same_verdict": "same verdict as in the given file",
+    }
     group = "category"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:

@@ -105,7 +105,14 @@ class Winomt(PatternMethod):
     settings: WinomtSettings
     title = "Wrong gender"
     accuracy = "accuracy"
-    other_figures: ClassVar = {"delta_g": "delta G", "delta_s": "delta S"}
+    other_figures: ClassVar = ("delta_g", "delta_s")
+    names: ClassVar = {
+        "delta_g": "F1 of male minus female (delta G)",
+        "delta_s": "accuracy of stereotypical minus other genders (delta S)",
+        "male_to_female": "male per female",
+        "f1": "F1",
+        "confusion": "share translated as",
+    }
     group = "gold"
 
     def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:

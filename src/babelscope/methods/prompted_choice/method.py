@@ -33,7 +33,7 @@ from babelscope.methods.condition.preflight import (
     accuracy_checks,
     concluded,
     evaluator_notes,
-    is_test,
+    evaluator_tables,
     passed_of,
     preflight_rows,
 )
@@ -388,13 +388,7 @@ class PromptedChoice(Method):
                 threshold=self.settings.error_threshold,
             ),
             *pivot(comparison, "Choice by answer", by, shown, name=f"by-{by[0]}"),
-            *pivot(
-                comparison,
-                "Test of the evaluator",
-                ("evaluator", "category", "passed"),
-                [Shown("known translations judged correctly", is_test, "percent")],
-                name="evaluator",
-            ),
+            *evaluator_tables(comparison),
         ]
 
     def _figures(self, result: SystemResult) -> Iterator[Figure]:
@@ -407,7 +401,7 @@ class PromptedChoice(Method):
             part, group = ", ".join(labels), {"group": labels[0]} if labels else {}
             of = "items" if "category" in rates[-1].labels else "pairs"
             yield Figure(
-                f"error rate of decided {of}{f', {part}' if part else ''} (1 - answer_accuracy_decided)",
+                f"error rate of decided {of}{f', {part}' if part else ''}",
                 complement(row.estimate),
                 is_error=True,
                 verdict=verdict,

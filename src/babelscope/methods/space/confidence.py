@@ -94,7 +94,7 @@ def _calibration_rows(cell: SystemRecords, seed: int) -> Iterator[Row]:
         return
     numbers = np.minimum((confidences * _BINS).astype(int), _BINS - 1)
     value = calibration_error(confidences, right)
-    why = "never negative, so biased upwards: hold it against the next row"
+    why = "never negative, so biased upward: compare it with the next row"
     yield Row("calibration_error", Estimate.without_interval(value, len(right), why), {"bins": _BINS}, counts)
     rng = stream(seed, "space/calibration")
     drawn = [

@@ -517,7 +517,8 @@ def _by_size(cell: SystemRecords) -> tuple[SystemRecords, dict[int, list[Record]
     """The records that have several sizes, and of each size its translations."""
     own = cell.only("beams" in record for record in cell.records)
     by_size = [{each["beam"]: each for each in record["beams"]} for record in own.records]
-    return own, {size: [each[size] for each in by_size] for size in cell.settings.beams}
+    sizes = [size for size in (by_size[0] if by_size else ()) if all(size in each for each in by_size)]
+    return own, {size: [each[size] for each in by_size] for size in sizes}
 
 
 def _sweep_quality_rows(cell: SystemRecords) -> Iterator[Row]:
@@ -542,7 +543,7 @@ def _sweep_rows(cell: SystemRecords) -> Iterator[Row]:
         yield cell.mean("beam_empty", [float(is_empty(each)) for each in found], labels, counts, share=True)
         lengths = [_length(each["text"]) for each in found]
         yield _ratio_row(cell, "beam_length_ratio", lengths, labels, counts)
-    if cell.settings.k:
+    if cell.settings.k and any(has_region(record, "top") for record in cell.records):
         gaps = [[_answer_gap(each, cell.settings) for each in some] for some in by_sentence]
         known = cell.only(None not in some for some in gaps)
         compared = [some for some in gaps if None not in some]
@@ -592,11 +593,12 @@ _CORRELATED: Mapping[str, tuple[str, Labels]] = {
 }
 
 
-def mbr_correlations(comparison: Comparison) -> list[Row]:
+def mbr_correlations(comparison: Comparison, settings: SpaceSettings) -> list[Row]:
     """Correlation over systems of MBR decoding's quality with other measures (section 5.2.2, table 3).
 
     `beam`: mean quality of beam search's 1-best; `sampling`: of the samples; `kqrg`: of the samples, and of the top
-    region. Qualities are means of the sentence quality that was chosen, whatever MBR decoding's utility.
+    region. Without a figure where the utility of MBR decoding is also what judges it: its quality is then what it
+    was chosen by.
     """
     columns = {
         measure: {
@@ -614,7 +616,10 @@ def mbr_correlations(comparison: Comparison) -> list[Row]:
         both = [system for system in mbr if system in column]
         for statistic in STATISTICS:
             estimate = correlation([mbr[each] for each in both], [column[each] for each in both], statistic)
-            found.append(Row("mbr_correlation", estimate, {"measure": measure, "statistic": statistic}))
+            if settings.utility == settings.metric[0]:
+                estimate = Estimate.empty()
+            labels: Labels = {"measure": measure, "statistic": statistic, "utility": settings.utility}
+            found.append(Row("mbr_correlation", estimate, labels))
     return found
 
 

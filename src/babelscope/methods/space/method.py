@@ -48,7 +48,14 @@ from babelscope.methods.space.regions import (
     region_hypotheses,
     with_single_metric,
 )
-from babelscope.methods.space.tables import MISSED, charts, check_cases, ranked_hypotheses, tables
+from babelscope.methods.space.tables import (
+    MISSED,
+    charts,
+    check_cases,
+    ranked_hypotheses,
+    shown_region,
+    tables,
+)
 from babelscope.metrics.base import (
     Metric,
     Segment,
@@ -58,7 +65,7 @@ from babelscope.metrics.base import (
     warn_stored_quality,
 )
 from babelscope.metrics.corpus import record_statistics, score_by_tokenizer
-from babelscope.metrics.mbr import mbr_decode
+from babelscope.metrics.mbr import expected_utility, mbr_decode
 from babelscope.metrics.ranking import quality_bound
 from babelscope.systems.contract import ask_sample, ask_score, ask_top_k, ask_translate
 from babelscope.systems.registry import require
@@ -70,6 +77,11 @@ LONGEST = 26
 _UNKNOWN = frozenset({"<unk>", "<UNK>", "[UNK]"})
 """Tokens for unknown words, which tokenizers leave out of texts."""
 _TONES: Mapping[str, Tone] = {"empty": "errors", MISSED: "some", "sampled": "note", "not resolved": "note"}
+_REGIONS = {
+    "top": "the most probable translations",
+    "beam": "beam search's list",
+    "samples": "the samples",
+}
 _NOT_SEARCHED = TopK((), exact=False, bound=0.0, mass=0.0, expansions=0, minimum=0)
 _Lists = list[list[Scored]]
 
@@ -199,17 +211,17 @@ class Space(Method):
         """The records of stored lists: no samples, no scores of references, and regions that may be missing."""
         settings = self.settings
         if settings.samples:
-            raise BabelscopeError("lists made elsewhere have no samples; say samples = 0, or --samples 0")
+            raise BabelscopeError("stored lists have no samples; set samples = 0 (--samples 0)")
         if settings.confidence:
-            raise BabelscopeError(
-                "lists made elsewhere have no probabilities of tokens; leave confidence out"
-            )
+            raise BabelscopeError("stored lists have no token probabilities; leave confidence out")
         if settings.beams:
-            raise BabelscopeError("lists made elsewhere are of one beam; leave beams, or --set beams, out")
+            raise BabelscopeError(
+                "stored lists name their own beam sizes: use beam5=FILE&beam20=FILE, and leave beams out"
+            )
         outside = [name for name in settings.metric if find_metric(name).reads_sources]
         if outside and any(NO_SOURCE in item.extra for item in items):
             raise BabelscopeError(
-                f"{outside[0]} may need the sources, and there are none; say --tests parallel:SOURCES,REFERENCES"
+                f"{outside[0]} may need the sources, and there are none; use --tests parallel:SOURCES,REFERENCES"
             )
         found = system.regions([item.id for item in items], k=settings.k)
         return [
@@ -222,7 +234,9 @@ class Space(Method):
     def judge(self, records: Sequence[Record]) -> list[Record]:
         """The records with the quality of every hypothesis, the choice of MBR decoding, kRG and kQRG."""
         settings = self.settings
-        judged = [{**copy.deepcopy(self._cut(record)), "mbr": None} for record in records]
+        judged = [{**copy.deepcopy(self._cut(record)), "mbr": record.get("mbr")} for record in records]
+        if any(record["mbr"] for record in records if "mbr" in record) and not is_allowed(settings.utility):
+            warn_stored_quality(settings.utility, "--set utility=")
         qualities = {name: _qualities(judged, name, settings.tokenize) for name in settings.metric}
         ends = {name: _ends(name, judged) for name in settings.metric}
         by_bound = settings.normalize == "bound"  # else by the ideal order
@@ -273,10 +287,7 @@ class Space(Method):
             hypothesis.pop("qualities", None)
             if others:
                 hypothesis["qualities"] = {name: qualities[name][place] for name in others}
-        drawn = record["samples"]["drawn"][: self.settings.mbr_samples]
-        if drawn:  # the highest mean chrF against all of these
-            texts = [record["samples"]["hypotheses"][each]["text"] for each in drawn]
-            record["mbr"] = dict(record["samples"]["hypotheses"][drawn[mbr_decode(texts).number]])
+        record["mbr"] = self._choose_sample(record)
         for hypothesis in (record["best"], *record["top"]["found"][:1], record["mbr"]):
             if hypothesis is None:
                 continue
@@ -286,6 +297,27 @@ class Space(Method):
                 texts = [hypothesis["text"]]
                 (row,) = record_statistics(find_metric("bleu"), texts, [record], self.settings.tokenize)
                 hypothesis[BLEU_STATISTICS] = row.tolist()
+
+    def _choose_sample(self, record: Record) -> Record | None:
+        """The sample of the highest mean utility against all; the stored choice rather than start a program."""
+        samples, utility = record["samples"]["hypotheses"], self.settings.utility
+        drawn = [samples[each] for each in record["samples"]["drawn"][: self.settings.mbr_samples]]
+        if not drawn:
+            return None
+        if not is_allowed(utility) and record["mbr"]:
+            return next(dict(each) for each in samples if each["text"] == record["mbr"]["text"])
+        # One whose words are split by a tokenizer has the target language's.
+        (number,) = score_by_tokenizer(
+            find_metric(utility),
+            [record],
+            self.settings.tokenize,
+            lambda metric, _: [
+                mbr_decode(
+                    [each["text"] for each in drawn], expected_utility(metric, source=record["source"])
+                ).number
+            ],
+        )
+        return dict(drawn[number])
 
     def _gains(self, record: Record) -> Record:
         found: Record = {}
@@ -323,7 +355,7 @@ class Space(Method):
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
         """Correlation of MBR decoding's quality with other measures, over systems."""
-        return mbr_correlations(comparison)
+        return mbr_correlations(comparison, self.settings)
 
     # --- What is shown ---------------------------------------------------------------------------------------------
 
@@ -339,7 +371,7 @@ class Space(Method):
         yield from dict.fromkeys(segment.as_line() for record in records for segment in _segments(record))
 
     def show(self, record: Record) -> ItemView:
-        region = "top" if self.settings.k else "samples"
+        region = shown_region([record])
         verdict, *also = self._verdicts(record)
         facts = [
             f"{name} {record[field]:.2f}"
@@ -358,10 +390,10 @@ class Space(Method):
             facts=", ".join(facts),
             answer=lambda: [
                 (f"{rank} · {_nats(each)} · {each['quality']:.2f}", each["text"] or "(empty)")
-                for rank, each in ranked_hypotheses(record)
+                for rank, each in ranked_hypotheses(record, region)
             ],
             questions=self._questions(record),
-            value_name=f"kRG of the {'most probable translations' if region == 'top' else 'samples'}",
+            value_name=f"kRG of {_REGIONS[region]}",
         )
 
     def _verdicts(self, record: Record) -> list[str]:
@@ -425,12 +457,16 @@ def _of_lists(regions: Regions, k: int) -> Record:
     # A list that is not exact proves nothing: anything unseen may be more probable.
     bound = -math.inf if regions.exact else 0.0
     top = dataclasses.replace(_NOT_SEARCHED, found=regions.top or (), exact=regions.exact, bound=bound)
+    swept = [
+        {"beam": size, **_hypothesis(own[0]), **_gaps(top, own[:1])} for size, own in regions.beams.items()
+    ]
     return {
         "best": _hypothesis(best[0]) if best else None,
         "beam": [_hypothesis(each) for each in wide],
         "top": _top(top, None, searched=False),
         "samples": _samples(()),
         **_misses(top, best, wide),
+        **({"beams": swept} if swept else {}),
     }
 
 

@@ -21,6 +21,7 @@ from babelscope.methods.measuring import (
     named_identity,
 )
 from babelscope.metrics.base import find_metric
+from babelscope.metrics.mbr import expected_utility
 from babelscope.metrics.ranking import Gains, Normalize, Ties, kqrg, krg, quality_bound, random_krg
 from babelscope.stats.intervals import cluster_sums, clustered_mean, clustered_proportion, ratio_of_sums
 
@@ -45,7 +46,7 @@ class SpaceSettings(ErrorSettings):
     epsilon: Rerun[float] = Field(default=0.0, ge=0, lt=1)
     """Draw only tokens of at least this probability."""
     metric: Option[Annotated[tuple[str, ...], Metavar("METRIC")]] = Field(default=("chrf",), min_length=1)
-    """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi (see `babelscope data get`),
+    """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, comet:MODEL (see `babelscope data get`),
     cmd:COMMAND or file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...). Tables and charts show the first."""
     tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
     """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
@@ -64,6 +65,8 @@ class SpaceSettings(ErrorSettings):
     """Other beam sizes, such as 1,5,10: quality, missed modes, log-probability and length of what each finds."""
     mbr_samples: int = Field(default=100, ge=1)
     """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
+    utility: Annotated[str, Metavar("METRIC")] = "chrf"
+    """What MBR decoding maximizes (the paper: BLEURT); a metric that reads references."""
     unresolved: Literal["leave-out", "keep"] = "keep"
     """Searches that ended with their budget: count the best that was found, or only what they proved."""
     budget_expansions: Option[Rerun[int | None]] = Field(default=None, ge=1)
@@ -115,6 +118,12 @@ class SpaceSettings(ErrorSettings):
     _known_tokenizer = field_validator("tokenize")(known_tokenizer)
     _known_metrics = field_validator("metric")(known_metrics)
 
+    @field_validator("utility")
+    @classmethod
+    def _known_utility(cls, given: str) -> str:
+        expected_utility(given)
+        return given
+
     @model_validator(mode="after")
     def _fit(self) -> Self:
         if self.normalize == "bound":
@@ -126,7 +135,8 @@ class SpaceSettings(ErrorSettings):
 
     def identity(self) -> Mapping[str, Any]:
         """What metrics and the tokenizer are."""
-        return {**metric_identity("metric", self.metric), **named_identity(tokenize=self.tokenize)}
+        metrics = {**metric_identity("metric", self.metric), **metric_identity("utility", [self.utility])}
+        return {**metrics, **named_identity(tokenize=self.tokenize)}
 
     def identity_on(self, languages: Languages) -> Mapping[str, Any]:
         """The tokenizers that the target languages choose; BLEU stands beside every metric."""

@@ -10,12 +10,13 @@ from babelscope.core.comparison import Comparison
 from babelscope.core.results import Record, Row, grouped
 from babelscope.core.system import METER
 from babelscope.core.tables import Cell, Column, Line, Note, Table
-from babelscope.methods.measuring import mismatch_notes
+from babelscope.methods.measuring import mismatch_notes, scale_of
 from babelscope.methods.reporting import (
     Figure,
     count_notes_of,
     count_of,
     find_row,
+    plain,
     summary_table,
     tooltip,
 )
@@ -30,8 +31,7 @@ from babelscope.methods.space.figures import (
     largest,
     mbr_correlations,
 )
-from babelscope.methods.space.regions import Labels, SpaceSettings
-from babelscope.metrics.base import find_metric
+from babelscope.methods.space.regions import Labels, Region, SpaceSettings, has_region, nats
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 from babelscope.util.text import quoted
@@ -129,7 +129,8 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
     by_system = [([system], own) for system, own in rows.items()]
     by_decoding = _by_label(rows, "decoding", ("beam", "mode", "mbr", "samples"))
     by_region = _by_label(rows, "region", ("top", "beam", "samples"), view="tokens")
-    by_size = _by_label(rows, "beam", settings.beams)
+    sizes = {int(row.labels["beam"]) for own in rows.values() for row in own if row.name == "beam_quality"}
+    by_size = _by_label(rows, "beam", sorted(sizes))
     by_measure = [
         ([system, BOUNDED[measure][0]], list(found.values()))
         for system, own in rows.items()
@@ -149,7 +150,7 @@ def tables(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
         *_table("ranking", f"Ranking: {tests}", [*one, "region"], by_region, _RANKING),
         *_table("paper-1", f"Errors of models: {tests}{judged}", one, by_system, _MODELS),
         *_table("paper-2", f"Beam against exact search: {tests}{judged}", one, by_system, _BIASES),
-        *_correlation_table(comparison),
+        *_correlation_table(comparison, settings),
         *_table("unresolved", f"Unresolved searches: {tests}", [*one, "figure"], by_measure, _BOUNDS),
         *_table("beam-sizes", f"Sizes of the beam: {tests}", [*one, "beam"], by_size, _SWEEP),
         *_table("confidence", f"How sure the model is: {tests}", one, by_system, _SURENESS),
@@ -195,19 +196,26 @@ def _by_label(
             yield [system, str(value)], [row for row in own if wanted.items() <= row.labels.items()]
 
 
-def _correlation_table(comparison: Comparison) -> list[Table]:
-    by_measure = grouped((str(row.labels["measure"]), row) for row in mbr_correlations(comparison))
-    lines = [Line([measure, *(row.estimate for row in own)]) for measure, own in by_measure.items()]
-    title = f"Correlation with MBR decoding: {comparison.tests} (utility chrF; the paper's is BLEURT)"
+def _correlation_table(comparison: Comparison, settings: SpaceSettings) -> list[Table]:
+    by_measure = grouped((str(row.labels["measure"]), row) for row in mbr_correlations(comparison, settings))
+    lines = [
+        Line([measure, *(row.estimate if row.estimate.n else "not tested" for row in own)])
+        for measure, own in by_measure.items()
+    ]
+    utility, judge = settings.utility, settings.metric[0]
+    title = f"Correlation with MBR decoding: {comparison.tests} (utility {utility}, judged by {judge})"
+    same = f"MBR decoding maximizes {judge}, which also judges it: choose another --set utility= or --metric."
+    notes = [Note(same)] if utility == judge else []
     columns = [Column(each, digits=3) for each in STATISTICS]
-    return [Table(title, ["measure", *columns], lines, 1, "paper-3")] if lines else []
+    return [Table(title, ["measure", *columns], lines, 1, "paper-3", notes)] if lines else []
 
 
 def _scale_table(settings: SpaceSettings) -> Table:
     """The scale of each metric, so that its numbers are not taken for those of another."""
-    # A program that a run names is not opened, only to be described.
+    # A program or file that a run names is not opened, only to be described.
     lines = [
-        [name, _OUTSIDE if ":" in name else find_metric(name).scale.describe()] for name in settings.metric
+        [name, _OUTSIDE if name.startswith(("cmd:", "file:")) else scale_of(name).describe()]
+        for name in settings.metric
     ]
     return Table("Scales of the metrics", ["metric", "scale"], lines, 2, "scales")
 
@@ -240,41 +248,55 @@ def check_cases(which: str, ids: Sequence[str]) -> None:
     name = case_id(which)
     if name and name not in ids:
         raise BabelscopeError(
-            f"cases: no item is called {quoted(name)}; say a number of cases, or the id of an item (id=7 for one "
+            f"cases: no item has the id {quoted(name)}; give a number of cases, or the id of an item (id=7 for one "
             f"that is a number), such as {quoted(ids[0]) if ids else 'none here'}"
         )
 
 
 def _case_tables(comparison: Comparison, which: str) -> Iterator[Table]:
-    """The top region of some sentences as in appendix E: so many, worst ranked first, or the item of an id."""
+    """A region of some sentences as in appendix E: so many, worst ranked first, or the item of an id."""
     figures = [Column(name, digits=4) for name in ("log-probability", "quality", "kRG", "kQRG")]
     name = case_id(which)
     for result in comparison.results:
+        region = shown_region(result.records)
+        krg, kqrg = f"{region}_krg", f"{region}_kqrg"
         if name is None:
-            known = [record for record in result.records if record["top_krg"] is not None]
-            chosen = sorted(known, key=lambda record: float(record["top_krg"]))[: int(which)]
+            known = [record for record in result.records if record[krg] is not None]
+            chosen = sorted(known, key=lambda record: float(record[krg]))[: int(which)]
         else:
             chosen = [record for record in result.records if str(record["id"]) == name]
         for record in chosen:
             lines: list[list[Cell]] = [
-                ["source", record["source"], None, None, record["top_krg"], record["top_kqrg"]],
+                ["source", record["source"], None, None, record[krg], record[kqrg]],
                 *(
                     ["reference", text, record["reference_logprob"], None, None, None]
                     for text in record["references"][:1]
                 ),
                 *(
                     [rank, each["text"] or "(empty)", each["logprob"], each["quality"], None, None]
-                    for rank, each in ranked_hypotheses(record)
+                    for rank, each in ranked_hypotheses(record, region)
                 ),
             ]
             title = f"{result.name}, item {record['id']}"
             yield Table(title, ["rank", "text", *figures], lines, 2, "cases")
 
 
-def ranked_hypotheses(record: Record) -> list[tuple[str, Record]]:
-    """The top region by rank, then what beam search and MBR decoding chose."""
-    top = [(str(rank), each) for rank, each in enumerate(record["top"]["found"], 1)]
-    return [*top, *((name, record[key]) for name, key in (("beam", "best"), ("MBR", "mbr")) if record[key])]
+def shown_region(records: Sequence[Record]) -> Region:
+    """The region whose hypotheses are shown: the exact k best, else beam search's list, else samples."""
+    regions: tuple[Region, ...] = ("top", "beam", "samples")
+    return next((each for each in regions if any(has_region(record, each) for record in records)), "top")
+
+
+def ranked_hypotheses(record: Record, region: Region) -> list[tuple[str, Record]]:
+    """The hypotheses of a region by rank, then what beam search and MBR decoding chose."""
+    stored = {
+        "top": record["top"]["found"],
+        "beam": record.get("beam", ()),
+        "samples": record["samples"]["hypotheses"],
+    }
+    ranked = sorted(stored[region], key=nats, reverse=True) if region != "top" else stored[region]
+    own = [(str(rank), each) for rank, each in enumerate(ranked, 1)]
+    return [*own, *((name, record[key]) for name, key in (("beam", "best"), ("MBR", "mbr")) if record[key])]
 
 
 # --- Notes ---------------------------------------------------------------------------------------------------------
@@ -297,8 +319,13 @@ def _notes(comparison: Comparison, rows: _Rows, settings: SpaceSettings) -> Iter
         yield from count_notes_of(system, counted, words)
         if warned := budget_warnings(own):
             moved = count_of(len(warned), "figures")
-            matters = f"who is left out matters: unresolved searches move {moved} by more than a point"
+            matters = f"leaving out unresolved searches changes {moved} by more than a point"
             yield Note(f"{matters} (--table unresolved).", system)
+        above = largest(own, "krg_above_random", **TOP)
+        if above and above.estimate.n and above.estimate.high < 0:
+            told = above.estimate.text(plain)
+            worse = "the most probable translations are ranked worse than by chance"
+            yield Note(f"{worse}: kRG above random is {told}.", system)
         if settings.samples and not settings.draws_from_model:
             fields = type(settings).model_fields
             said = ", ".join(
@@ -308,11 +335,17 @@ def _notes(comparison: Comparison, rows: _Rows, settings: SpaceSettings) -> Iter
             )
             yield Note(f"samples are drawn with {said}, not from the model’s own distribution.", system)
         if any(row.name == "kqrg" for row in own):
-            first = settings.metric[0]
-            name = {"chrf": "chrF", "bleu": "BLEU"}.get(first, first.split(":")[0])
-            yield Note(f"quality is {name}; {_PAPERS_METRIC}.", system)
+            yield Note(f"quality is {_called(settings.metric[0])}; {_PAPERS_METRIC}.", system)
             if find_row(own, "quality", decoding="mbr"):
-                yield Note("MBR decoding’s utility is chrF, the paper’s BLEURT.", system)
+                yield Note(
+                    f"MBR decoding’s utility is {_called(settings.utility)}, the paper’s BLEURT.", system
+                )
+
+
+def _called(metric: str) -> str:
+    """A metric as people call it; of a program or file, which of the two it is."""
+    model = metric.partition("?")[0].removeprefix("comet:")
+    return {"chrf": "chrF", "bleu": "BLEU"}.get(metric, model.split(":")[0])
 
 
 # --- Charts --------------------------------------------------------------------------------------------------------

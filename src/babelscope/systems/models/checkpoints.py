@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import io
 import logging
 import os
 import socket
@@ -16,6 +18,7 @@ from urllib.parse import urlsplit
 from babelscope.core.registry import Options
 from babelscope.core.system import Asked, Fingerprint, Scored, Target
 from babelscope.systems.models.folders import TOKENIZER_FILES, ModelFolder, bounded
+from babelscope.systems.models.gguf import GgufFile
 from babelscope.systems.models.tokenizers import Tokens, library_errors
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -112,7 +115,9 @@ def fingerprint(
     )
 
 
-def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, remote_code: bool) -> Any:
+def load_model(
+    auto_class: str, model: ModelFolder | GgufFile, *, device: str, dtype: str, remote_code: bool
+) -> Any:
     """A network in evaluation mode, in `dtype` whatever the checkpoint was saved in."""
     import torch
     import transformers
@@ -124,8 +129,20 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
         _without_load_report(),
         model.files.view() as folder,
         bounded(held),
+        # Its reader of GGUF files draws a bar of its own.
+        contextlib.redirect_stderr(io.StringIO())
+        if isinstance(model, GgufFile)
+        else contextlib.nullcontext(),
     ):
-        _check_kind(transformers.AutoConfig, auto_class, folder, model.folder, remote_code=remote_code)
+        gguf: dict[str, Any] = {"gguf_file": model.name} if isinstance(model, GgufFile) else {}
+        config = transformers.AutoConfig.from_pretrained(
+            str(folder), local_files_only=True, trust_remote_code=remote_code, **gguf
+        )
+        _check_kind(config, auto_class, model.folder)
+        if gguf:  # packed weights would need code from the hub
+            from transformers.utils.quantization_config import GgufConfig
+
+            gguf["quantization_config"] = GgufConfig(dequantize=True)
         network, found = getattr(transformers, auto_class).from_pretrained(
             str(folder),
             dtype=getattr(torch, dtype),
@@ -134,6 +151,7 @@ def load_model(auto_class: str, model: ModelFolder, *, device: str, dtype: str, 
             weights_only=True,
             output_loading_info=True,
             ignore_mismatched_sizes=True,  # not ignored: reported below with their names
+            **gguf,
         )
         # A masked language model's weights often have the heads of other tasks beside.
         _check_tensors(found, model.folder, leftovers=auto_class == "AutoModelForMaskedLM")
@@ -149,9 +167,8 @@ def usual_device(device: str) -> str:
     return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
-def _check_kind(configs: Any, auto_class: str, view: Path, folder: Path, *, remote_code: bool) -> None:
+def _check_kind(config: Any, auto_class: str, folder: Path) -> None:
     """Raise if a language model is opened as a translation model, or the other way round."""
-    config = configs.from_pretrained(str(view), local_files_only=True, trust_remote_code=remote_code)
     both = bool(getattr(config, "is_encoder_decoder", False))
     if both and auto_class == "AutoModelForCausalLM":
         raise BabelscopeError(

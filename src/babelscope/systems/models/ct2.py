@@ -1,9 +1,10 @@
-"""`ct2:` CTranslate2 folders with the tokenizer of the model they were converted from."""
+"""`ct2:` CTranslate2 folders with the tokenizer of the model they were converted from, or files that cut texts."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from babelscope.core.system import Asked, Drawing, Fingerprint, Note, Scored, Ta
 from babelscope.systems.contract import check_targets
 from babelscope.systems.models.checkpoints import ModelSystem, checked, fetch, read_length_penalty
 from babelscope.systems.models.folders import TOKENIZER_FILES, check_ctranslate2
+from babelscope.systems.models.pieces import KINDS, PieceTokens
 from babelscope.systems.models.tokenizers import Tokens, library_errors
 from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError, RefusedText, Side
@@ -27,13 +29,22 @@ _BATCH = 1024
 _BLOCK = 20  # samples drawn together; the first of many are those of few
 # CTranslate2 silently cuts inputs at 1,024 tokens by default; we refuse before it can.
 _NO_LIMIT = 0
+# Nats per token by which scores in another type may differ before it is reported: more than rounding does.
+_MOST_APART = 0.1
+_MOST_CONFIG = 8_000_000
+PROBES = ("The old bridge was closed in 2019.", "Das ist 1 Satz.", "我喜欢看书。", "Она читает письмо.")
+"""Texts in several scripts, for comparisons of a model with itself."""
 
 
 class CTranslate2(ModelSystem):
     """A converted encoder-decoder model; its scores are the converted weights' own, in `compute_type`."""
 
     def __init__(self, rest: str, options: Options) -> None:
-        """`ct2:FOLDER?tokenizer=HF_NAME_OR_FOLDER`; without the option the tokenizer lies in the folder itself."""
+        """`ct2:FOLDER?tokenizer=HF_NAME_OR_FOLDER`; without the option the tokenizer is in the folder itself.
+
+        The option may also name SentencePiece models or BPE codes (`FILE` or `SOURCE,TARGET`), `words` or
+        `characters`.
+        """
         self.name = options.spec
         self.folder = folder = Path(rest).expanduser()
         if not (folder / "model.bin").is_file():
@@ -45,30 +56,69 @@ class CTranslate2(ModelSystem):
         self._limit = options.integer("max_length", 512)
         penalty = read_length_penalty(options)
         named = options.text("tokenizer")
-        tokenizer = fetch(named, tokenizer_only=True) if named else folder
+        plain = _cuts_by_files(folder, named)
+        tokenizer = fetch(named, tokenizer_only=True) if named and not plain else folder
         options.refuse_unused()
         names = {
             path.name
-            for pattern in (*_FILES, *TOKENIZER_FILES)
+            for pattern in (_FILES if plain else (*_FILES, *TOKENIZER_FILES))
             for path in folder.glob(pattern)
             if "/" not in pattern
         }
         self.files = SealedFiles(folder, names)
         with library_errors(f"{folder} cannot be opened by CTranslate2"):
             check_ctranslate2(self.files.paths["model.bin"])
-        self.tokens = Tokens(tokenizer, source=source, target=target, beside_model=tokenizer == folder)
+        if plain and (source or target):
+            raise BabelscopeError(
+                f"{self.name}: language tokens need the Hugging Face tokenizer of the model (?tokenizer=NAME)"
+            )
+        self.tokens: Any = (
+            PieceTokens(self.files, named)
+            if plain
+            else Tokens(tokenizer, source=source, target=target, beside_model=tokenizer == folder)
+        )
         self._settings: dict[str, Any] = {"source": source, "target": target, "max_length": self._limit}
         # Batches can change the last bits of scores: a run must not be resumed with other ones.
         self._settings |= {} if self._batch == _BATCH else {"batch": self._batch}
         self.length_penalty = 1.0 if penalty is None else penalty
         self._settings |= {} if self.length_penalty == 1 else {"length_penalty": self.length_penalty}
-        with library_errors(f"{folder} cannot be opened by CTranslate2"), self.files.view() as view:
-            self._translator: Any = ctranslate2.Translator(
-                str(view), device=self._device, compute_type=self._compute_type
-            )
-        self._eos = str(self.tokens.tokenizer.eos_token)
+        self._eos, self._eos_id = self.tokens.end
         language = self.tokens.target_language_id
         self._prefix = [] if language is None else list(self.tokens.tokens([language]))
+        self._translator = self._load("default")
+        if self._translator.compute_type != self._compute_type:
+            own, self._translator = self._translator, self._load(self._compute_type)
+            self._compare_with(own)
+
+    def _load(self, compute_type: str) -> Any:
+        with (
+            library_errors(f"{self.folder} cannot be opened by CTranslate2"),
+            self.files.view() as view,
+        ):
+            return ctranslate2.Translator(str(view), device=self._device, compute_type=compute_type)
+
+    def _compare_with(self, own: Any) -> None:
+        """Warn if the model gives other scores in `compute_type` than in its own type: some models break."""
+        chosen, self._translator = self._translator, own
+        try:
+            sources = self._source_tokens(PROBES)
+            made = [list(best[0].tokens) for best in self._generate(PROBES, 1, 1, self.length_penalty)]
+            scores = [self._forced(sources, made)]
+            self._translator = chosen
+            scores.append(self._forced(sources, made))
+        except BabelscopeError:  # texts that are too long for this model: nothing to compare
+            return
+        finally:
+            self._translator = chosen
+        means = [sum(map(sum, rows)) / sum(map(len, rows)) for rows in scores]
+        if not abs(means[0] - means[1]) <= _MOST_APART:
+            warnings.warn(
+                f"{self.name}: compute_type={self._compute_type} gives its own translations {means[1]:.2f} nats per "
+                f"token, and the model's own type ({own.compute_type}) {means[0]:.2f}; prefer "
+                f"compute_type={own.compute_type}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     @property
     def fingerprint(self) -> Fingerprint:
@@ -196,7 +246,9 @@ class CTranslate2(ModelSystem):
         notes: tuple[Note, ...] = ()
         if tokens[-1] != self._eos:
             notes = ("unfinished",)
-        elif self.tokens.encode_targets([text], eos=ids[-1])[0] != ids:
+        elif not getattr(self.tokens, "no_targets", "") and (
+            self.tokens.encode_targets([text], eos=ids[-1])[0] != ids
+        ):
             notes = ("changed",)
         return Scored(text, tuple(tokens), (0.0,) * len(tokens), notes)
 
@@ -210,7 +262,6 @@ class CTranslate2(ModelSystem):
 
     def _target_tokens(self, targets: Sequence[Target]) -> tuple[list[list[str]], list[tuple[Note, ...]]]:
         """Tokens of each target, with EOS unless it was left unfinished, and notes."""
-        eos = int(self.tokens.tokenizer.eos_token_id)
         check_targets(targets)
         rows, notes = [], []
         for number, target in enumerate(targets, 1):
@@ -218,7 +269,7 @@ class CTranslate2(ModelSystem):
                 self.tokens.ids_of(target)
                 row, note = list(target.tokens), target.notes
             else:
-                ids = self.tokens.encode_targets([target], eos=eos)[0]
+                ids = self.tokens.encode_targets([target], eos=self._eos_id)[0]
                 row = list(self.tokens.tokens(ids))
                 note = () if self.tokens.decode([ids])[0] == target else ("changed",)
             self._check_length(row, "target", number, target if isinstance(target, str) else target.text)
@@ -233,3 +284,23 @@ class CTranslate2(ModelSystem):
                 f"has {len(row)} tokens, but {self.name} takes {self._limit} (max_length): {shorten(text)}"
             )
             raise RefusedText(side, number, reason)
+
+
+def _cuts_by_files(folder: Path, named: str) -> bool:
+    """Whether texts are cut by SentencePiece models, BPE codes, words or characters: no Hugging Face tokenizer."""
+    if named:
+        place = Path(named).expanduser()
+        files = [[Path(name).expanduser(), folder / name] for name in named.split(",")]
+        return named in KINDS or all(any(path.is_file() for path in both) for both in files) or (
+            place.is_dir() and not _has_hugging_face(place)
+        )  # fmt: skip
+    return not _has_hugging_face(folder)
+
+
+def _has_hugging_face(folder: Path) -> bool:
+    if any((folder / name).exists() for name in ("tokenizer.json", "tokenizer_config.json")):
+        return True
+    path = folder / "config.json"
+    return path.is_file() and "model_type" in SealedFiles(folder, ["config.json"]).read_json(
+        "config.json", most=_MOST_CONFIG
+    )

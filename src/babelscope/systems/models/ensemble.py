@@ -18,6 +18,7 @@ from babelscope.core.system import (
     System,
     Target,
     capabilities,
+    properties,
 )
 from babelscope.decoding.mixture import Mixture, join_sources
 from babelscope.systems.contract import ask_score
@@ -71,17 +72,29 @@ class Ensemble(LocalModel):
         )
         return Scored(first.text, first.tokens, logprobs, tuple(sorted({n for s in group for n in s.notes})))
 
-    def translate(  # type: ignore[override]  # the penalty is the members'
-        self, questions: Sequence[Asked], *, beam: int = 5, n_best: int = 1
+    @property
+    def length_penalty(self) -> float | None:  # type: ignore[override]  # a checkpoint has always one
+        """The members' length penalty; None where they differ, or do not decode."""
+        own = {properties(member).length_penalty for member in self.members}
+        return own.pop() if len(own) == 1 and not self._closed else None
+
+    def translate(
+        self,
+        questions: Sequence[Asked],
+        *,
+        beam: int = 5,
+        n_best: int = 1,
+        length_penalty: float | None = None,
     ) -> list[list[Scored]]:
         """Beam search over the mean probabilities, each hypothesis rescored by `score`."""
         penalties = sorted({member.length_penalty for member in self._opened})
-        if len(penalties) > 1:
+        if length_penalty is None and len(penalties) > 1:
             raise BabelscopeError(
                 f"{self.name}: its members have different length penalties ({', '.join(map(str, penalties))}), and "
                 "a beam search has one; give all members the same one"
             )
-        return super().translate(questions, beam=beam, n_best=n_best, length_penalty=penalties[0])
+        penalty = penalties[0] if length_penalty is None else length_penalty
+        return super().translate(questions, beam=beam, n_best=n_best, length_penalty=penalty)
 
     @functools.cached_property
     def _opened(self) -> list[LocalModel]:

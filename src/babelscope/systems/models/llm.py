@@ -31,6 +31,7 @@ from babelscope.systems.models.checkpoints import (
     token_id,
 )
 from babelscope.systems.models.folders import ModelFolder, one_line
+from babelscope.systems.models.gguf import find_gguf
 from babelscope.systems.models.tokenizers import Tokens, library_errors
 from babelscope.systems.prompting.chatter import Chatter
 from babelscope.systems.prompting.prompts import NO_PROMPT, Prompt, find_prompt
@@ -42,8 +43,9 @@ from babelscope.util.text import check_texts, shorten
 class LoadedNetwork:
     """A network in memory, shared by all systems that ask it, such as one model under several prompts."""
 
-    def __init__(self, folder: Path, *, device: str, dtype: str, remote_code: bool) -> None:
-        model = ModelFolder(folder, remote_code=remote_code)
+    def __init__(self, place: Path, *, device: str, dtype: str, remote_code: bool) -> None:
+        """`place` is a folder, or a GGUF file."""
+        model = find_gguf(str(place)) or ModelFolder(place, remote_code=remote_code)
         self.files = model.files
         self.network = load_model(
             "AutoModelForCausalLM", model, device=device, dtype=dtype, remote_code=remote_code
@@ -184,7 +186,7 @@ class CausalModel(LocalModel):
     """It looks for chatter in its answers, as the option `clean` says."""
 
     def __init__(self, rest: str, options: Options, *, trained: Sequence[Prompt] = ()) -> None:
-        """`llm:NAME_OR_FOLDER?source=English&target=German`.
+        """`llm:NAME_OR_FOLDER?source=English&target=German`; a GGUF file may take the place of a folder.
 
         `trained`: the only prompts that the model was trained with, with its languages, where they are known.
         """
@@ -207,11 +209,15 @@ class CausalModel(LocalModel):
             raise BabelscopeError(
                 f"{name}: set ?source=LANGUAGE&target=LANGUAGE, or give a prompt of your own"
             )
-        self.folder = folder = fetch(rest, revision=options.text("revision"), remote_code=remote_code)
+        revision = options.text("revision")
         options.refuse_unused()
-        self._loaded = load_network(folder, device=device, dtype=self._dtype, remote_code=remote_code)
+        gguf = find_gguf(rest)
+        folder = gguf.folder if gguf else fetch(rest, revision=revision, remote_code=remote_code)
+        self.folder = folder
+        place = folder / gguf.name if gguf else folder
+        self._loaded = load_network(place, device=device, dtype=self._dtype, remote_code=remote_code)
         self.files, self.network = self._loaded.files, self._loaded.network
-        self.tokens = Tokens(folder, remote_code=remote_code, beside_model=True)
+        self.tokens = Tokens(place, remote_code=remote_code, beside_model=True)
         self._positions = position_limit(self.network.config, folder)
         self._size = self.network.get_input_embeddings().weight.shape[0]
         has_template = bool(self.tokens.tokenizer.chat_template) and self.reads_source

@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from babelscope.core.system import Scored
 from babelscope.systems.models.folders import TokenizerFolder, one_line
+from babelscope.systems.models.gguf import GgufFile, find_gguf
 from babelscope.systems.models.marian import MarianPieces, pieces_of, read_marian_pieces
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
@@ -35,12 +36,13 @@ class Tokens:
     ) -> None:
         """`beside_model`: the folder is that of the model itself, whose digest covers config.json."""
         self.folder = Path(folder)
-        self._loaded_from = files = TokenizerFolder(self.folder, remote_code=remote_code)
+        gguf = find_gguf(str(folder))
+        self._loaded_from = files = gguf or TokenizerFolder(self.folder, remote_code=remote_code)
         self._remote_code = remote_code
         self.files = files.files
         self._digested = files.names if beside_model else set(self.files.paths)
         self.target_language_id: int | None = None
-        self._marian = None if remote_code else read_marian_pieces(files)
+        self._marian = None if remote_code or isinstance(files, GgufFile) else read_marian_pieces(files)
         if self._marian is None:
             self._set_languages(source, target)
             if type(self.tokenizer).__name__ == "MarianTokenizer":
@@ -50,6 +52,19 @@ class Tokens:
     def tokenizer(self) -> Any:
         """The tokenizer of transformers; a plain Marian one is loaded only for texts with special tokens."""
         return load_tokenizer(self._loaded_from, remote_code=self._remote_code)
+
+    @property
+    def end(self) -> tuple[str, int]:
+        """Name and id of the token that ends a text."""
+        return str(self.tokenizer.eos_token), int(self.tokenizer.eos_token_id)
+
+    @functools.cached_property
+    def vocabulary(self) -> Mapping[str, int]:
+        """Ids of tokens by name; of a plain Marian tokenizer without transformers."""
+        if self._marian and self._marian.names:
+            return self._marian.target_ids
+        found: Mapping[str, int] = self.tokenizer.get_vocab()
+        return found
 
     @functools.cached_property
     def _target_side(self) -> Any:
@@ -192,16 +207,17 @@ class Tokens:
         return {key: value for key, value in self.__dict__.items() if key != "_names"}
 
 
-def load_tokenizer(files: TokenizerFolder, *, remote_code: bool = False) -> Any:
+def load_tokenizer(files: TokenizerFolder | GgufFile, *, remote_code: bool = False) -> Any:
     """The tokenizer of a folder; its files are read here, and its paths then lead to where they really lie."""
     from transformers import AutoTokenizer
 
     with library_errors(f"{files.folder}: its tokenizer cannot be loaded"), warnings.catch_warnings():
         # MarianTokenizer recommends sacremoses, which it then does not call.
         warnings.simplefilter("ignore")
+        gguf = {"gguf_file": files.name} if isinstance(files, GgufFile) else {}
         with files.view() as folder:
             tokenizer = AutoTokenizer.from_pretrained(
-                str(folder), local_files_only=True, trust_remote_code=remote_code
+                str(folder), local_files_only=True, trust_remote_code=remote_code, **gguf
             )
         _check_vocabulary(tokenizer)
     for values in (vars(tokenizer), getattr(tokenizer, "init_kwargs", {})):

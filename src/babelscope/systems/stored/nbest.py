@@ -1,4 +1,4 @@
-"""Regions of hypothesis spaces as lists made elsewhere: `lists:?top=FILE&beam=FILE`, sentence by sentence."""
+"""Regions of hypothesis spaces as lists made elsewhere: `lists:?top=FILE&beam=FILE&beam20=FILE`, by sentence."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ REGIONS = ("top", "beam")
 """What a list can be of: the most probable hypotheses of the whole space, or those that beam search found."""
 # ValueError: a name that is not the UTF-8 that it says it is. NotImplementedError is a RuntimeError.
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, OSError, ValueError)
+_BEAM = re.compile(r"beam([1-9][0-9]{0,3})")
+"""An option for the lists of a beam of this size."""
 _END = "</s>"
 _FILE_NUMBER = re.compile(r"([0-9]{1,9})(?:\.[A-Za-z]+)?$")
 # Formats of lines, by what is known of their text; formats of JSON lines, by fields that only they have.
@@ -209,19 +211,25 @@ class RegionLists:
         """The lists of each item, at most `k` a region; the most probable ones, though beam's in its own order."""
         found = {region: own.of(ids) for region, own in self._regions.items()}
         nothing: list[Sequence[Scored] | None] = [None] * len(ids)
+        tops, beams = found.pop("top", nothing), found.pop("beam", nothing)
+        sizes = [int(region.removeprefix("beam")) for region in found]
+        others = zip(*found.values(), strict=True) if found else [()] * len(ids)
         return [
             Regions(
                 top=None if top is None else tuple(sorted(top, key=lambda each: -each.total)[:k]),
                 exact=self._exact and top is not None,
                 beam=None if beam is None else tuple(beam),
+                beams={size: tuple(each) for size, each in zip(sizes, own, strict=True) if all(own)},
             )
-            for top, beam in zip(found.get("top", nothing), found.get("beam", nothing), strict=True)
+            for top, beam, own in zip(tops, beams, others, strict=True)
         ]
 
 
 def open_regions(options: Options) -> RegionLists:
-    """`lists:?top=FILE&beam=FILE&per_file=N&detokenize=LANG&format=FORMAT&scores=total&exact=yes|no`."""
-    paths = {region: path for region in REGIONS if (path := options.text(region))}
+    """`lists:?top=FILE&beam=FILE&beam20=FILE&per_file=N&detokenize=LANG&format=FORMAT&scores=total&exact=yes|no`."""
+    sizes = sorted(int(found[1]) for name in options.names if (found := _BEAM.fullmatch(name)))
+    names = (*REGIONS, *(f"beam{size}" for size in sizes))
+    paths = {region: path for region in names if (path := options.text(region))}
     regions, exact = {}, False
     for region, path in paths.items():
         given = {name: options.text(f"{region}_{name}", options.text(name)) for name in LIST_OPTIONS}

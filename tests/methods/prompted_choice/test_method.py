@@ -5,27 +5,18 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from babelscope.core.results import Result, Row
-from babelscope.core.system import Fingerprint, Reply, Scored, capabilities
+from babelscope.core.system import Fingerprint, Reply, Scored
 from babelscope.core.tables import Table
 from babelscope.methods.prompted_choice.method import BETTER, fill, letter_of
 from babelscope.report.sections import method_of
-from babelscope.runs import study as study_module
 from babelscope.runs.execute import run_method
-from babelscope.runs.shards import merge
-from babelscope.runs.study import Study, run_study
-from babelscope.systems.cache import cached
 from babelscope.testsets import AmbiguousSource, MinimalPair
-from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
-from tests.support.same_runs import assert_same
-from tests.support.toy_fixtures import Babelscope
-from tests.support.toys import ToySystem
 
 
 class Chooser:
@@ -188,14 +179,6 @@ def test_a_system_is_its_own_evaluator_unless_another_is_named() -> None:
     assert {each["evaluator"] for each in judged(chooser, BATS).records} == {"chooser"}
 
 
-def test_replies_are_cached(tmp_path: Path) -> None:
-    chooser = Chooser(names("das Boot"))
-    system = cached(chooser, tmp_path / "answers.sqlite")
-    assert capabilities(system) == {"reply", "translate"}
-    assert system.reply(["one\ntwo", "x"]) == system.reply(["one\ntwo", "x"]) == [Reply("A"), Reply("A")]
-    assert chooser.asked == ["one\ntwo", "x"]
-
-
 ITEMS = [
     AmbiguousSource(
         str(n),
@@ -331,11 +314,6 @@ def test_without_a_test_no_verdict_is_known() -> None:
     assert any("if the evaluator can judge: it was not tested" in text for text in warnings_of(result))
 
 
-def test_few_known_translations_say_nothing() -> None:
-    result = run_method("prompted_choice", Translator(), ITEMS[:6], evaluator=Judge(knows))
-    assert row_of(result, "preflight").labels["passed"] == "unknown"
-
-
 def test_the_test_asks_in_both_orders_of_the_sampled_items_only() -> None:
     plain, tested = Judge(knows), Judge(knows)
     run_method("prompted_choice", Translator(), ITEMS, evaluator=plain, preflight=0)
@@ -345,61 +323,3 @@ def test_the_test_asks_in_both_orders_of_the_sampled_items_only() -> None:
     assert extra
     assert len(texts) % 2 == 0
     assert len({_parts(each)[0].split()[-1] for each in extra}) <= 10
-
-
-STORED: dict[str, list[Any]] = {
-    "pairs": [MinimalPair(f"p{n}", f"s {n}", "ab ca", ("ab", "ca"), "cut", "human") for n in range(7)],
-    "senses": [
-        AmbiguousSource(f"a{n}", f"a {n}", (f"r {n}", f"s {n}"), (f"w {n}",), "x" if n % 2 else "y")
-        for n in range(7)
-    ],
-}
-
-
-class Talker(ToySystem):
-    """A toy that answers prompts: A, B or nothing, by a hash of the prompt."""
-
-    def reply(self, prompts: Sequence[str]) -> list[Reply]:
-        return [
-            Reply(("A", "B", "neither")[hashlib.sha256(each.encode()).digest()[0] % 3]) for each in prompts
-        ]
-
-
-@pytest.fixture(params=sorted(STORED))
-def study(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    kind = str(request.param)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(study_module, "open_system", lambda spec, **_: Talker(spec))
-    TestSet("items", tuple(STORED[kind])).write(tmp_path / "items.jsonl")
-    evaluator = {"evaluator": "talker"} if kind == "senses" else {}
-    return {
-        "systems": [{"spec": "first"}, {"spec": "second"}],
-        "tests": [{"spec": "items.jsonl"}],
-        "methods": [{"name": "prompted_choice", **evaluator}],
-        "run": {"chunk": 2},
-    }
-
-
-def test_merged_shards_are_the_plain_run(study: dict[str, Any]) -> None:
-    wanted = Study.model_validate(study)
-    run_study(wanted, out="plain")
-    for number in (2, 1):
-        run_study(wanted, out=f"part-{number}", shard=f"{number}/2")
-    merge(["part-1", "part-2"], "merged")
-    assert_same(Path("plain"), Path("merged"))
-
-
-def test_a_run_judged_again_is_the_run(study: dict[str, Any], babelscope: Babelscope) -> None:
-    run_study(Study.model_validate(study), out="run")
-    method = study["methods"][0]
-    other = {**study, "methods": [{**method, "undecided": "wrong"}]}
-    run_study(Study.model_validate(other), out="other")
-    for more, expected in (((), "run"), (("--set", "undecided=wrong"), "other")):
-        done = babelscope("prompted-choice --rejudge run", *more, "--out", f"{expected}-again")
-        assert done.code == 0, done.err
-        assert_same(Path(expected), Path(f"{expected}-again"))
-    refused = babelscope("prompted-choice --rejudge run --question", "{source} {first} {second}")
-    assert "question cannot be changed after a run" in refused.err
-    refused = babelscope("annotate run --queue queue.jsonl --queue-only")
-    assert (refused.code, "people could judge" in refused.err) == (2, True)
-    assert "run is a run of prompted_choice, not of likelihood" in babelscope("likelihood --rejudge run").err
