@@ -189,7 +189,7 @@ def _owners(table: Table) -> list[str]:
 
 
 def _notes(table: Table) -> list[str]:
-    """Every note once, after the systems that it is of, unless these are all of the table."""
+    """Each note once, after the systems it applies to, unless it applies to all."""
     systems = set(_owners(table)) - {""}
     found: dict[str, dict[str, None]] = {}
     for note in table.notes:
@@ -203,12 +203,12 @@ def _notes(table: Table) -> list[str]:
 
 
 def _sizes(line: Line) -> list[int]:
-    """The numbers of items behind the figures of a line; a figure of no item is a dash anyway."""
+    """The numbers of items of the figures of a line; figures without items are dashes."""
     return sorted({cell.n for cell in line.cells if isinstance(cell, Estimate) and cell.n})
 
 
 def _place_of_n(lines: Sequence[Line]) -> Literal["title", "column", "cell", ""]:
-    """Where n is written: as rarely as the figures allow."""
+    """Where n is printed: as few times as possible."""
     sizes = [_sizes(line) for line in lines]
     if not any(sizes):
         return ""
@@ -218,7 +218,7 @@ def _place_of_n(lines: Sequence[Line]) -> Literal["title", "column", "cell", ""]
 
 
 def _titled(table: Table, *, brackets: bool = True) -> str:
-    """The title, with what brackets mean, and n where all figures are of equally many items."""
+    """The title, with the meaning of brackets, and n if it is the same for all figures."""
     notes = ["[95 % interval]"] if brackets and _figures(table) else []
     if _place_of_n(table.lines) == "title":
         notes.append(f"n = {next(n for line in table.lines for n in _sizes(line)):,}")
@@ -364,7 +364,7 @@ def _csv_figures(cells: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
 
 
 def _csv_cell(cell: Cell) -> str:
-    """A number in full, or text that a spreadsheet does not take for a formula."""
+    """A number in full, or text that a spreadsheet does not interpret as a formula."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if not isinstance(cell, str):
@@ -382,7 +382,7 @@ def _is_number(text: str) -> bool:
 
 
 def _html(table: Table) -> Markup:
-    """Words left-aligned, numbers right-aligned; `data-query` says which items of the page are behind a line."""
+    """A table with words left-aligned and numbers right-aligned; `data-query` selects the items of a line."""
     title, headings, rows = as_shown(table)
     kinds = ["" if place < table.labels else ' class="num"' for place in range(len(headings))]
     head = "".join(
@@ -402,7 +402,7 @@ def _html(table: Table) -> Markup:
 
 
 def _html_cells(cells: Sequence[str], kinds: Sequence[str]) -> str:
-    """The cells of a row, of which the first, if it is a word, is its heading."""
+    """The cells of a row; the first is its heading if it is a word."""
     return "".join(
         f"<td{kind}>{escape(cell)}</td>" if place or kind else f'<th scope="row">{escape(cell)}</th>'
         for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True))
@@ -463,7 +463,7 @@ def escape_number(text: str) -> str:
 
 
 def readable(key: str) -> str:
-    """A key such as `mbr_quality`, marked or not, in words; what is no key stays as it is."""
+    """A key such as `mbr_quality` in words; other text is unchanged."""
     if not (found := _KEY.fullmatch(key)):
         return key
     return found["mark"] + " ".join(_WORDS.get(word, word) for word in found["key"].split("_"))

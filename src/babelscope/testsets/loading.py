@@ -41,7 +41,7 @@ _BUILT_IN = (
     Format(
         "jsonl",
         f"{_READERS}:read_jsonl",
-        "our own format: an item a line, as JSON",
+        "our own format: one item per line, as JSON",
         "jsonl:pairs.jsonl",
         ("skip_empty",),
     ),
@@ -55,13 +55,13 @@ _BUILT_IN = (
     Format(
         "references",
         f"{_READERS}:read_references",
-        "references without their sources, for lists made elsewhere: one file or more",
+        "references without sources, for given lists: one file or more",
         "references:test.de",
     ),
     Format(
         "sources",
         f"{_READERS}:read_sources",
-        "sources without references, a line each, for metrics that read none",
+        "sources without references, one per line, for reference-free metrics",
         "sources:test.en",
         ("skip_empty",),
     ),
@@ -91,7 +91,8 @@ _BUILT_IN = (
     Format(
         "sentences",
         f"{_READERS}:read_sentence_pairs",
-        "pairs of sentences in one language, as BLiMP has them: sentence_good, sentence_bad, as JSON, one per line",
+        "pairs of sentences in one language, as BLiMP has them: sentence_good, sentence_bad, as JSON, "
+        "one per line",
         "sentences:adjunct_island.jsonl?continued=yes",
         ("continued",),
     ),
@@ -227,7 +228,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
     if colon and name in known:
         found = FORMATS.find(name)
         if not rest:
-            raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {found.example}")
+            raise BabelscopeError(f"{spec!r} needs a value after the colon; example: {found.example}")
         return _read(found, spec, rest)
     base, query = split_options(spec)
     if base in registry.SETS:
@@ -235,9 +236,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
         options = _options(FORMATS.find(parts[0].format), spec, base, query) if query else {}
         return _load_named(base, data_dir, options)
     if os.path.isdir(spec):
-        raise BabelscopeError(
-            f"{spec} is a folder; if it holds DistilLingEval sets, say distil-lingeval:{spec}"
-        )
+        raise BabelscopeError(f"{spec} is a folder; for DistilLingEval sets, use distil-lingeval:{spec}")
     if os.path.exists(spec) or (spec.endswith((".jsonl", ".json")) and not colon):
         return read_format("jsonl", spec)
     choices = [*registry.SETS, *(f"{each}:" for each in known)]
@@ -250,7 +249,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
 
 
 def _load_named(name: str, data_dir: str | Path | None, options: Mapping[str, bool | int | str]) -> TestSet:
-    """Load all parts of a named set, with options of their format.
+    """Load all parts of a named set, with the options of their format.
 
     Parts that are missing and cannot be downloaded are counted as skipped.
     """
@@ -260,7 +259,7 @@ def _load_named(name: str, data_dir: str | Path | None, options: Mapping[str, bo
     skipped: dict[str, int] = {}
     for part in wanted.parts:
         if all(status[file] == "missing" for file in part.files):
-            reason = f"{part.name} is not in the data folder, and its checksum is not known to us"
+            reason = f"{part.name} is not in the data folder and cannot be downloaded (unknown checksum)"
             skipped[reason] = part.items
             continue
         made = read_format(part.format, data_folder(data_dir) / part.path, **options)
@@ -276,7 +275,7 @@ def _load_named(name: str, data_dir: str | Path | None, options: Mapping[str, bo
 
 
 def spec_for_scores(spec: str) -> tuple[str, str]:
-    """The spec under which score files number the items, those with empty texts included; and the files' layout.
+    """The spec whose items score files count (those with empty texts included), and the layout of the files.
 
     The layout is the one that the publishers of the format define; "" where they define none.
     """
