@@ -26,7 +26,6 @@ from babelscope.core.tables import (
     readable,
     render,
     rows_text,
-
 )
 
 FORMATS: tuple[Format, ...] = ("text", "markdown", "latex", "csv", "html")

@@ -179,7 +179,7 @@ def test_a_fault_in_a_file_is_told_with_its_line(tmp_path: Path, line: bytes, se
 def test_fields_that_tell_no_kind_are_told(tmp_path: Path) -> None:
     path = tmp_path / "odd.jsonl"
     path.write_text('{"id": "1", "text": "a"}\n')
-    with pytest.raises(BabelscopeError, match=r"odd\.jsonl:1: no item: its fields tell no kind"):
+    with pytest.raises(BabelscopeError, match=r"odd\.jsonl:1: not an item: its fields match no kind"):
         list(read_items(path))
 
 

@@ -95,10 +95,10 @@ def files(folder: Path) -> dict[str, bytes]:
         ("zzzz", "'zzzz' is neither a registered test set (see babelscope data list), nor a file"),
         ("nowhere/pairs.jsonl", "nowhere/pairs.jsonl: no such file"),
         ("jsonl:nowhere", "nowhere: no such file"),
-        ("tsv:", "says nothing after the colon; example: tsv:test.tsv"),
+        ("tsv:", "needs a value after the colon; example: tsv:test.tsv"),
         ("winomt:test.tsv?neutrl=yes", "unknown option 'neutrl'; did you mean neutral?"),
         ("winomt:test.tsv?neutral=perhaps", "neutral=perhaps is not one of yes, no"),
-        (".", "is a folder; if it holds DistilLingEval sets, say distil-lingeval:."),
+        (".", "is a folder; for DistilLingEval sets, use distil-lingeval:."),
     ],
 )
 def test_a_wrong_name_is_told(spec: str, sentence: str) -> None:

@@ -124,7 +124,7 @@ def test_mucow_scoring(tmp_path: Path) -> None:
     )
     for content, sentence in (
         ('[\n{"source": ]', f"{path}:2: not JSON: Expecting value at column 12"),
-        ("{}", f"{path} is no MuCoW scoring suite: it must be a JSON list of items"),
+        ("{}", f"{path} is not a MuCoW scoring suite: it must be a JSON list of items"),
         (json.dumps([{**entry, "errors": errors}, entry]), f"{path}: item 2: field 'errors' is missing"),
         ("[7]", f"{path}: item 1 is not an object with a list of errors"),
     ):

@@ -224,7 +224,7 @@ def draw_chart(path: Path, chart: Chart) -> Callable[[], None]:
 
 
 def figures(as_json: bool) -> Form:
-    """Print rows as JSON, or as tables."""
+    """The form of rows: JSON or text."""
     return Form.JSON if as_json else Form.TEXT
 
 

@@ -261,8 +261,7 @@ def going_on(
 ) -> Iterator[tuple[Callable[[str, Callable[[], Any]], Any], list[Any]]]:
     """Gives a function that stores other parts of the work, and the systems, whose answers are stored.
 
-    `asked` is all else that the output depends on: only the same work resumes. The block must write or print
-    all
+    `asked` is all else that the output depends on: only the same work resumes. The block must write or print all
     output, since what was stored is removed when the block ends without an error.
     """
     from babelscope.systems.cache import resuming

@@ -63,12 +63,9 @@ Note = Literal[
 ]  # fmt: skip
 """truncated: source or target was cut to the model's limit. unfinished: generation hit its limit before the
 end of sentence. changed: the text does not survive tokenization and detokenization unchanged. filtered: a
-server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a
-server
-answered, with no text. whole: one token stands for all, since only the whole target's log-probability is
-known.
-without_eos: a server reported the log-probabilities of a sample's tokens, but not that of its end of
-sentence.
+server's content filter cut the answer. stopped: a server ended it for another reason of its own. empty: a server
+answered, with no text. whole: one token stands for all, since only the whole target's log-probability is known.
+without_eos: a server reported the log-probabilities of a sample's tokens, but not that of its end of sentence.
 other_prompt: the model was asked in another form than the only one that it was trained with.
 end_unscored: a server scored a given text, but not its end of sentence, since that token was not named.
 unnamed: a generated token has no name in the vocabulary, and no text.

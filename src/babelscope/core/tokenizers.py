@@ -118,8 +118,7 @@ def chosen_tokenizer(named: str, language: str | None) -> Tokenizer | None:
 def unsplit_script(tokenizer: Tokenizer, texts: Sequence[str]) -> str:
     """The script that the tokenizer leaves unsplit in these texts, seen as a whole; empty if there is none.
 
-    Letters count where they are more than a fifth of all, and no spaces between them show that words were
-    split
+    Letters count where they are more than a fifth of all, and no spaces between them show that words were split
     already. The texts decide, not what language somebody says they are in.
     """
     pattern = _pattern(tokenizer.scripts)

@@ -170,10 +170,8 @@ ByLine = dict[int, ByPhenomenon]
 def read_ldd(spec: str | Path, corpus: str = "") -> TestSet:
     """Read `FOLDER,SOURCE,REFERENCE`: a folder of `.ids` files, and the corpus whose lines they number.
 
-    `FOLDER,de` takes the text from the folder itself: the corpus if it is there, else only the sentences of
-    its
-    sets. A folder with sets of several corpora, such as the release as cloned, needs `corpus`: books or news.
-    Where
+    `FOLDER,de` takes the text from the folder itself: the corpus if it is there, else only the sentences of its
+    sets. A folder with sets of several corpora, such as the release as cloned, needs `corpus`: books or news. Where
     a set has a parse, the released rules say which words depend on which; else only the least number of words
     between them is known. `FOLDER,en-ru` reads a folder of another pair of the release, which has text only.
     """

@@ -113,8 +113,7 @@ def read_distil_lingeval(folder: str | Path, *, empty: bool = False) -> TestSet:
 def read_sentence_pairs(path: str | Path, *, continued: bool = False) -> TestSet:
     """Read pairs of sentences in one language: a good one and a bad one, and no source (BLiMP's fields).
 
-    `continued`: what both begin with is the source, and the rest of each what may follow; pairs that differ
-    from
+    `continued`: what both begin with is the source, and the rest of each what may follow; pairs that differ from
     their first word on, or of which one only goes on, are left out and counted.
     """
     skipped: dict[str, int] = {}

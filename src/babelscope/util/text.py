@@ -148,8 +148,7 @@ def bounded_lines(
 ) -> Iterator[bytes]:
     """Yield the lines of a binary file, newlines included; one of more than `longest` bytes is an error.
 
-    So are more than `most` bytes in all, for callers that keep every line. `first` is the first line's
-    number.
+    So are more than `most` bytes in all, for callers that keep every line. `first` is the first line's number.
     """
     left = most
     for number, raw in enumerate(iter(partial(file.readline, longest + 1), b""), first):

@@ -172,13 +172,13 @@ class ErrorsSettings(ErrorSettings):
     """Which errors are looked for."""
 
     types: Option[Annotated[tuple[str, ...], Metavar("TYPE")]] = ()
-    """An error type to look for; all that have a detector, if none is named."""
+    """An error type to detect. [default: all with a detector]"""
     language: Option[str] = ""
-    """The language of the translations, where detectors of several are installed and the test set does not say."""
+    """Language of the translations, if the test set does not state it."""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
-    """The beam of the translations, for systems that search with one."""
+    """Beam size of the translations."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
-    """An implausible error type, which no system is known to produce."""
+    """An implausible error type that no system is known to produce."""
 
     @model_validator(mode="after")
     def _have_detectors(self) -> Self:
@@ -274,7 +274,8 @@ class Errors(Method):
                 texts.setdefault(code, []).extend(item.references)
         if not texts:
             raise BabelscopeError(
-                f"no item can be judged: there are detectors of {', '.join(chosen)}, and no pair is of one of these, "
+                f"no item can be judged: there are detectors of {', '.join(chosen)}, and no pair is of "
+                f"one of these, "
                 "nor a translation in their language"
             )
         for code, references in texts.items():
