@@ -158,7 +158,7 @@ def test_extra_cannot_hide_a_field() -> None:
         (b"", "an empty line"),
         (b"[1]", "each line must be a JSON object, not '[1]'"),
         (b'{"id": NaN}', "NaN is not a JSON value"),
-        (b'{"id": "2", "id": "3"}', "the name 'id' stands twice in an object"),
+        (b'{"id": "2", "id": "3"}', "the name 'id' occurs twice in an object"),
         (b'{"id": "2\xff"}', "not UTF-8 (invalid start byte at byte 9)"),
         (b"[" * 100_000, "not JSON that can be read"),
         (b'{"n": ' + b"1" * 5000 + b"}", "not JSON that can be read"),

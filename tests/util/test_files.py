@@ -217,7 +217,7 @@ def test_a_run_folder_s_own_files_are_kept():
 def test_the_file_that_stdout_goes_to_is_not_replaced(here, monkeypatch):
     with open(here / "o", "w") as file:
         monkeypatch.setattr(sys, "stdout", file)
-        with pytest.raises(BabelscopeError, match="--records o is the file that stdout goes to"):
+        with pytest.raises(BabelscopeError, match="--records o is the file that stdout is redirected to"):
             check_outputs({"--records": Path("o")})
 
 

@@ -28,8 +28,8 @@ _SECONDS = 30  # until a server sends something
 _LONGEST_NOTE = 100_000  # bytes of a note that are read
 
 FetchStatus = Literal["present", "downloaded", "unchecked", "missing"]
-"""present: found, and its checksum is right. unchecked: found, but its checksum is not known to us.
-missing: not found, and not downloaded, since its checksum is not known to us."""
+"""present: found, and its checksum is right. unchecked: found, but its checksum is unknown.
+missing: not found, and not downloaded, because its checksum is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
