@@ -432,7 +432,9 @@ def test_faults_are_told(suite: Path) -> None:
             load(spec or f"mucow:{suite}")
         return str(caught.value)
 
-    assert "nowhere.text.txt: no such file; mucow: needs the common prefix" in fault(f"mucow:{suite.parent}/nowhere")
+    assert "nowhere.text.txt: no such file; mucow: needs the common prefix" in fault(
+        f"mucow:{suite.parent}/nowhere"
+    )
     lines(suite, ".key.tsv", KEYS[:3])
     assert "en-de.text.txt has 4, " in fault()
     lines(suite, ".key.tsv", [*KEYS[:3], "4\tted\tpen\tstift"])

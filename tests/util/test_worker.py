@@ -56,9 +56,7 @@ def test_a_late_answer_is_never_taken_for_the_next():
 
 def test_one_that_ends_says_why():
     program = echo()
-    with pytest.raises(
-        SystemFailure, match="echo exited with code 1; its standard error ends: 'no more'"
-    ):
+    with pytest.raises(SystemFailure, match="echo exited with code 1; its standard error ends: 'no more'"):
         program.ask("end")
     assert not program.is_open
 

@@ -35,7 +35,7 @@ _HEAD = """\
 # A study: every method on every system and every test set whose items it judges.
 # Run or resume it: babelscope run {name}
 # A commented key shows its default, or no value if it has none. Remove the # to set it.
-# Relative paths are relative to this file. All keys are explained in docs/studies.md.
+# Relative paths are relative to this file. All keys are explained in docs/howto/studies.md.
 """
 
 
