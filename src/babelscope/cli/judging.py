@@ -199,7 +199,7 @@ def _parameter(name: str, classes: Sequence[type[MethodSettings]]) -> inspect.Pa
     words = " ".join((field.description or "").split())
     if repeat:
         usual = ", ".join(map(str, field.get_default(call_default_factory=True)))
-        words += f" May be repeated{f'; {usual} unless given' if usual else ''}."
+        words += f" Repeatable.{f' [default: {usual}]' if usual else ''}"
     info = typer.Option(
         f"--{option.replace('_', '-')}",
         help=words,

@@ -66,7 +66,7 @@ def locality(
     setting: Annotated[
         list[Setting] | None,
         setting(
-            "May be repeated; else the first four. token-...: a token at this place of the source "
+            "Repeatable. [default: the first four] token-...: a token at this place of the source "
             "says whether "
             "the translation is written backwards."
         ),
