@@ -220,9 +220,8 @@ def _write_queue(path: Path | None, of: Path, draw: Callable[..., Drawn], *, n: 
         print(f"{visible(str(path))}: {drawn}", file=sys.stderr)
     elif read_bytes(path) != "".join(f"{line}\n" for line in lines).encode():
         raise BabelscopeError(
-            f"{path} has other items than are drawn from {of} now; give the same options as when it "
-            f"was written, "
-            f"judge the file itself (babelscope annotate {path}), or name another with --queue"
+            f"{path} has other items than are drawn from {of} now; give the same options as when it was "
+            f"written, judge the file itself (babelscope annotate {path}), or name another with --queue"
         )
     return path
 

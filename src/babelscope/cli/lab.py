@@ -66,9 +66,8 @@ def locality(
     setting: Annotated[
         list[Setting] | None,
         setting(
-            "Repeatable. [default: the first four] token-...: a token at this place of the source "
-            "says whether "
-            "the translation is written backwards."
+            "Repeatable. [default: the first four] token-...: a token at this place of the source says "
+            "whether the translation is written backwards."
         ),
     ] = None,
     source: Annotated[Path | None, file_option("Train on your own text instead of the lab's.")] = None,
@@ -78,15 +77,12 @@ def locality(
     more: Annotated[
         list[str],
         option(
-            "A size; repeatable: length (words or pieces of every source, 18), permutation (where the "
-            "token at each place goes, from 0, as in 2,0,1; else the paper's for 18, or one by the "
-            "seed), layers "
-            "(of a Transformer, each side, 2), width (96), heads (4), sentences (to train on, 4000; "
-            "own text: all), "
-            "dev (to choose the epoch by; 0: the last), patience (epochs without a better one before "
-            "training stops; "
-            "0: never), join (of words and positions: sum, concatenate), test (1000), epochs (10), "
-            "repetitions (3).",
+            "A size; repeatable: length (words or pieces of every source, 18), permutation (where the token "
+            "at each place goes, from 0, as in 2,0,1; else the paper's for 18, or one by the seed), layers "
+            "(of a Transformer, each side, 2), width (96), heads (4), sentences (to train on, 4000; own "
+            "text: all), dev (to choose the epoch by; 0: the last), patience (epochs without a better one "
+            "before training stops; 0: never), join (of words and positions: sum, concatenate), test "
+            "(1000), epochs (10), repetitions (3).",
             "--set",
             metavar="NAME=VALUE",
         ),
@@ -157,14 +153,12 @@ More = Annotated[
     list[str],
     option(
         "A setting; repeatable: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
-        "batch_tokens, accumulate (batches a step), precision (float32, bfloat16), clip, dev_every, "
-        "select (best by "
-        "loss, bleu or chrf), dev_beam, patience, average (how many, of average_of: best, last), longest, "
-        "languages (en-de), half (True: weights in float16); "
-        "and of the network: architecture (transformer, recurrent, convolutional, llama), width, "
-        "encoder_layers, "
-        "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
-        "positions (sinusoidal, learned), vocabularies (joint, separate).",
+        "batch_tokens, accumulate (batches a step), precision (float32, bfloat16), clip, dev_every, select "
+        "(best by loss, bleu or chrf), dev_beam, patience, average (how many, of average_of: best, last), "
+        "longest, languages (en-de), half (True: weights in float16); and of the network: architecture "
+        "(transformer, recurrent, convolutional, llama), width, encoder_layers, decoder_layers, "
+        "encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), positions (sinusoidal, "
+        "learned), vocabularies (joint, separate).",
         "--set",
         metavar="NAME=VALUE",
     ),
@@ -225,9 +219,8 @@ def train(
     shape: Annotated[
         str | None,
         option(
-            "lab-teacher (the default), lab-student (with --teacher), lab-llm, tiny, or the papers' "
-            "big, small, "
-            "mini."
+            "lab-teacher (the default), lab-student (with --teacher), lab-llm, tiny, or the papers' big, "
+            "small, mini."
         ),
     ] = None,
     vocabulary: Annotated[

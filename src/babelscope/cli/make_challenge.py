@@ -205,9 +205,8 @@ def _warn_of_parses(search: Search) -> None:
         warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=2)
     if finder.too_long:
         warnings.warn(
-            f"{finder.too_long} parses have more than {LONGEST} words; rules that look at other words "
-            f"than head and "
-            "dependent were not applied there",
+            f"{finder.too_long} parses have more than {LONGEST} words; rules that look at other words than "
+            "head and dependent were not applied there",
             stacklevel=2,
         )
     by_features = {rule.name: rule.dependent.features for rule in finder.rules if rule.dependent.features}

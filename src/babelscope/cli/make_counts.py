@@ -169,9 +169,8 @@ def _senses(
         found = count_senses(_counted(pairs, seen), known)
     if not any(found.values()):
         raise BabelscopeError(
-            f"none of the {len(known)} senses occurs in {source} and {target}: a word of {lexicon} "
-            f"with one of its "
-            "lemmas on the other side"
+            f"none of the {len(known)} senses occurs in {source} and {target}: a word of {lexicon} with one "
+            "of its lemmas on the other side"
         )
     how = "lemmas" if lemmas or lemmatize else "words as written, which misses inflected ones"
     rows = sense_rows(found)
@@ -197,9 +196,8 @@ def _senses_told(rows: list[Row], pairs: int, how: str) -> str:
     return (
         f"{len(rows)} senses of {words} words in {pairs:,} sentence pairs, by {how}: {of['frequent']} "
         f"frequent,"
-        f"{of['infrequent']} infrequent, {unseen} that do not occur; {without} words have no sense "
-        f"that is more "
-        f"frequent than all others. {_EVERY_COUNT}"
+        f"{of['infrequent']} infrequent, {unseen} that do not occur; {without} words have no sense that is "
+        f"more frequent than all others. {_EVERY_COUNT}"
     )
 
 

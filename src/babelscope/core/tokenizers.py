@@ -144,9 +144,8 @@ def require_split(tokenizer: Tokenizer, texts: Sequence[str], *, what: str, todo
     """Refuse texts of a script that the tokenizer cannot split; `todo` says what to do instead."""
     if script := unsplit_script(tokenizer, texts):
         raise BabelscopeError(
-            f"{what} are in a script without spaces between words ({script}), which {tokenizer.name} "
-            f"cannot split; "
-            f"{todo}"
+            f"{what} are in a script without spaces between words ({script}), which {tokenizer.name} cannot "
+            f"split; {todo}"
         )
 
 

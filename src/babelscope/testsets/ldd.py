@@ -89,9 +89,8 @@ def with_reordering(
     for each in sets:
         if len(each.found) < len(each.pairs) and (each.found or nowhere):
             warnings.warn(
-                f"{each.path} has {len(each.pairs):,} sentence pairs, of which {len(each.found):,} are "
-                f"in the "
-                "corpus; its set is of these only",
+                f"{each.path} has {len(each.pairs):,} sentence pairs, of which {len(each.found):,} are in "
+                "the corpus; its set is of these only",
                 stacklevel=2,
             )
 
@@ -182,9 +181,8 @@ def read_ldd(spec: str | Path, corpus: str = "") -> TestSet:
     if language not in _OTHER:
         raise BabelscopeError(
             f"ldd:{spec} must be ldd:FOLDER,SOURCE,REFERENCE with files that end in .de and .en, or "
-            "ldd:FOLDER,LANGUAGE with de or en as the language of the sources; other pairs of the "
-            "release are "
-            "ldd:FOLDER,SOURCE-TARGET, such as en-ru"
+            "ldd:FOLDER,LANGUAGE with de or en as the language of the sources; other pairs of the release "
+            "are ldd:FOLDER,SOURCE-TARGET, such as en-ru"
         )
     if not os.path.isdir(folder):
         raise BabelscopeError(f"{folder}: no such folder")

@@ -84,8 +84,7 @@ def check_name(name: str) -> str:
     if len(name) > LONGEST_NAME:
         raise BabelscopeError(
             f"{shorten(name)} has {len(name)} characters, and a name with its options has at most "
-            f"{LONGEST_NAME}; "
-            "a long prompt can stand in a .toml file"
+            f"{LONGEST_NAME}; a long prompt can stand in a .toml file"
         )
     try:
         name.encode("utf-8")

@@ -67,9 +67,8 @@ class ContrastSettings(ErrorSettings):
         for name, value in self.presets["protocol"].get(self.protocol, {}).items():
             if (given := getattr(self, name)) != value:
                 raise ValueError(
-                    f"protocol {self.protocol} means {name} {value}, not {given}; leave one of them "
-                    f"out, or choose "
-                    "protocol checked"
+                    f"protocol {self.protocol} means {name} {value}, not {given}; leave one of them out, or "
+                    "choose protocol checked"
                 )
         return self
 
