@@ -55,7 +55,10 @@ def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path
     }
     known = {"lemmas": ["koch"], "wrong_lemmas": ["dieb"], "index": 1, "occupation": "cook", "gold": "male"}
     (tmp_path / "words.jsonl").write_text(json.dumps({**item, **known}))
-    tests = ("--tests", "words.jsonl") if name.startswith("patterns") else ()
+    rules = {"id": "1", "source": "The cook ate.", "rules": [{"require": "Koch"}]}
+    (tmp_path / "rules.jsonl").write_text(json.dumps(rules))
+    file = "words.jsonl" if name.startswith("patterns") else "rules.jsonl" if name == "rules" else ""
+    tests = ("--tests", file) if file else ()
     assert babelscope("run --init study.toml", "--system", system, "--method", name, *tests).code == 0
     text = (tmp_path / "study.toml").read_text()
     study = tomllib.loads(re.sub(r"(?m)^#(?=\w+ = \S)", "", text))

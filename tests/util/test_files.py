@@ -98,7 +98,7 @@ def test_a_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     for name in ("", ".", "folder", "folder/.."):
-        with pytest.raises(BabelscopeError, match="is a folder; name a file to be written") as told:
+        with pytest.raises(BabelscopeError, match="is a folder; choose a file") as told:
             check_writable(Path(name))
         assert told.value.exit_code == 2
 
