@@ -175,7 +175,7 @@ def test_scores_of_systems_are_correlated_as_in_table_4(tmp_path: Path, babelsco
         (["nothing.jsonl"], "nothing.jsonl: no such file"),
         (["other.jsonl"], "other.jsonl has no answers of `babelscope annotate`; released files need --task"),
         (["queue.jsonl", "other.jsonl"], "other.jsonl has no answers"),
-        (["queue.jsonl", "--set", "field=x"], "--field is about the records of --verdicts"),
+        (["queue.jsonl", "--set", "field=x"], "--field only applies to the records of --verdicts"),
     ],
 )
 def test_bad_usage_is_told(queue: Path, babelscope: Babelscope, arguments: list[str], told: str) -> None:

@@ -285,5 +285,5 @@ def test_what_is_cut_off_is_said(
     path = items.with_name("queue.answers.anna.jsonl")
     path.write_bytes(b'{"id": "1", "item": "12')
     ran = babelscope("annotate", str(items), "--annotator", "anna", "--no-open")
-    assert "killed before it was saved; it is cut off" in ran.err
+    assert "incomplete answer (the process was killed); it is removed" in ran.err
     assert not path.exists(), "there is no other answer in it"

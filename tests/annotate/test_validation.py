@@ -185,7 +185,7 @@ def test_a_part_is_judged_by_all_and_the_rest_is_shared_out(babelscope: Babelsco
     assert Path("queue.guidelines.md").read_text() == "# Ours\n\n* look at **one** word\n"
     again = babelscope("annotate", "--sample", "matched", "--queue-size", "20", "--queue", "queue.jsonl")
     assert again.code == 2
-    assert "exists, and there may be answers" in again.err
+    assert "exists and may have answers" in again.err
 
 
 def test_own_translations_need_no_run(babelscope: Babelscope) -> None:

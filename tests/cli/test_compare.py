@@ -110,7 +110,7 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ((), "compare needs run folders, or a table of --factors"),
+        ((), "compare needs run folders or --factors"),
         (("one", "--json", "--format", "latex"), "--format is given 2 times"),
         (("one", "other"), "other test sets: only"),
         (("one", "--seed-group", "x*"), "the group 'x*' needs at least two systems"),

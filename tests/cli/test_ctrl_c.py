@@ -24,7 +24,7 @@ from tests.support.toy_fixtures import Babelscope
 
 GO_ON = "run the same command again to go on"
 # They answer at once, or nearly so.
-SHORT = {"systems", "data list"}
+SHORT = {"systems", "data list", "doctor"}
 # What must be said, and beginnings of the names of files that may be left, to go on with.
 REPORTED_FLAGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "servers": ("only answers of servers are kept", ()),
@@ -62,6 +62,7 @@ FILES = {
     "a.conllu": "".join(f"# text = {w}\n1\t{w}\t{w}\tNOUN\t_\t_\t0\troot\t_\t_\n\n" for w in "ab"),
     "links": "0-0\n0-0\n",
     "candidates.json": "{}",
+    "terms.tsv": "source\trequire\na\tb\n",
     "study.toml": '[study]\nname = "s"\n[[systems]]\nspec = "toy:1"\n[[tests]]\nspec = "tsv:tests.tsv"\n'
     '[[methods]]\nname = "likelihood"\n',
 }
@@ -76,6 +77,7 @@ contrast --system toy:1 --tests pairs.jsonl @ JUDGE
 errors --system toy:1 --tests pairs.jsonl @ JUDGE
 condition --system toy:1 --evaluator toy:1 --tests cued.jsonl @ JUDGE
 prompted-choice --system lab:llm --tests pairs.jsonl @ JUDGE
+rules --system toy:1 --tests rules:terms.tsv @ JUDGE
 space --system toy:1?alphabet=ab&limit=4 --tests tsv:tests.tsv --k 2 --samples 4 --set segments=out @ JUDGE
 challenge --system toy:1 --tests far.jsonl --metric chrf @ JUDGE
 likelihood --system toy:1 --tests tsv:tests.tsv @ JUDGE

@@ -55,6 +55,7 @@ FILES = {
     "wino.de": "Der Koch schlief, weil er müde war.\n",
     "mucow.text.txt": "My pen.\nA pig in its pen.\n",
     "mucow.key.tsv": "1\tted\tpen\tstift\tgehege\n2\tted\tpen\tgehege\tstift\n",
+    "terms.tsv": "source\trequire\nHe does not come.\tnicht\nShe sings.\tsingt\n",
     "mucow.de": "Meine Stifte.\nEin Schwein mit Stift.\n",
     "candidates.json": json.dumps({
         "bank": {"bank/frequent": ["private", "modern", "rich"], "bank/rare": ["muddy", "sandy", "steep"]}
@@ -82,6 +83,7 @@ t likelihood --system lab:student --tests lab:parallel?n=10&seed=1 --group-by le
 t quality --system lab:student --system lab:teacher --tests lab:parallel?n=10&seed=1
 t condition --tests lab:gender?n=6&seed=1 --system lab:student --evaluator lab:teacher --set least_certain=2 --all
 t condition --tests lab:senses?n=40&seed=1 --system lab:student --evaluator lab:teacher
+t rules --system lab:student --tests rules:terms.tsv
 t prompted-choice --system lab:llm --tests lab:pairs?n=1&seed=1
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --set mbr_samples=2 --cases 1 --all
 t space --system lab:student --tests lab:parallel?n=3&seed=1 --k 2 --samples 2 --set mbr_samples=2
@@ -101,6 +103,7 @@ t report whole -o page.html
 t demo --n 10 --out demo-run
 t run --init --system lab:student --tests pairs.jsonl --method contrast init.toml
 t systems
+t doctor lab:student
 h annotate
 t annotate --sample winomt:wino.tsv --set translations=wino.de --queue queue.jsonl
 t agreement one.jsonl two.jsonl --task winomt

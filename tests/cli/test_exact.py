@@ -112,7 +112,7 @@ def test_a_length_that_has_no_hypothesis_is_a_line_of_dashes(
         (["--length", "3", "--set", "max_length=4"], "not both"),
         (["--set", "length_penalty=-1"], "from 0 to 10"),
         (["--set", "length_penalty=nan"], "from 0 to 10"),
-        (["--set", "budget_seconds=0"], "needs some time"),
+        (["--set", "budget_seconds=0"], "must be greater than 0"),
         (["--length", "2000"], "no hypothesis of 2000 tokens"),
         (["--length", "1..1000"], "no hypothesis of 1000 tokens"),
         (["--n", "0"], "greater than or equal to 1"),

@@ -25,7 +25,7 @@ def test_what_is_written_runs(babelscope: Babelscope, tmp_path: Path) -> None:
     named = ("--system", "toy:1", "--system", 'toy:"2"', "--tests", "parallel:in.txt,out.txt")
     ran = babelscope("run --init", *named, "mine.toml")
     assert (ran.code, ran.err) == (0, "")
-    assert ran.out == "wrote mine.toml; look at it, then: babelscope run mine.toml\n"
+    assert ran.out == "wrote mine.toml; check it, then run: babelscope run mine.toml\n"
     ran = babelscope("run", "mine.toml", "--json")
     assert (ran.code, ran.err) == (0, "")
     assert '"toy:\\"2\\""' in ran.out
@@ -55,7 +55,10 @@ def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path
     }
     known = {"lemmas": ["koch"], "wrong_lemmas": ["dieb"], "index": 1, "occupation": "cook", "gold": "male"}
     (tmp_path / "words.jsonl").write_text(json.dumps({**item, **known}))
-    tests = ("--tests", "words.jsonl") if name.startswith("patterns") else ()
+    rules = {"id": "1", "source": "The cook ate.", "rules": [{"require": "Koch"}]}
+    (tmp_path / "rules.jsonl").write_text(json.dumps(rules))
+    file = "words.jsonl" if name.startswith("patterns") else "rules.jsonl" if name == "rules" else ""
+    tests = ("--tests", file) if file else ()
     assert babelscope("run --init study.toml", "--system", system, "--method", name, *tests).code == 0
     text = (tmp_path / "study.toml").read_text()
     study = tomllib.loads(re.sub(r"(?m)^#(?=\w+ = \S)", "", text))
@@ -81,7 +84,7 @@ def test_a_file_is_not_overwritten(babelscope: Babelscope, tmp_path: Path) -> No
     ran = babelscope("run --init study.toml")
     assert (ran.code, ran.err) == (
         2,
-        "babelscope: error: study.toml is there already; name another file\n",
+        "babelscope: error: study.toml exists; choose another file\n",
     )
     assert (tmp_path / "study.toml").read_text() == "mine"
 

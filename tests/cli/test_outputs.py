@@ -104,7 +104,7 @@ def names(folder: Path) -> set[str]:
 @pytest.mark.parametrize(
     ("out", "code", "told"),
     [
-        ("folder", 2, "'folder' is a folder; name a file to be written"),
+        ("folder", 2, "'folder' is a folder; choose a file"),
         ("/proc/out", 1, "/proc/out cannot be written: No such file or directory"),
         ("a.en/out", 1, "a.en/out cannot be written: Not a directory"),
     ],

@@ -126,7 +126,7 @@ def test_qualities_from_outside_are_used_again_without_the_program(
 def test_what_is_wrong_is_told(babelscope: Babelscope, asked: list[str], tmp_path: Path) -> None:
     for arguments, message in [
         (["space", "--system", SYSTEM], "space needs --tests, or --rejudge and a finished run"),
-        ([*asked, "--system", SYSTEM, "--rejudge", str(tmp_path)], "--tests has no effect beside --rejudge"),
+        ([*asked, "--system", SYSTEM, "--rejudge", str(tmp_path)], "--tests has no effect with --rejudge"),
         (
             [*asked, "--system", SYSTEM, "--metric", "cmd:cat"],
             "kQRG needs the highest quality that cmd:cat can",

@@ -146,7 +146,7 @@ def test_in_a_shell(toy_folders: list[str], tmp_path: Path) -> None:
     assert shell("babelscope systems >&- 2>&- <&-") == (0, "")
     assert shell("babelscope translate --system toy:1 <&-") == (
         2,
-        "babelscope: error: stdin is closed; name a file of sources\n",
+        "babelscope: error: stdin is closed; give a file of sources\n",
     )
     assert shell("babelscope systems > /dev/full") == (
         1,

@@ -26,7 +26,6 @@ from babelscope.core.tables import (
     readable,
     render,
     rows_text,
-    short_names,
 )
 
 FORMATS: tuple[Format, ...] = ("text", "markdown", "latex", "csv", "html")
@@ -271,35 +270,6 @@ def test_notes_name_systems_unless_they_are_all():
     assert below(*(Note("cut", name) for name in "abc")) == ["cut"]
     assert below(Note("cut", "a"), Note("cut")) == ["cut"]
     assert below(Note("cut", "a"), Note("lost", "a")) == ["a: cut", "a: lost"]
-
-
-@pytest.mark.parametrize(
-    ("names", "short"),
-    [
-        (["hf:/data/models/a", "hf:/data/models/b/"], ["a", "b"]),
-        (["lab:teacher", "lab:student"], ["teacher", "student"]),
-        (["hf:/x/a", "hf:/y/a", "lab:b"], ["x/a", "y/a", "b"]),
-        (["hf:m?beam=1&n=2", "hf:m?n=2&beam=5"], ["m?beam=1", "m?beam=5"]),
-        (["old", "my model: second"], ["old", "my model: second"]),
-        (["a", "lab:a"], ["a", "lab:a"]),
-        (["openai:http://host/v1#gpt", "http://host/translate"], ["gpt", "http://host/translate"]),
-        (["lab:", "file:/"], ["lab:", "file:/"]),
-    ],
-)
-def test_short_names_tell_systems_apart(names, short):
-    assert short_names(names) == dict(zip(names, short, strict=True))
-
-
-def test_latex_names_systems_shortly_wherever_they_stand():
-    table = Table(
-        "t",
-        ["system", "against", "tests", Column("", system="hf:/m/c")],
-        [["hf:/m/a", "hf:/m/b", "hf:/m/a", A]],
-        3,
-    )
-    made = render([table], "latex")
-    assert latex_cells(made)[0][:2] == ["a", "b"]
-    assert latex_headings(made)[3] == "c"
 
 
 def test_a_column_of_a_paper_has_as_many_decimals_in_every_row():

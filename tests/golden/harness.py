@@ -347,6 +347,8 @@ def renamed(fact: Any, names: Mapping[str, Mapping[str, str]]) -> Any:
 
     if isinstance(fact, dict):
         new = {respelled(keys.get(name, name)): renamed(each, names) for name, each in fact.items()}
+        if new.get("system") in (tested := names.get("systems", {})):
+            new["system"] = tested[new["system"]]
         if "field" in new:  # a path through records, as texts.correct or variants[].score
             new["field"] = re.sub(r"\w+", lambda found: keys.get(found[0], found[0]), new["field"])
         return new

@@ -208,7 +208,7 @@ def test_toml(data):
         (lambda: Options("s", {"n": LONG_NUMBER.decode()}).integer("n", 1), "is not a whole number"),
         # Names of files that no system has, and some that only a system can have.
         (lambda: read_lines("a\0b"), "no such file"),
-        (lambda: read_mucow("."), "must be what the files of a language pair begin with"),
+        (lambda: read_mucow("."), "must be the common prefix of a language pair's files"),
         (lambda: read_ldd("a" * 300 + ",de"), "no such folder"),
         (lambda: open_system("file:\udcff"), "not valid Unicode"),
         # A name with a line break or an escape sequence stays within its line.

@@ -318,7 +318,7 @@ def test_the_command(babelscope: Babelscope, files: tuple[str, ...], tmp_path: P
     (tmp_path / "queue.jsonl").write_text(json.dumps(line) + "\n")
     # Answers are not written over.
     ran = babelscope("make", "machine-references", *files, "--queue", "queue.jsonl")
-    assert (ran.code, "queue.jsonl has answers in it" in ran.err) == (2, True)
+    assert (ran.code, "queue.jsonl has answers; give it" in ran.err) == (2, True)
     ran = babelscope(
         "make", "machine-references", *files, "--answers", "queue.jsonl", "--set", "with_human=yes"
     )

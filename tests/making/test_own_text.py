@@ -107,7 +107,7 @@ def test_lemmas_find_inflected_forms(babelscope: Babelscope, tmp_path: Path) -> 
     (tmp_path / "lexicon.tsv").write_text(f"{LEXICON}cups\tbecher pokal\n", encoding="utf-8")
     assert (counted()["tasse"], counted()["pokal"], counted()["becher pokal"]) == (0, 0, 2)
     told = babelscope(*SENSES).out
-    assert "inflected ones are missed" in " ".join(told.split())
+    assert "misses inflected ones" in " ".join(told.split())
 
 
 def test_occupations_are_counted_in_both_texts(babelscope: Babelscope) -> None:
@@ -150,11 +150,11 @@ def test_stored_flows_are_counted_again(babelscope: Babelscope) -> None:
     ("arguments", "told"),
     [
         ((*SENSES, "--set", "lemmas=de", "--lemmatize", "de"), "exclude each other"),
-        ((*SENSES, "--tests", "senses.jsonl"), "it is about the test set of --save-tests"),
+        ((*SENSES, "--tests", "senses.jsonl"), "it only applies to the test set of --save-tests"),
         ((*SENSES[:-1], "de"), "de:1 is neither a word, a tab and lemmas of a sense"),
         ((*SENSES[:4], "--target", "work.de", *SENSES[6:]), "en ends before line 7"),
         ((*SENSES[:4], "--target", "en", *SENSES[6:]), "none of the 4 senses occurs in en and en"),
-        (("make", "counts"), "needs one of --lexicon (senses), --words (occupations) and --counts"),
+        (("make", "counts"), "needs --lexicon (senses), --words (occupations) or --counts"),
         (
             ("make", "counts", "--source", "en", "--target", "de", "--words", "q.json"),
             "en has none of the occupations",

@@ -183,7 +183,7 @@ def test_methods_are_found_by_name_and_plug_in(tmp_path: Path, monkeypatch: pyte
     assert "weighted" in method_names()
     with pytest.raises(BabelscopeError, match="not a Method"):
         find_method("wrong")
-    with pytest.raises(BabelscopeError, match="which is taken"):
+    with pytest.raises(BabelscopeError, match="but the name is taken"):
         find_method("likelihood")
 
 
@@ -289,7 +289,7 @@ def test_every_method_counts_it(
     assert row.counts["preamble"] == 1
     assert "cleaned" not in row.counts
     told = " ".join(summarize(result, width=80).split())
-    assert "a translation with words of the model before it" in told
+    assert "a translation with an introduction before it" in told
     cleaned = next(row for row in run("yes", method, items, settings).rows if row.name == figure)
     assert (cleaned.counts["preamble"], cleaned.counts["cleaned"]) == (1, 1)
     plain = next(row for row in run("no", method, items, settings).rows if row.name == figure)

@@ -125,7 +125,7 @@ def test_a_model_that_needs_references_is_refused_without(ready: Path) -> None:
     [
         ("infinite", "comet gave nan as a score; it must be a finite number"),
         ("missing", "comet gave 1 scores of 2 translations"),
-        ("die", "comet ended with exit code 9; its standard error ends: 'out of memory'"),
+        ("die", "comet exited with code 9; its standard error ends: 'out of memory'"),
     ],
 )
 def test_a_bad_answer_is_refused_and_the_next_is_right(ready: Path, text: str, told: str) -> None:

@@ -74,7 +74,7 @@ def test_a_program_that_stays_open_is_started_once_for_all_questions(tmp_path: P
     assert len(json.loads(lines[1])) == 4
     with pytest.raises(SystemFailure, match="gave 1 scores of 2 translations"):
         metrics[0].sentence(["a", "12345678"], [["a"]] * 2, ["s"] * 2)
-    with pytest.raises(SystemFailure, match="ended with exit code 9"):
+    with pytest.raises(SystemFailure, match="exited with code 9"):
         metrics[0].sentence(["1234567"], [["a"]], ["s"])
     assert metrics[0].sentence(["ab"], [["a"]], ["s"]) == [2], "it is started again"
     (tmp_path / "lengths.py").write_text(LENGTHS + "\n")

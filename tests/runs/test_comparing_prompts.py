@@ -123,7 +123,7 @@ def test_prompts_that_cannot_be_asked_are_refused_before_models_load(babelscope,
     named = f"{spec(folder)}&prompt=lines"
     assert "names its prompt" in told("--system", named, "--set", "prompt=question")
     assert (
-        "--prompt has no effect beside --rejudge"
+        "--prompt has no effect with --rejudge"
         in babelscope("likelihood", "--rejudge", "run", "--set", "prompt=lines").err
     )
 

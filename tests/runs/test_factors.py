@@ -150,7 +150,7 @@ def test_they_can_be_said_after_a_run(run, tmp_path):
         ("{ width = nan }", "'width' must be finite"),
         ('{ "a b" = 1 }', "'a b' is no name of a factor"),
         ("{ width = { encoder = 1 } }", "'width' must be .* not a list or table"),
-        ("{ " + "n" * 60 + " = 1 }", "is no name of a factor: a letter, then at most 39"),
+        ("{ " + "n" * 60 + " = 1 }", "is not a valid factor name: use a letter, then at most 39"),
         ('{ kind = " " }', "'kind' is ' ': use a text"),
         (
             '{ kind = "\\u001b[2Jgone" }',

@@ -10,7 +10,7 @@ import pytest
 from babelscope.cli.systems import systems
 from babelscope.runs.study import Study
 from babelscope.runs.trust import reach_of
-from babelscope.systems.registry import SCHEMES, load_schemes, open_system, require
+from babelscope.systems.registry import SCHEMES, load_schemes, names_of, open_system, require
 from babelscope.testsets.loading import load
 from babelscope.util.errors import BabelscopeError
 
@@ -78,3 +78,24 @@ def test_a_refusal_says_which_option_the_refused_scheme_needs():
         BabelscopeError, match=r"these do: hf:, .*openai: with logprobs=vllm or logprobs=echo, ensemble:"
     ):
         require(system, "score", what_for="contrast")
+
+
+@pytest.mark.parametrize(
+    ("specs", "names"),
+    [
+        (["file:/a/hyp.old.de", "file:/a/hyp.new.de?source=in.en"], ["hyp.old.de", "hyp.new.de"]),
+        (["hf:/data/models/a", "hf:/data/models/b/"], ["a", "b"]),
+        (["hf:/x/a", "hf:/y/a", "lab:b"], ["x/a", "y/a", "lab:b"]),
+        (["hf:/x/y/a", "hf:/z/y/a"], ["x/y/a", "z/y/a"]),
+        (["hf:m?beam=1&n=2", "hf:m?n=2&beam=5"], ["hf:m?beam=1", "hf:m?beam=5"]),
+        (["llm:Q/Q3?prompt=a", "llm:Q/Q3"], ["Q3?prompt=a", "Q3"]),
+        (["cmd:cat", "cmd:cat /a/b", "cmd:/opt/mt.sh -m a"], ["cmd:cat", "cmd:cat /a/b", "mt.sh -m a"]),
+        (["ensemble:hf:m/a,hf:m/b", "items:translations"], ["ensemble:hf:m/a,hf:m/b", "items:translations"]),
+        (["openai:http://host/v1#gpt", "http://host/translate"], ["gpt", "http://host/translate"]),
+        (["old", "my model: second", "a/b"], ["old", "my model: second", "a/b"]),
+        (["x.de", "file:x.de"], ["x.de", "file:x.de"]),
+        (["lab:", "file:/"], ["lab:", "file:/"]),
+    ],
+)
+def test_systems_are_called_by_what_tells_them_apart(specs: list[str], names: list[str]) -> None:
+    assert names_of(specs) == dict(zip(specs, names, strict=True))

@@ -158,7 +158,7 @@ def test_extra_cannot_hide_a_field() -> None:
         (b"", "an empty line"),
         (b"[1]", "each line must be a JSON object, not '[1]'"),
         (b'{"id": NaN}', "NaN is not a JSON value"),
-        (b'{"id": "2", "id": "3"}', "the name 'id' stands twice in an object"),
+        (b'{"id": "2", "id": "3"}', "the name 'id' occurs twice in an object"),
         (b'{"id": "2\xff"}', "not UTF-8 (invalid start byte at byte 9)"),
         (b"[" * 100_000, "not JSON that can be read"),
         (b'{"n": ' + b"1" * 5000 + b"}", "not JSON that can be read"),
@@ -179,7 +179,7 @@ def test_a_fault_in_a_file_is_told_with_its_line(tmp_path: Path, line: bytes, se
 def test_fields_that_tell_no_kind_are_told(tmp_path: Path) -> None:
     path = tmp_path / "odd.jsonl"
     path.write_text('{"id": "1", "text": "a"}\n')
-    with pytest.raises(BabelscopeError, match=r"odd\.jsonl:1: no item: its fields tell no kind"):
+    with pytest.raises(BabelscopeError, match=r"odd\.jsonl:1: not an item: its fields match no kind"):
         list(read_items(path))
 
 

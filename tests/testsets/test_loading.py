@@ -95,10 +95,10 @@ def files(folder: Path) -> dict[str, bytes]:
         ("zzzz", "'zzzz' is neither a registered test set (see babelscope data list), nor a file"),
         ("nowhere/pairs.jsonl", "nowhere/pairs.jsonl: no such file"),
         ("jsonl:nowhere", "nowhere: no such file"),
-        ("tsv:", "says nothing after the colon; example: tsv:test.tsv"),
+        ("tsv:", "needs a value after the colon; example: tsv:test.tsv"),
         ("winomt:test.tsv?neutrl=yes", "unknown option 'neutrl'; did you mean neutral?"),
         ("winomt:test.tsv?neutral=perhaps", "neutral=perhaps is not one of yes, no"),
-        (".", "is a folder; if it holds DistilLingEval sets, say distil-lingeval:."),
+        (".", "is a folder; for DistilLingEval sets, use distil-lingeval:."),
     ],
 )
 def test_a_wrong_name_is_told(spec: str, sentence: str) -> None:
@@ -217,7 +217,7 @@ def test_a_changed_local_file_is_told_and_kept(tmp_path: Path, server: Any) -> N
 
 def test_a_set_without_checksum_is_used_but_never_downloaded(tmp_path: Path, server: Any) -> None:
     serve(server)
-    with pytest.raises(BabelscopeError, match="its checksum is not known to us; put its files in"):
+    with pytest.raises(BabelscopeError, match="its checksum is unknown; put its files in"):
         load("toy.mt", data_dir=tmp_path)
     partly = load("toy", data_dir=tmp_path)
     assert [item.id for item in partly] == ["toy.human:1", "toy.human:2"]
@@ -453,7 +453,7 @@ def test_a_file_that_grows_without_end_is_given_up(
     model = known(monkeypatch)
     monkeypatch.setattr(published, "LARGEST", 1000)
     server.answers = [server.body(MODEL)]
-    with pytest.raises(BabelscopeError, match="it has more than 1000 bytes; nothing was kept"):
+    with pytest.raises(BabelscopeError, match="it has more than 1000 bytes; nothing was stored"):
         fetch(model, tmp_path / "data")
     assert files(tmp_path) == {}
 
@@ -470,7 +470,7 @@ def test_without_a_network_one_sentence_says_what_is_missing(
     assert license == "udpipe/german-gsd (jwijffels/udpipe.models.ud.2.5); license: CC BY-NC-SA 4.0"
     assert error.startswith(f"babelscope: error: {server.url}/jwijffels/udpipe.models.ud.2.5/17d6bbfb")
     missing = tmp_path / "data" / "udpipe" / "german-gsd-ud-2.5-191206.udpipe"
-    assert error.endswith(f"put the file at {missing} yourself, or try again with a connection")
+    assert error.endswith(f"place the file at {missing}, or retry with a connection")
     assert files(tmp_path) == {}
 
 

@@ -109,7 +109,7 @@ def test_faults_of_distil_lingeval(tmp_path: Path) -> None:
     assert fault(f"distil-lingeval:{tmp_path / 'part.mt'}").endswith("tgt.correct.de: no such file")
     assert fault(f"distil-lingeval:{tmp_path / 'nowhere'}") == f"{tmp_path / 'nowhere'}: no such folder"
     (tmp_path / "bare").mkdir()
-    assert "is no DistilLingEval set" in fault(f"distil-lingeval:{tmp_path / 'bare'}")
+    assert "is not a DistilLingEval set" in fault(f"distil-lingeval:{tmp_path / 'bare'}")
 
 
 def test_mucow_scoring(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_mucow_scoring(tmp_path: Path) -> None:
     )
     for content, sentence in (
         ('[\n{"source": ]', f"{path}:2: not JSON: Expecting value at column 12"),
-        ("{}", f"{path} is no MuCoW scoring suite: it must be a JSON list of items"),
+        ("{}", f"{path} is not a MuCoW scoring suite: it must be a JSON list of items"),
         (json.dumps([{**entry, "errors": errors}, entry]), f"{path}: item 2: field 'errors' is missing"),
         ("[7]", f"{path}: item 1 is not an object with a list of errors"),
     ):
@@ -289,7 +289,7 @@ def test_a_tag_stands_before_the_source_and_changes_nothing_in_it(table: Path) -
     [
         ("genders=four", "genders=four is not one of two, three"),
         ("tag=<female>", "tag=<female> has no {}, where the gender is put"),
-        ("tag=<{}>&paper_cues=yes", "tag and paper_cues are two ways of giving cues"),
+        ("tag=<{}>&paper_cues=yes", "tag and paper_cues exclude each other"),
         ("genders=three&neutral_cue=", "neutral_cue is empty"),
         ("gender=three", "unknown option 'gender'; did you mean genders"),
     ],
@@ -432,7 +432,9 @@ def test_faults_are_told(suite: Path) -> None:
             load(spec or f"mucow:{suite}")
         return str(caught.value)
 
-    assert "nowhere.text.txt: no such file; mucow: takes what" in fault(f"mucow:{suite.parent}/nowhere")
+    assert "nowhere.text.txt: no such file; mucow: needs the common prefix" in fault(
+        f"mucow:{suite.parent}/nowhere"
+    )
     lines(suite, ".key.tsv", KEYS[:3])
     assert "en-de.text.txt has 4, " in fault()
     lines(suite, ".key.tsv", [*KEYS[:3], "4\tted\tpen\tstift"])

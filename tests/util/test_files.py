@@ -98,7 +98,7 @@ def test_a_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     for name in ("", ".", "folder", "folder/.."):
-        with pytest.raises(BabelscopeError, match="is a folder; name a file to be written") as told:
+        with pytest.raises(BabelscopeError, match="is a folder; choose a file") as told:
             check_writable(Path(name))
         assert told.value.exit_code == 2
 
@@ -217,7 +217,7 @@ def test_a_run_folder_s_own_files_are_kept():
 def test_the_file_that_stdout_goes_to_is_not_replaced(here, monkeypatch):
     with open(here / "o", "w") as file:
         monkeypatch.setattr(sys, "stdout", file)
-        with pytest.raises(BabelscopeError, match="--records o is the file that stdout goes to"):
+        with pytest.raises(BabelscopeError, match="--records o is the file that stdout is redirected to"):
             check_outputs({"--records": Path("o")})
 
 

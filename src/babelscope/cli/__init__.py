@@ -1,4 +1,4 @@
-"""The command line: global options, help and errors. What can be run is in `commands`."""
+"""The command line: global options, help and errors; `commands` lists what can be run."""
 
 from __future__ import annotations
 
@@ -45,20 +45,20 @@ def _options(
 
 
 def main() -> None:
-    """The `babelscope` command: bad input is told in one sentence, without a traceback."""
+    """The `babelscope` command: bad input is reported in one sentence, without a traceback."""
     # Before any library is imported, so that its log goes through the filter, too.
     filter_streams()
     warnings.showwarning = _warn  # type: ignore[assignment]
     stdout = sys.stdout
     code = _exit_code(app)
     try:
-        # What stdout still holds back may not fit: told here, and not by Python when all else has ended.
+        # The buffer of stdout may not fit on the disk: reported here, not by Python at exit.
         stdout.flush()
     except (BabelscopeError, OSError) as error:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         if not code:
             code = _exit_code(functools.partial(_raise, error))
-    # A module that commands which ask nobody do not need.
+    # Not imported by commands that ask no system.
     if not code and (answers := sys.modules.get("babelscope.systems.cache")) is not None:
         answers.forget_unfinished()
     sys.exit(code)
@@ -69,7 +69,7 @@ def _raise(error: Exception) -> NoReturn:
 
 
 def _exit_code(run: Callable[[], object]) -> int:
-    """Run it, tell what was wrong in one sentence, and give the exit code that says so."""
+    """Run a function, print its error as one sentence, and return the exit code."""
     try:
         with explain_missing("this command"):
             run()
@@ -82,9 +82,9 @@ def _exit_code(run: Callable[[], object]) -> int:
         print("babelscope: stopped", file=sys.stderr)
         return STOPPED
     except BrokenPipeError:
-        return 1  # nobody reads any more, which is no error to show
+        return 1  # the reader is gone, which is no error to show
     except OSError as error:
-        # A disk or a name that the system refuses, where nothing better is known to say than what and why.
+        # An error of the operating system that nothing closer to its cause has explained.
         named = f"{error.filename!r}: " if error.filename else ""
         print(f"babelscope: error: {named}{error.strerror or error}", file=sys.stderr)
         return 1

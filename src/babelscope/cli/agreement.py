@@ -1,4 +1,4 @@
-"""`babelscope agreement`: how far annotators agree with each other, and methods and metrics with them."""
+"""`babelscope agreement`: agreement of annotators with each other, and of methods and metrics with them."""
 
 from __future__ import annotations
 
@@ -35,50 +35,55 @@ def agreement(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="Answers of `babelscope annotate`, or the file that was annotated; released annotations as JSON "
-            "lines, WinoMT's own as .csv. With --human, scores: JSON lines with `system`, `id` and `score`; with "
-            "--metric, `source`, `translation`, `references`.",
+            help="Answers of `babelscope annotate`, or the annotated file; or released annotations (JSON "
+            "lines; of WinoMT also .csv). With --human: JSON lines with `system`, `id` and `score`; "
+            "with --metric: `source`, `translation`, `references`.",
         ),
     ],
-    task: Annotated[Task | None, option("What was annotated, for released files.")] = None,
+    task: Annotated[Task | None, option("Task of released annotations.")] = None,
     patterns: Annotated[
         Path | None,
-        file_option("Verdicts of pattern matching, undecided too: a run, its records, or the released log."),
+        file_option(
+            "Verdicts of pattern matching, undecided ones included: a run, its records, or the released log."
+        ),
     ] = None,
     verdicts: Annotated[
         Path | None,
-        file_option("A method's verdicts or scores: a run, or JSON lines with `correct`, maybe `weight`."),
+        file_option(
+            "Verdicts or scores of a method: a run, or JSON lines with `correct` and optionally `weight`."
+        ),
     ] = None,
     human: Annotated[
         Path | None,
         file_option(
-            "Correlate the scores in FILE... with these human scores, or answers of `babelscope annotate`; the mean "
-            "counts."
+            "Correlate the scores in FILE... with the mean of these human scores or answers of "
+            "`babelscope annotate`."
         ),
     ] = None,
     metric: Annotated[
         list[str] | None,
-        option("Score the translations by this; may be repeated.", metavar="METRIC"),
+        option("Score the translations by this metric; repeatable.", metavar="METRIC"),
     ] = None,
     tokenize: Annotated[str, option(ABOUT_TOKENIZERS, metavar="TOKENIZER")] = "",
     field: Annotated[
         str | None,
-        setting("Field of the scores. (Default: score; of lists, top_kqrg.)"),
+        setting("Field of the scores. [default: score; of lists top_kqrg]"),
     ] = None,
     protocol: Annotated[
         Protocol,
-        option("paper: --patterns as in table 2 of conditioning, with both flaws on MuCoW."),
+        option("paper: as table 2 of the conditioning paper, with both of its flaws on MuCoW."),
     ] = "checked",
     weights: Annotated[
         Literal["tests", "annotated"],
-        setting("Rank weights of WinoMT's --verdicts in the test set, or in what was annotated."),
+        setting("Rank the weights of WinoMT's --verdicts within the test set or the annotated items."),
     ] = "tests",
     as_json: AsJson = False,
     to: ToFile = None,
 ) -> None:
-    """Measure how far annotators agree, and methods or metrics with them.
+    """Measure how well annotators agree, and methods or metrics with them.
 
-    Kappa, alpha for more than two; with --human, Pearson's and Spearman's correlation over sentences and systems.
+    Prints Cohen's kappa, and Krippendorff's alpha for more than two; with --human, Pearson's and Spearman's
+    correlation over sentences and systems.
     """
     from babelscope.annotate.answers import find_answers
     from babelscope.util.progress import working
@@ -129,12 +134,12 @@ def agreement(
 def _answered(
     answers: list[Path], patterns: Path | None, verdicts: Path | None, field: str | None, protocol: Protocol
 ) -> list[Row]:
-    """Agreement of answers given on the page."""
+    """Agreement of answers given on the annotation page."""
     from babelscope.annotate import agreement as annotated
     from babelscope.annotate.answers import items_of, read_annotators
 
     if field is not None and verdicts is None:
-        raise BabelscopeError("--field is about the records of --verdicts")
+        raise BabelscopeError("--field only applies to the records of --verdicts")
     people, tasks = read_annotators(answers), items_of(answers)
     rows = annotated.precision_of_extraction(people, tasks)
     # One annotator alone can still be compared with a method.
@@ -156,10 +161,9 @@ def _answered(
 
 
 def _by_method(path: Path, tests: set[str]) -> dict[str, list[LocatedRecord]]:
-    """The records of a run folder by method, or those of a file under its name.
+    """The records of a run folder by method, or those of a file by its name.
 
-    If it has some of `tests`, which the judged items are from, those of its other test sets are left out: they may
-    have items with the same ids.
+    Records of test sets other than `tests` are left out if there are any of `tests`, because ids may repeat.
     """
     found: dict[str, list[LocatedRecord]] = {}
     rows = _records_of(path)
@@ -186,7 +190,7 @@ def _records_of(path: Path) -> list[LocatedRecord]:
 
 
 def _released(files: list[Path], task: Task) -> tuple[list[Annotator], list[Row]]:
-    """Annotations as the conditioning paper has released them, and their agreement with each other."""
+    """Annotations in the format released with the conditioning paper, and their agreement."""
     from babelscope.stats.agreement import compare, compare_with_earlier, parse_earlier, parse_judgments
     from babelscope.util.text import read_json_lines
 
@@ -198,7 +202,7 @@ def _released(files: list[Path], task: Task) -> tuple[list[Annotator], list[Row]
         else:
             annotators[name] = parse_judgments(read_json_lines(path), task)
     if len(annotators) + len(earlier) < 2 or not annotators:
-        raise BabelscopeError("agreement needs the files of two annotators")
+        raise BabelscopeError("agreement needs files of at least two annotators")
     rows = compare(annotators, task)
     for name, own in annotators.items():
         for other, before in earlier.items():
@@ -207,13 +211,13 @@ def _released(files: list[Path], task: Task) -> tuple[list[Annotator], list[Row]
 
 
 def _distinct_names(files: list[Path]) -> dict[str, Path]:
-    """Files by their names without suffix; files with one name in two folders by their paths."""
+    """Files by their names without suffix, or by their paths where names repeat."""
     stems = [path.stem for path in files]
     return {path.stem if stems.count(path.stem) == 1 else str(path): path for path in files}
 
 
 def _table(path: Path) -> Iterator[dict[str, str]]:
-    """A CSV file as spreadsheets write it: lines may end in CR LF, cells may have line breaks."""
+    """The rows of a CSV file; lines may end in CR LF, cells may contain line breaks."""
     from babelscope.util.text import read_bytes
 
     try:
@@ -240,7 +244,9 @@ def _methods(
     paths = [path for path in (patterns, verdicts) if path is not None]
     given = {path: stats.parse_verdicts(_records_of(path), task) for path in paths}
     if verdicts is not None and task == "mucow" and patterns is None:
-        raise BabelscopeError("agreement on MuCoW needs --patterns: annotators saw what it could not decide")
+        raise BabelscopeError(
+            "agreement on MuCoW needs --patterns: annotators judged what pattern matching left undecided"
+        )
     if verdicts is not None and weights == "annotated":
         given[verdicts] = stats.rank_among_annotated(annotators, given[verdicts])
     # Words that can take a cue, since only they could be judged by conditioning as well.
@@ -298,7 +304,7 @@ def _correlated(files: list[Path], human: Path, field: str, metrics: list[str], 
 
 
 def _by_metric(records: Sequence[LocatedRecord], field: str) -> dict[str, list[LocatedRecord]]:
-    """Records of `space` under several metrics, once per metric (table 4); others as they are."""
+    """Records of `space` under several metrics, separately per metric (table 4); others unchanged."""
     first = next((record for _, record in records), {})
     gains, metrics = first.get("gains"), first.get("metrics")
     if not (isinstance(gains, dict) and isinstance(metrics, dict) and field in first):

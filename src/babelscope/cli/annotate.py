@@ -1,4 +1,4 @@
-"""`babelscope annotate`: a page on this machine where a person judges translations."""
+"""`babelscope annotate`: a local web page where people judge translations."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def _name(help: str, metavar: str = "NAME") -> Any:
     return option(help, metavar=metavar)
 
 
-OfMethod = Annotated[str, _name("For a run with several methods.")]
-OfTests = Annotated[str, _name("For a run on several test sets.")]
-OfSystems = Annotated[list[str] | None, _name("For a run; may be repeated. (Default: all.)")]
+OfMethod = Annotated[str, _name("Method to judge, for a run with several.")]
+OfTests = Annotated[str, _name("Test set to judge, for a run with several.")]
+OfSystems = Annotated[list[str] | None, _name("Systems of the run to judge; repeatable. [default: all]")]
 
 
 def annotate(
@@ -59,13 +59,13 @@ def annotate(
         Path,
         typer.Argument(
             metavar="FILE|RUN|TESTS",
-            help="What is judged: JSON lines; a finished run folder; a challenge set: are its dependencies real? "
-            "With --sample, a run of `condition`, its records, or a test set.",
+            help="What to judge: JSON lines, a finished run, or a challenge set (whether its dependencies "
+            "are real). With --sample: a run of `condition`, its records, or a test set.",
         ),
     ],
     annotator: Annotated[
         list[str] | None,
-        _name("Who judges; answers go to FILE.answers.NAME.jsonl. May be repeated. (Default: me.)"),
+        _name("Name of an annotator, whose answers go to FILE.answers.NAME.jsonl; repeatable. [default: me]"),
     ] = None,
     task: Annotated[
         Task | None, _name(f"For lines without `task`: {', '.join(get_args(Task))}.", "TASK")
@@ -75,24 +75,22 @@ def annotate(
     system: OfSystems = None,
     queue_size: Annotated[
         int | None,
-        _number("Items to draw, of each group its share [100]; with --sample, undecided ones at most [200]."),
+        _number("Items to draw, in proportion to groups. [default: 100; with --sample, 200 undecided ones]"),
     ] = None,
     queue_per_group: Annotated[
-        int | None, _number("Items to draw of each group (phenomenon, category) of a run instead.")
+        int | None, _number("Items to draw per group (phenomenon, category) of a run.")
     ] = None,
-    queue_only: Annotated[bool, option("Write --queue, and open no page.", "--queue-only")] = False,
+    queue_only: Annotated[bool, option("Only write --queue; do not serve the page.", "--queue-only")] = False,
     distance: Annotated[
         list[int] | None,
-        setting("Of a challenge set: words between head and dependent, exactly; may be repeated.", min=0),
+        setting("Challenge set: exact number of words between head and dependent; repeatable.", min=0),
     ] = None,
-    queue: Annotated[
-        Path | None, file_option("Where the drawn items go. (Default: RUN.queue.jsonl.)")
-    ] = None,
+    queue: Annotated[Path | None, file_option("File of the drawn items. [default: RUN.queue.jsonl]")] = None,
     sample: Annotated[
         bool,
         option(
-            "Only write --queue, for a validation study: what pattern matching cannot decide, and of the rest "
-            "in proportion.",
+            "Only write --queue, for a validation study: what pattern matching cannot decide, and a "
+            "proportional share of the rest.",
             "--sample",
         ),
     ] = False,
@@ -105,36 +103,38 @@ def annotate(
     ] = None,
     most: Annotated[
         int | None,
-        setting("With --sample: translations in all, fewer of both kinds in the same proportion.", min=1),
+        setting("With --sample: maximum number of translations, in the same proportion.", min=1),
     ] = None,
     assume_decided: Annotated[
         bool,
         setting(
-            "With --sample: ask only about what is undecided; `agreement --patterns` then takes what was "
-            "decided for right, in proportion, as the paper does (appendix E)."
+            "With --sample: ask only about undecided ones; `agreement --patterns` then counts the "
+            "decided ones as right, in proportion, like the paper (appendix E)."
         ),
     ] = False,
     overlap: Annotated[
         int | None,
-        _number("With --sample: items that all annotators judge; the others are divided. [all]", low=0),
+        _number(
+            "With --sample: items judged by all annotators; the others are divided. [default: all]", low=0
+        ),
     ] = None,
     guidelines: Annotated[
         Path | None,
-        _name("Your own, in Markdown. (Default: FILE.guidelines.md if it exists, else ours.)", "FILE.md"),
+        _name("Guidelines in Markdown. [default: FILE.guidelines.md if it exists, else ours]", "FILE.md"),
     ] = None,
-    port: Annotated[int, option("Port on this machine; 0: a free one.", min=0, max=65535)] = 0,
+    port: Annotated[int, option("Local port; 0: a free one.", min=0, max=65535)] = 0,
     open_page: Annotated[bool, option("Open the page in the browser.", "--open/--no-open")] = True,
     as_json: AsJson = False,
     seed: Seed = 0,
 ) -> None:
-    """Judge translations in the browser, blind and by keyboard. Every answer is saved at once."""
+    """Judge translations in the browser, blind, by keyboard. Each answer is saved at once."""
     from babelscope.annotate.queue import queue_of_set, read_tasks
     from babelscope.annotate.server import Desk, guidelines_path, read_markdown
     from babelscope.runs.reading import check_if_of_a_run, queue_of_run
 
     n = queue_size
     only = ("translations", "patterns", "most", "assume_decided", "overlap")
-    unshared = None if overlap is not None else "--overlap; without it, all judge all"
+    unshared = None if overlap is not None else "--overlap; without it, every annotator judges all items"
     unjudged = dict.fromkeys(
         ("task", "distance", "queue_per_group", "queue_only", "port", "open_page"), "judging, not --sample"
     )
@@ -159,20 +159,20 @@ def annotate(
     only_of_run: dict[str, Any] = {"--method": method, "--tests": tests, "--system": system}
     only_of_run["--queue-per-group"] = queue_per_group
     if file.is_dir():
-        _refuse_given({"--set distance": distance}, f"about a challenge set, and {file} is a run")
+        _refuse_given({"--set distance": distance}, f"only applies to a challenge set, but {file} is a run")
         if queue_per_group is not None:
             refuse_unused(context, {"queue_size": "a queue without --queue-per-group"})
         of_run: Any = {"method": method, "tests": tests, "systems": system or ()}
         draw = partial(queue_of_run, **of_run, per_group=queue_per_group)
         file = _write_queue(queue, file, draw, n=n or 100, seed=seed)
     elif _is_challenge_set(file, task):
-        _refuse_given(only_of_run, f"about a run folder, and {file} is a challenge set")
+        _refuse_given(only_of_run, f"only applies to a run folder, but {file} is a challenge set")
         draw = partial(queue_of_set, distances=distance or ())
         file = _write_queue(queue, file, draw, n=n or 100, seed=seed)
     else:
         drawing = {**only_of_run, "--set distance": distance, "--queue-size": n, "--queue": queue}
         drawing["--queue-only"] = queue_only
-        _refuse_given(drawing, f"about a run folder or a challenge set, and {file} is none")
+        _refuse_given(drawing, f"only applies to a run folder or a challenge set, but {file} is neither")
     if queue_only:
         return
     tasks = read_tasks(check_if_of_a_run(file), task)
@@ -189,11 +189,11 @@ def annotate(
 
 def _refuse_given(options: Mapping[str, Any], about: str) -> None:
     if given := [option for option, value in options.items() if value]:
-        raise BabelscopeError(f"{given[0]} is {about}")
+        raise BabelscopeError(f"{given[0]} {about}")
 
 
 def _is_challenge_set(file: Path, task: Task | None) -> bool:
-    """Whether it is a file or a name of a challenge set; lines that are given a task are items to judge."""
+    """Whether the path is a challenge set, and not a file of items with tasks."""
     from babelscope.annotate.queue import is_challenge_set
     from babelscope.testsets.loading import FORMATS
 
@@ -204,7 +204,7 @@ def _is_challenge_set(file: Path, task: Task | None) -> bool:
 
 
 def _write_queue(path: Path | None, of: Path, draw: Callable[..., Drawn], *, n: int, seed: int) -> Path:
-    """Draw a queue and write it, unless it is there already."""
+    """Draw a queue and write it, unless the file exists."""
     from babelscope.util.text import read_bytes
 
     if path is None:
@@ -220,25 +220,25 @@ def _write_queue(path: Path | None, of: Path, draw: Callable[..., Drawn], *, n: 
         print(f"{visible(str(path))}: {drawn}", file=sys.stderr)
     elif read_bytes(path) != "".join(f"{line}\n" for line in lines).encode():
         raise BabelscopeError(
-            f"{path} has other items than are drawn from {of} now; give the same options as when it was written, "
-            f"judge the file itself (babelscope annotate {path}), or name another with --queue"
+            f"{path} has other items than are drawn from {of} now; give the same options as when it was "
+            f"written, judge the file itself (babelscope annotate {path}), or name another with --queue"
         )
     return path
 
 
 def _warn(answers: AnswerFile, file: Path) -> None:
-    """Report answers that are not shown, and why."""
+    """Warn about answers that are not shown."""
     if answers.unknown:
         print(
-            f"babelscope: warning: {answers.path} has {answers.unknown} answers to items that {file} does not "
-            "have (any more); they stay in the file, and are not shown",
+            f"babelscope: warning: {answers.path} has {answers.unknown} answers to items that {file} "
+            "does not have; they stay in the file but are not shown",
             file=sys.stderr,
         )
     if answers.torn:
         torn = shorten(answers.torn.decode("utf-8", "replace"), 200)
         print(
-            f"babelscope: warning: the last line of {answers.path} is an answer whose process was killed before "
-            f"it was saved; it is cut off, and its item is asked again: {torn}",
+            f"babelscope: warning: the last line of {answers.path} is an incomplete answer (the "
+            f"process was killed); it is removed, and its item is asked again: {torn}",
             file=sys.stderr,
         )
 
@@ -266,8 +266,8 @@ def _serve(desk: Desk, names: list[str], port: int, *, open_page: bool, as_json:
                 webbrowser.open(url)
         if not as_json:
             if len(names) > 1:
-                print("Whoever has an address judges under its name: give each person theirs only.")
-            print("Ctrl-C ends; every answer is saved at once.")
+                print("Anyone with an address judges under its name: give each person only their own.")
+            print("Stop with Ctrl-C; each answer is saved at once.")
         sys.stdout.flush()
         with contextlib.suppress(KeyboardInterrupt):
             serve(build_app(desk, tokens=tokens, port=at), listener)
@@ -292,15 +292,15 @@ def _write_sample(
     guidelines: Path | None,
     as_json: bool,
 ) -> None:
-    """Draw what people should judge: what pattern matching cannot decide, and of the rest in proportion."""
+    """Draw a sample to judge: what pattern matching cannot decide, and a proportional share of the rest."""
     from babelscope.annotate.answers import check_names
     from babelscope.annotate.queue import draw_sample, records_of, records_of_translations, share_among
     from babelscope.annotate.server import guidelines_path, read_markdown
 
     if queue is None:
-        raise BabelscopeError("--sample needs --queue FILE, where what is drawn goes")
+        raise BabelscopeError("--sample needs --queue FILE for the drawn items")
     if translations is not None and any(of_judged.values()):
-        raise BabelscopeError("--method, --tests and --system are about a run, not about --translations")
+        raise BabelscopeError("--method, --tests and --system only apply to a run, not to --translations")
     check_names(names)
     copy = guidelines_path(queue) if guidelines is not None else None
     check_outputs(
@@ -308,9 +308,7 @@ def _write_sample(
     )
     for path in (queue, copy):
         if path is not None and path.exists():
-            raise BabelscopeError(
-                f"{path} exists, and there may be answers to it; choose another file for --queue"
-            )
+            raise BabelscopeError(f"{path} exists and may have answers; choose another file for --queue")
     if guidelines is not None:
         read_markdown(guidelines)
     with explain_damage(", ".join(str(each) for each in (judged, patterns) if each is not None)):
@@ -334,6 +332,6 @@ def _write_sample(
         f"{sum(line['stratum'] == name for line in lines)} of {size} {name}" for name, size in sizes.items()
     ]
     left = f"; {left_out} records have nothing to be judged" if left_out else ""
-    print(f"{queue}: {' and '.join(drawn)} are drawn to be judged{left}", file=sys.stderr)
+    print(f"{queue}: drew {' and '.join(drawn)}{left}", file=sys.stderr)
     who = "".join(f" --annotator {name}" for name in names)
     print(paragraph(f"to judge them: babelscope annotate {queue}{who}"))

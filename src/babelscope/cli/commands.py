@@ -1,4 +1,4 @@
-"""The commands, ours and those of installed packages, each imported when it is run."""
+"""All commands, built in and of plug-ins, each imported only when it is run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from babelscope.util.errors import BabelscopeError
 
 
 def built(command: Command) -> Any:
-    """The command as typer runs it."""
+    """The command as a Click command."""
     found: Any = resolve(command.place) if isinstance(command.place, str) else command.place
     group = typer.Typer(rich_markup_mode=None, add_completion=False)
     if isinstance(found, typer.Typer):
@@ -40,7 +40,7 @@ _JUDGES = {
 
 
 class _Commands(Registry[Command]):
-    """Plug-ins may offer a `Command`, or what one is made of."""
+    """Commands by name; a plug-in may offer a `Command`, a typer group or a function."""
 
     def _checked(self, thing: Any, entry: Any) -> Command:
         if isinstance(thing, Command):
@@ -60,7 +60,7 @@ def _group(name: str, summary: str) -> Command:
     return Command(name, summary, f"babelscope.cli.{name}:app")
 
 
-# A summary is how the command's own help begins.
+# The first sentence of a command's own help.
 _BUILT_IN = (
     _function("translate", "Translate lines of text."),
     _function("score", "Score given translations: how probable a system finds them.", "translate"),
@@ -69,21 +69,21 @@ _BUILT_IN = (
         for name, summary in SUMMARIES.items()
     ),
     _function("run", "Run a study, or resume it where it was stopped."),
-    _function("compare", "Compare runs: figures side by side, and their differences."),
+    _function("compare", "Compare runs: figures side by side and their differences."),
     _function("check", "Make a report card of a system: what it can do, and what it gets wrong."),
     _function("gate", "Decide whether a new system may replace an old one."),
     _function("plan", "Plan an evaluation: how many sentences a decision needs, and which."),
-    _function("report", "Show runs on one page: findings, tables, charts, every item.", "run"),
-    _function("systems", "List what can be opened as a system, with examples."),
+    _function("report", "Write a report of runs as one page: findings, tables, charts, every item.", "run"),
+    _function("systems", "List the kinds of systems, with examples."),
     _function("doctor", "Check a system before use: weights, tokenizer, languages, prompt, scores."),
-    _function("annotate", "Judge translations in the browser, blind and by keyboard."),
-    _function("agreement", "Measure how far annotators agree, and methods or metrics with them."),
+    _function("annotate", "Judge translations in the browser, blind, by keyboard."),
+    _function("agreement", "Measure how well annotators agree, and methods or metrics with them."),
     _group("data", "List, download and publish test sets; get parser models, metrics."),
     _group("make", "Make test sets from sources and references."),
-    _function("flow", "Show how words are translated in data, by a teacher and by its students."),
+    _function("flow", "Show how words are translated in training data, by a teacher and by its students."),
 )
 
-# What a person wants to do -> the commands for it, in the order of the list.
+# Purpose -> its commands, in the order of the list.
 _SECTIONS = {
     "Try it": ["demo"],
     "Ask a system": ["systems", "doctor", "translate", "score"],
@@ -104,7 +104,7 @@ COMMANDS: Registry[Command] = _Commands(
 
 
 class _Built(Mapping[str, Any]):
-    """Commands by name, built when asked for: in the order of the sections, then those of other packages."""
+    """Commands by name, built on first use: in the order of the sections, then those of plug-ins."""
 
     def __init__(self) -> None:
         self._built: dict[str, Any] = {}
@@ -131,7 +131,7 @@ def _methods_of_plugins() -> dict[str, str]:
 
 
 def _find(name: str) -> Command:
-    """A command by name; that of a plug-in's method is made from its class."""
+    """A command by name; for a method of a plug-in it is made from the class."""
     methods = _methods_of_plugins()
     if name in COMMANDS.names() or name not in methods:
         return COMMANDS.find(name)
@@ -142,7 +142,7 @@ def _find(name: str) -> Command:
 
 
 class CommandGroup(TyperGroup):
-    """All commands. Their list takes names and summaries; only the command that is run is imported."""
+    """All commands; listing them imports none of them."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -156,19 +156,19 @@ class CommandGroup(TyperGroup):
         return list(self.commands)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
-        """List the commands by what they are for, then those of other packages."""
+        """List the commands by purpose, then those of plug-ins."""
         there = list(self.commands)
         known = {name for names in _SECTIONS.values() for name in names}
         others = [name for name in there if name not in known]
         widest = max(map(len, there))
-        for title, names in {**_SECTIONS, "Of other packages": others}.items():
+        for title, names in {**_SECTIONS, "From plug-ins": others}.items():
             rows = [(name.ljust(widest), _summary(name)) for name in names if name in there]
             if rows:
                 with formatter.section(title):
                     formatter.write_dl(rows)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Names that a shell offers at Tab: from the summaries, so that Tab imports no command."""
+        """Names for shell completion; no command is imported."""
         listed = self._listed()
         return listed.shell_complete(type(ctx)(listed, info_name=ctx.info_name), incomplete)
 

@@ -1,4 +1,4 @@
-"""What the commands share: their options, and writing lines to stdout or a file."""
+"""Shared options, and writing of lines to stdout or to a file."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from babelscope.core.results import Record, Result, Row
     from babelscope.core.system import Capability
 
-# Lines asked at once: enough for a system to make batches of.
+# Lines asked at once: enough to fill a system's batches.
 LINES_AT_ONCE = 256
-# Unanswered lines that are named one by one on stderr; the others are only counted.
+# How many unanswered lines are named on stderr; the others are counted.
 _NAMED_UNANSWERED = 5
 
 _Question = TypeVar("_Question")
@@ -34,37 +34,37 @@ _Answer = TypeVar("_Answer")
 
 
 def option(help: str, *names: str, **more: Any) -> Any:
-    """An option; its name is that of the parameter unless given."""
+    """An option, named like its parameter unless `names` are given."""
     return typer.Option(*names, help=help, **more)
 
 
 def setting(help: str, **more: Any) -> Any:
-    """A parameter that is given as `--set NAME=VALUE`."""
+    """A setting: a parameter that is given as `--set NAME=VALUE`."""
     return typer.Option(help=help, hidden=True, **more)
 
 
 def file_option(help: str, **more: Any) -> Any:
-    """An option that takes the path of a file."""
+    """An option whose value is the path of a file."""
     return typer.Option(metavar="FILE", help=help, **more)
 
 
 def folder_option(help: str, **more: Any) -> Any:
-    """An option that takes the path of a folder."""
+    """An option whose value is the path of a folder."""
     return typer.Option(metavar="FOLDER", help=help, **more)
 
 
 Systems = Annotated[
     list[str],
-    typer.Option("--system", metavar="SYSTEM", help="A system, see `babelscope systems`; may be repeated."),
+    typer.Option("--system", metavar="SYSTEM", help="A system (see `babelscope systems`); repeatable."),
 ]
-OfWorld = Annotated[str, typer.Option(metavar="NAME", help="The world of the lab: easy, hard or clean.")]
+OfWorld = Annotated[str, typer.Option(metavar="NAME", help="World of the lab: easy, hard or clean.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 Format = Literal["text", "markdown", "latex", "csv", "json"]
 InFormat = Annotated[
     Format,
     typer.Option(
         "--format",
-        help="How figures are printed; --json is short for --format json. LaTeX needs booktabs and graphicx.",
+        help="Output format; --json is short for --format json. LaTeX needs booktabs and graphicx.",
         rich_help_panel="Output",
     ),
 ]
@@ -78,32 +78,30 @@ Registries = Annotated[
     ),
 ]
 ALL = "all"
-"""The name that stands for all tables."""
+"""Value of --table that selects all tables."""
 Tables = Annotated[
     list[str] | None,
     typer.Option(
         "--table",
         metavar="NAME",
-        help="Print only the table of this name; an unknown name lists all. May be repeated. `all`, or --all for "
-        "short: every table and every row.",
+        help="Print only this table; repeatable. An unknown name lists all names; `all` (or --all) prints "
+        "every table and row.",
         rich_help_panel="Output",
     ),
 ]
-ToFile = Annotated[
-    Path | None, typer.Option("--to", metavar="FILE", help="Write to a file instead of stdout.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+ToFile = Annotated[Path | None, typer.Option("--to", metavar="FILE", help="Output file instead of stdout.")]
+Seed = Annotated[int, typer.Option(help="Random seed.")]
 ABOUT_TOKENIZERS = (
-    "How a metric splits words: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as "
-    "the target language requires."
+    "Tokenizer of the metric: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. "
+    "[default: by target language]"
 )
 
 Cache = Annotated[
     bool | None,
     typer.Option(
         "--cache/--no-cache",
-        help="Store answers in $BABELSCOPE_CACHE, else in the user's cache folder. Without either option, answers of "
-        "servers are stored until the command has finished; --no-cache stores none.",
+        help="Cache answers in $BABELSCOPE_CACHE or the user's cache folder. By default, only answers of "
+        "servers are cached, until the command ends.",
     ),
 ]
 
@@ -111,7 +109,7 @@ Cache = Annotated[
 def open_systems(
     specs: Sequence[str], *needed: Capability, cache: bool | None, what_for: str = ""
 ) -> dict[str, Any]:
-    """Systems by their names, which must be able to do what is needed."""
+    """Open systems, by name; each must have the capabilities needed."""
     from babelscope.methods.jobs import systems_by_name
     from babelscope.systems.cache import with_store
     from babelscope.systems.registry import open_system, require
@@ -124,21 +122,21 @@ def open_systems(
 
 
 def check_beam(specs: Iterable[str]) -> None:
-    """Refuse a size of the beam where no system has a beam that can be set."""
+    """Refuse --beam if no system has a beam that can be set."""
     from babelscope.systems.registry import find_scheme
 
     named = list(specs)
     if not any(find_scheme(spec).beam for spec in named):
         raise BabelscopeError(
-            f"--beam has no effect on {', '.join(named)}: translations are stored, or made by a program or server "
-            "with settings of its own"
+            f"--beam has no effect on {', '.join(named)}: stored translations, or a program or server "
+            f"with its own settings"
         )
 
 
 def read_sources(path: Path) -> list[str]:
-    """The lines of a file, or of stdin for `-`; none may be empty."""
+    """The lines of a file, or of stdin for `-`; an empty line is an error."""
     if str(path) == "-" and sys.stdin is None:
-        raise BabelscopeError("stdin is closed; name a file of sources")
+        raise BabelscopeError("stdin is closed; give a file of sources")
     lines = (
         parse_lines(read_all_lines(sys.stdin.buffer, "stdin"), "stdin")
         if str(path) == "-"
@@ -158,7 +156,7 @@ def ask_lines(
     *,
     at_once: int = LINES_AT_ONCE,
 ) -> Iterator[tuple[_Question, _Answer | str]]:
-    """Ask batch by batch, and give each question with its answer, or with the reason why there is none.
+    """Ask batch by batch, and yield each question with its answer, or with the reason for no answer.
 
     An error about a text names its file (of `source` and `target`) and line. Unanswered lines are named on stderr.
     """
@@ -177,7 +175,7 @@ def ask_lines(
                     print(f"babelscope: {told}", file=sys.stderr)
         yield from zip(some, answers, strict=True)
     if unanswered and unanswered == len(asked):
-        raise SystemFailure(f"none of {len(asked)} lines was answered")
+        raise SystemFailure("no line was answered")
     if unanswered:
         print(f"babelscope: {unanswered} of {len(asked)} lines were not answered", file=sys.stderr)
 
@@ -189,7 +187,7 @@ def _place(files: Mapping[str, Path], before: int, what: str, number: int) -> st
 
 
 class Form(Enum):
-    """Whom lines are for: people, or other programs, which get them as they are."""
+    """What output is for: people, or programs, which get it unchanged."""
 
     TEXT = "text"
     LINES = "lines"
@@ -198,7 +196,7 @@ class Form(Enum):
 
 @contextlib.contextmanager
 def output(path: Path | None, form: Form) -> Iterator[Callable[[str], None]]:
-    """A function that writes a line to stdout, or to a file that appears when all is written."""
+    """Yield a function that writes a line to stdout, or to a file that appears at the end of the block."""
     if path is None:
         yield print if form is Form.TEXT else functools.partial(write_data, is_json=form is Form.JSON)
         return
@@ -211,14 +209,14 @@ def output(path: Path | None, form: Form) -> Iterator[Callable[[str], None]]:
 
 
 def write_file(path: Path, form: Form, lines: Iterable[str]) -> None:
-    """The same for all lines at once."""
+    """Write all lines to stdout or a file, as `output` does."""
     with output(path, form) as write:
         for line in lines:
             write(line)
 
 
 def draw_chart(path: Path, chart: Chart) -> Callable[[], None]:
-    """Draw a chart for a file, as PDF or PNG if its name ends so, else as SVG; what is returned writes it."""
+    """Draw a chart as PDF, PNG or SVG, by the file's suffix; return a function that writes the file."""
     from babelscope.core.charts import Scatter
     from babelscope.report.charts import as_file
 
@@ -235,17 +233,17 @@ def draw_chart(path: Path, chart: Chart) -> Callable[[], None]:
 
 
 def figures(as_json: bool) -> Form:
-    """Rows as JSON, or as tables for people."""
+    """The form of rows: JSON or text."""
     return Form.JSON if as_json else Form.TEXT
 
 
 def paragraph(text: str, hanging: str = " " * 4) -> str:
-    """Text for people, its lines as long as the terminal is wide."""
+    """The text wrapped at the width of the terminal."""
     return "\n".join(wrap(visible(text), terminal_width(), hanging=hanging))
 
 
 def width_for(path: Path | None) -> int | None:
-    """How wide text may be: as the terminal on stdout, as it comes in a file."""
+    """Width of text on a terminal; None for files, which are not wrapped."""
     return terminal_width() if path is None else None
 
 
@@ -256,7 +254,7 @@ def result_text(
     tables: Sequence[str] | None = None,
     places: Sequence[str] = (),
 ) -> str:
-    """What people read of a result: a summary, the tables of these names, or all tables and rows."""
+    """A result as text: its summary, the tables of these names, or all tables and rows."""
     from babelscope.report.summary import everything, summarize, tables_as
 
     names = [name for name in tables or () if name != ALL]
@@ -270,31 +268,31 @@ def result_text(
 
 
 def place_of(path: Path) -> str:
-    """A path as people write it: from the working folder, where it is there."""
+    """The path relative to the working folder, if it is inside."""
     absolute, here = path.absolute(), Path.cwd()
     return visible(str(absolute.relative_to(here) if absolute.is_relative_to(here) else absolute))
 
 
 def places_of(folder: Path | None, *, report: bool = False) -> list[str]:
-    """Lines that say where a result lies, and what can be done with it."""
+    """Lines that name the run folder and the next command."""
     if folder is None:
-        return ["no run is kept; --out FOLDER keeps it, for report and compare"]
+        return ["not stored; use --out FOLDER to store the run for report and compare"]
     found = [f"run folder: {place_of(folder)}"]
     return found if report else [*found, f"as a page: babelscope report {shlex.quote(place_of(folder))}"]
 
 
 def print_json(row: Mapping[str, Any]) -> None:
-    """One JSON object per line, on stdout."""
+    """Print a JSON object on one line."""
     write_data(as_line(row), is_json=True)
 
 
 def as_line(row: Mapping[str, Any]) -> str:
-    """A JSON object on one line."""
+    """The object as one line of JSON."""
     return json.dumps(row, ensure_ascii=False, allow_nan=False)
 
 
 def write_rows(rows: Sequence[Row], *, as_json: bool, to: Path | None = None) -> None:
-    """Figures to stdout or a file: a JSON object per line, or a table for people."""
+    """Write figures to stdout or a file: one JSON object per line, or a table."""
     from babelscope.core.tables import rows_text
 
     with output(to, figures(as_json)) as write:
@@ -306,7 +304,7 @@ def write_rows(rows: Sequence[Row], *, as_json: bool, to: Path | None = None) ->
 
 @contextlib.contextmanager
 def then_records(path: Path | None, records: Iterable[Record]) -> Iterator[None]:
-    """Write records after the block, which prints figures, even if nobody could read them."""
+    """Write records after the block, even if its printing fails."""
     try:
         yield
     finally:

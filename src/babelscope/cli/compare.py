@@ -37,64 +37,61 @@ def compare(
     context: typer.Context,
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out."),
+        typer.Argument(metavar="RUN...", help="Run folders, from `run` or --out."),
     ] = None,
     seed_group: Annotated[
         list[str] | None,
         option(
-            "Systems that differ by their seed only; may be repeated. Else x, x-2, x-3.",
+            "Systems that differ only in their seed, such as 'mt-*'; repeatable. [default: x, x-2, x-3]",
             metavar="[NAME=]PATTERN",
         ),
     ] = None,
     on: Annotated[
         list[str] | None,
         option(
-            "Regress a figure of the systems on this: a factor that the study names, or a column of --factors; "
-            "may be repeated. (Default: bleu and distilled, with --factors.)",
+            "Regress a figure on this factor of the study or column of --factors; repeatable. "
+            "[default with --factors: bleu, distilled]",
             metavar="FACTOR",
         ),
     ] = None,
     factors: Annotated[
         list[Path] | None,
         option(
-            "A table of factors, one line per system (column `system`), or a run of `quality`, whose figures "
-            "are factors; may be repeated.",
+            "Factors: a table with one line per system (column `system`), or a run of `quality`; repeatable.",
             metavar="FILE.tsv|RUN",
         ),
     ] = None,
     figure: Annotated[
         str,
         option(
-            "The figure that systems are regressed on and ranked by, with labels where several have its name: "
-            "kqrg,region=samples. Without runs, a column of the table.",
+            "The figure to regress and rank by, with labels if several have the name: "
+            "kqrg,region=samples. Without runs, a column of --factors.",
             metavar="NAME[,LABEL=VALUE...]",
         ),
     ] = "minimum",
     svg: Annotated[
         Path | None,
-        file_option(
-            "Draw the figure against the first factor there, one point per system: .svg, .pdf or .png."
-        ),
+        file_option("Plot the figure against the first factor: .svg, .pdf or .png."),
     ] = None,
     lines: Annotated[
         str,
-        setting(
-            "A column of --factors for that chart, such as teacher: systems alike in it are joined by a line."
-        ),
+        setting("Column of --factors, such as teacher: --svg joins systems with the same value."),
     ] = "",
     summary: Annotated[
         bool,
-        option("Figures only: test sets and settings may differ, nothing is paired.", "--summary"),
+        option(
+            "Compare figures only: test sets and settings may differ, and nothing is paired.", "--summary"
+        ),
     ] = False,
     format: InFormat = "text",
     to: ToFile = None,
 ) -> None:
-    """Compare runs: figures side by side, and their differences.
+    """Compare runs: figures side by side and their differences.
 
-    Wins and losses item by item with significance, means over seeds, agreement of evaluators, regression.
+    Also wins and losses by item with significance, means over seeds, agreement of evaluators, and regression.
     """
     if not runs and not factors:
-        raise BabelscopeError("compare needs run folders, or a table of --factors")
+        raise BabelscopeError("compare needs run folders or --factors")
     refuse_unused(
         context,
         {
@@ -125,7 +122,7 @@ def compare(
 
 
 class _Comparison:
-    """What there is to say about some runs."""
+    """Everything reported about several runs."""
 
     def __init__(
         self, groups: list[Comparison], signatures: list[tuple[str, str]], known: SystemTable
@@ -152,7 +149,7 @@ class _Comparison:
         return [("figures", figures), *self.more.items()]
 
     def closing(self, format: Format, *, is_whole: bool) -> list[str]:
-        """The signatures, below the tables: whole in files, papers and data."""
+        """The signatures below the tables; complete in files and formats other than text."""
         from babelscope.core.results import shorten_signature
         from babelscope.core.tables import signed
 
@@ -163,7 +160,7 @@ class _Comparison:
         ]
 
     def tables(self) -> list[Table]:
-        """What people read: figures side by side, then the other sections."""
+        """The report as tables: figures side by side, then the other sections."""
         from babelscope.core.tables import of_rows
         from babelscope.runs.compare import spread_table
 
@@ -186,7 +183,7 @@ class _Comparison:
 
 
 def _cautions(group: Comparison) -> list[str]:
-    """What the method says against comparing figures of its own between systems, where several stand beside."""
+    """Why the method's figures must not be compared between systems, if there are several."""
     from babelscope.core.comparison import CAUTIONS
 
     if len({str(column.fingerprint) for column in group.results}) < 2:
@@ -213,7 +210,7 @@ def _compare_runs(
     # A run may have methods without this figure.
     with_figure = [each for each in groups if regression.rows_of(each.results[0], figure)]
     if opened and variables and not with_figure:
-        raise BabelscopeError(f"no run has the figure {figure!r} to be regressed; see --figure")
+        raise BabelscopeError(f"no run has the figure {figure!r}; choose one with --figure")
     found = _Comparison(
         groups,
         [(run.name, run.manifest.signature) for run in opened],
@@ -231,7 +228,7 @@ def _compare_runs(
             advance(1)
     if table and not opened:
         if len(table) > 1 or table[0].is_dir():
-            raise BabelscopeError("without runs, --factors is one table that has the figure, too")
+            raise BabelscopeError("without runs, --factors must be one table that also has the figure")
         found.more["regression"] += regression.regress_column(table[0], figure, variables)
     return found
 
@@ -239,7 +236,7 @@ def _compare_runs(
 def _chart(
     groups: list[Comparison], known: SystemTable, column: str, figure: str, lines: str, patterns: list[str]
 ) -> Chart:
-    """The systems of the one method and test set that has the figure, against what is known of them (figure 5)."""
+    """A chart of the figure against a factor of the systems (figure 5)."""
     from babelscope.core.charts import Chart, Dot, Point, point
     from babelscope.runs.compare import seed_groups
     from babelscope.runs.regression import figure_of, rows_of, scale_of, whole_name
@@ -283,7 +280,7 @@ def _chart(
 def _with_means(
     dots: list[Dot], x_label: str, y_label: str, joined: dict[str, list[tuple[float, float]]]
 ) -> Scatter:
-    """Systems, a larger mark without fill at the mean of each group of several, and lines from left to right."""
+    """Points of systems, a larger open mark at the mean of each group, and lines from left to right."""
     from babelscope.core.charts import Dot, Key, Point, Scatter
 
     keys, means = [], []
@@ -303,7 +300,7 @@ def _with_means(
 
 
 def _side_by_side_table(group: Comparison) -> Table:
-    """Figures of one method and test set, one column per system."""
+    """A table of the figures of one method and test set, with one column per system."""
     from babelscope.core.comparison import rows_by_figure
     from babelscope.core.tables import Column, Line, Note, Table
     from babelscope.runs.regression import HISTOGRAMS

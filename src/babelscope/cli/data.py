@@ -23,7 +23,7 @@ _MOST_NAMED = 6
 def list_sets(registry: Registries = None, as_json: AsJson = False) -> None:
     """List the public test sets and releases, parser models, and the sets of registries.
 
-    Their folder is $BABELSCOPE_DATA, else the user's data folder.
+    They are stored in $BABELSCOPE_DATA or the user's data folder.
     """
     from babelscope.testsets.registry import RELEASES, SETS, registered_sets, sets_of
     from babelscope.util.published import MODELS
@@ -60,7 +60,7 @@ def _print_overview(row: dict[str, Any], sets: Sequence[str], widest: int) -> No
 
 
 def _print_models(models: list[dict[str, Any]]) -> None:
-    """Print the names of the parser models, several on a line, and of those that are here."""
+    """Print the names of parser models, several on a line, marking those present."""
     kinds: dict[tuple[str, str], list[str]] = {}
     for row in models:
         kind, _, name = row["name"].partition("/")
@@ -136,12 +136,12 @@ def get_sets(
     ],
     registry: Registries = None,
     as_json: AsJson = False,
-    refresh: Annotated[bool, option("Replace files whose checksum is wrong.", "--refresh")] = False,
-    yes: Annotated[bool, option("Make a metric's environment without asking.", "--yes")] = False,
+    refresh: Annotated[bool, option("Replace files with a wrong checksum.", "--refresh")] = False,
+    yes: Annotated[bool, option("Install a metric's environment without asking.", "--yes")] = False,
 ) -> None:
-    """Download test sets and models, or make metrics ready; what is there is checked and kept.
+    """Download test sets and models, or set up metrics; existing files are verified and kept.
 
-    A metric such as comet runs in a Python environment of its own, which is made here, and downloads its model.
+    A metric such as comet gets its own Python environment and downloads its model.
     """
     from babelscope.metrics.base import METRICS
     from babelscope.metrics.corpus import prepare_metrics
@@ -161,7 +161,7 @@ def get_sets(
                     print_json({**row, **known, "license": named.project.license})
                 else:
                     missing = fetched.status == "missing"
-                    why = " (never downloaded, since its checksum is not known)" if missing else ""
+                    why = " (not downloadable: its checksum is unknown)" if missing else ""
                     typer.echo(f"{fetched.status:<11}{fetched.path}{why}")
     with telling_what_is_kept(f"what is unfinished will be made again; {GO_ON}"):
         for metric in prepare_metrics(metrics, yes=yes):

@@ -1,4 +1,4 @@
-"""`babelscope flow`: how words are translated in training data, by a teacher and by its students."""
+"""`babelscope flow`: translations of words in training data, by a teacher and by its students."""
 
 from __future__ import annotations
 
@@ -36,42 +36,42 @@ def flow(
     words: Annotated[
         str,
         option(
-            "Words to look for: lab:occupations, lab:senses, or a file "
-            "{word: {src_forms: [...], tgt_forms_CLASS: [...], ...}}.",
+            "Words to count: lab:occupations, lab:senses, or a JSON file {word: {src_forms: [...], "
+            "tgt_forms_CLASS: [...], ...}}.",
             metavar="QUERIES",
         ),
     ] = "",
     distilled: Annotated[
-        list[Path] | None, file_option("A teacher's translations; may be repeated, one per seed.")
+        list[Path] | None, file_option("A teacher's translations; repeatable, one per seed.")
     ] = None,
     student: Annotated[
-        list[Path] | None, file_option("Its student's translations, as many and in the same order.")
+        list[Path] | None, file_option("A student's translations; one per --distilled, in the same order.")
     ] = None,
     counts: Annotated[
         Path | None,
         option(
-            "Counts made before, rows [from, to, count] as released or by --flows, instead of text.",
+            "Read rows [from, to, count] (released, or written by --flows) instead of text.",
             metavar="FILE.json",
         ),
     ] = None,
     word: Annotated[
         list[str] | None,
         setting(
-            "Only this word; may be repeated. figure-4: the 24 occupations of the paper's figure.",
+            "Only this word; repeatable. figure-4: the 24 occupations of the paper's figure.",
             metavar="NAME",
         ),
     ] = None,
     by_word: Annotated[
         bool,
-        setting("Draw the words as a column of --svg: which one goes where."),
+        setting("Draw the words as a column of --svg."),
     ] = False,
-    flows: Annotated[Path | None, file_option("Write rows [from, to, count] there, as JSON.")] = None,
-    svg: Annotated[Path | None, file_option("Draw a Sankey diagram there: .svg, .pdf or .png.")] = None,
+    flows: Annotated[Path | None, file_option("Write rows [from, to, count] as JSON.")] = None,
+    svg: Annotated[Path | None, file_option("Draw a Sankey diagram: .svg, .pdf or .png.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show how words are translated in data, by a teacher and by its students.
+    """Show how words are translated in training data, by a teacher and by its students.
 
-    Known forms are counted in translations of the same sources (appendix A, figure 4 of the conditioning paper).
+    Counts known forms in translations of the same sources (conditioning paper, appendix A and figure 4).
     """
     from babelscope.making.flows import choose_words, read_counts, share_rows
 
@@ -106,7 +106,7 @@ def flow(
 def _check_inputs(
     context: typer.Context, source: Path | None, target: Path | None, words: str, counts: Path | None
 ) -> None:
-    """Text is counted, or counts are given."""
+    """Refuse anything but either text to count or counts."""
     if (counts is None) == (source is None or target is None or not words):
         raise BabelscopeError("flow needs --source, --target and --words, or --counts")
     of_text = ("source", "target", "words", "distilled", "student")
@@ -116,7 +116,7 @@ def _check_inputs(
 def _of_text(
     source: Path, target: Path, words: str, teachers: list[Path], students: list[Path], chosen: list[str]
 ) -> tuple[list[Counted], list[Row], list[str]]:
-    """Mean flows, shares and changes, and the stages, counted in line-parallel text."""
+    """Mean flows, rows (shares and changes) and stages, counted in line-parallel text."""
     from babelscope.making.flows import (
         choose_words,
         find_occurrences,
@@ -148,7 +148,7 @@ def _of_text(
 
 
 def _chart(flows: list[Counted], stages: list[str], *, by_word: bool) -> Chart:
-    """A Sankey diagram of the classes from stage to stage, with what is not identified (other) in the middle."""
+    """A Sankey diagram of the classes from stage to stage, with "other" in the middle."""
     from babelscope.core.charts import Chart, Flow
     from babelscope.making.flows import WORD_NODE, flows_by_word, merge_words
 

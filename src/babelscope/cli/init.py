@@ -1,4 +1,4 @@
-"""`babelscope run --init`: a commented study for the systems, test sets and methods that are named."""
+"""`babelscope run --init`: a commented study of the given systems, test sets and methods."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from babelscope.methods.base import Method
     from babelscope.testsets import TestSet
 
-# What is written where nothing is named: methods that judge any test set of their kind, and the lab's things.
+# Defaults: methods that judge any test set of their kind, on the lab's systems and test sets.
 _METHODS = ("contrast", "condition", "likelihood")
 _SYSTEMS = ("lab:teacher", "lab:student")
 _TESTS = {
@@ -33,9 +33,8 @@ _WORDS = {str: "text", int: "whole number", float: "number", bool: "true or fals
 _PLAIN = {*_WORDS.values(), "list of: text"}
 _HEAD = """\
 # A study: every method on every system and every test set whose items it judges.
-# Run it, or go on with it, by: babelscope run {name}
-# A line of # and a key has the default of that key; without a value, it is not set. To set it, take
-# the # away.
+# Run or resume it: babelscope run {name}
+# A commented key shows its default, or no value if it has none. Remove the # to set it.
 # Relative paths are relative to this file. All keys are explained in docs/howto/studies.md.
 """
 
@@ -46,31 +45,31 @@ class Key:
 
     name: str
     accepts: str
-    """What values it takes, in words."""
+    """Accepted values, in words."""
     default: str
-    """As in TOML; empty where there is none."""
+    """As TOML; empty if there is none."""
     required: bool
     help: str
 
 
 def write_study(file: Path, systems: list[str], tests: list[str], methods: list[str]) -> None:
-    """Write a study of what is named, else of the lab's things."""
+    """Write a study of the given names, or else of the lab's systems and test sets."""
     from babelscope.util.files import check_writable, replacing
 
     place = check_writable(file)
     if place.status is not None and not place.is_stream:
-        raise BabelscopeError(f"{file} is there already; name another file")
+        raise BabelscopeError(f"{file} exists; choose another file")
     named = (list(dict.fromkeys(each)) for each in (systems or _SYSTEMS, tests, methods))
     text = study_text(file, *named)
     with replacing(file) as written:
         written.write(text.encode("utf-8"))
     if not place.is_stream:
         shown = visible(str(file))
-        print(f"wrote {shown}; look at it, then: babelscope run {shown}")
+        print(f"wrote {shown}; check it, then run: babelscope run {shown}")
 
 
 def study_text(file: Path, systems: list[str], tests: list[str], names: list[str]) -> str:
-    """A study as TOML that runs as it is; names that do not go together are refused."""
+    """A study as TOML that runs unchanged; combinations that cannot run are refused."""
     from babelscope.methods.base import title_of
     from babelscope.methods.jobs import check_kinds
     from babelscope.methods.registry import find_method
@@ -105,7 +104,7 @@ def _lab_tests(method: type[Method]) -> str:
 
 
 def _load(folder: Path, specs: Iterable[str]) -> dict[str, TestSet]:
-    """Test sets as the study will find them: its folder is the working folder of a run."""
+    """The test sets, with paths relative to the study's folder."""
     from babelscope.testsets import load
 
     if not folder.is_dir():
@@ -115,7 +114,7 @@ def _load(folder: Path, specs: Iterable[str]) -> dict[str, TestSet]:
 
 
 def _roles(method: type[Method], systems: Sequence[str]) -> dict[str, str]:
-    """A system for each role but that of the tested ones, which must all be able to do what is needed."""
+    """A system for each role besides the tested ones; all must have the capabilities needed."""
     from babelscope.systems.registry import find_scheme
 
     def able(spec: str, needed: Sequence[Capability]) -> bool:
@@ -137,11 +136,11 @@ def _roles(method: type[Method], systems: Sequence[str]) -> dict[str, str]:
 
 
 def _commented(model: type[BaseModel], *, without: Sequence[str] = (), **instead: str) -> Iterable[str]:
-    """The keys of a table as comments, each with its help before it; `instead` has other defaults."""
+    """The keys of a table as comments, each after its help; `instead` overrides defaults."""
     for key in keys_of(model):
         if key.name in without:
             continue
-        # A default shows its type, but neither bounds nor other choices.
+        # A default shows the type, but no bounds and no other choices.
         told = "" if key.default and key.accepts in _PLAIN else f"({key.accepts})"
         yield from _comment(f"{key.help} {told}")
         value = _toml(instead[key.name]) if key.name in instead else key.default
@@ -155,7 +154,7 @@ def _comment(text: str) -> list[str]:
 
 
 def keys_of(model: type[BaseModel]) -> list[Key]:
-    """The keys of a table or the settings of a method, in order."""
+    """The keys of a study's table, or the settings of a method, in order."""
     keys = []
     for name, field in model.model_fields.items():
         required = field.is_required()
@@ -167,13 +166,13 @@ def keys_of(model: type[BaseModel]) -> list[Key]:
 
 
 def _toml(value: Any) -> str:
-    """A value as TOML writes it; of what settings hold, JSON writes all but DEL the same."""
+    """A value as TOML; JSON writes the values of settings the same way, except for DEL."""
     plain = str(value) if isinstance(value, Path) else value
     return json.dumps(plain, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _accepts(kind: Any, metadata: Iterable[Any] = ()) -> str:
-    """What values a type takes, in words."""
+    """The accepted values of a type, in words."""
     metadata = list(metadata)
     if get_origin(kind) is Annotated:
         kind, *notes = get_args(kind)

@@ -1,4 +1,4 @@
-"""The command of a method: options from its settings and those that all methods share, run as a small study."""
+"""The command of a method: options generated from its settings plus shared ones, run as a small study."""
 
 from __future__ import annotations
 
@@ -47,49 +47,49 @@ def _input(help: str, metavar: str, **given: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """The options and settings that all methods share."""
+    """Options and settings that all methods share."""
 
     system: Annotated[
         list[str] | None,
-        _input("A system (`babelscope systems`), and what to call it; may be repeated.", "[NAME=]SYSTEM"),
+        _input("A system (see `babelscope systems`), optionally named; repeatable.", "[NAME=]SYSTEM"),
     ] = None
     tests: Annotated[
         list[str] | None,
-        _input("A test set: a name, a file or FORMAT:FILE; may be repeated.", "TESTS"),
+        _input("A test set: a name, a file or FORMAT:FILE; repeatable.", "TESTS"),
     ] = None
     registry: Registries = None
     machine_references: Annotated[
         list[str] | None,
         _input(
-            "Also judge pairs made of this system's translations of the sources; the human references validate them. "
-            "Repeated, each system translates an equal share.",
+            "Also judge pairs made from this system's translations of the sources, validated by the "
+            "human references. Repeatable: each system translates an equal share.",
             "SYSTEM",
         ),
     ] = None
     prompt: Annotated[
         list[str] | None,
         typer.Option(
-            help="Prompt of `llm:` and `openai:` systems: a .toml file, a shipped prompt or a template; may be "
-            "repeated. Repeated, figures are also given over all prompts.",
+            help="Prompt of `llm:` and `openai:` systems: a .toml file, a shipped prompt or a template; "
+            "repeatable, then with figures over all prompts.",
             hidden=True,
         ),
     ] = None
     rejudge: Annotated[
         Path | None,
-        _input("Judge a finished run again, with the settings given here; no system is asked.", "FOLDER"),
+        _input("Judge a finished run again with other settings; asks no system.", "FOLDER"),
     ] = None
     group_by: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FIELD",
-            help="Also give all figures for each value of this field of the items, or by `length`; may be repeated.",
+            help="Also report all figures by this field of the items, or by `length`; repeatable.",
             rich_help_panel="Judging",
         ),
     ] = None
     seed_group: Annotated[
         list[str] | None,
         typer.Option(
-            help="Systems that differ only by their seed, as in 'lab:teacher-*'; may be repeated.",
+            help="Systems that differ only in their seed, such as 'lab:teacher-*'; repeatable.",
             hidden=True,
         ),
     ] = None
@@ -97,13 +97,13 @@ class Shared:
     format: InFormat = "text"
     out: Annotated[
         Path | None,
-        folder_option("Run folder: stores records and figures, or resumes a run.", rich_help_panel="Output"),
+        folder_option("Run folder: stores the run, or resumes it.", rich_help_panel="Output"),
     ] = None
     segments: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write all hypotheses there, for a metric that is computed elsewhere.",
+            help="Write all hypotheses there, to compute a metric elsewhere.",
             hidden=True,
         ),
     ] = None
@@ -119,8 +119,7 @@ _NAMED = re.compile(r"([^:?]+?)=([a-z][a-z0-9]*:.*)", re.DOTALL)
 
 
 def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
-    """A function with annotations that typer makes a command of. The first of several methods is the default, and
-    `--judge` chooses another by its name."""
+    """A function that typer turns into a command; of several methods, `--judge` selects one."""
     first, *baselines = methods.values()
     judges = tuple(methods)
 
@@ -162,18 +161,18 @@ def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
 
 
 def _role_parameter(role: str) -> inspect.Parameter:
-    info = _input(f"The system that is the {role}; may be one of those tested.", "SYSTEM")
+    info = _input(f"The {role}: a system, possibly one of those tested.", "SYSTEM")
     return _keyword(role, Annotated[str | None, info])
 
 
 def _judge_parameter(judges: tuple[str, ...]) -> inspect.Parameter:
-    help = f"Who judges: the {judges[0]}, or word lists as in {' or '.join(judges[1:])}, which need none."
+    help = f"Judge with the {judges[0]}, or with the word lists of {' or '.join(judges[1:])}."
     info = typer.Option(help=help, rich_help_panel="Judging")
     return _keyword("judge", Annotated[Literal[judges], info], judges[0])
 
 
 def _parameters(methods: Sequence[type[Method]]) -> dict[str, inspect.Parameter]:
-    """The settings of some methods; those that several classes share, such as the threshold of errors, come last."""
+    """The settings of several methods as parameters; settings inherited from a base class come last."""
     found: dict[str, inspect.Parameter] = {}
     for method in methods:
         fields = method.Settings.model_fields
@@ -184,7 +183,7 @@ def _parameters(methods: Sequence[type[Method]]) -> dict[str, inspect.Parameter]
 
 
 def _parameter(name: str, classes: Sequence[type[MethodSettings]]) -> inspect.Parameter:
-    """The option or setting of a field. A field that is a list can be repeated; its option is in the singular."""
+    """A field as an option or setting; a list becomes a repeatable option in the singular."""
     field, *others = [each.model_fields[name] for each in classes]
     kind: Any = field.annotation
     if get_origin(kind) in (Union, types.UnionType):
@@ -202,7 +201,7 @@ def _parameter(name: str, classes: Sequence[type[MethodSettings]]) -> inspect.Pa
     words = " ".join((field.description or "").split())
     if repeat:
         usual = ", ".join(map(str, field.get_default(call_default_factory=True)))
-        words += f" May be repeated{f'; {usual} unless given' if usual else ''}."
+        words += f" Repeatable.{f' [default: {usual}]' if usual else ''}"
     info = typer.Option(
         f"--{option.replace('_', '-')}",
         help=words,
@@ -229,18 +228,18 @@ def named_system(text: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _Judging:
-    """One call of a method's command."""
+    """One call of the command of a method."""
 
     method: type[Method]
     command: str
     options: Shared
     given: Mapping[str, Any]
-    """Settings and roles that were typed."""
+    """Settings and roles given on the command line."""
     typed: Set[str]
-    """Names of all options that were typed."""
+    """Names of all options given on the command line."""
 
     def run(self) -> None:
-        """Check what is asked for, judge, print, then write files, even if nobody could read what was printed."""
+        """Check, judge, print, then write files, even if printing fails."""
         options = self.options
         self._check()
         kept = answers_kept(options.cache) if options.out is None else work_kept_in(options.out)
@@ -253,13 +252,13 @@ class _Judging:
             self._print(result)
 
     def _check(self) -> None:
-        """Refuse options that contradict each other, or have no effect with the others."""
+        """Refuse options that contradict each other or have no effect."""
         options, typed = self.options, self.typed
         if options.rejudge is not None:
             roles = [role for role in self.method.requires if role != "system"]
             self._refuse([*_OF_SYSTEMS, *roles], "--rejudge")
             if "seed" in typed:
-                raise BabelscopeError("--rejudge takes a finished run with its seed: leave --seed out")
+                raise BabelscopeError("--rejudge uses the seed of the run: leave --seed out")
         for name in ("tests", "system"):
             if options.rejudge is None and not getattr(options, name):
                 raise BabelscopeError(f"{self.command} needs --{name}, or --rejudge and a finished run")
@@ -273,7 +272,7 @@ class _Judging:
         for name in names:
             if name in self.typed:
                 option = "cache/--no-cache" if name == "cache" else name.replace("_", "-")
-                raise BabelscopeError(f"--{option} has no effect beside {other}: leave it out")
+                raise BabelscopeError(f"--{option} has no effect with {other}: leave it out")
 
     def _result(self) -> Result:
         options = self.options
@@ -300,7 +299,7 @@ class _Judging:
         return judge_study(study, out=options.out, cache=options.cache)
 
     def _tables(self) -> dict[str, Any]:
-        """The study that the command line stands for."""
+        """The command line as a study."""
         options = self.options
         return {
             "study": {
@@ -319,7 +318,7 @@ class _Judging:
         }
 
     def _systems(self) -> list[dict[str, Any]]:
-        """The systems of the study; those that take prompts have the ones of --set prompt."""
+        """The systems of the study, with the prompts of --set prompt where they take any."""
         from babelscope.systems.registry import takes_prompts
 
         systems: list[dict[str, Any]] = [dict(named_system(each)) for each in self.options.system or ()]
@@ -327,13 +326,11 @@ class _Judging:
         for each in asked:
             each["prompt"] = self.options.prompt
         if self.options.prompt and not asked:
-            raise BabelscopeError(
-                "--set prompt is for systems that are asked by one (llm:, openai:), and there is none"
-            )
+            raise BabelscopeError("--set prompt only applies to llm: and openai: systems, and there is none")
         return systems
 
     def _print(self, result: Result) -> None:
-        """Rows as JSON, the first with the signature; or tables."""
+        """Print rows as JSON, the first with the signature; or tables."""
         options = self.options
         with output(None, figures(options.format == "json")) as write:
             if options.format == "json":
@@ -348,6 +345,6 @@ class _Judging:
 
 
 def _texts(values: Iterable[Any]) -> list[str | Path]:
-    """All texts and paths among values and lists of values."""
+    """All texts and paths in values and lists of values."""
     found = (each for value in values for each in (value if isinstance(value, list) else [value]))
     return [each for each in found if isinstance(each, str | Path)]

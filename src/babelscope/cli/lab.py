@@ -1,4 +1,4 @@
-"""`babelscope lab`: the embedded world, and training on it or on any parallel text."""
+"""`babelscope lab`: the embedded world, and training on it or on your own parallel text."""
 
 from __future__ import annotations
 
@@ -61,47 +61,48 @@ Setting = StrEnum(
 
 
 def locality(
-    out: Annotated[Path, folder_option("Where data and figures are kept.")],
-    model: Annotated[list[Model] | None, setting("May be repeated; else all.")] = None,
+    out: Annotated[Path, folder_option("Folder of data and figures.")],
+    model: Annotated[list[Model] | None, setting("Repeatable. [default: all]")] = None,
     setting: Annotated[
         list[Setting] | None,
         setting(
-            "May be repeated; else the first four. token-...: a token at this place of the source says whether "
-            "the translation is written backwards."
+            "Repeatable. [default: the first four] token-...: a token at this place of the source says "
+            "whether the translation is written backwards."
         ),
     ] = None,
-    source: Annotated[Path | None, file_option("Learn from text of your own, not the lab's.")] = None,
+    source: Annotated[Path | None, file_option("Train on your own text instead of the lab's.")] = None,
     target: Annotated[Path | None, file_option("Its translation.")] = None,
-    pieces: Annotated[int, setting("BPE pieces of each language of it; 0: words.", min=0)] = 0,
-    workers: Annotated[int, setting("Networks trained at once, a core each.", min=1)] = 2,
+    pieces: Annotated[int, setting("BPE pieces per language of your own text; 0: words.", min=0)] = 0,
+    workers: Annotated[int, setting("Networks trained in parallel, one core each.", min=1)] = 2,
     more: Annotated[
         list[str],
         option(
-            "A size; may be repeated: length (words or pieces of every source, 18), permutation (where the "
-            "token at each place goes, from 0, as in 2,0,1; else the paper's for 18, or one by the seed), layers "
-            "(of a Transformer, each side, 2), width (96), heads (4), sentences (to train on, 4000; own text: all), "
-            "dev (to choose the epoch by; 0: the last), patience (epochs without a better one before training stops; "
-            "0: never), join (of words and positions: sum, concatenate), test (1000), epochs (10), repetitions (3).",
+            "A size; repeatable: length (words or pieces of every source, 18), permutation (where the token "
+            "at each place goes, from 0, as in 2,0,1; else the paper's for 18, or one by the seed), layers "
+            "(of a Transformer, each side, 2), width (96), heads (4), sentences (to train on, 4000; own "
+            "text: all), dev (to choose the epoch by; 0: the last), patience (epochs without a better one "
+            "before training stops; 0: never), join (of words and positions: sum, concatenate), test "
+            "(1000), epochs (10), repetitions (3).",
             "--set",
             metavar="NAME=VALUE",
         ),
     ] = [],  # noqa: B006
     quick: Annotated[
         bool,
-        setting("Tiny sizes, to see how it goes: says nothing about a bias."),
+        setting("Use tiny sizes as a trial; the figures mean nothing."),
     ] = False,
     quiet: Quiet = False,
     as_json: AsJson = False,
     seed: Seed = 1,
 ) -> None:
-    """Train on sources in another order, the same for all, and compare BLEU; after a kill, run again to go on."""
+    """Train on sources in permuted order and compare BLEU. Rerun to resume."""
     from babelscope.lab.experiments.locality import MODELS, SETTINGS, TOKEN_PLACES, Plan, quick_plan
     from babelscope.lab.experiments.locality import locality as experiment
     from babelscope.lab.training.settings import read_settings
 
     given = {**read_settings(more, _SIZES), "seed": seed}
     if (source is None) != (target is None):
-        raise BabelscopeError("text of your own needs both --source and --target")
+        raise BabelscopeError("your own text needs both --source and --target")
     own = None
     if source and target:
         from babelscope.lab.experiments.locality import plan_for, read_own_text
@@ -111,7 +112,7 @@ def locality(
         plan = plan_for(own, pieces=pieces, quick=quick, given=given)
     elif pieces:
         raise BabelscopeError(
-            "--pieces is for text of your own (--source, --target); the lab's tokens are words"
+            "--pieces only applies to your own text (--source, --target); the lab's tokens are words"
         )
     else:
         plan = (quick_plan if quick else Plan)(**given)
@@ -144,20 +145,20 @@ _SIZES = {
 }
 
 
-app = ShellGroup("Make parallel text, and train and distill translation models.")
+app = ShellGroup("Make parallel text; train and distill translation models.")
 app.command("prepare")(prepare)
 app.command("locality")(locality)
 
 More = Annotated[
     list[str],
     option(
-        "Another setting, may be repeated: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
-        "batch_tokens, accumulate (batches a step), precision (float32, bfloat16), clip, dev_every, select (best by "
-        "loss, bleu or chrf), dev_beam, patience, average (how many, of average_of: best, last), longest, "
-        "languages (en-de), half (True: weights in float16); "
-        "and of the network: architecture (transformer, recurrent, convolutional, llama), width, encoder_layers, "
-        "decoder_layers, encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), "
-        "positions (sinusoidal, learned), vocabularies (joint, separate).",
+        "A setting; repeatable: dropout, learning_rate, warmup, schedule (linear, inverse-sqrt), "
+        "batch_tokens, accumulate (batches a step), precision (float32, bfloat16), clip, dev_every, select "
+        "(best by loss, bleu or chrf), dev_beam, patience, average (how many, of average_of: best, last), "
+        "longest, languages (en-de), half (True: weights in float16); and of the network: architecture "
+        "(transformer, recurrent, convolutional, llama), width, encoder_layers, decoder_layers, "
+        "encoder_ffn, decoder_ffn, heads, kernel, activation, norm (post, pre), positions (sinusoidal, "
+        "learned), vocabularies (joint, separate).",
         "--set",
         metavar="NAME=VALUE",
     ),
@@ -166,10 +167,10 @@ More = Annotated[
 
 @app.command("corpus")
 def corpus(
-    n: Annotated[int, option("How many sentence pairs.", "--n", min=1)] = 50_000,
+    n: Annotated[int, option("Number of sentence pairs.", "--n", min=1)] = 50_000,
     seed: Seed = 1,
-    out: Annotated[Path | None, folder_option("Write the corpus there.")] = None,
-    split: Annotated[Literal["train", "dev", "test", "all"], option("Which part of the data.")] = "train",
+    out: Annotated[Path | None, folder_option("Folder of the corpus.")] = None,
+    split: Annotated[Literal["train", "dev", "test", "all"], option("Part of the data.")] = "train",
     stats: Annotated[bool, option("Count every phenomenon.", "--stats")] = False,
     world: OfWorld = "easy",
     as_json: AsJson = False,
@@ -179,7 +180,7 @@ def corpus(
     from babelscope.lab.grammar.worlds import find_world
 
     if out is None and not stats:
-        raise BabelscopeError("say where to write with --out FOLDER, or ask for counts with --stats")
+        raise BabelscopeError("lab corpus needs --out FOLDER or --stats")
     conditions = find_world(world)
     with telling_what_is_kept(PARTS_KEPT if out else NOTHING_KEPT):
         rows = (
@@ -204,33 +205,38 @@ def corpus(
 def train(
     context: typer.Context,
     source: Annotated[Path, file_option("Source sentences, one per line.")],
-    out: Annotated[Path, folder_option("A folder of its own for the model.")],
-    target: Annotated[Path | None, file_option("Their translations, one per line; else --teacher's.")] = None,
+    out: Annotated[Path, folder_option("Folder of the model.")],
+    target: Annotated[
+        Path | None, file_option("Their translations, one per line. [default: --teacher's]")
+    ] = None,
     teacher: Annotated[
         Path | None,
-        folder_option("Learn from this model's translations of the sources (sequence-level distillation)."),
+        folder_option("Train on this model's translations of the sources (sequence-level distillation)."),
     ] = None,
-    beam: Annotated[int, option("Size of the teacher's beam.", min=1)] = 5,
-    dev_source: Annotated[Path | None, file_option("Development sources; else held out.")] = None,
-    dev_target: Annotated[Path | None, file_option("Their translations; else the teacher's.")] = None,
+    beam: Annotated[int, option("The teacher's beam size.", min=1)] = 5,
+    dev_source: Annotated[Path | None, file_option("Development sources. [default: held out]")] = None,
+    dev_target: Annotated[Path | None, file_option("Their translations. [default: the teacher's]")] = None,
     shape: Annotated[
         str | None,
         option(
-            "lab-teacher (the default), lab-student (with --teacher), lab-llm, tiny, or the papers' big, small, "
-            "mini."
+            "lab-teacher (the default), lab-student (with --teacher), lab-llm, tiny, or the papers' big, "
+            "small, mini."
         ),
     ] = None,
-    vocabulary: Annotated[int | None, option("Pieces of the joint vocabulary [1500; the teacher's].")] = None,
-    tokenizer: Annotated[Path | None, folder_option("Take this model's vocabulary.")] = None,
+    vocabulary: Annotated[
+        int | None, option("Pieces of the joint vocabulary. [default: 1500, or the teacher's]")
+    ] = None,
+    tokenizer: Annotated[Path | None, folder_option("Use this model's vocabulary.")] = None,
     label_smoothing: Annotated[float, setting("Label smoothing; 0 for none.")] = 0.1,
     seed: Seed = 1,
     seeds: Annotated[
-        int, option("Train with so many seeds, from --seed up, a folder each; mean and sd.", min=1)
+        int,
+        option("Train this many seeds, from --seed up, each in its own folder; print mean and sd.", min=1),
     ] = 1,
-    steps: Annotated[int | None, option("Steps of training; else the shape's.")] = None,
+    steps: Annotated[int | None, option("Training steps. [default: by --shape]")] = None,
     max_minutes: Annotated[
         float | None,
-        setting("End after so long; run again to go on.", min=0),
+        setting("Maximum time; rerun to resume.", min=0),
     ] = None,
     more: More = [],  # noqa: B006
     threads: Threads = 0,
@@ -238,19 +244,19 @@ def train(
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a translation model on two line-parallel files, or on a teacher's translations.
+    """Train a translation model on parallel text or on a teacher's translations.
 
-    After a kill, run the same command to go on.
+    Rerun the same command to resume.
     """
     from babelscope.lab.training.checkpoints import DATA
 
     if (target is None) == (teacher is None):
-        raise BabelscopeError("a model learns from --target or from a --teacher, one of the two")
+        raise BabelscopeError("lab train needs either --target or --teacher")
     if teacher is None and (dev_source is None) != (dev_target is None):
         raise BabelscopeError("development text needs both --dev-source and --dev-target")
     if tokenizer and vocabulary:
-        raise BabelscopeError("a vocabulary is either new (--vocabulary) or another model's (--tokenizer)")
-    of_target = None if teacher is None else "training without --teacher, whose vocabulary it takes"
+        raise BabelscopeError("--vocabulary and --tokenizer exclude each other")
+    of_target = None if teacher is None else "training without --teacher, which determines the vocabulary"
     refuse_unused(context, {"beam": None if teacher else "--teacher", "tokenizer": of_target})
     shape = shape or ("lab-teacher" if teacher is None else "lab-student")
     settings = _settings(shape, vocabulary, label_smoothing, seed, steps, more)
@@ -298,8 +304,8 @@ def _train_and_print(
 
     if seeds > 1 and not has_dev:
         raise BabelscopeError(
-            "without development text each seed would hold out another; name one with --dev-source, "
-            "so that the figures of seeds can be compared"
+            "several seeds need --dev-source: without it each seed holds out other sentences, and "
+            "their figures cannot be compared"
         )
     with telling_what_is_kept(work_kept_in(out)):
         if seeds == 1:
@@ -312,15 +318,20 @@ def _train_and_print(
     for row in rows if as_json else ():
         print_json({**row.as_json(), "model": str(out), "seeds": list(cards)})
     if not as_json:
-        print(rows_text(rows, terminal_width()) if rows else "no two seeds are finished, so there is no mean")
+        print(
+            rows_text(rows, terminal_width())
+            if rows
+            else "fewer than two seeds are finished, so there is no mean"
+        )
         if len(cards) < seeds:
-            print(paragraph(f"{len(cards)} of {seeds} seeds are finished; run the same command to go on"))
+            print(paragraph(f"{len(cards)} of {seeds} seeds are finished; rerun the same command to resume"))
 
 
 def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
-    """The figures of a finished model."""
+    """Figures of a finished model."""
     if as_json:
-        names = "shape parameters seed label_smoothing steps best_step tokens seconds tokens_per_second stopped_by"
+        names = "shape parameters seed label_smoothing steps best_step tokens seconds tokens_per_second "
+        "stopped_by"
         figures = {name: card[name] for name in (*names.split(), "dev_pairs_in_training")}
         more = ("averaged_steps", "dev_score")
         figures |= {name: card[name] for name in more if name in card}
@@ -339,8 +350,9 @@ def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
         f"; {seen:,} of {card['dev_pairs']:,} development pairs are in the training text, too" if seen else ""
     )
     told = (
-        f"{out}: {card['shape']} with {card['parameters']:,} parameters, dev loss {card['dev_loss']:.4f} nats a "
-        f"token (perplexity {card['dev_perplexity']:.2f}), {score}at {steps} of {card['steps']:,}, "
+        f"{out}: {card['shape']} with {card['parameters']:,} parameters, dev loss "
+        f"{card['dev_loss']:.4f} nats per token (perplexity {card['dev_perplexity']:.2f}), {score}at "
+        f"{steps} of {card['steps']:,},"
         f"{card['tokens_per_second']:,.0f} tokens/s{shared}"
     )
     print(paragraph(told))
@@ -350,14 +362,12 @@ def _print_model(card: dict[str, Any], out: Path, *, as_json: bool) -> None:
 def models(
     context: typer.Context,
     as_json: AsJson = False,
-    train: Annotated[
-        Path | None, folder_option("Train them from nothing, two at a time; corpus and training lie there.")
-    ] = None,
-    out: Annotated[Path | None, folder_option("With --train: where the packed models go.")] = None,
-    seeds: Annotated[int, setting("With --train: how many seeds of each kind.", min=1)] = 1,
+    train: Annotated[Path | None, folder_option("Train the models in this folder, two at a time.")] = None,
+    out: Annotated[Path | None, folder_option("With --train: folder of the packed models.")] = None,
+    seeds: Annotated[int, setting("With --train: seeds per kind of model.", min=1)] = 1,
     world: OfWorld = "easy",
 ) -> None:
-    """List the models that come with the package, or train them again; after a kill, run again to go on."""
+    """List the models of the package, or train them again. Rerun to resume."""
     from babelscope.lab.shipped import model_names, read_card
 
     lists = None if train else "--train"
@@ -390,38 +400,42 @@ def evaluate(
     context: typer.Context,
     system: Annotated[
         list[str],
-        option("Any system; may be repeated. Else all lab models.", metavar="SYSTEM"),
+        option("A system; repeatable. [default: all lab models]", metavar="SYSTEM"),
     ] = [],  # noqa: B006
     evaluator: Annotated[
         str | None,
         option(
-            "How often does conditioning by this system agree with the grammar? On translations of --system, "
-            "and on made mistakes.",
+            "Measure how often conditioning by this system agrees with the grammar: on translations "
+            "of --system and on inserted errors.",
             metavar="SYSTEM",
         ),
     ] = None,
-    tests: Annotated[list[Suite], option("With --evaluator: a test set of the lab; else all four.")] = [],  # noqa: B006
+    tests: Annotated[
+        list[Suite], option("With --evaluator: a test set of the lab; repeatable. [default: all four]")
+    ] = [],  # noqa: B006
     n: Annotated[
-        int, option("Sentences of each kind; with --evaluator, items per test set.", "--n", min=10)
+        int, option("Sentences per kind; with --evaluator, items per test set.", "--n", min=10)
     ] = 500,
-    seed: Annotated[int, option("Of the test sentences, and of mistakes.")] = 2026,
+    seed: Annotated[int, option("Seed of the test sentences and of inserted errors.")] = 2026,
     share: Annotated[
         float,
-        setting("With --evaluator: how many of the grammar's translations get a mistake.", min=0, max=1),
+        setting(
+            "With --evaluator: share of the grammar's translations with an inserted error.", min=0, max=1
+        ),
     ] = 0.5,
     samples: Annotated[
         bool,
-        setting("With --evaluator: judge a sample of each system's translations too."),
+        setting("With --evaluator: also judge a sample from each system."),
     ] = False,
     protocol: Annotated[
         Literal["checked", "strict", "paper"],
-        setting("strict: leave out verdicts within the evaluator's noise. paper: do not test the evaluator."),
+        setting("strict: skip verdicts within the evaluator's noise. paper: do not test the evaluator."),
     ] = "checked",
     world: OfWorld = "easy",
-    records: Annotated[Path | None, file_option("Write one JSON object per item there.")] = None,
+    records: Annotated[Path | None, file_option("Write one JSON object per item.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge systems by the grammar itself: agreement, case, particles, gender and sense of their free output."""
+    """Judge systems by the grammar: agreement, case, particles, gender and sense of their output."""
     from babelscope.lab.experiments.truth import evaluate as evaluate_system
     from babelscope.lab.grammar.worlds import find_world
     from babelscope.lab.shipped import model_names
@@ -462,7 +476,7 @@ def _compare_with_truth(
     *,
     as_json: bool,
 ) -> None:
-    """How often conditioning agrees with the grammar: on systems' translations, and on made mistakes."""
+    """How often conditioning agrees with the grammar: on systems' translations and on inserted errors."""
     from babelscope.lab.experiments.truth import compare_with_truth
     from babelscope.lab.grammar.worlds import find_world
     from babelscope.systems.registry import require

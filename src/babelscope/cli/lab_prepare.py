@@ -1,4 +1,4 @@
-"""`babelscope lab prepare`: filter parallel text for training, or add a model's translations to it."""
+"""`babelscope lab prepare`: filter parallel text, or add a model's translations to it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from babelscope.util.files import check_outputs
 from babelscope.util.terminal import terminal_width, visible
 
 Skip = StrEnum("Skip", ["length", "ratio", "duplicate", "language", "alignment"])
-Quiet = Annotated[bool, setting("No progress on stderr.")]
-Threads = Annotated[int, setting("Processor threads; 0 for all.", min=0)]
+Quiet = Annotated[bool, setting("Hide progress.")]
+Threads = Annotated[int, setting("CPU threads; 0: all.", min=0)]
 Device = Annotated[str, setting("cpu or cuda.")]
 # Options of one of the two ways.
 _OF_FILTERS = ("languages", "skip", "sample", "vocabulary", "more")
@@ -24,7 +24,7 @@ _OF_MODELS = ("more_source", "more_target", "real", "tagged", "decode", "beam", 
 
 
 def at_least(low: int) -> Any:
-    """A function that reads a whole number of at least `low`."""
+    """A parser of whole numbers of at least `low`."""
 
     def read(text: str) -> int:
         if int(text) < low:
@@ -57,23 +57,23 @@ _SETTABLE = {
 
 def prepare(
     context: typer.Context,
-    out: Annotated[Path, folder_option("A new folder for text and counts.")],
+    out: Annotated[Path, folder_option("New folder for text and counts.")],
     source: Annotated[Path | None, file_option("Source sentences, one per line; may be .gz.")] = None,
     target: Annotated[Path | None, file_option("Their translations, one per line.")] = None,
     languages: Annotated[str, option("Filter text of these languages, such as en-de.", metavar="CODES")] = "",
-    skip: Annotated[list[Skip], setting("A filter to leave out; may be repeated.")] = [],  # noqa: B006
-    sample: Annotated[int, setting("Pairs drawn from what is left; 0 for all.", min=0)] = 0,
+    skip: Annotated[list[Skip], setting("A filter to skip; repeatable.")] = [],  # noqa: B006
+    sample: Annotated[int, setting("Sample this many of the remaining pairs; 0: all.", min=0)] = 0,
     vocabulary: Annotated[
         int,
-        option("Pieces of a vocabulary for `lab train --tokenizer`; 0 for none.", min=0),
+        option("Learn a vocabulary of this many pieces for `lab train --tokenizer`; 0: none.", min=0),
     ] = 0,
     more: Annotated[
         list[str],
         option(
-            "A setting of the filters; may be repeated: ratio (most words of the longer side per word of the "
-            "other, 1.5), longest (words on a side, 250), alignment (least mean score, nats per target word, -6), "
-            "align_pairs (learned from, 100000), duplicates (what may occur once: pair, source, target), unit "
-            "(words, characters), separate (True: a vocabulary per language).",
+            "A setting of the filters; repeatable: ratio (maximum length ratio, 1.5), longest (words "
+            "per side, 250), alignment (minimum mean score, nats per target word, -6), align_pairs "
+            "(pairs to learn from, 100000), duplicates (unique pair, source or target), unit (words, "
+            "characters), separate (True: a vocabulary per language).",
             "--set",
             metavar="NAME=VALUE",
         ),
@@ -84,13 +84,13 @@ def prepare(
     ] = None,
     more_source: Annotated[Path | None, setting("Translate these sources instead.")] = None,
     more_target: Annotated[Path | None, setting("Translate these targets back instead.")] = None,
-    real: Annotated[bool, setting("Whether the real pairs are part of the text.")] = True,
+    real: Annotated[bool, setting("Keep the original pairs.")] = True,
     tagged: Annotated[
         bool,
         setting("Begin sources of machine-made pairs with <FT> or <BT>."),
     ] = False,
-    decode: Annotated[Literal["beam", "sample"], setting("How the models translate.")] = "beam",
-    beam: Annotated[int, option("Size of the beam.", min=1)] = 5,
+    decode: Annotated[Literal["beam", "sample"], setting("Decoding of the models.")] = "beam",
+    beam: Annotated[int, option("Beam size.", min=1)] = 5,
     threads: Threads = 0,
     device: Device = "cpu",
     seed: Seed = 1,
@@ -99,13 +99,13 @@ def prepare(
 ) -> None:
     """Prepare parallel text for training: filter it, or add a model's translations to it.
 
-    Filters (--languages) are by length, ratio, repetition, language and alignment; what each removes is counted and
-    shown. Translations (--forward, --backward) that were interrupted are resumed.
+    Filters (--languages) go by length, ratio, repetition, language and alignment, and print what each removes.
+    Interrupted translations (--forward, --backward) are resumed.
     """
     by_model = forward is not None or backward is not None
     if by_model == bool(languages):
         raise BabelscopeError(
-            "lab prepare filters text (--languages) or adds translations (--forward, --backward), one of the two"
+            "lab prepare needs either --languages (filters) or --forward or --backward (translations)"
         )
     unused = dict.fromkeys(_OF_FILTERS, "filters (--languages)") if by_model else {}
     unused |= {} if by_model else dict.fromkeys(_OF_MODELS, "translations (--forward, --backward)")
@@ -165,13 +165,13 @@ def _augment(plan: Any, out: Path, *, as_json: bool, **how: Any) -> None:
         lines.append(f"{origin:<12}{count['pairs'] + left:>12,}{count['pairs']:>12,}{left:>12,}")
         lines += [f"    {why:<32}{n:>16,}" for why, n in count["left_out"].items()]
     lines.append(f"{'all':<12}{'':>12}{card['pairs']:>12,}")
-    lines += [f"text, and in {ORIGIN} where each line is from:", f"    {visible(str(out))}"]
+    lines += [f"text, and the origin of each line in {ORIGIN}:", f"    {visible(str(out))}"]
     if not as_json:
         print("\n".join(lines))
 
 
 def _filters_told(report: dict[str, Any], out: Path, width: int) -> list[str]:
-    """The counts, with one example of what each filter removed; the others are in the folder."""
+    """The counts as lines, with one example per filter; the folder has the others."""
     from babelscope.lab.training.preparing import COUNTS, REMOVED
 
     lines = [f"{'filter':<12}{'pairs':>12}{'removed':>12}{'share':>8}{'undecided':>11}"]
@@ -186,20 +186,20 @@ def _filters_told(report: dict[str, Any], out: Path, width: int) -> list[str]:
             lines += [_cut(f"    {side}: {example[side]}", width) for side in ("source", "target")]
     share = report["kept"] / report["pairs"]
     lines.append(f"{'kept':<12}{report['pairs']:>12,}{report['kept']:>12,}{share:>8.1%}")
-    return [*lines, f"text, {COUNTS}, and all that was removed in {REMOVED}:", f"    {visible(str(out))}"]
+    return [*lines, f"text, {COUNTS}, and removed pairs in {REMOVED}:", f"    {visible(str(out))}"]
 
 
 def _details(name: str, report: dict[str, Any]) -> list[str]:
-    """What a filter measured on the text itself."""
+    """What a filter learned from the text."""
     if name == "ratio" and report["usual_ratio"] != 1:
-        return [f"usual: {report['usual_ratio']:.2f} target {report['settings']['unit']} a source one"]
+        return [f"usual: {report['usual_ratio']:.2f} target {report['settings']['unit']} per source unit"]
     learned = report["alignment"]
     if name != "alignment" or not learned["controls"]:
         return []
     wrong = learned["controls_removed"] / learned["controls"]
     return [
-        f"learned from {sum(learned['pairs']):,} pairs, a half for the other",
-        f"below the threshold with another pair's target: {wrong:.1%} of {learned['controls']:,}",
+        f"learned from {sum(learned['pairs']):,} pairs, in two halves",
+        f"removed if given another pair's target: {wrong:.1%} of {learned['controls']:,}",
     ]
 
 

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 Mode = Annotated[
     str | None,
-    setting("For types with several: strict (the default), clean, as-released."),
+    setting("Variant of an error type: strict (default), clean, as-released."),
 ]
 
 
@@ -59,27 +59,27 @@ def machine_references(
     context: typer.Context,
     tests: Annotated[str, option("Minimal pairs with human references.", metavar="TESTS")],
     system: Systems,
-    to: Annotated[Path, file_option("Write the pairs that were made there, as JSON, one per line.")],
+    to: Annotated[Path, file_option("Write the new pairs as JSON lines.")],
     share: Annotated[
         list[float] | None,
-        setting("Of the sources, for each system in turn, as in 0.25; else equal shares."),
+        setting("Share of the sources per system, such as 0.25; repeatable. [default: equal]"),
     ] = None,
-    queue: Annotated[Path | None, file_option("Where to write what a person must judge.")] = None,
-    answers: Annotated[Path | None, file_option("An earlier queue with answers in it.")] = None,
-    with_human: Annotated[bool, setting("Write the human pairs too, to compare both kinds.")] = False,
+    queue: Annotated[Path | None, file_option("Write translations that a person must judge.")] = None,
+    answers: Annotated[Path | None, file_option("An answered queue.")] = None,
+    with_human: Annotated[bool, setting("Also write the human pairs.")] = False,
     score_with: Annotated[
         str | None,
-        setting("Also report how the discrepancy to this system's translations shifts."),
+        setting("Also report the shift of the discrepancy to this system's translations."),
     ] = None,
     mode: Mode = None,
-    beam: Annotated[int, option("Of the translations.", min=1)] = 5,
+    beam: Annotated[int, option("Beam size of the translations.", min=1)] = 5,
     seed: Seed = 0,
     as_json: AsJson = False,
     cache: Cache = None,
 ) -> None:
-    """Make minimal pairs from machine translations of the sources of others, validated by the human references.
+    """Make minimal pairs from machine translations of the sources, validated by the human references.
 
-    What became of the pairs, and what that did to the test set, goes to stdout.
+    Prints what became of the pairs and how that biases the test set.
     """
     from babelscope.annotate.answers import read_judged
     from babelscope.making.machine_references import check_answers
@@ -92,7 +92,9 @@ def machine_references(
         check_beam([*system, *([score_with] if score_with is not None else [])])
     check_outputs({"--to": to, "--queue": queue}, inputs=[tests, answers, score_with, *system])
     if queue is not None and queue.exists() and check_answers(read_judged(queue)):
-        raise BabelscopeError(f"{queue} has answers in it; give it as --answers, and another file as --queue")
+        raise BabelscopeError(
+            f"{queue} has answers; give it as --answers, and choose another file for --queue"
+        )
     known = check_answers(read_judged(answers)) if answers is not None else []
     pairs = load(tests).items_of(MinimalPair, what_for="machine-references")
     opened = open_systems(system, "translate", cache=cache, what_for="machine-references")
@@ -126,15 +128,18 @@ def machine_references(
             write_file(queue, Form.JSON, (as_line(outcome.question()) for outcome in queued))
         distances = _discrepancies(scorers[0], [*human, *made], beam) if scorers else None
         rows = bias_rows(outcomes, distances)
-        # For people, all there is about the whole, and of each phenomenon how much is left.
+        # As text, all figures of the whole set, and per phenomenon how many pairs are left.
         brief = [row for row in rows if row.labels["phenomenon"] == "all" or len(row.labels) == 1]
         write_rows(rows if as_json else brief, as_json=as_json)
         if queued and queue is None:
-            typer.echo(f"{len(queued)} translations must be judged by a person; say --queue FILE", err=True)
+            typer.echo(
+                f"{len(queued)} translations must be judged by a person; write them with --queue FILE",
+                err=True,
+            )
 
 
 def _discrepancies(scorer: Any, pairs: Sequence[Any], beam: int) -> dict[str, float]:
-    """By item, the discrepancy to what the system itself says, where there is one."""
+    """Item -> discrepancy to the system's own translation, if there is one."""
     from babelscope.runs.execute import run_method
 
     judged = run_method("contrast", scorer, pairs, discrepancy="paper", beam=beam, detect_in_output="no")
@@ -148,38 +153,40 @@ def cues(
         str,
         option("Ambiguous sources, each with `word`, `gold` (its sense) and `reference`.", metavar="TESTS"),
     ],
-    evaluator: Annotated[str, option("Scores references under sources with candidates.", metavar="SYSTEM")],
+    evaluator: Annotated[
+        str, option("Evaluator that scores references given sources with candidate cues.", metavar="SYSTEM")
+    ],
     model: Annotated[
         str | None,
         option(
-            "A masked language model of transformers: a folder, or a name such as roberta-large.",
+            "Masked language model: a folder or a name such as roberta-large.",
             metavar="MODEL",
         ),
     ] = None,
     candidates: Annotated[
-        Path | None, file_option("Candidates instead of a model, as in the released file.")
+        Path | None, file_option("Candidates in the released format instead of --model.")
     ] = None,
     select_on: Annotated[
         str | None,
-        option("Find and select cues on this test set, and test all of the other.", metavar="TESTS"),
+        option("Find and select cues on this test set, and test all of --tests.", metavar="TESTS"),
     ] = None,
     share: Annotated[
         float,
-        setting("Share of sentences to select on, which are not tested.", min=0.01, max=0.99),
+        setting("Share of sentences used for selection, not for testing.", min=0.01, max=0.99),
     ] = 0.5,
     protocol: Annotated[
         Literal["checked", "paper"],
-        option("paper: as the conditioning paper's code, which selects on what it tests."),
+        option("paper: select on the tested sentences, like the conditioning paper's code."),
     ] = "checked",
     seed: Seed = 0,
     save_cues: Annotated[
         Path | None,
-        setting("Write the cues of every item there, as the released file has them."),
+        setting("Write the cues of all items, in the released format."),
     ] = None,
-    save_candidates: Annotated[Path | None, setting("Write the candidates there.")] = None,
+    save_candidates: Annotated[Path | None, setting("Write the candidates.")] = None,
     to: ToFile = None,
 ) -> None:
-    """Find disambiguation cues with a masked language model; items with them as JSON, one per line."""
+    """Find disambiguation cues with a masked language model; write items with cues as JSON lines."""
     from babelscope.language.cues import read_candidates, write_cues
     from babelscope.making.cue_search import MaskedModel, make_cues, write_candidates
     from babelscope.testsets.loading import load
@@ -230,21 +237,19 @@ def pairs(
     context: typer.Context,
     type: Annotated[
         list[str] | None,
-        option("An error type (--list-types), or all; may be repeated.", "--type", metavar="TYPE"),
+        option("An error type (see --list-types), or all; repeatable.", "--type", metavar="TYPE"),
     ] = None,
-    source: Annotated[
-        Path | None, file_option("Sources, one per line; pairs without one are skipped.")
-    ] = None,
-    reference: Annotated[Path | None, file_option("References in the type's language, one per line.")] = None,
+    source: Annotated[Path | None, file_option("Sources, one per line; an empty one skips the pair.")] = None,
+    reference: Annotated[Path | None, file_option("References, one per line.")] = None,
     kind: Annotated[Literal["human", "machine"], setting("Who wrote the references.")] = "human",
     seed: Seed = 0,
     all_variants: Annotated[
-        bool, option("All variants of a sentence, not one chosen at random.", "--all")
+        bool, option("Write all variants of a sentence, not a random one.", "--all")
     ] = False,
     mode: Mode = None,
     language: Annotated[
         str | None,
-        option("Of the references, for --type all and --list-types: de...", metavar="CODE"),
+        option("Language of the references, such as de, for --type all and --list-types.", metavar="CODE"),
     ] = None,
     parses: Annotated[
         Path | None, file_option("Parsed references of any language (CoNLL-U), instead of --reference.")
@@ -260,16 +265,16 @@ def pairs(
         list[str] | None,
         option(
             "With parses, forms of words: a CoNLL-U or UniMorph file, pymorphy3:LANGUAGE, morfeusz2 or "
-            "apertium:FOLDER:LANGUAGE; may be repeated.",
+            "apertium:FOLDER:LANGUAGE; repeatable.",
             metavar="LEXICON",
         ),
     ] = None,
-    count: Annotated[bool, option("With parses, only say what each type yields.", "--count")] = False,
-    list_types: Annotated[bool, option("Only list the error types.", "--list-types")] = False,
+    count: Annotated[bool, option("With parses, only count the pairs of each type.", "--count")] = False,
+    list_types: Annotated[bool, option("List the error types.", "--list-types")] = False,
     audit: Annotated[
         int,
         option(
-            'Only draw N variants of the type to be read by hand; put yes or no at "really_wrong".',
+            'Only draw N variants for manual review; answer yes or no at "really_wrong".',
             min=0,
             metavar="N",
         ),
@@ -278,9 +283,9 @@ def pairs(
     to: ToFile = None,
     ray: Ray = None,
 ) -> None:
-    """Make minimal pairs: each reference with a variant that has one error; as JSON, one per line.
+    """Make minimal pairs of a reference and a variant with one error, as JSON lines.
 
-    A reference is analyzed once for all types. How many pairs each type gave goes to stderr.
+    Each reference is analyzed once for all types. Counts go to stderr.
     """
     from babelscope.making.pairs import PairsOfFiles
 
@@ -305,7 +310,7 @@ def pairs(
             **dict.fromkeys(("kind", "all_variants", "ray"), whole),
             "to": whole if list_types else None,
             "language": None if list_types or "all" in (type or ()) else "--type all and --list-types",
-            "as_json": None if list_types else "--list-types; pairs are JSON in any case",
+            "as_json": None if list_types else "--list-types; pairs are always JSON",
         },
     )
     if list_types:
@@ -391,7 +396,7 @@ def _list_types(language: str | None, *, as_json: bool) -> None:
 
 
 def _all_types(language: str | None) -> list[str]:
-    """The error types of a language; it need not be said where all are of one."""
+    """The error types of a language, which may be omitted if there is only one."""
     from babelscope.language.registry import error_types
 
     found = error_types(language)
@@ -399,16 +404,16 @@ def _all_types(language: str | None) -> list[str]:
     if not found:
         raise BabelscopeError(f"there are no error types of the language {language!r}")
     if len(languages) > 1:
-        raise BabelscopeError(f"there are error types of {', '.join(languages)}: say --language")
+        raise BabelscopeError(f"there are error types of {', '.join(languages)}: choose with --language")
     return list(found)
 
 
 def _write_audit(types: list[str], source: Path, reference: Path, to: Path | None, **how: Any) -> None:
-    """Write a sample of variants to be read by hand."""
+    """Write a sample of variants for manual review."""
     from babelscope.making.pairs import report_progress, sample_for_audit
 
     if len(types) != 1:
-        raise BabelscopeError("--audit is of one error type: give one --type")
+        raise BabelscopeError("--audit needs exactly one --type")
     with progress("making pairs", _lines(source, reference)) as advance:
         texts = report_progress(stream_lines(source), advance), stream_lines(reference)
         rows = sample_for_audit(types[0], *texts, **how)
@@ -424,7 +429,7 @@ def _to_stdout(lines: bytes) -> None:
 
 
 def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None, counts: Counter[str]) -> None:
-    """Write what is made of parts of the files, here or by workers; stopped, it goes on after the last part."""
+    """Write the pairs of the files in parts, here or by workers; an interrupted run is resumed."""
     from babelscope.making.pairs import make_lines
     from babelscope.making.ray_tasks import SENTENCES, map_parts
     from babelscope.systems.cache import resuming
@@ -447,7 +452,7 @@ def _in_parts(made: PairsOfFiles, to: Path | None, ray: str | None, counts: Coun
 
 
 def _lines(source: Path, reference: Path) -> int:
-    """How many lines both files have; 0 for pipes, which can be read only once: they are compared meanwhile."""
+    """The number of lines, the same in both files; 0 for pipes, which are compared while being read."""
     if not (source.is_file() and reference.is_file()):
         return 0
     counts = {str(path): count_lines(path) for path in (source, reference)}

@@ -26,67 +26,68 @@ if TYPE_CHECKING:
 Ray = Annotated[
     str | None,
     option(
-        "Split the files over Ray workers: of the cluster at HOST:PORT, else of this machine.",
+        "Split the files over Ray workers, on this machine or the cluster at HOST:PORT.",
         metavar="[ADDRESS]",
     ),
 ]
 
 
 _ENOUGH_TREES = 100
-"""Parses of which one should have what a rule looks for, or it may be unable to find it."""
+"""After this many parses without a match, warn that a rule may be unable to find anything."""
 
 
 def challenge(
     context: typer.Context,
     source: Annotated[Path | None, file_option("Sources, one per line.")] = None,
     reference: Annotated[Path | None, file_option("Their references, one per line.")] = None,
-    parses: Annotated[Path | None, file_option("CoNLL-U, one sentence for each line.")] = None,
+    parses: Annotated[Path | None, file_option("CoNLL-U, one sentence per line of text.")] = None,
     parser: Annotated[
         str | None,
         option(
-            "Parse here instead: udpipe:MODEL (a file or a known name), spacy:MODEL or stanza:LANGUAGE.",
+            "Parse with udpipe:MODEL (a file or a known name), spacy:MODEL or stanza:LANGUAGE.",
             metavar="PARSER",
         ),
     ] = None,
     parsed_side: Annotated[
         Literal["source", "reference"],
-        setting("Which side --parses are of, or --parser parses."),
+        setting("Side that is parsed."),
     ] = "source",
-    alignments: Annotated[Path | None, setting("Word alignments, 0-0 1-2; else made here.")] = None,
-    language: Annotated[str | None, setting("Of the parses, to take its rules only.")] = None,
+    alignments: Annotated[
+        Path | None, setting("Word alignments, such as 0-0 1-2. [default: computed]")
+    ] = None,
+    language: Annotated[
+        str | None, setting("Use only the rules of this language (that of the parses).")
+    ] = None,
     source_language: Annotated[
-        str | None, option("Language of the sources, kept in the set.", metavar="CODE")
+        str | None, option("Language of the sources, stored in the set.", metavar="CODE")
     ] = None,
     target_language: Annotated[
-        str | None, option("Language of the references, kept in the set.", metavar="CODE")
+        str | None, option("Language of the references, stored in the set.", metavar="CODE")
     ] = None,
     source_tokenize: Annotated[
         str,
-        setting(
-            "How words of the sources are split: zh, ja-mecab, char, spm:FILE...; else as --source-language "
-            "needs it, or at spaces and marks."
-        ),
+        setting("Tokenizer of the sources: zh, ja-mecab, char, spm:FILE... [default: by --source-language]"),
     ] = "",
     tokenize: Annotated[str, option("The same of the references.", metavar="TOKENIZER")] = "",
     phenomenon: Annotated[
-        list[str] | None, option("Look for this one only; may be repeated.", metavar="NAME")
+        list[str] | None, option("Only this phenomenon; repeatable.", metavar="NAME")
     ] = None,
     dependency_rules: Annotated[
         Literal["sound", "released", "strict"],
         setting(
-            "Which dependencies count. sound: those between two words. released: also that of a sentence's "
-            "root, as if on a word 0, which made the published sets. strict: only those on a verb."
+            "sound: dependencies between two words. released: also of the root on a word 0, as in the "
+            "published sets. strict: only dependencies on a verb."
         ),
     ] = "sound",
     own_rules: Annotated[Path | None, file_option("Your own rules, in TOML.")] = None,
     show: Annotated[
         int,
-        option("Show N of what was found by --own-rules, or by all rules.", metavar="N", min=0, max=1000),
+        option("Print N random examples of --own-rules, or of all rules.", metavar="N", min=0, max=1000),
     ] = 0,
     min_distance: Annotated[
-        int | None, setting("At least so many words between; else any number.", min=0)
+        int | None, setting("Minimum number of words between. [default: any]", min=0)
     ] = None,
-    exact: Annotated[bool, setting("Count those with exactly so many words between.")] = False,
+    exact: Annotated[bool, setting("Count dependencies with exactly this many words between.")] = False,
     min_displacement: Annotated[
         int,
         setting("A pair counts as reordered if a word moved by at least N words ...", min=0),
@@ -95,7 +96,7 @@ def challenge(
         float,
         setting("... and the order of its links has at most this Kendall's tau.", min=-1, max=1),
     ] = 0.8,
-    only_found: Annotated[bool, setting("Write only pairs in which something was found.")] = False,
+    only_found: Annotated[bool, setting("Write only pairs with a match.")] = False,
     skip_bad: Annotated[
         bool,
         setting("Count bad sentences instead of stopping at the first."),
@@ -103,7 +104,7 @@ def challenge(
     as_json: AsJson = False,
     to: Annotated[
         Path | None,
-        file_option("Write the challenge set there, as JSON; else only count, for which --parses is enough."),
+        file_option("Write the challenge set as JSON. Without it, only count, for which --parses is enough."),
     ] = None,
     ray: Ray = None,
 ) -> None:
@@ -114,9 +115,7 @@ def challenge(
     if to is not None and source is None:
         raise BabelscopeError("a challenge set needs --source and --reference")
     if show and as_json:
-        raise BabelscopeError(
-            "--show is for reading, and --json for programs; give --to FILE for all that is found"
-        )
+        raise BabelscopeError("--show and --json exclude each other; --to FILE writes all that is found")
     unparsed = None if parses is not None or parser is not None else "--parses or --parser"
     unpaired = None if source is not None else "--source and --reference"
     needs = {
@@ -169,7 +168,7 @@ def challenge(
 
 
 def _asked(search: Search, parser: str | None) -> dict[str, Any]:
-    """What decides what is made, to go on only with parts of the same."""
+    """All that the output depends on, so that only parts of the same work are resumed."""
     corpus = search.corpus
     return {
         "command": "make challenge",
@@ -182,16 +181,14 @@ def _asked(search: Search, parser: str | None) -> dict[str, Any]:
 
 
 def _show_sample(search: Search) -> None:
-    """Print what was skipped, and the instances to be read, their two words in brackets."""
+    """Print what was skipped and instances to read, with their two words in brackets."""
     for reason, number in search.skipped.items():
         typer.echo(f"skipped {number}: {reason}")
     sample = search.sample
     if not sample.size:
         return
     shown = sample.in_order()
-    typer.echo(
-        f"\n{len(shown)} of what was found, drawn at random:" if shown else "\nnothing was found to show"
-    )
+    typer.echo(f"\n{len(shown)} random examples:" if shown else "\nnothing was found")
     for each in shown:
         typer.echo(f"{each.sentence}: {each.phenomenon}, {each.distance:g} between")
         text = textwrap.fill(each.marked, terminal_width(), initial_indent="  ", subsequent_indent="  ")
@@ -199,7 +196,7 @@ def _show_sample(search: Search) -> None:
 
 
 def _warn_of_parses(search: Search) -> None:
-    """Warn of parses in which rules find nothing, or implausibly much, and of ones that look like no sentences."""
+    """Warn about parses in which rules find nothing or implausibly much, or that are not of sentences."""
     from babelscope.language.fitness import warn_of_counts
     from babelscope.language.ud_rules import LONGEST
 
@@ -208,8 +205,8 @@ def _warn_of_parses(search: Search) -> None:
         warnings.warn(f"no word has features, so {name} cannot be found; tag with FEATS", stacklevel=2)
     if finder.too_long:
         warnings.warn(
-            f"{finder.too_long} parses have more than {LONGEST} words; rules that look at other words than head and "
-            "dependent were not applied there",
+            f"{finder.too_long} parses have more than {LONGEST} words; rules that look at other words than "
+            "head and dependent were not applied there",
             stacklevel=2,
         )
     by_features = {rule.name: rule.dependent.features for rule in finder.rules if rule.dependent.features}
@@ -218,8 +215,8 @@ def _warn_of_parses(search: Search) -> None:
             # Not every treebank has every feature: that of UDPipe's french-partut has no Reflex.
             warnings.warn(
                 f"{name} was found in none of {finder.trees} parses; it needs words with "
-                f"{'|'.join(features)}: if the parser does not give this feature, the count of 0 says "
-                "nothing, and a rule of your own is needed (--own-rules)",
+                f"{'|'.join(features)}: if the parser does not give this feature, a count of 0 means "
+                f"nothing; write your own rule (--own-rules)",
                 stacklevel=2,
             )
     if search.corpus.parser is not None:  # given parses may be those of a set that was made before
@@ -228,8 +225,8 @@ def _warn_of_parses(search: Search) -> None:
         warn_of_counts(found, search.tally.sentences, search.tally.mean_length)
     if 2 * finder.without_verb > finder.trees:
         warnings.warn(
-            f"{finder.without_verb} of {finder.trees} parses have no finite verb: are they of sentences, by a parser "
-            "of their language?",
+            f"{finder.without_verb} of {finder.trees} parses have no finite verb: check that they are "
+            f"sentences, parsed by a parser of their language",
             stacklevel=2,
         )
 
@@ -237,7 +234,7 @@ def _warn_of_parses(search: Search) -> None:
 def _in_parts(
     search: Search, to: Path | None, asked: Mapping[str, Any], ray: str | None, *, only_found: bool
 ) -> None:
-    """Write what is made of parts of the corpus, here or by workers; what they count is counted in `search`."""
+    """Write the items of the corpus in parts, here or by workers, and add their counts to `search`."""
     from babelscope.making.challenge.search import run_search
     from babelscope.making.ray_tasks import SENTENCES, map_parts
     from babelscope.systems.cache import resuming

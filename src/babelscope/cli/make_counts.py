@@ -1,4 +1,4 @@
-"""`babelscope make counts`: what is frequent in one's own training text."""
+"""`babelscope make counts`: frequencies in your own training text."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from babelscope.making.counts import GenderCounts
     from babelscope.testsets.items import AmbiguousSource
 
-_EVERY_COUNT = "Every count: --json, or --to FILE."
+_EVERY_COUNT = "For all counts: --json or --to FILE."
 
 
 class _Counted(NamedTuple):
@@ -54,14 +54,12 @@ def counts(
     target: Annotated[Path | None, file_option("Their translations in the training text.")] = None,
     lexicon: Annotated[
         Path | None,
-        file_option(
-            "Count senses: MuCoW's keys (.key.tsv), or lines of a word, a tab and the lemmas of a sense."
-        ),
+        file_option("Count senses: MuCoW's keys (.key.tsv), or lines of word, tab, lemmas of a sense."),
     ] = None,
     words: Annotated[
         str,
         option(
-            "Count genders of occupations: lab:occupations, or a file {occupation: {src_forms: [...], "
+            "Count genders of occupations: lab:occupations, or a JSON file {occupation: {src_forms: [...], "
             "tgt_forms_male: [...], tgt_forms_female: [...]}}.",
             metavar="QUERIES",
         ),
@@ -69,44 +67,42 @@ def counts(
     counts: Annotated[
         Path | None,
         option(
-            "Genders counted before, rows [from, to, count] as released or by `flow --flows`, instead.",
+            "Read rows [from, to, count] (released, or written by `flow --flows`) instead of text.",
             metavar="FILE.json",
         ),
     ] = None,
-    lemmas: Annotated[Path | None, setting("The lemmas of the translations, parallel to them.")] = None,
-    lemmatize: Annotated[str, option("Make the lemmas here: de, ru or uk.", metavar="LANGUAGE")] = "",
+    lemmas: Annotated[Path | None, setting("Lemmas of the translations, line-parallel.")] = None,
+    lemmatize: Annotated[str, option("Lemmatize the translations: de, ru or uk.", metavar="LANGUAGE")] = "",
     distilled: Annotated[Path | None, file_option("A teacher's translations of the same sources.")] = None,
     labor: Annotated[
         str,
         setting(
-            "Labor statistics to correlate with: an occupation, a tab, women in percent; or zhao-2018, those "
-            "of the paper.",
+            "Labor statistics to correlate with: lines of occupation, tab, percentage of women; or "
+            "zhao-2018 (the paper's).",
         ),
     ] = "",
     to: Annotated[
         Path | None,
-        file_option("Write counts of senses there, as `mucow:` reads them, or ratios of genders as a table."),
+        file_option("Write counts of senses in the format of `mucow:`, or ratios of genders as a table."),
     ] = None,
     tests: Annotated[
         str,
         option(
-            "A test set of ambiguous sources, to be written with what was counted by --save-tests.",
+            "Ambiguous sources to which --save-tests adds the counts.",
             metavar="TESTS",
         ),
     ] = "",
-    save_tests: Annotated[Path | None, option("Where that test set goes.", metavar="FILE.jsonl")] = None,
+    save_tests: Annotated[Path | None, option("Write --tests with the counts.", metavar="FILE.jsonl")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Count senses of words, or genders of occupations, in your own training text.
 
-    Figures of `condition` can then be given for frequent and rare senses, or for male and female occupations.
+    `condition` can then report figures for frequent and rare senses, or for male and female occupations.
     """
     if sum(map(bool, (lexicon, words, counts))) != 1:
-        raise BabelscopeError(
-            "make counts needs one of --lexicon (senses), --words (occupations) and --counts"
-        )
+        raise BabelscopeError("make counts needs --lexicon (senses), --words (occupations) or --counts")
     if counts is None and (source is None or target is None):
-        raise BabelscopeError("--lexicon and --words are counted in text: give --source and --target")
+        raise BabelscopeError("--lexicon and --words need --source and --target")
     refuse_unused(
         context,
         {
@@ -173,10 +169,10 @@ def _senses(
         found = count_senses(_counted(pairs, seen), known)
     if not any(found.values()):
         raise BabelscopeError(
-            f"none of the {len(known)} senses occurs in {source} and {target}: a word of {lexicon} with one of its "
-            "lemmas on the other side"
+            f"none of the {len(known)} senses occurs in {source} and {target}: a word of {lexicon} with one "
+            "of its lemmas on the other side"
         )
-    how = "lemmas" if lemmas or lemmatize else "words as they stand, so that inflected ones are missed"
+    how = "lemmas" if lemmas or lemmatize else "words as written, which misses inflected ones"
     rows = sense_rows(found)
     named = {f"{word} - {own}": count for (word, own), count in found.items()}
     told, unknown = with_frequencies(items, found)
@@ -192,15 +188,16 @@ def _counted(pairs: Iterable[Any], seen: Counter[str]) -> Iterable[Any]:
 
 
 def _senses_told(rows: list[Row], pairs: int, how: str) -> str:
-    """Counts of counts: there may be hundreds of senses."""
+    """A summary of the counts; there may be hundreds of senses."""
     of = Counter(str(row.labels["category"]) for row in rows)
     words = len({row.labels["word"] for row in rows})
     unseen = sum(row.counts["count"] == 0 for row in rows)
     without = words - of["frequent"]
     return (
-        f"{len(rows)} senses of {words} words in {pairs:,} sentence pairs, by {how}: {of['frequent']} frequent, "
-        f"{of['infrequent']} infrequent, {unseen} that do not occur; {without} words have no sense that is more "
-        f"frequent than all others. {_EVERY_COUNT}"
+        f"{len(rows)} senses of {words} words in {pairs:,} sentence pairs, by {how}: {of['frequent']} "
+        f"frequent,"
+        f"{of['infrequent']} infrequent, {unseen} that do not occur; {without} words have no sense that is "
+        f"more frequent than all others. {_EVERY_COUNT}"
     )
 
 
@@ -256,7 +253,7 @@ def _occupations_told(ratios: list[Row], stage: str) -> str:
 
 
 def _ratio_table(ratios: list[Row], stages: list[str]) -> list[str]:
-    """A line an occupation, with its ratio and counts at every stage."""
+    """One line per occupation, with its ratio and its counts at every stage."""
     of = {(str(row.labels["occupation"]), str(row.labels["stage"])): row for row in ratios}
     names = dict.fromkeys(name for name, _ in of)
     heading = [f"{what}_{stage}" for stage in stages for what in ("female_ratio", "female", "male", "other")]

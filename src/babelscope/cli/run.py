@@ -1,4 +1,4 @@
-"""`babelscope run`: a study from its file into its run folder."""
+"""`babelscope run`, `report` and `demo`."""
 
 from __future__ import annotations
 
@@ -37,32 +37,28 @@ if TYPE_CHECKING:
 
 NAME = "report.html"
 
-WithReport = Annotated[bool, option(f"Write {NAME} into the run folder, for people.", "--report/--no-report")]
+WithReport = Annotated[bool, option(f"Write {NAME} into the run folder.", "--report/--no-report")]
 
 
 def report(
     context: typer.Context,
-    runs: Annotated[
-        list[Path], typer.Argument(metavar="RUN...", help="Run folders, of `run` or of a command's --out.")
-    ],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders, from `run` or --out.")],
     to: Annotated[
         Path | None,
         option(
-            f"The page, in one file; an earlier one is replaced. Else {NAME}, which must not exist.",
+            f"The page; an earlier one is replaced. [default: {NAME}, which must not exist]",
             "--to",
             "-o",
             metavar="FILE.html",
         ),
     ] = None,
-    items: Annotated[
-        int, option("Single items of a method in the page; of more, a sample is taken.", min=1)
-    ] = 5000,
+    items: Annotated[int, option("Items per method on the page; a sample if there are more.", min=1)] = 5000,
     figures: Annotated[
-        Path | None, folder_option("Write every chart there, at paper size: METHOD-TESTS-NAME.pdf.")
+        Path | None, folder_option("Write every chart there at paper size: METHOD-TESTS-NAME.pdf.")
     ] = None,
     figure_format: Annotated[Literal["pdf", "svg", "png"], option("Format of --figures.")] = "pdf",
 ) -> None:
-    """Show runs on one page: findings, tables, charts, every item. Plain words, one file, no network."""
+    """Write a report of runs as one page: findings, tables, charts, every item. One file that needs no network."""
     from babelscope.report.page import write_report
 
     if to is None and os.path.lexists(NAME):
@@ -82,64 +78,62 @@ def run(
         list[Path],
         typer.Argument(
             metavar="STUDY.toml",
-            help="Names systems, test sets and methods. With --merge, the run folders of all shards.",
+            help="The study; with --merge, the run folders of all shards.",
         ),
     ],
     init: Annotated[
         bool,
-        option("Write the study, with all settings as comments, instead of running it.", "--init"),
+        option("Write a study, with all settings as comments, instead of running one.", "--init"),
     ] = False,
     system: Annotated[
-        list[str] | None, option("With --init: a system; may be repeated.", metavar="SYSTEM")
+        list[str] | None, option("With --init: a system; repeatable.", metavar="SYSTEM")
     ] = None,
     tests: Annotated[
-        list[str] | None, option("With --init: a test set; may be repeated.", metavar="TESTS")
+        list[str] | None, option("With --init: a test set; repeatable.", metavar="TESTS")
     ] = None,
     method: Annotated[
         list[str] | None,
-        option("With --init; may be repeated. Else what fits the tests.", metavar="METHOD"),
+        option("With --init: a method; repeatable. [default: all that fit the tests]", metavar="METHOD"),
     ] = None,
-    merge: Annotated[
-        bool, option("Put the shards of a study together into one run, --out.", "--merge")
-    ] = False,
+    merge: Annotated[bool, option("Merge the shards of a study into one run, --out.", "--merge")] = False,
     table: Tables = None,
     format: InFormat = "text",
-    out: Annotated[Path | None, folder_option("The run folder; else what the study says.")] = None,
-    seed: Annotated[int | None, option("Seed of everything random; else the study's.")] = None,
+    out: Annotated[Path | None, folder_option("Run folder. [default: as in the study]")] = None,
+    seed: Annotated[int | None, option("Random seed. [default: as in the study]")] = None,
     cache: Annotated[
-        bool | None, option("Remember answers; else what the study says.", "--cache/--no-cache")
+        bool | None, option("Cache answers. [default: as in the study]", "--cache/--no-cache")
     ] = None,
     shard: Annotated[
         str | None,
-        option("Only this share of the items, such as 3/16; then --merge all of them.", metavar="N/OF"),
+        option("Run only this share of the items, such as 3/16, to be merged by --merge.", metavar="N/OF"),
     ] = None,
     ray: Annotated[
         str | None,
         option(
-            "Ask systems in Ray workers: of the cluster at HOST:PORT, else of this machine.",
+            "Run systems in Ray workers, on this machine or the cluster at HOST:PORT.",
             metavar="[ADDRESS]",
         ),
     ] = None,
     workers: Annotated[
         int | None,
-        setting("How many Ray workers; else as many as there is room for.", min=1),
+        setting("Number of Ray workers. [default: as many as fit]", min=1),
     ] = None,
     trust: Annotated[
         bool,
-        option("Start programs and send texts to servers that the study names, unasked.", "--trust"),
+        option("Start the study's programs and contact its servers without asking.", "--trust"),
     ] = False,
     report: WithReport = True,
 ) -> None:
     """Run a study, or resume it where it was stopped. `--init` writes one first.
 
-    Shards that were run apart are the same run as without shards once they are merged; no system is asked.
+    Merged shards are the same run as one without shards; merging asks no system.
     """
     from babelscope.runs import shards
     from babelscope.runs.study import run_study
     from babelscope.runs.trust import ask_permission
 
     if len(study) > 1 and not merge:
-        raise BabelscopeError("run takes one study; --merge takes the run folders of its shards")
+        raise BabelscopeError("run takes one study; only --merge takes several folders")
     _check_way(context, init=init, merge=merge, shard=shard, report=report)
     if init:
         write_study(study[0], system or [], tests or [], method or [])
@@ -147,7 +141,7 @@ def run(
     with telling_what_is_kept(work_kept_in(out)):
         if merge:
             if out is None:
-                raise BabelscopeError("--merge needs --out FOLDER, the run that is made of the shards")
+                raise BabelscopeError("--merge needs --out FOLDER, the merged run")
             result = shards.merge(study, out)
         else:
             result = run_study(
@@ -167,7 +161,7 @@ def run(
 
 
 def _check_way(context: typer.Context, *, init: bool, merge: bool, shard: str | None, report: bool) -> None:
-    """Refuse options that have no effect on a study that is written, run or merged."""
+    """Refuse options that have no effect with --init, --merge or --shard."""
     shared = None if shard is None else "a whole run, not a shard"
     shown = "a run, not --init" if init else shared
     asked = "a run, not --init" if init else "a run, not --merge" if merge else None
@@ -192,7 +186,7 @@ def show_result(
     tables: Sequence[str] | None = None,
     instead: str = "",
 ) -> None:
-    """Print what came out and where it is, or another text; then write a report beside it if wanted."""
+    """Print a result, or another text, and write its report."""
     if format == "json":
         for row in result.rows:
             print_json(row.as_json())
@@ -223,19 +217,19 @@ def _show_shard(shard: str, result: Result, *, as_json: bool) -> None:
 
 _HEADING = "What to look at. Words in question stand between asterisks."
 _GO_ON = (
-    "Then: --all prints every figure, the report shows every item, and README.md (“Three recipes”) does the same to "
-    "a model of yours."
+    "Then: --all prints every figure, the report shows every item, and README.md (“Three recipes”) does the "
+    "same to a model of yours."
 )
 
 
 def demo(
     out: Annotated[Path, folder_option("The run folder.")] = Path("runs/demo"),
-    n: Annotated[int, option("Items of each test set.", "--n", min=10)] = 80,
+    n: Annotated[int, option("Items per test set.", "--n", min=10)] = 80,
     seed: Seed = 0,
-    every: Annotated[bool, option("Print all tables and every row, not only a summary.", "--all")] = False,
+    every: Annotated[bool, option("Print all tables and every row.", "--all")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate small translation models by every method. Four items of what came out say what to look at."""
+    """Evaluate small translation models by every method, and show four items of interest."""
     from babelscope.lab.experiments.demo import demo_study, write_flows
     from babelscope.runs.study import run_study
 
@@ -248,7 +242,7 @@ def demo(
 
 
 def _what_to_look_at(result: Result) -> str:
-    """Four effects, each with its figures and an item, and where to go on."""
+    """Four effects, each with its figures and an item, and the next commands."""
     from babelscope.lab.experiments.demo import what_to_look_at
     from babelscope.report.examples import draw_examples
     from babelscope.report.summary import frame

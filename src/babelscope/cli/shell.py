@@ -1,4 +1,4 @@
-"""What all commands do alike: options given twice or in vain, and the end by Ctrl-C."""
+"""Shared behavior of commands: repeated and unused options, settings, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from babelscope.util.terminal import visible
 from babelscope.util.text import shorten
 
 STOPPED = 130
-"""Exit code of a command that Ctrl-C ended."""
+"""Exit code after Ctrl-C."""
 NOTHING_KEPT = "nothing is kept; run the same command to start again"
 GO_ON = "run the same command again to go on"
 PARTS_KEPT = f"finished parts are kept; {GO_ON}"
@@ -31,7 +31,7 @@ _LONGEST = 1000
 
 
 def refuse_repeats(command: Any) -> Any:
-    """The command, or all commands of a group, changed to refuse an option that takes one value and is given two."""
+    """Make a command, or all commands of a group, refuse an option that is given twice but takes one value."""
     for each in getattr(command, "commands", {}).values():
         refuse_repeats(each)
     reader = getattr(command, "whole", command)
@@ -59,7 +59,7 @@ def refuse_repeats(command: Any) -> Any:
 
 
 def _takes_one(parameter: Any) -> bool:
-    """Whether a second value would replace the first; a flag that can only be set loses nothing."""
+    """Whether a second value would silently replace the first."""
     if parameter.param_type_name != "option" or parameter.multiple or parameter.count:
         return False
     return not parameter.is_flag or bool(parameter.secondary_opts)
@@ -74,22 +74,22 @@ def _shown(parameter: Any) -> str:
 
 
 def typed_options(context: Any) -> frozenset[str]:
-    """Names of the parameters that stand on the command line."""
+    """Names of the parameters given on the command line."""
     sources = {name: context.get_parameter_source(name) for name in context.params}
     return frozenset(name for name, source in sources.items() if source and source.name == "COMMANDLINE")
 
 
 def refuse_unused(context: Any, why: Mapping[str, str | None]) -> None:
-    """Refuse given options without effect: parameter -> what it would need, None where it has an effect."""
+    """Refuse options that have no effect: parameter -> what it only applies to, or None if it has an effect."""
     typed = typed_options(context)
     for parameter in getattr(context.command, "whole", context.command).params:
         about = why.get(parameter.name)
         if about is not None and parameter.name in typed:
-            raise BabelscopeError(f"{_shown(parameter)} has no effect here: it is about {about}")
+            raise BabelscopeError(f"{_shown(parameter)} has no effect here: it only applies to {about}")
 
 
 class ShellCommand(TyperCommand):
-    """A command of the shell. Its hidden options are settings, which are typed as `--set NAME=VALUE`."""
+    """A command whose hidden options are settings, given as `--set NAME=VALUE`."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -100,14 +100,14 @@ class ShellCommand(TyperCommand):
             setting.opts = [f"--set {name}"]
             setting.secondary_opts = [f"--set no-{name}"] if setting.secondary_opts else []
         self.whole = TyperCommand(self.name, params=self.params)
-        """Reads the command line, settings included."""
+        """Parse the command line, settings included."""
         self.params = [each for each in self.params if each.name not in self.settings]
         self.known = {option for each in self.params for option in each.opts}
         if self.settings and "--set" not in self.known:
             self.params.append(_set_option())
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read settings, what is short for another option, and an option `--ray` without address."""
+        """Expand settings, short options, and `--ray` without an address."""
         end = args.index("--") if "--" in args else len(args)
         return self.whole.parse_args(ctx, [*self._spelled_out(args[:end]), *args[end:]])
 
@@ -153,7 +153,7 @@ class ShellCommand(TyperCommand):
             yield f"--set no-{name}"
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write options by group, then one line for each setting."""
+        """Write the options by group, then one line per setting."""
         groups: dict[str, list[tuple[str, str]]] = {}
         parameters: list[Any] = self.get_params(ctx)
         for each in parameters:
@@ -167,7 +167,7 @@ class ShellCommand(TyperCommand):
             "Options" if len(groups) < _FEW else "Other options": others,
         }.items():
             with formatter.section(title):
-                formatter.write_dl([(_plain(term), _RANGE.sub(r"\1", about)) for term, about in records])
+                formatter.write_dl([(_plain(term), _RANGE.sub("", about)) for term, about in records])
         if self.settings:
             with formatter.section("Settings, as --set NAME=VALUE"):
                 formatter.write_dl(
@@ -179,27 +179,28 @@ class ShellCommand(TyperCommand):
 
 
 def _plain(term: str) -> str:
-    """The names of an option and a letter for a number."""
+    """An option as help shows it, its metavar shortened."""
     return re.sub(r" <list\[.*", "", re.sub(r"<(?:int|float)(?: range)?>", "N", term))
 
 
-_RANGE = re.compile(r"(\[default: [^]]*); [^];]*\]|  \[[^ ]*[<>]=?[^]]*\]")
+_RANGE = re.compile(r"; [^];]*[<>]=?[^];]*(?=\])|  \[[^ ]*[<>]=?[^]]*\]")
 _FEW = 2
-"""Groups of options without the others."""
+"""With fewer groups, the other options are just called options."""
 _ADDRESS = re.compile(r"auto|[^-\s]\S*:[0-9]+")
 _SHORT = {"--json": "--format=json", "--all": "--table=all"}
-"""Where a command has the longer option."""
+"""Short options that stand for a value of a longer one."""
 _SWITCH = {"yes": True, "true": True, "no": False, "false": False}
 
 
 def _set_option() -> Any:
-    """The option `--set`, as help and completion show it."""
+    """The option `--set` for help and completion."""
     app = typer.Typer(add_completion=False)
 
     @app.command()
     def _shown(
         _set: Annotated[
-            list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting (below); may be repeated.")
+            list[str],
+            typer.Option("--set", metavar="NAME=VALUE", help="A setting (listed below); repeatable."),
         ],
     ) -> None:
         pass
@@ -210,7 +211,7 @@ def _set_option() -> Any:
 
 
 class FoldedGroup(TyperGroup):
-    """Lists its commands with whole summaries, folded where they are wider than the terminal."""
+    """A group that lists its commands with whole summaries, wrapped at the terminal's width."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         rows = [(name, self.commands[name].get_short_help_str(_LONGEST)) for name in self.list_commands(ctx)]
@@ -219,7 +220,7 @@ class FoldedGroup(TyperGroup):
 
 
 class ShellGroup(typer.Typer):
-    """A group of commands of the shell."""
+    """A typer group whose commands are `ShellCommand`s."""
 
     def __init__(self, help: str) -> None:
         super().__init__(help=help, cls=FoldedGroup, no_args_is_help=True)
@@ -229,12 +230,12 @@ class ShellGroup(typer.Typer):
 
 
 def work_kept_in(folder: Path | None) -> str:
-    """What is kept of work whose finished parts are in a folder; None is that which a study names."""
+    """What Ctrl-C leaves of work in a run folder; None: the folder that the study names."""
     return f"finished work is kept in {'the run folder' if folder is None else visible(str(folder))}; {GO_ON}"
 
 
 def answers_kept(cache: bool | None) -> str:
-    """What is kept of a command that asks systems, by its --cache or --no-cache."""
+    """What Ctrl-C leaves of a command that asks systems, by its --cache or --no-cache."""
     if cache:
         return f"the answers so far are in the cache; {GO_ON}"
     if cache is None:
@@ -246,7 +247,7 @@ def answers_kept(cache: bool | None) -> str:
 
 @contextlib.contextmanager
 def telling_what_is_kept(kept: str) -> Iterator[None]:
-    """Ctrl-C in the block ends the command with exit code 130 and one sentence: what is kept, and how to go on."""
+    """End the command at Ctrl-C with exit code 130 and one sentence: what is stored and how to resume."""
     try:
         yield
     except KeyboardInterrupt:

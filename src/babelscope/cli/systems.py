@@ -1,4 +1,4 @@
-"""`babelscope systems`: what can be opened, with an example of each."""
+"""`babelscope systems`: the kinds of systems, with an example of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def systems(as_json: AsJson = False) -> None:
-    """List what can be opened as a system, with examples."""
+    """List the kinds of systems, with examples."""
     from babelscope.systems.prompting.prompts import shipped_names
     from babelscope.systems.registry import load_schemes
 
@@ -48,7 +48,7 @@ def _row(scheme: Scheme) -> dict[str, Any]:
 
 
 def _installed(extra: str) -> bool:
-    """Whether the optional packages of an extra are there, without importing them."""
+    """Whether the packages of an extra are installed, without importing them."""
     from importlib import metadata
 
     from packaging.requirements import Requirement

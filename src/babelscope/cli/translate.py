@@ -1,4 +1,4 @@
-"""`babelscope translate` and `babelscope score`: lines in, answers of systems out."""
+"""`babelscope translate` and `babelscope score`: ask systems about lines of text."""
 
 from __future__ import annotations
 
@@ -66,49 +66,51 @@ def translate(
     context: typer.Context,
     system: Systems,
     file: File = None,
-    tests: Annotated[str, option("A test set, whose sources are taken instead.", metavar="TESTS")] = "",
+    tests: Annotated[str, option("Translate the sources of this test set instead.", metavar="TESTS")] = "",
     decode: Annotated[
         Literal["beam", "sample", "exact", "mbr"],
         option(
-            "By beam search; by drawing at random; by exact search, with proof; by minimum Bayes risk among "
-            "samples or a list made elsewhere (lists:, file:)."
+            "Beam search, sampling, exact search (with proof), or minimum Bayes risk decoding of "
+            "samples or given lists (lists:, file:)."
         ),
     ] = "beam",
     n: Annotated[
         int | None,
         option(
-            "Translations per source: of the beam [1], drawn [200], most probable [10]; mbr: candidates [100].",
+            "Translations per source. [default: beam 1, sample 200, exact 10; mbr 100 candidates]",
             "--n",
             min=1,
         ),
     ] = None,
-    beam: Annotated[int, option("Size of the beam.", min=1)] = 5,
+    beam: Annotated[int, option("Beam size.", min=1)] = 5,
     seed: Seed = 0,
-    temperature: Annotated[float, option("Divides log-probabilities; 1 is the model itself.")] = 1,
-    top_k: Annotated[int, setting("Draw from this many of the most probable tokens; 0: all.")] = 0,
-    top_p: Annotated[float, setting("Draw from the most probable tokens of this mass; 1: all.")] = 1,
-    epsilon: Annotated[float, setting("Draw from tokens of at least this probability.")] = 0,
-    max_length: Annotated[int, setting("Tokens at most; 0: the system's own limit.", min=0)] = 0,
+    temperature: Annotated[float, option("Sampling temperature; 1 samples from the model itself.")] = 1,
+    top_k: Annotated[int, setting("Sample from this many most probable tokens; 0: all.")] = 0,
+    top_p: Annotated[
+        float, setting("Sample from the most probable tokens of this total probability; 1: all.")
+    ] = 1,
+    epsilon: Annotated[float, setting("Sample from tokens of at least this probability.")] = 0,
+    max_length: Annotated[int, setting("Maximum number of tokens; 0: the system's own limit.", min=0)] = 0,
     length: Annotated[
         str,
         option(
-            "Exact: only translations of this many tokens, EOS included; A..B: each length by itself.",
+            "Exact: only translations of this many tokens, EOS included; A..B: separately for each length.",
             metavar="N|A..B",
         ),
     ] = "",
-    length_penalty: Annotated[float, setting("Exact: rank by log-probability / length to this power.")] = 0,
+    length_penalty: Annotated[float, setting("Exact: rank by log-probability / length ** this power.")] = 0,
     budget_expansions: Annotated[
-        int | None, option("Prefixes a search may expand for a source.", min=1)
+        int | None, option("Maximum number of prefixes expanded per source.", min=1)
     ] = None,
     budget_seconds: Annotated[
         float | None,
-        setting("Seconds a search may take for a source; not reproducible."),
+        setting("Maximum time per source, in seconds; not reproducible."),
     ] = None,
-    budget_bytes: Annotated[int | None, setting("Memory a search may hold at once.", min=1)] = None,
+    budget_bytes: Annotated[int | None, setting("Maximum memory of a search, in bytes.", min=1)] = None,
     metric: Annotated[
         list[str] | None,
         option(
-            "The utility of mbr: chrf, bleu, ter, comet, cmd:COMMAND...; may be repeated. (Default: chrf.)",
+            "Utility of mbr: chrf, bleu, ter, comet, cmd:COMMAND...; repeatable. [default: chrf]",
             metavar="METRIC",
         ),
     ] = None,
@@ -116,26 +118,26 @@ def translate(
     aggregate: Annotated[
         int,
         setting(
-            "mbr: compare with mean n-gram counts of this many parts of the candidates, in linear time (chrf, "
-            "chrf++); 0: with each of them.",
+            "mbr: compare with the mean n-gram counts of this many parts of the candidates, in linear "
+            "time (chrf, chrf++); 0: with each candidate.",
             min=0,
         ),
     ] = 0,
     weights: Annotated[
         Weights | None,
         setting(
-            "mbr: what a candidate counts as reference: as often as it is there (samples), or its probability "
-            "within the list (lists that have log-probabilities)."
+            "mbr: weight of a candidate as reference: its number of samples, or its probability "
+            "within the list."
         ),
     ] = None,
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
 ) -> None:
-    """Translate lines of text. One line per source, `--n` translations separated by tabs.
+    """Translate lines of text.
 
-    With several systems, each line begins with the system. `--decode exact` writes one line per translation, with the
-    proof: whether nothing unseen is better, and the bound that nothing unseen exceeds.
+    Writes one line per source with `--n` translations separated by tabs, after the system's name if there are
+    several. `--decode exact` writes one line per translation, with its proof or bound.
     """
     from babelscope.core.system import Budget, Drawing
 
@@ -167,7 +169,7 @@ def translate(
         decoder = _LeastRisk.of(file, tests, metrics, tokenize, **how)
     else:
         if budget_seconds is not None and not budget_seconds > 0:
-            raise BabelscopeError(f"--budget-seconds {budget_seconds}: a search needs some time")
+            raise BabelscopeError(f"--budget-seconds {budget_seconds}: must be greater than 0")
         budget = Budget(budget_expansions, budget_seconds, budget_bytes)
         rules = _rules(length, max_length, length_penalty)
         decoder = _Exact(_sources(file, tests), number, budget, rules, length)
@@ -176,13 +178,13 @@ def translate(
 
 def score(
     system: Systems,
-    target: Annotated[Path, file_option("Translations of the sources; a line may be empty.")],
+    target: Annotated[Path, file_option("Translations of the sources, one per line.")],
     file: File = None,
     as_json: AsJson = False,
     to: ToFile = None,
     cache: Cache = None,
 ) -> None:
-    """Score given translations: how probable a system finds them. In natural logs, with the end of the sentence."""
+    """Score given translations: how probable a system finds them. Natural logs, end of sentence included."""
     source = file or Path("-")
     check_outputs({"--to": to}, inputs=[source, target, *system])
     sources, targets = Sources.of_lines(source, read_sources(source)), read_lines(target)
@@ -191,17 +193,17 @@ def score(
 
 
 def _sources(file: Path | None, tests: str, reader: str = "a system") -> Sources:
-    """The lines of a file, or the sources of a test set, which must be known if there is a reader of them."""
+    """The lines of a file, or the sources of a test set, refused if `reader` needs sources that are unknown."""
     from babelscope.testsets import Dependency, load
     from babelscope.testsets.items import NO_SOURCE
 
     if file is not None and tests:
-        raise BabelscopeError("sources are the lines of FILE or those of --tests, one of the two")
+        raise BabelscopeError("give FILE or --tests, not both")
     if not tests:
         return Sources.of_lines(file or Path("-"), read_sources(file or Path("-")))
     items = [item for item in load(tests) if not isinstance(item, Dependency)]
     if reader and any(NO_SOURCE in item.extra for item in items):
-        raise BabelscopeError(f"{reader} may need the sources, and {tests} has none; name a FILE of them")
+        raise BabelscopeError(f"{reader} may need the sources, and {tests} has none; give a FILE of sources")
     languages = frozenset(item.target_language or "" for item in items)
     return Sources(Path(tests), [item.source for item in items], [item.id for item in items], languages)
 
@@ -210,12 +212,12 @@ def _beam_for(specs: Sequence[str], beam: int, n: int) -> int:
     from babelscope.systems.registry import find_scheme
 
     if n > beam and any(find_scheme(spec).beam for spec in specs):
-        raise BabelscopeError(f"a beam of {beam} has no {n} best translations; say --beam {n}")
+        raise BabelscopeError(f"a beam of {beam} has no {n} best translations; use --beam {n}")
     return max(beam, n)
 
 
 def _rules(length: str, max_length: int, penalty: float) -> list[LengthRule]:
-    """What each source is searched by, in the order of lengths."""
+    """The length rules of the searches, shortest first."""
     from babelscope.core.system import LengthRule
 
     if not length:
@@ -223,14 +225,14 @@ def _rules(length: str, max_length: int, penalty: float) -> list[LengthRule]:
     found = re.fullmatch(r"([0-9]{1,4})(?:\.\.([0-9]{1,4}))?", length, re.ASCII)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last:
-        raise BabelscopeError(f"--length {length}: say a length, or the least and the greatest, as in 1..20")
+        raise BabelscopeError(f"--length {length}: give a length or a range, such as 1..20")
     if last - first >= _MOST_LENGTHS:
         raise BabelscopeError(f"--length {length}: at most {_MOST_LENGTHS} lengths can be searched")
     return [LengthRule(each, max_length, penalty) for each in range(first, last + 1)]
 
 
 class _Answer(NamedTuple):
-    """What is written about one source; made only when it is written."""
+    """The output for one source, made only when it is written."""
 
     rows: Iterable[Mapping[str, Any]]
     """As JSON, without the system."""
@@ -242,7 +244,7 @@ class _Answer(NamedTuple):
 
 @dataclass
 class _Decoder:
-    """How answers are found and written: one subclass per kind of question."""
+    """Finds and writes answers; one subclass per kind of question."""
 
     sources: Sources
     command: ClassVar[str] = "translate"
@@ -253,7 +255,7 @@ class _Decoder:
 
     @property
     def passes(self) -> int:
-        """How often each source is asked about."""
+        """The number of searches per source."""
         return 1
 
     def answers(self, name: str, system: Any, advance: Callable[[int], object]) -> Iterator[_Answer]:
@@ -261,31 +263,29 @@ class _Decoder:
         raise NotImplementedError
 
     def result(self, opened: Mapping[str, Any]) -> Result | None:  # noqa: ARG002
-        """Figures over all answers; None: there are none."""
+        """Figures over all answers, if there are any."""
         return None
 
     def rows(self, result: Result) -> Sequence[Row]:
-        """Those that JSON has."""
+        """The rows printed as JSON."""
         return result.rows
 
     def kept(self, opened: Mapping[str, Any], to: Path | None) -> Any:  # noqa: ARG002
-        """A context in which systems are asked whose answers are kept; None: only as --cache says."""
+        """A context that stores answers for resuming; None: only --cache stores them."""
         return None
 
     def close(self) -> None:
-        """Report on stderr what else must be known."""
+        """Print further warnings on stderr."""
 
     def write_answers(
         self, specs: Sequence[str], to: Path | None, cache: bool | None, *, as_json: bool
     ) -> None:
         """Ask each system about each source and write its answers, then figures, notes and what is missing."""
-        from babelscope.core.tables import rows_text, short_names
+        from babelscope.core.tables import rows_text
         from babelscope.util.progress import progress
 
         opened = open_systems(specs, *self.needs, cache=cache, what_for=self.command)
         several = len(opened) > 1
-        has_path = any("/" in name for name in opened)
-        shown = short_names(opened) if has_path else dict(zip(opened, opened, strict=True))
         notes: Counter[str] = Counter()
         missing = 0
         total = len(opened) * len(self.sources.texts) * self.passes
@@ -305,7 +305,7 @@ class _Decoder:
                     for row in answer.rows if as_json else ():
                         write(as_line({"system": name, **row}))
                     for line in answer.lines if not as_json else ():
-                        write("\t".join([*([shown[name]] if several else []), *line]))
+                        write("\t".join([*([name] if several else []), *line]))
             result = self.result(opened)
             if result is not None and as_json:
                 for figure in self.rows(result):
@@ -325,13 +325,13 @@ class _Decoder:
     def ask(
         self, ask: Callable[..., Any], advance: Callable[[int], object], at_once: int = LINES_AT_ONCE
     ) -> Any:
-        """Each source with its answer, or with the reason why there is none."""
+        """Each source with its answer, or with the reason for no answer."""
         for each in ask_lines(self.sources.texts, ask, {"source": self.sources.path}, at_once=at_once):
             yield each
             advance(1)
 
     def listed(self, source: str, answers: list[Scored] | str, **more: Any) -> _Answer:
-        """All answers to a source, on one line."""
+        """All answers to a source on one line."""
         if isinstance(answers, str):
             row = {"source": source, self.kind: [], "unanswered": answers}
             return _Answer([row], [[""]], is_missing=True)
@@ -360,7 +360,7 @@ class _Beam(_Decoder):
 
 @dataclass
 class _Samples(_Decoder):
-    """Translations drawn at random; those of a source depend on it and the seed only."""
+    """Samples; those of a source depend only on the source and the seed."""
 
     n: int
     seed: int
@@ -381,7 +381,7 @@ class _Samples(_Decoder):
 
 @dataclass
 class _LeastRisk(_Decoder):
-    """The candidate of the highest expected utility, by each metric."""
+    """The candidate of highest expected utility, by each metric."""
 
     decoding: Decoding
     decided: dict[str, list[tuple[str, Mapping[str, Decision]]]] = field(default_factory=dict)
@@ -433,20 +433,20 @@ class _LeastRisk(_Decoder):
         return result_of(self.decoding, opened, self.sources.texts, self.decided)
 
     def close(self) -> None:
-        """Count sources with nothing to choose among: a candidate alone is compared with itself."""
+        """Warn about sources with a single candidate, which is compared with itself."""
         for name, answers in self.decided.items():
             alone = sum(any(found.choice.n == 1 for found in own.values()) for _, own in answers)
             if alone:
                 print(
-                    f"babelscope: {name} has a single candidate for {alone} of {len(answers)} sources: nothing is "
-                    "chosen there, and its expected utility is that of a text compared with itself",
+                    f"babelscope: {name} has a single candidate for {alone} of {len(answers)} sources, "
+                    f"whose expected utility is that of a text compared with itself",
                     file=sys.stderr,
                 )
 
 
 @dataclass
 class _Exact(_Decoder):
-    """The most probable translations, with proof; a search that was stopped goes on where it was."""
+    """The most probable translations, with proof; an interrupted search is resumed."""
 
     n: int
     budget: Budget
@@ -469,7 +469,7 @@ class _Exact(_Decoder):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What was asked for, as the signature has it."""
+        """The settings in the signature."""
         rule = self.rules[0]
         lengths = {"lengths": self.length} if ".." in self.length else {"length": rule.exactly}
         limits = {f"budget_{name}": value for name, value in asdict(self.budget).items()}
@@ -486,7 +486,7 @@ class _Exact(_Decoder):
         from babelscope.systems.contract import ask_top_k
 
         own = self.searched[name] = {rule: [] for rule in self.rules}
-        # The greatest length first: if the model cannot have it, that is said before any work.
+        # The greatest length first, so that a model that cannot produce it is refused before any work.
         for rule in reversed(self.rules):
             ask = functools.partial(ask_top_k, system, k=self.n, budget=self.budget, lengths=rule)
             for found in self.ask(ask, advance, at_once=SOURCES_AT_ONCE):
@@ -497,7 +497,7 @@ class _Exact(_Decoder):
                     )
 
     def _answer(self, number: int, found: Sequence[tuple[LengthRule, tuple[str, TopK | str]]]) -> _Answer:
-        """What is written about the source of that number, from 1."""
+        """The output for a source by its number, from 1."""
         rows = (
             {"line": number, "source": source, "k": self.n, **_search_as_json(answer, rule)}
             for rule, (source, answer) in found
@@ -580,7 +580,7 @@ class _Scores(_Decoder):
         return [row for row in result.rows if row.name == "all"]
 
     def result(self, opened: Mapping[str, Any]) -> Result:
-        """For each system the log-probability per token over all pairs, and the perplexity it makes."""
+        """Log-probability per token and perplexity of each system over all pairs."""
         from babelscope.core.results import Result, Row
         from babelscope.core.system import properties
         from babelscope.methods.base import set_up
@@ -610,14 +610,14 @@ class _Scores(_Decoder):
 
 
 def _one_line(answer: Scored) -> str:
-    """A translation as a line; one that is none would shift all lines after it."""
+    """A translation as a line; a line break in it would shift all later lines."""
     if fault := text_fault(answer.text):
         raise BabelscopeError(f"a translation {fault}: {shorten(answer.text)}; use --json")
     return answer.text
 
 
 def _described(answer: Scored) -> dict[str, Any]:
-    """An answer as JSON, with the sum and the mean of its log-probabilities."""
+    """An answer as JSON, with total and mean of its log-probabilities."""
     from babelscope.core.results import finite_or_none
     from babelscope.systems.contract import scored_as_json
 

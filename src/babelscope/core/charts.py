@@ -1,4 +1,4 @@
-"""Charts as plain data. A chart names systems; the report chooses their colors and draws it."""
+"""Charts as plain data. Charts name systems; the report draws them and chooses colors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ NumberPair = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value of `n` items or seeds; no interval is drawn where `low` or `high` is infinite or NaN."""
+    """A value over `n` items or seeds; no interval is drawn if `low` or `high` is not finite."""
 
     value: float
     low: float = math.nan
@@ -47,7 +47,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Groups of marks below each other, with their intervals."""
+    """Groups of marks with intervals, one below the other."""
 
     groups: Sequence[tuple[str, Sequence[Bar]]]
     label: str
@@ -94,7 +94,7 @@ class Scatter:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Items of a system per bin, as (edges, items, of these right), and how many are neither right nor wrong."""
+    """Items of a system per bin, as (edges, items, number right), and the number that are neither right nor wrong."""
 
     system: str
     bins: Sequence[tuple[str, int, int]]
@@ -124,7 +124,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Curves over the same x, evenly spaced by their order."""
+    """Curves over the same x values, which are evenly spaced in their order."""
 
     curves: Sequence[Curve]
     x_label: str
@@ -156,9 +156,9 @@ class Cloud:
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """A Sankey diagram: flows (from node, to node, count), drawn as wide as their counts.
+    """A Sankey diagram of flows (from node, to node, count), whose widths are their counts.
 
-    Nodes stand in the order given, then in that of the flows, in the column after all that flows into them.
+    A node's column follows those of all nodes that flow into it; nodes keep their order.
     """
 
     flows: Sequence[tuple[str, str, float]]
@@ -194,7 +194,7 @@ def point(estimate: Estimate) -> Point:
 
 
 def slug(text: str) -> str:
-    """The words of a text in lower case, joined by hyphens, as many as fit into 48 letters: for file names."""
+    """A file name: the words of a text in lower case, joined by hyphens, at most 48 characters."""
     found = ""
     for word in re.findall(r"[^\W_]+", text.lower()):
         if len(found) + len(word) >= 48:

@@ -1,4 +1,4 @@
-"""Results side by side: the systems judged by one method on one test set, a column each."""
+"""Results side by side: systems judged by one method on one test set, one column each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from babelscope.util.text import shorten
 
 Factor = bool | int | float | str
 Factors = Mapping[str, Factor]
-"""Name -> value, as a study says it."""
+"""Name -> value, as given in the study."""
 
 SEED = "seed"
 """The factor by which repeated trainings of one model differ."""
@@ -35,7 +35,7 @@ _MOST = 50
 
 
 def check_factors(factors: object) -> dict[str, Factor]:
-    """Factors as a study may give them; a ValueError says what is wrong."""
+    """Check the factors of a system in a study; ValueError if they are invalid."""
     if not isinstance(factors, Mapping):
         raise ValueError("must be a table, such as { width = 256, distilled = true }")
     if len(factors) > _MOST:
@@ -44,7 +44,8 @@ def check_factors(factors: object) -> dict[str, Factor]:
     for name, value in factors.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(
-                f"{shorten(str(name))} is no name of a factor: a letter, then at most 39 letters, digits and _"
+                f"{shorten(str(name))} is not a valid factor name: use a letter, then at most 39 "
+                f"letters, digits and _"
             )
         if name in _TAKEN:
             raise ValueError(f"a factor cannot be called {name!r}: every figure has a field of that name")
@@ -58,28 +59,29 @@ def check_factors(factors: object) -> dict[str, Factor]:
             raise ValueError(f"the factor {name!r} is longer than {_LONGEST} characters")
         if isinstance(value, str) and (not value.strip() or _CONTROL.search(value)):
             raise ValueError(
-                f"the factor {name!r} is {shorten(value)}: use a text, not blank and without control characters"
+                f"the factor {name!r} is {shorten(value)}: use a text, not blank and without control "
+                f"characters"
             )
         found[name] = value
     return found
 
 
 def as_label(value: Factor) -> str | int:
-    """A factor as the label of a row: whole numbers and truth values as they are, the rest as text."""
+    """A factor as the label of a row: whole numbers and booleans unchanged, the rest as text."""
     if isinstance(value, float):
         return int(value) if value.is_integer() else repr(value)
     return value
 
 
 def with_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
-    """The rows of a cell with a label for each factor, but for those whose name a row has for something else."""
+    """The rows with a label for each factor whose name is not already a label."""
     taken = {name for row in rows for name in (*row.labels, *row.counts)}
     more = {name: as_label(value) for name, value in factors.items() if name not in taken}
     return [replace(row, labels={**row.labels, **more}) for row in rows]
 
 
 def without_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
-    """The rows of a cell as they were before `with_labels`."""
+    """The rows without the labels added by `with_labels`."""
     added = {
         name
         for name, value in factors.items()
@@ -92,7 +94,7 @@ def without_labels(rows: Sequence[Row], factors: Factors) -> list[Row]:
 
 
 def is_number(values: Sequence[Factor]) -> bool:
-    """Whether a factor is a quantity, to be drawn along an axis; truth values are none."""
+    """Whether a factor is a quantity, to be drawn along an axis; booleans are not."""
     return all(_kind(each) == "a number" for each in values)
 
 
@@ -103,7 +105,7 @@ def _kind(value: Factor) -> str:
 
 
 def check_kinds_of_factors(systems: Mapping[str, Factors]) -> None:
-    """Refuse a factor that is a number of one system and a text of another; a ValueError names both."""
+    """Raise ValueError for a factor that is a number for one system and text for another."""
     first: dict[str, tuple[str, Factor]] = {}
     for system, factors in systems.items():
         for name, value in factors.items():
@@ -120,7 +122,7 @@ Rest = tuple[tuple[str, Factor], ...]
 
 
 def but(factors: Factors, *names: str) -> Rest:
-    """All factors but some, in the order of their names: what systems have in common that differ in these alone."""
+    """All factors except some, sorted by name: what systems that differ only in these share."""
     return tuple(sorted((name, value) for name, value in factors.items() if name not in names))
 
 
@@ -133,7 +135,7 @@ def in_words(factors: Sequence[tuple[str, Factor]]) -> str:
 
 
 def distinguish_groups(groups: Sequence[Rest]) -> list[str]:
-    """Each group of systems in words: only factors in which the groups differ, or that some of them lack."""
+    """A title for each group of systems, made from the factors in which the groups differ."""
     tables = [dict(own) for own in groups]
     names = sorted({name for own in tables for name in own})
     words = [
@@ -155,14 +157,14 @@ def sort_key(rest: Rest) -> list[tuple[str, bool, float, str]]:
 # --- Results side by side: the systems judged by one method on one test set, a column each -------------------------
 
 FigureKey = tuple[str, tuple[tuple[str, str | float], ...]]
-"""What identifies a row within its cell: its name, and its sorted labels."""
+"""The identity of a row within its result: name and sorted labels."""
 
 # Labels that are results themselves, and so do not identify what was measured.
 _OUTCOMES = frozenset({"lowest", "p", "p_holm", "significant", "note", "noise"})
 
 
 class StoredRun(Protocol):
-    """The run that a result is of."""
+    """The run of a result."""
 
     @property
     def path(self) -> Path: ...
@@ -176,13 +178,13 @@ class StoredRun(Protocol):
 
 @dataclass(frozen=True)
 class SystemResult:
-    """What one method found about one system on one test set: figures and records, just computed or stored."""
+    """Figures and records of one method on one system and one test set, just computed or stored."""
 
     name: str
-    """What the system is called beside others; unique among those it is compared with."""
+    """Name of the system, unique among those it is compared with."""
     run: StoredRun
     method: str
-    """What the study calls the method."""
+    """Label of the method in the study."""
     kind: str
     """The method's own name."""
     version: int
@@ -196,7 +198,7 @@ class SystemResult:
     digest: str
     """Digest of its test set."""
     factors: Factors = field(default_factory=dict)
-    """What the study says of the system."""
+    """Factors of the system in the study."""
     paired: Sequence[PairedField] = ()
     all_rows: Sequence[Row] = field(default=(), repr=False)
     load: Callable[[], Sequence[Record]] = field(default=tuple, repr=False)
@@ -204,12 +206,12 @@ class SystemResult:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """Its figures over all items, with the labels that distinguish them within the result."""
+        """Figures over all items, with the labels that distinguish them."""
         return [row for row in self.all_rows if not row.is_part]
 
     @cached_property
     def parts(self) -> list[Row]:
-        """The same figures by fields of the items, where the study asked for that (`--group-by`)."""
+        """The same figures by fields of the items (`--group-by`)."""
         return [row for row in self.all_rows if row.is_part]
 
     @cached_property
@@ -246,13 +248,13 @@ class Comparison:
 
 
 def figure_key(row: Row) -> FigureKey:
-    """What a row measures, apart from its results and from the evaluator."""
+    """The figure of a row: its name and labels, except result and evaluator."""
     labels = {name: value for name, value in row.labels.items() if name not in _OUTCOMES | {"evaluator"}}
     return row.name, tuple(sorted(labels.items()))
 
 
 def rows_by_figure(group: Comparison) -> list[tuple[FigureKey, list[Row | None]]]:
-    """Every figure of a comparison with its row in each result; None where a result has none."""
+    """Each figure of a comparison with its row in each result, None if there is none."""
     columns = [column.figures for column in group.results]
     return [
         (figure, [each.get(figure) for each in columns])

@@ -1,4 +1,4 @@
-"""Registries: our own objects and those of plug-ins by name, imported only when used."""
+"""Registries: built-in objects and those of plug-ins by name, imported only when used."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, cutoff
 
 
 def _entries(group: str) -> tuple[Any, ...]:
-    """What plug-ins offer in a group; read again only where the import path or a folder on it has changed."""
+    """Entry points of plug-ins in a group; reread only if the import path or a folder on it has changed."""
     from importlib.metadata import entry_points
 
     places = [each or "." for each in sys.path]
@@ -48,10 +48,10 @@ def _read_entries(read: Callable[..., Any], group: str, _path: object) -> tuple[
 
 @dataclass(frozen=True)
 class Registry(Generic[Thing]):
-    """Objects of one kind by name: our own, given directly or as `module:attribute`, and those of plug-ins."""
+    """Objects of one kind by name: built-in ones, given directly or as `module:attribute`, and those of plug-ins."""
 
     kind: str
-    """What messages call one of them: `method`, `scheme`..."""
+    """The kind in messages: `method`, `scheme`..."""
     place: str
     """`module:class` that every one of them must be an instance of."""
     group: str
@@ -75,14 +75,14 @@ class Registry(Generic[Thing]):
         return self._built_in(name)
 
     def all(self) -> dict[str, Thing]:
-        """All objects by their own names; imports every plug-in, and raises if one of them fails."""
+        """All objects by name; imports every plug-in and raises if one fails."""
         found, faults = self.load_all()
         if faults:
             raise faults[0]
         return found
 
     def load_all(self) -> tuple[dict[str, Thing], list[BabelscopeError]]:
-        """All objects by their own names, and one error for each plug-in that cannot be used."""
+        """All objects by name, and an error for each plug-in that cannot be used."""
         found = {name: self._built_in(name) for name in self.built_in}
         faults: list[BabelscopeError] = []
         for entry in _entries(self.group):
@@ -123,12 +123,12 @@ class Registry(Generic[Thing]):
         return cast(Thing, thing)
 
     def _taken(self, plugin: str, name: str) -> BabelscopeError:
-        return BabelscopeError(f"the plug-in {plugin} offers the {self.kind} {name}, which is taken")
+        return BabelscopeError(f"the plug-in {plugin} offers the {self.kind} {name}, but the name is taken")
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command by its name, with a summary for the list of all."""
+    """A command: its name, its summary in the list, and what it runs."""
 
     name: str
     summary: str
@@ -163,7 +163,7 @@ def parse_options(query: str) -> dict[str, str]:
 
 
 class Options:
-    """The options of a spec; `refuse_unused` raises for those that the opener has not asked for."""
+    """The options of a spec; `refuse_unused` raises for those that the opener has not read."""
 
     def __init__(self, spec: str, values: Mapping[str, str]) -> None:
         self.spec = spec
@@ -198,7 +198,7 @@ class Options:
         return number
 
     def seconds(self, name: str, default: float) -> float:
-        """A time-out in seconds: above 0, and at most what the operating system can wait."""
+        """A time-out in seconds: above 0, at most what the operating system supports."""
         return min(self.number(name, default, least=0.001), _MAX_SECONDS)
 
     def flag(self, name: str) -> bool:
@@ -209,17 +209,17 @@ class Options:
         return list(self._values)
 
     def with_defaults(self, **values: str) -> Options:
-        """The same options with values for those that were not given."""
+        """The same options with defaults for those that were not given."""
         found = Options(self.spec, {**values, **self._values})
         found._known = self._known
         return found
 
     def take_all(self) -> None:
-        """Count all options as used: the opener passes them on."""
+        """Mark all options as used, because the opener passes them on."""
         self._known |= self._values.keys()
 
     def refuse_unused(self) -> None:
-        """Raise if an option was given that nobody asked for."""
+        """Raise if an option was given that the opener has not read."""
         for name in self._values.keys() - self._known:
             known = did_you_mean(name, self._known, f"known: {', '.join(sorted(self._known)) or 'none'}")
             # The value is left out of the message, since it may be a secret.

@@ -1,4 +1,4 @@
-"""Figures with their intervals, results, and the signature that says what they are results of."""
+"""Figures with intervals, results, and the signature that identifies them."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class Estimate:
     high: float
     n: int
     no_interval: str = ""
-    """Why no interval is honest; `low` and `high` are then NaN."""
+    """Why there is no interval; `low` and `high` are then NaN."""
 
     def __post_init__(self) -> None:
         if self.n < 0:
             raise BabelscopeError(f"an estimate cannot be made from {self.n} items")
         if self.no_interval:
             if not (math.isnan(self.low) and math.isnan(self.high)):
-                raise BabelscopeError("an estimate without an interval cannot have the ends of one")
+                raise BabelscopeError("an estimate without an interval cannot have bounds")
         # NaN fails every comparison, so this refuses it too.
         elif self.n and not self.low <= self.value <= self.high:
             raise BabelscopeError(
-                f"an estimate must lie in its interval, but {self.value} is not in [{self.low}, {self.high}]"
+                f"the value must be within its interval, but {self.value} is not in [{self.low}, {self.high}]"
             )
 
     @classmethod
@@ -61,16 +61,16 @@ class Estimate:
 
     @classmethod
     def around(cls, value: float, low: Any, high: Any, n: int) -> Estimate:
-        """A figure with an interval that holds it, as rounding or a shrunken center may not."""
+        """An estimate whose interval is widened to contain the value, if rounding or shrinkage moved it out."""
         return cls(value, min(value, float(low)), max(value, float(high)), n)
 
     @classmethod
     def without_interval(cls, value: float, n: int, why: str) -> Estimate:
-        """A figure whose uncertainty is unknown, and why, in a few words: "1 sentence"."""
+        """An estimate without an interval, with the reason in a few words: "1 sentence"."""
         return cls(value, math.nan, math.nan, n, why)
 
     def converted(self, convert: Callable[[float], float]) -> Estimate:
-        """The figure on another scale; `convert` only rises or only falls."""
+        """The estimate on another scale; `convert` must be monotonic."""
         if not self.n:
             return self
         if self.no_interval:
@@ -115,16 +115,16 @@ def minus_inf_if_none(stored: float | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure: what it measures, the labels that distinguish it, and the counts that matter beside it."""
+    """One figure: its name, its estimate, the labels that distinguish it, and counts to report with it."""
 
     name: str
     estimate: Estimate
     labels: Mapping[str, str | float] = field(default_factory=dict)
-    """System, phenomenon, reference...: whatever distinguishes this figure from others of its name; and p-values."""
+    """System, phenomenon, reference...: what distinguishes this figure from others of its name; also p-values."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Ties, skipped, truncated...: numbers of items."""
     part: bool = field(default=False, compare=False, repr=False)
-    """Whether it is over a part of the items only. What was not answered is counted on the other rows."""
+    """Whether it covers only some of the items. Unanswered items are counted on the other rows."""
 
     def __post_init__(self) -> None:
         fields = ["name", "value", "low", "high", "no_interval", "n", *self.labels, *self.counts]
@@ -152,22 +152,22 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What came out: rows of figures, one record per item, and the configuration they depend on."""
+    """Rows of figures, one record per item, and the configuration they depend on."""
 
     config: Config
     rows: Sequence[Row]
     records: Sequence[Record] = field(default=(), repr=False)
-    """Of the items that were answered."""
+    """Records of answered items."""
     folder: Path | None = None
-    """Where it is stored, if it is."""
+    """The run folder, if it is stored."""
     unanswered: Sequence[Record] = field(default=(), repr=False)
-    """Of the items that a system did not answer: which, and why in `unanswered`."""
+    """Records of unanswered items, with the reason in `unanswered`."""
     comparisons: Sequence[Row] = field(default=(), repr=False)
     """The rows that are about several systems together; they are the last of `rows`."""
     settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """Of each method, by what its records call it."""
     groups: Sequence[Comparison] = field(default=(), repr=False, compare=False)
-    """The same figures and records by method and test set, for those who show them."""
+    """The same figures and records by method and test set, for reports."""
 
     @property
     def signature(self) -> str:
@@ -183,7 +183,7 @@ class Result:
         return text
 
     def describe_unanswered(self) -> str:
-        """One line about the items that nobody answered or could be asked about; empty if there are none."""
+        """One line about items that were not asked or not answered; empty if there are none."""
         if not self.unanswered:
             return ""
         first = self.unanswered[0]
@@ -232,7 +232,7 @@ def data_frame(rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 
 
 def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """The values of each key, in the order in which they come."""
+    """The values of each key, in order of appearance."""
     found: dict[Key, list[Value]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
@@ -240,7 +240,7 @@ def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 
 
 def split_unanswered(records: Iterable[Record]) -> tuple[list[Record], list[Record]]:
-    """Records of items that were answered, and of those that were not."""
+    """Split records into answered and unanswered ones."""
     sides: tuple[list[Record], list[Record]] = [], []
     for record in records:
         sides["unanswered" in record].append(record)
@@ -256,7 +256,7 @@ def record_line(record: Record) -> bytes:
 
 
 def signature(config: Config) -> str:
-    """One line to paste beside a number: readable where short, and the hash of the whole configuration."""
+    """One line that identifies a result: short settings in readable form, and a hash of the configuration."""
     parts: list[str] = []
     for method in config["methods"]:
         parts.append(method["name"])
@@ -270,7 +270,7 @@ def signature(config: Config) -> str:
 
 
 def shorten_signature(whole: str) -> str:
-    """Its end, which is enough to distinguish results: seed, version and hash."""
+    """The end of a signature, which identifies a result: seed, version and hash."""
     return "|".join(whole.split("|")[-3:])
 
 
@@ -335,7 +335,7 @@ def _cut(text: str) -> str:
 
 
 def number(value: float, decimals: int | None = None) -> str:
-    """Three significant digits, or so many decimals; a dash for what is not known."""
+    """A number with three significant digits, or with `digits` decimals; a dash if it is unknown."""
     if math.isnan(value):
         return "–"
     if decimals is None:
@@ -360,12 +360,12 @@ _SHARE = "share of items"
 
 @dataclass(frozen=True, slots=True)
 class PairedField:
-    """A number that each record has, or a verdict that is worth one."""
+    """A field of records whose values can be compared: numbers, or verdicts with values."""
 
     field: str | tuple[str, ...]
     """Field of the record; ("scores", "bleu") is the field `bleu` inside the field `scores`."""
     unit: str = _SHARE
-    """What differences are counted in; values of a share are from 0 to 1, or true and false."""
+    """Unit of differences; values of a share are from 0 to 1, or booleans."""
     measure: str = ""
     """A label to distinguish it from other comparable fields of the method."""
     of: str = ""

@@ -18,14 +18,14 @@ _RERUN, _LOWERED, _OPTION = object(), object(), object()
 Option = Annotated[T, _OPTION]
 """A setting that is an option of the method's command; the others are given by `--set NAME=VALUE`."""
 Rerun = Annotated[T, _RERUN]
-"""A setting that the answers depend on: after a run it cannot be changed without asking again."""
+"""A setting that the answers depend on; changing it needs a new run."""
 Lowered = Annotated[T, _RERUN, _LOWERED]
-"""A setting that the answers depend on, and that may be lowered after a run; `judge` leaves out what is too much."""
+"""A setting that the answers depend on, but that may be lowered after a run; `judge` ignores the surplus."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metavar:
-    """In an annotation: what the value of the option is called in its help."""
+    """The name of an option's value in help, in an annotation."""
 
     name: str
 
@@ -47,7 +47,7 @@ class MethodSettings(BaseModel):
 
     @classmethod
     def preset_by(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What the given values stand for beyond themselves; given values are left as they are."""
+        """The values that a preset stands for; given values are unchanged."""
         found: dict[str, Any] = {}
         for name, choices in cls.presets.items():
             found |= choices.get(values.get(name, ""), {})
@@ -86,7 +86,7 @@ class ErrorSettings(MethodSettings):
 
 
 def rerun_fields(settings: type[MethodSettings], marker: object = _RERUN) -> frozenset[str]:
-    """The settings that the answers depend on."""
+    """Names of the settings that the answers depend on."""
     fields = settings.model_fields.items()
     return frozenset(name for name, field in fields if any(each is marker for each in field.metadata))
 

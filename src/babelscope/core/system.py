@@ -43,7 +43,7 @@ class Question:
 
 
 Asked = str | Question
-"""What users may pass: a question, or a source as text."""
+"""A question, or a source as text."""
 
 
 def as_question(asked: Asked) -> Question:
@@ -72,17 +72,17 @@ unnamed: a generated token has no name in the vocabulary, and no text.
 lost_context: a translation of several sentences has another number of separators than its source.
 The others are of `systems.chatter`. `REPORTED_FLAGS` says what the last ones mean to a reader."""
 CHATTER: Mapping[str, str] = {
-    "preamble": "have a translation with words of the model before it",
-    "quoted": "have a translation in quotation marks that the source does not have",
+    "preamble": "have a translation with an introduction before it",
+    "quoted": "have a translation in quotation marks not found in the source",
     "explained": "have a translation with a note or an explanation after it",
-    "repeated": "have a translation with the source beside it",
-    "refused": "have a refusal to translate in the place of a translation",
-    "wrong_language": "have an answer in another language than the one that was asked for",
-    "cleaned": "have a translation that chatter was cut off from",
+    "repeated": "have a translation that includes the source",
+    "refused": "have a refusal instead of a translation",
+    "wrong_language": "have an answer in the wrong language",
+    "cleaned": "have a translation from which chatter was removed",
 }
 """Notes on what a model wrote around a translation, or in its place, as the end of a sentence about items."""
 REPORTED_FLAGS: Mapping[str, str] = {
-    "other_prompt": "were asked by another prompt than the only one that the model was trained with, and can read",
+    "other_prompt": "were asked with a prompt other than the one the model was trained with",
     "end_unscored": "have scores without the end of the sentence: name the token that ends texts, such as eos=</s>",
     "unnamed": "have tokens without a name in the vocabulary: <id N> among the tokens, nothing in the text",
     "lost_context": "have a translation that lost separators between the sentences before it",
@@ -92,7 +92,7 @@ REPORTED_FLAGS: Mapping[str, str] = {
 
 
 def count_flags(notes: Mapping[str, int]) -> dict[str, int]:
-    """How many answers have each note of `REPORTED_FLAGS`; only those that there are."""
+    """The number of answers with each note of `REPORTED_FLAGS`, without zeros."""
     return {note: notes[note] for note in REPORTED_FLAGS if notes.get(note)}
 
 
@@ -126,7 +126,7 @@ def score_tokens(logprobs: Sequence[float], how: Scoring) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A target as the system sees it: tokens with natural-log probabilities, end of sentence included."""
+    """A target as tokens with natural-log probabilities, end of sentence included."""
 
     text: str
     tokens: tuple[str, ...] = ()
@@ -156,7 +156,7 @@ class Scored:
 
     @property
     def has_total(self) -> bool:
-        """Whether its log-probabilities have the end of sentence, if it has one: only then is their sum its own."""
+        """Whether its log-probabilities include the end of sentence, so that their sum is that of the target."""
         return self.has_scores and "without_eos" not in self.notes
 
     @property
@@ -175,7 +175,7 @@ class Scored:
 
 
 Target = str | Scored
-"""What can be scored: a text, which is tokenized, or an earlier answer, which is scored by its own tokens."""
+"""A text, which is tokenized, or an earlier answer, which is scored by its own tokens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +224,7 @@ class Unanswered(SystemFailure):
 
 
 class System(Protocol):
-    """What every system has, whatever its capabilities."""
+    """What every system has, besides its capabilities."""
 
     name: str
 
@@ -248,7 +248,7 @@ class Scores(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """How a sample's next token is drawn; by default from the model's own distribution.
+    """How the next token is sampled; by default from the model's own distribution.
 
     As in transformers, the temperature is applied first, then each cut to what the one before has left.
     """
@@ -336,7 +336,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class LengthRule:
-    """What an exact search takes of lengths, counted in tokens with EOS: which it admits, and how it ranks them."""
+    """Which lengths (in tokens with EOS) an exact search admits, and how it ranks hypotheses by length."""
 
     exactly: int = 0
     """Only hypotheses of this length; 0 for all lengths."""
@@ -406,7 +406,7 @@ class Regions:
     top: tuple[Scored, ...] | None = None
     """The most probable hypotheses, best first."""
     exact: bool = False
-    """Whether whoever made the lists states that nothing outside `top` is more probable than its last one."""
+    """Whether the lists are stated to be exact: nothing outside `top` is more probable than its last one."""
     beam: tuple[Scored, ...] | None = None
     """Beam search's hypotheses in the order of its file, so that the first is its translation."""
     beams: Mapping[int, tuple[Scored, ...]] = field(default_factory=dict)
@@ -452,7 +452,7 @@ def capabilities(system: object) -> frozenset[Capability]:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """How a system must be asked; a system sets attributes of these names where it differs from the defaults."""
+    """How a system must be asked; a system overrides the defaults by attributes of these names."""
 
     asked_as_a_whole: bool = False
     """All questions must come in one call, since an answer depends on the others or on its position, as in a file
@@ -462,13 +462,13 @@ class Properties:
     reads_source: bool = True
     """False for a language model that scores targets by themselves, whatever the source (minimal-pairs, eq. 1)."""
     costly: bool = False
-    """Asking costs money or time (servers), so answers are kept until a command has finished without an error."""
+    """Asking costs money or time (servers), so answers are stored until a command succeeds."""
     reproducible: bool = True
-    """False for a server, which may answer otherwise another time: signatures have a digest of its answers."""
+    """False for a server, whose answers may change: signatures contain a digest of them."""
     at_once: int = 1
     """How many calls it can serve at the same time, from as many threads."""
     stored: bool = False
-    """Its answers are read from files that were made elsewhere: caching them is of no use."""
+    """Its answers are read from files, so that caching them is useless."""
     length_penalty: float | None = None
     """What its beam search divides log-probabilities by: length to this power, 0 for nothing. `translate` of a system
     that states it takes another one by this name; None where there is none, or none that is known."""
@@ -484,7 +484,7 @@ def properties(system: object) -> Properties:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a system answered to a prompt, in words."""
+    """A system's answer to a prompt, as text."""
 
     text: str
     ended: Literal["whole", "cut", "refused"] = "whole"

@@ -7,8 +7,7 @@ import functools
 import io
 import math
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 from urllib.parse import urlencode
@@ -86,11 +85,10 @@ class Table:
 
 def render(tables: Sequence[Table], format: Format, *, width: int | None = None, signature: str = "") -> str:
     """The tables in a format, then the signature; text is folded if wider than `width`."""
-    names = short_names(name for table in tables for name in _systems_in(table))
     writers: dict[Format, Callable[[Table], str]] = {
         "text": functools.partial(_text, width=width),
         "markdown": _markdown,
-        "latex": functools.partial(_latex, names=names),
+        "latex": _latex,
         "csv": _csv,
         "html": _html,
     }
@@ -101,56 +99,6 @@ def render(tables: Sequence[Table], format: Format, *, width: int | None = None,
 def as_text(table: Table, width: int | None = None) -> str:
     """One table for a terminal."""
     return render([table], "text", width=width)
-
-
-_SPEC = re.compile(r"[a-z][a-z0-9]*:(?=\S)")
-
-
-def short_names(names: Iterable[str]) -> dict[str, str]:
-    """Name -> what distinguishes it: the end of a path, with options that differ; else the whole name."""
-    known = list(dict.fromkeys(names))
-    groups = grouped((_last_part(name), name) for name in known)
-    for part, own in list(groups.items()):
-        if len(own) > 1 and all(map(_path, own)) and len(set(map(_path, own))) == len(own):
-            del groups[part]
-            groups |= {end: [name] for name, end in _ends({name: _path(name) for name in own}).items()}
-    short = {name: part for part, own in groups.items() for name in own}
-    for part, own in groups.items():
-        options = {name: name.partition("?")[2].split("&") for name in own}
-        if len(own) > 1:
-            shared = set.intersection(*map(set, options.values()))
-            short |= {
-                name: "?".join((part, "&".join(e for e in options[name] if e not in shared))) for name in own
-            }
-    uses = Counter(short.values())
-    return {name: short[name] if uses[short[name]] == 1 else name for name in known}
-
-
-def _path(name: str) -> str:
-    """`/models/a` of `hf:/models/a?beam=4`; empty where there is none."""
-    found = _SPEC.match(name)
-    return name[found.end() :].partition("?")[0].rstrip("/") if found and "://" not in name else ""
-
-
-def _ends(paths: Mapping[str, str]) -> dict[str, str]:
-    """The least number of last folders that tells paths apart, the same of each."""
-    ends: dict[str, str] = {}
-    for count in range(2, 1 + max(path.count("/") + 1 for path in paths.values())):
-        ends = {name: "/".join(path.split("/")[-count:]) for name, path in paths.items()}
-        if len(set(ends.values())) == len(paths):
-            break
-    return ends or dict(paths)
-
-
-def _last_part(name: str) -> str:
-    """`a` of `hf:/models/a?beam=4`, the model of `openai:URL#MODEL`."""
-    found = _SPEC.match(name)
-    if not found:
-        return name
-    place, _, model = name[found.end() :].partition("?")[0].partition("#")
-    if "://" in name:
-        return model or name
-    return model or place.rstrip("/").rpartition("/")[2] or name
 
 
 # --- Tables of rows ------------------------------------------------------------------------------------------------
@@ -231,17 +179,8 @@ def rows_html(rows: Sequence[Row], signature: str) -> str:
 
 # --- The formats ---------------------------------------------------------------------------------------------------
 
-# Columns of names that their owners chose: they stay as they are. Those of systems are short in LaTeX.
-_SYSTEM_NAMES = ("system", "against")
-_OWN_NAMES = (*_SYSTEM_NAMES, "tests", "run", "group", "evaluator", "evaluators", "verdicts")
-
-
-def _systems_in(table: Table) -> list[str]:
-    """The systems whose figures or names are in a table."""
-    words = [place for place, each in enumerate(table.columns) if each.heading in _SYSTEM_NAMES]
-    named = [*_owners(table), *(note.system for note in table.notes)]
-    cells = [line.cells[place] for line in table.lines for place in words]
-    return [name for name in (*named, *cells) if isinstance(name, str) and name]
+# Columns of names that their owners chose: they stay as they are.
+_OWN_NAMES = ("system", "against", "tests", "run", "group", "evaluator", "evaluators", "verdicts")
 
 
 def _owners(table: Table) -> list[str]:
@@ -249,8 +188,8 @@ def _owners(table: Table) -> list[str]:
     return [*(column.system for column in table.columns), *(line.system for line in table.lines)]
 
 
-def _notes(table: Table, names: Mapping[str, str]) -> list[str]:
-    """Every note once, after the systems that it is of, unless these are all of the table."""
+def _notes(table: Table) -> list[str]:
+    """Each note once, after the systems it applies to, unless it applies to all."""
     systems = set(_owners(table)) - {""}
     found: dict[str, dict[str, None]] = {}
     for note in table.notes:
@@ -258,18 +197,18 @@ def _notes(table: Table, names: Mapping[str, str]) -> list[str]:
     lines = []
     for text, own in found.items():
         is_general = "" in own or (systems and systems <= own.keys())
-        whom = "" if is_general else ", ".join(names.get(name, name) for name in own)
+        whom = "" if is_general else ", ".join(own)
         lines.append(f"{whom}: {text}" if whom else text)
     return lines
 
 
 def _sizes(line: Line) -> list[int]:
-    """The numbers of items behind the figures of a line; a figure of no item is a dash anyway."""
+    """The numbers of items of the figures of a line; figures without items are dashes."""
     return sorted({cell.n for cell in line.cells if isinstance(cell, Estimate) and cell.n})
 
 
 def _place_of_n(lines: Sequence[Line]) -> Literal["title", "column", "cell", ""]:
-    """Where n is written: as rarely as the figures allow."""
+    """Where n is printed: as few times as possible."""
     sizes = [_sizes(line) for line in lines]
     if not any(sizes):
         return ""
@@ -279,7 +218,7 @@ def _place_of_n(lines: Sequence[Line]) -> Literal["title", "column", "cell", ""]
 
 
 def _titled(table: Table, *, brackets: bool = True) -> str:
-    """The title, with what brackets mean, and n where all figures are of equally many items."""
+    """The title, with the meaning of brackets, and n if it is the same for all figures."""
     notes = ["[95 % interval]"] if brackets and _figures(table) else []
     if _place_of_n(table.lines) == "title":
         notes.append(f"n = {next(n for line in table.lines for n in _sizes(line)):,}")
@@ -308,9 +247,9 @@ def _cell_text(cell: Cell, column: Column, *, is_label: bool, with_n: bool = Fal
     return "" if cell is None else str(cell)
 
 
-def _heading(column: Column, names: Mapping[str, str], say: Callable[[str], str] = str) -> str:
+def _heading(column: Column, say: Callable[[str], str] = str) -> str:
     unit = "%" if column.unit == "percent" and "%" not in column.heading else ""
-    return ", ".join(filter(None, (say(column.heading), unit, names.get(column.system, column.system))))
+    return ", ".join(filter(None, (say(column.heading), unit, column.system)))
 
 
 def _marks(table: Table, place: int) -> list[str]:
@@ -355,7 +294,7 @@ def as_shown(table: Table) -> tuple[str, list[str], list[list[str]]]:
             _cell_text(line.cells[place], column, is_label=place < table.labels, with_n=n_inside) + marks
             for line, marks in zip(table.lines, _marks(table, place), strict=True)
         ]
-        columns.append((_heading(column, {}), cells))
+        columns.append((_heading(column), cells))
     columns = _with_n_and_verdicts(table, columns)
     rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
     return _titled(table), [heading for heading, _ in columns], rows
@@ -366,7 +305,7 @@ def _text(table: Table, width: int | None) -> str:
     drawn = draw(headings, rows, right=range(table.labels, len(headings)), width=width)
     above, below = (
         [line for text in texts if text for line in _wrapped(visible(text), width)]
-        for texts in ([title], _notes(table, {}))
+        for texts in ([title], _notes(table))
     )
     return "\n".join([*above, drawn, *below])
 
@@ -384,7 +323,7 @@ def _markdown(table: Table) -> str:
     rule = "|" + "|".join("---" if n < table.labels else "---:" for n in range(len(headings))) + "|"
     above = [f"**{visible(title)}**", ""] if title else []
     first, *others = (f"| {' | '.join(map(escaped, cells))} |" for cells in (headings, *rows))
-    below = [each for note in _notes(table, {}) for each in ("", visible(note))]
+    below = [each for note in _notes(table) for each in ("", visible(note))]
     return "\n".join([*above, first, rule, *others, *below])
 
 
@@ -407,7 +346,7 @@ def _csv(table: Table) -> str:
     writer.writerow([_csv_cell(heading) for heading, _ in columns])
     writer.writerows([_csv_cell(cells[n]) for _, cells in columns] for n in range(len(lines)))
     above, below = (
-        [f"# {visible(each)}\n" for each in texts if each] for texts in ([table.title], _notes(table, {}))
+        [f"# {visible(each)}\n" for each in texts if each] for texts in ([table.title], _notes(table))
     )
     return "".join([*above, file.getvalue(), *below]).removesuffix("\n")
 
@@ -425,7 +364,7 @@ def _csv_figures(cells: Sequence[Cell]) -> list[tuple[str, list[Cell]]]:
 
 
 def _csv_cell(cell: Cell) -> str:
-    """A number in full, or text that a spreadsheet does not take for a formula."""
+    """A number in full, or text that a spreadsheet does not interpret as a formula."""
     if cell is None or (isinstance(cell, float) and math.isnan(cell)):
         return ""
     if not isinstance(cell, str):
@@ -443,7 +382,7 @@ def _is_number(text: str) -> bool:
 
 
 def _html(table: Table) -> Markup:
-    """Words left-aligned, numbers right-aligned; `data-query` says which items of the page are behind a line."""
+    """A table with words left-aligned and numbers right-aligned; `data-query` selects the items of a line."""
     title, headings, rows = as_shown(table)
     kinds = ["" if place < table.labels else ' class="num"' for place in range(len(headings))]
     head = "".join(
@@ -455,7 +394,7 @@ def _html(table: Table) -> Markup:
         attributes = "".join(f' {name}="{escape(value)}"' for name, value in own.items() if value)
         lines.append(f"<tr{attributes}>{_html_cells(cells, kinds)}</tr>")
     body = "\n".join(lines)
-    notes = "".join(f'\n<p class="note">{escape(note)}</p>' for note in _notes(table, {}))
+    notes = "".join(f'\n<p class="note">{escape(note)}</p>' for note in _notes(table))
     return Markup(
         f"<table><caption>{escape(title)}</caption><thead><tr>{head}</tr></thead>"
         f"<tbody>\n{body}\n</tbody></table>{notes}"
@@ -463,7 +402,7 @@ def _html(table: Table) -> Markup:
 
 
 def _html_cells(cells: Sequence[str], kinds: Sequence[str]) -> str:
-    """The cells of a row, of which the first, if it is a word, is its heading."""
+    """The cells of a row; the first is its heading if it is a word."""
     return "".join(
         f"<td{kind}>{escape(cell)}</td>" if place or kind else f'<th scope="row">{escape(cell)}</th>'
         for place, (cell, kind) in enumerate(zip(cells, kinds, strict=True))
@@ -524,7 +463,7 @@ def escape_number(text: str) -> str:
 
 
 def readable(key: str) -> str:
-    """A key such as `mbr_quality`, marked or not, in words; what is no key stays as it is."""
+    """A key such as `mbr_quality` in words; other text is unchanged."""
     if not (found := _KEY.fullmatch(key)):
         return key
     return found["mark"] + " ".join(_WORDS.get(word, word) for word in found["key"].split("_"))
@@ -560,24 +499,24 @@ def small_table(
     )
 
 
-def _latex(table: Table, names: Mapping[str, str]) -> str:
+def _latex(table: Table) -> str:
     """Values and intervals are columns of their own, and footnotes say why there is no interval."""
     reasons: dict[str, str] = {}
     columns: Written = []
     for place, column in enumerate(table.columns):
         cells = [line.cells[place] for line in table.lines]
-        heading = escape_latex(_heading(column, names, readable))
+        heading = escape_latex(_heading(column, readable))
         own = (
             _latex_figures(cells, column, reasons, with_n=_place_of_n(table.lines) == "cell")
             if place in _figures(table)
-            else [("", _latex_cells(cells, column, names, is_label=place < table.labels))]
+            else [("", _latex_cells(cells, column, is_label=place < table.labels))]
         )
         marked = zip(own[0][1], _marks(table, place), strict=True)
         columns += [(heading, [cell + escape_latex(marks) for cell, marks in marked]), *own[1:]]
     columns = _with_n_and_verdicts(table, columns)
     rows = [[cells[place] for _, cells in columns] for place in range(len(table.rows))]
     notes = [f"{mark} {escape_latex(why)}" for why, mark in reasons.items()]
-    notes += map(escape_latex, _notes(table, names))
+    notes += map(escape_latex, _notes(table))
     return small_table(
         _titled(table, brackets=False), [heading for heading, _ in columns], rows, table.labels, notes
     )
@@ -603,9 +542,7 @@ def _latex_figures(
     return [("", [escape_number(each) for each in values]), (r"95 \% interval", intervals), *beside]
 
 
-def _latex_cells(
-    cells: Sequence[Cell], column: Column, names: Mapping[str, str], *, is_label: bool
-) -> list[str]:
+def _latex_cells(cells: Sequence[Cell], column: Column, *, is_label: bool) -> list[str]:
     """Other cells; labels that are fractions are p-values."""
     if column.digits is None and any(isinstance(cell, float) for cell in cells):
         even = even_decimals(cell for cell in cells if isinstance(cell, float))
@@ -615,8 +552,7 @@ def _latex_cells(
         if is_label and isinstance(cell, float) and 0 < cell < 10**-_P_DIGITS:
             found.append(escape_latex(f"< {10**-_P_DIGITS:.{_P_DIGITS}f}"))
         elif is_label and isinstance(cell, str):
-            own = names.get(cell, cell) if column.heading in _OWN_NAMES else readable(cell)
-            found.append(escape_latex(own))
+            found.append(escape_latex(cell if column.heading in _OWN_NAMES else readable(cell)))
         else:
             found.append(escape_number(_cell_text(cell, column, is_label=is_label)))
     return found

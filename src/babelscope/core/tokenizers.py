@@ -1,7 +1,7 @@
 """Tokenizers: how a text is split into words, which one a language has, and what one cannot split.
 
-Chinese, Japanese, Thai, Lao, Khmer, Burmese and Tibetan are written without spaces between words. A tokenizer that
-splits at spaces takes a whole clause of these for one word, so that it is refused such texts.
+Chinese, Japanese, Thai, Lao, Khmer, Burmese and Tibetan are written without spaces between words. A tokenizer
+that splits at spaces would take a whole clause of these for one word, so it refuses such texts.
 """
 
 from __future__ import annotations
@@ -144,13 +144,13 @@ def require_split(tokenizer: Tokenizer, texts: Sequence[str], *, what: str, todo
     """Refuse texts of a script that the tokenizer cannot split; `todo` says what to do instead."""
     if script := unsplit_script(tokenizer, texts):
         raise BabelscopeError(
-            f"{what} are in a script without spaces between words ({script}), which {tokenizer.name} cannot split; "
-            f"{todo}"
+            f"{what} are in a script without spaces between words ({script}), which {tokenizer.name} cannot "
+            f"split; {todo}"
         )
 
 
 AT_SPACES = Tokenizer("a split at spaces and marks", str.split)
-"""What stands for all that splits words by itself and has no choice of tokenizers."""
+"""Name of the tokenizer of metrics that split words themselves."""
 
 
 def require_spaces(texts: Sequence[str], *, what: str, todo: str = "set words apart by spaces first") -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from babelscope.core.results import Config, Estimate, Record, Row, record_line, split_unanswered
 from babelscope.core.system import StoredAnswers, System, Unanswered, properties
 from babelscope.methods.base import Items, Method, languages_of
-from babelscope.systems.registry import ByTests, part_for
+from babelscope.systems.registry import ByTests, names_of, part_for
 from babelscope.systems.stored.alignment import align_to_test_set
 from babelscope.testsets.items import TestSet, choice_of
 from babelscope.util.errors import BabelscopeError, RefusedText
@@ -304,12 +304,14 @@ def judge_all(jobs: Sequence[tuple[Job, int, int]]) -> Iterator[list[Record]]:
 
 
 def systems_by_name(systems: Iterable[System]) -> dict[str, System]:
-    """Systems by name; names must differ, because rows are identified by them."""
+    """Systems by their short names; these must differ, because rows are identified by them."""
+    opened = list(systems)
+    names = names_of(system.name for system in opened)
     named: dict[str, System] = {}
-    for system in systems:
-        if system.name in named:
+    for system in opened:
+        if names[system.name] in named:
             raise BabelscopeError(f"two systems are called {system.name}")
-        named[system.name] = system
+        named[names[system.name]] = system
     if not named:
         raise BabelscopeError("there is no system to run")
     return named

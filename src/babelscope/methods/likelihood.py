@@ -48,7 +48,7 @@ class Likelihood(Method):
         """Which references are scored."""
 
         references: Rerun[Literal["all", "first"]] = "all"
-        """Score every reference of an item, or its first only."""
+        """Score all references of an item, or only the first."""
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
         """One record per item: its source, and each reference with its tokens and their log-probabilities."""

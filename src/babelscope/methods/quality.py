@@ -52,8 +52,8 @@ class QualitySettings(MethodSettings):
     metric: Option[Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")]] = ("chrf", "bleu")
     """bleu, chrf, chrf++, ter, ribes, one of a plug-in, `cmd:COMMAND` or `file:NUMBERS?source=SEGMENTS`."""
     tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
-    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
-    target language requires."""
+    """Tokenizer of the metric: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. [default: by target
+    language]"""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
 

@@ -129,7 +129,7 @@ class RulesSettings(ErrorSettings):
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     group: Option[str] = ""
-    """The field of items that figures are split by; `category` or `phenomenon` unless given, where items have it."""
+    """Field of items by which figures are split. [default: category or phenomenon]"""
 
 
 class Rules(Method):

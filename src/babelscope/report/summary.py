@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
-from babelscope.core.comparison import Comparison
 from babelscope.core.results import Result
 from babelscope.core.tables import (
     Format,
@@ -17,7 +16,6 @@ from babelscope.core.tables import (
     render,
     rows_html,
     rows_text,
-    short_names,
 )
 from babelscope.methods.reporting import count_of
 from babelscope.report.differences import differences_table
@@ -66,12 +64,7 @@ def summarize(
     result: Result, *, width: int, places: Sequence[str] = (), rest: tuple[str, str, str] = _IN_SHELL
 ) -> str:
     """The first table of every method and test set, differences between systems, all warnings, where the rest is."""
-    systems = dict.fromkeys(own.name for each in result.groups for own in each.results)
-    is_long = len(systems) > 1 or any("/" in name for name in systems)
-    short = short_names(systems) if is_long else {}
-    names = {name: own for name, own in short.items() if own != name}
-    whole = sections_of(result)
-    sections = [_renamed(each, names) for each in whole] if names else whole
+    sections = sections_of(result)
     tables = [each.tables[0] for each in sections]
     by_field = [table for each in sections for table in each.by_field()]
     shown = [*tables, *by_field, *_over_prompts(result)]
@@ -79,7 +72,7 @@ def summarize(
     parts = ["\n".join(_title(result, width))]
     parts += [_cut(table, most, width, rest[0]) for table in shown]
     parts += [text for text in [_what_differs(sections, width)] if text]
-    parts += [text for text in [_warnings(whole, width)] if text]
+    parts += [text for text in [_warnings(sections, width)] if text]
     return "\n\n".join([*parts, "\n".join(_closing(result, places, width, rest))])
 
 
@@ -139,19 +132,6 @@ def _named(names: Sequence[str], what: str) -> str:
     return count_of(len(names), what) if others else f"{what.removesuffix('s')} {visible(only)}"
 
 
-def _renamed(section: Section, names: Mapping[str, str]) -> Section:
-    """The same with other names of systems."""
-    comparison = section.comparison
-    results = tuple(
-        dataclasses.replace(each, name=names.get(each.name, each.name)) for each in comparison.results
-    )
-    rows = []
-    for row in section.differences:
-        systems = {side: names.get(str(row.labels[side]), row.labels[side]) for side in ("system", "against")}
-        rows.append(dataclasses.replace(row, labels={**row.labels, **systems}))
-    return Section(Comparison(comparison.method, comparison.tests, results), rows)
-
-
 def _cut(table: Table, most: int, width: int, rest: str) -> str:
     """The first lines of a table, without its notes and the last columns that do not fit."""
     lines = table.lines[:most]
@@ -177,12 +157,7 @@ def _cut(table: Table, most: int, width: int, rest: str) -> str:
 def _over_prompts(result: Result) -> list[Table]:
     """The spread of figures over several prompts."""
     rows = [row for row in result.comparisons if row.labels.get("over") == "prompts" and not row.is_part]
-    names = short_names(str(row.labels["system"]) for row in rows)
-    renamed = [
-        dataclasses.replace(row, labels={**row.labels, "system": names[str(row.labels["system"])]})
-        for row in rows
-    ]
-    return [spread_table(renamed)] if rows else []
+    return [spread_table(rows)] if rows else []
 
 
 def _what_differs(sections: Sequence[Section], width: int) -> str:

@@ -329,7 +329,7 @@ def run_method(
         config,
         [ready],
         jobs,
-        {"systems": {name: name for name in named}, "tests": {name: name for name in sets}},
+        {"systems": {name: own.name for name, own in named.items()}, "tests": {name: name for name in sets}},
         by=by,
         seed_groups=seed_groups,
     )

@@ -33,7 +33,7 @@ from babelscope.runs.execute import chunk_size, execute
 from babelscope.runs.manifest import Shard, manifest_of
 from babelscope.systems.cache import forget_unfinished, with_store
 from babelscope.systems.prompting.prompts import find_prompt
-from babelscope.systems.registry import ByTests, find_scheme, open_system, require, with_prompt
+from babelscope.systems.registry import ByTests, find_scheme, names_of, open_system, require, with_prompt
 from babelscope.testsets import TestSet, load
 from babelscope.testsets.loading import spec_for_scores
 from babelscope.util.errors import BabelscopeError, SystemFailure
@@ -123,7 +123,7 @@ class SystemEntry(_Table):
 
     spec: Annotated[str | dict[str, str], PlainValidator(_check_spec)]
     name: str = ""
-    """What it is called in rows and reports; its spec unless given."""
+    """What it is called in rows and reports; unless given, the end of its path or its spec."""
     factors: Annotated[dict[str, Factor], PlainValidator(check_factors)] = {}
     """What is known of it, such as `{ width = 256, distilled = true, seed = 2 }`: labels of its figures, axes of
     pictures, and covariates of `compare`. Systems that differ in `seed` alone are a group of seeds."""
@@ -323,9 +323,10 @@ class Study(_Table):
                 raise ValueError(
                     f"nothing uses the test set {name}; add [[tests]] with spec = '{MADE}{name}'"
                 )
+        known_systems = {*labels["systems"], *names_of(labels["systems"]).values()}
         for method in self.methods:
             for name in method.systems:
-                if name not in labels["systems"]:
+                if name not in known_systems:
                     known = f"there are {', '.join(labels['systems'])}"
                     hint = did_you_mean(name, labels["systems"], known)
                     raise ValueError(f"{method.label or method.name} is for a system {name!r}; {hint}")
@@ -437,10 +438,9 @@ def _open_and_run(study: Study, where: str, folder: Path | None, shard: Shard | 
         for own, _, place in entries:
             with errors_located(where, place):
                 system = _open_entry(own, opened, tests)
-                name = own.label if folder else own.name or system.name
-                if name in systems:
-                    raise BabelscopeError(f"two systems are called {name}")
-                systems[name] = system
+                if own.name in systems:
+                    raise BabelscopeError(f"two systems are called {own.name}")
+                systems[own.name] = system
         authors = _make_references(study, tests, opened, where)
         with errors_located(where):
             jobs = make_jobs(methods, systems, tests, seed)
@@ -489,23 +489,32 @@ def write_inside(folder: Path, file: Path, data: bytes) -> None:
         out.write(data)
 
 
-def _by_prompts(study: Study, where: str) -> list[tuple[SystemEntry, str, str]]:
-    """The systems, one for each prompt, with their names and places in the study."""
+def _by_prompts(study: Study, where: str) -> list[tuple[SystemEntry, set[str], str]]:
+    """The systems, named, one for each prompt, with what methods may call them and their places in the study."""
     found = []
+    names = names_of(each.label for each in study.systems)
     for number, asked in enumerate(study.systems):
+        called = {asked.label, asked.name or names[asked.label]}
         with errors_located(where, place := f"systems[{number}]"):
-            found += [(each, asked.label, place) for each in asked.by_prompt()]
-    return found
+            found += [(each, called, place) for each in asked.by_prompt()]
+    names = names_of(own.label for own, *_ in found)
+    return [
+        (own.model_copy(update={"name": own.name or names[own.label]}), called, place)
+        for own, called, place in found
+    ]
 
 
 def _set_up_methods(
-    study: Study, entries: Iterable[tuple[SystemEntry, str, str]], opened: Callable[[str], Any], where: str
+    study: Study,
+    entries: Iterable[tuple[SystemEntry, set[str], str]],
+    opened: Callable[[str], Any],
+    where: str,
 ) -> list[Method]:
     """The methods, each with its settings, its other systems, and the systems that it is for."""
     methods = []
     for number, each in enumerate(study.methods):
         with errors_located(where, f"methods[{number}]"):
-            only = [own.label for own, asked, _ in entries if asked in each.systems]
+            only = [own.name for own, called, _ in entries if called & set(each.systems)]
             given = each.model_extra or {}
             methods.append(
                 set_up(each.name, given, label=each.label, tests=each.tests, only=only, opener=opened)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
@@ -18,6 +20,7 @@ from babelscope.core.registry import (
     split_options,
     split_spec,
 )
+from babelscope.core.results import grouped
 from babelscope.core.system import CAPABILITIES, Capability, Fingerprint, System, capabilities, properties
 from babelscope.systems.context import Context, with_context
 from babelscope.util.errors import BabelscopeError, explain_missing
@@ -54,6 +57,10 @@ class Scheme:
 
 _PLAIN_IN_OPTIONS = "/:;,.()'!@$*+ {}[]\"<>|^`~"
 """Marks that stay as they are in the value of an option; percent signs, &, ?, # and line breaks do not."""
+_SCHEME = re.compile(r"[a-z][a-z0-9]*")
+_PATH = re.compile(r"/|\w\.\w")
+"""A path has folders or a suffix; other words are names, such as those of the lab's models."""
+_PROGRAM = re.compile(r"(\S*/\S*)(.*)", re.DOTALL)
 _EVERYTHING: frozenset[Capability] = frozenset({"translate", "score", "sample", "top_k", "next_tokens"})
 _BUILT_IN = (
     Scheme(
@@ -240,6 +247,51 @@ def find_scheme(spec: str) -> Scheme:
     if not rest:
         raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {scheme.example}")
     return scheme
+
+
+def names_of(specs: Iterable[str]) -> dict[str, str]:
+    """Spec -> what the system is called: the end of its path, or the whole spec where it has none.
+
+    Paths are as long as it takes to tell systems apart, and options are left out unless they do. A text that is no
+    spec stays as it is.
+    """
+    known = list(dict.fromkeys(specs))
+    ends = {spec: _places(spec) for spec in known}
+    names = {spec: own[0] for spec, own in ends.items()}
+    for short, own in grouped((name, spec) for spec, name in names.items()).items():
+        if len(own) > 1:
+            longer = zip(*(ends[spec] for spec in own), strict=False)
+            distinct = (each for each in longer if len(set(each)) == len(own))
+            found = next(distinct, None)
+            names |= dict(zip(own, found, strict=True)) if found else _with_options(short, own)
+    uses = Counter(names.values())
+    return {spec: name if uses[name] == 1 else spec for spec, name in names.items()}
+
+
+def _places(spec: str) -> list[str]:
+    """What a spec may be called without its options, the shortest first."""
+    scheme, colon, rest = spec.partition(":")
+    if not colon or not _SCHEME.fullmatch(scheme) or not rest or rest[0].isspace():
+        return [spec]
+    whole = split_options(rest)[0]
+    _, _, model = whole.partition("#")
+    if "://" in spec:
+        return [model or spec]
+    # Of a command only the program has a folder; the others name one thing.
+    words = _PROGRAM.fullmatch(whole) if scheme == "cmd" else None
+    path, more = words.groups() if words else (whole.rstrip("/"), "")
+    if model or "," in path or (words is None and scheme == "cmd") or not _PATH.search(path):
+        return [model or f"{scheme}:{whole}"]
+    parts = path.split("/")
+    return ["/".join(parts[-count:]) + more for count in range(1, 1 + len(parts)) if parts[-count]]
+
+
+def _with_options(name: str, specs: Sequence[str]) -> dict[str, str]:
+    """The name with the options that not all of these specs have."""
+    options = {spec: split_options(spec)[1].split("&") for spec in specs}
+    shared = set.intersection(*map(set, options.values()))
+    own = {spec: [each for each in given if each and each not in shared] for spec, given in options.items()}
+    return {spec: "?".join([name, *filter(None, ["&".join(given)])]) for spec, given in own.items()}
 
 
 def takes_prompts(spec: str) -> bool:

@@ -17,23 +17,23 @@ from babelscope.util.files import replacing
 from babelscope.util.text import LARGEST_HELD, LocatedRecord, fail_at, read_json_lines, shorten, text_fault
 
 NO_SOURCE = "no_source"
-"""Field of items whose source is not known, or that have none."""
+"""Field of items whose source is unknown or missing."""
 BEGINNING = "beginning"
 """Field of minimal pairs whose source is not translated but continued."""
 MISSPELLED = "misspelled_word"
-"""The control of pairs without a source: no language model is known to write misspelled words."""
+"""The control of pairs without a source: language models hardly ever write misspelled words."""
 # A list of one text is written as the text itself, as in "contrastive": "..."; both forms can be read.
 _ONE_AS_TEXT = {"one_as_text": True}
 
 
 class UnusableItem(BabelscopeError):
-    """An item that no system can be asked; readers of published sets leave it out and count it by `reason`."""
+    """An item that no system can be asked about; readers of published sets skip it and count it by `reason`."""
 
     reason: str
 
 
 class EmptyText(UnusableItem):
-    """A field is empty that a system would be asked about or compared with."""
+    """A required text is empty."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"field {name!r} is empty")
@@ -41,14 +41,14 @@ class EmptyText(UnusableItem):
 
 
 class EqualVariant(UnusableItem):
-    """A contrastive translation is the correct one, so that there is nothing to choose."""
+    """A contrastive translation equals the correct one."""
 
     reason = "variant equal to the correct translation"
 
     def __init__(self, item: str) -> None:
         super().__init__(
-            f"item {shorten(item)} has a contrastive translation that is equal to the correct one; "
-            "put the error into it, or remove the item"
+            f"item {shorten(item)} has a contrastive translation that equals the correct one; insert "
+            f"the error, or remove the item"
         )
 
 
@@ -57,7 +57,7 @@ class _Item:
     """Base of all items: conversion to JSON and back. Subclasses check their fields when they are made."""
 
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False, kw_only=True)
-    """Other fields of its JSON object; kept, and written back."""
+    """Other fields of its JSON object, which are preserved."""
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any], **how: bool) -> Self:
@@ -159,7 +159,7 @@ class AmbiguousSource(_Asked):
     """The source with each cue for the right sense; empty if no cue could be inserted."""
     incorrect_sources: tuple[str, ...]
     category: str
-    """The group of items it is counted with, such as male and female, or frequent and rare."""
+    """Group of the item, such as male or female, frequent or rare."""
     translation: str | None = None
     """A translation to judge instead of asking a system for one; it may be empty."""
     gold: str | None = None
@@ -236,7 +236,7 @@ Item = MinimalPair | AmbiguousSource | ParallelSentence | SourceSentence | Depen
 
 
 def choice_of(item: Item) -> ItemChoice:
-    """An item as stored answers are held against it."""
+    """An item as stored answers are aligned with it."""
     source = "" if isinstance(item, Dependency) else item.source
     if isinstance(item, MinimalPair):
         return ItemChoice(item.id, len(item.contrastive), empty=not item.can_be_asked, source=source)
@@ -262,7 +262,7 @@ def kind_of(record: Mapping[str, Any]) -> type[Item]:
     shown = "; ".join(
         f"{kind.__name__} by {', '.join(sorted(names))}" for kind, names in _KIND_FIELDS.items()
     )
-    raise BabelscopeError(f"no item: its fields tell no kind (a {shown})")
+    raise BabelscopeError(f"not an item: its fields match no kind (a {shown})")
 
 
 _NO_JSON = ("extra", "for_scores")
@@ -373,7 +373,7 @@ class TestSet:
     skipped: Mapping[str, int] = field(default_factory=dict)
     """How many items of the files are left out, by reason."""
     version: int = 1
-    """Raised by its reader or publisher when figures over it change."""
+    """Increased when figures over it change."""
 
     def __post_init__(self) -> None:
         if not self.items:
@@ -402,7 +402,7 @@ class TestSet:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the items; name and path of the set are not part of it."""
+        """SHA-256 of the items, without name and path of the set."""
         return digest_json([self.kind.__name__, [item.as_json() for item in self.items]])
 
     @property
@@ -411,7 +411,7 @@ class TestSet:
         return {"kind": self.kind.__name__, "digest": self.digest, "version": self.version}
 
     def items_of(self, kind: type[_Kind], *, what_for: str) -> tuple[_Kind, ...]:
-        """The items if they are of this kind; else an error that says what needs it."""
+        """The items, if they are of this kind; else an error that names what needs them."""
         if self.kind is not kind:
             raise BabelscopeError(
                 f"{what_for} needs {kind.__name__} items, but {self.name} has {self.kind.__name__} items"
@@ -426,7 +426,7 @@ class TestSet:
 
 
 def read_items(path: str | Path, *, skipped: MutableMapping[str, int] | None = None) -> Iterator[Item]:
-    """Yield the items of a JSON-lines file; with `skipped`, those of no use are counted there instead."""
+    """Yield the items of a JSON-lines file; with `skipped`, unusable ones are counted there."""
     return make_items(read_json_lines(path, most=LARGEST_HELD), skipped=skipped)
 
 

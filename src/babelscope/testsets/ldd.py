@@ -1,4 +1,4 @@
-"""The released challenge sets of Choshen and Abend: which lines of a corpus have which phenomenon."""
+"""The released challenge sets of Choshen and Abend: lines of a corpus with a phenomenon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REORDERING = re.compile(r"(?P<corpus>.+)_reorder(?P<above>\d+)\.(?P<ending>[a-z]
 the number."""
 
 Key = tuple[str, str]
-"""A sentence pair without its spaces, which differ between the released files."""
+"""A sentence pair without spaces, which differ between the released files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ def with_reordering(
 ) -> Iterator[LocatedRecord]:
     """Items with what these sets tell of them; then, with `add_others`, their other sentences.
 
-    A set of which the corpus has some sentences, but not all, is told; one of which it has none is of another corpus.
+    A set is reported if the corpus has only some of its sentences; one with no sentence in it is of another
+    corpus.
     """
     for place, item in rows:
         key = _key(item["source"], item["reference"])
@@ -88,8 +89,8 @@ def with_reordering(
     for each in sets:
         if len(each.found) < len(each.pairs) and (each.found or nowhere):
             warnings.warn(
-                f"{each.path} has {len(each.pairs):,} sentence pairs, of which {len(each.found):,} are in the "
-                "corpus; its set is of these only",
+                f"{each.path} has {len(each.pairs):,} sentence pairs, of which {len(each.found):,} are in "
+                "the corpus; its set is of these only",
                 stacklevel=2,
             )
 
@@ -129,7 +130,7 @@ _LEXICAL = re.compile(r"(?P<language>de|en)_(?P<phenomenon>[a-z_]+?)(?P<news>_ne
 # The released code keeps a difference of positions *above* the number in the file's name.
 _REORDERING = re.compile(r"(?P<text>.+)_reorder(?P<above>\d+)\.ids")
 CORPORA = {"books": "Books", "news": "newstest2013"}
-"""The corpora whose lines the released sets number, as an option and as the release calls their files."""
+"""Corpora of the released sets: value of `corpus` -> name in the files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +181,8 @@ def read_ldd(spec: str | Path, corpus: str = "") -> TestSet:
     if language not in _OTHER:
         raise BabelscopeError(
             f"ldd:{spec} must be ldd:FOLDER,SOURCE,REFERENCE with files that end in .de and .en, or "
-            "ldd:FOLDER,LANGUAGE with de or en as the language of the sources; other pairs of the release are "
-            "ldd:FOLDER,SOURCE-TARGET, such as en-ru"
+            "ldd:FOLDER,LANGUAGE with de or en as the language of the sources; other pairs of the release "
+            "are ldd:FOLDER,SOURCE-TARGET, such as en-ru"
         )
     if not os.path.isdir(folder):
         raise BabelscopeError(f"{folder}: no such folder")
@@ -278,7 +279,7 @@ def _choose_corpus(folder: Path, language: str, corpus: str, source: Path | None
         if len(same) == 1:
             return same[0]
     raise BabelscopeError(
-        f"{folder} has sets of several corpora, whose lines are numbered alike; say which: "
+        f"{folder} has sets of several corpora with the same line numbers; choose one: "
         + " or ".join(f"?corpus={name}" for name in sorted(there))
     )
 
@@ -377,7 +378,7 @@ def _own_text(folder: Path, language: str, sets: ByLine, corpus: str) -> Iterato
         yield from with_reordering(rows, _text_sets(folder, language, corpus), add_others=False)
         return
     warnings.warn(
-        f"{folder} has no whole corpus, only sentences with a phenomenon: `all` is all of these",
+        f"{folder} has no whole corpus, only sentences with a phenomenon: leave out `all`",
         stacklevel=2,
     )
     texts: dict[int, LocatedRecord] = {}

@@ -41,7 +41,7 @@ _BUILT_IN = (
     Format(
         "jsonl",
         f"{_READERS}:read_jsonl",
-        "our own format: an item a line, as JSON",
+        "our own format: one item per line, as JSON",
         "jsonl:pairs.jsonl",
         ("skip_empty",),
     ),
@@ -55,13 +55,13 @@ _BUILT_IN = (
     Format(
         "references",
         f"{_READERS}:read_references",
-        "references without their sources, for lists made elsewhere: one file or more",
+        "references without sources, for given lists: one file or more",
         "references:test.de",
     ),
     Format(
         "sources",
         f"{_READERS}:read_sources",
-        "sources without references, a line each, for metrics that read none",
+        "sources without references, one per line, for reference-free metrics",
         "sources:test.en",
         ("skip_empty",),
     ),
@@ -91,7 +91,8 @@ _BUILT_IN = (
     Format(
         "sentences",
         f"{_READERS}:read_sentence_pairs",
-        "pairs of sentences in one language, as BLiMP has them: sentence_good, sentence_bad, as JSON, one per line",
+        "pairs of sentences in one language, as BLiMP has them: sentence_good, sentence_bad, as JSON, "
+        "one per line",
         "sentences:adjunct_island.jsonl?continued=yes",
         ("continued",),
     ),
@@ -236,7 +237,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None, registries: Se
     if colon and name in known:
         found = FORMATS.find(name)
         if not rest:
-            raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {found.example}")
+            raise BabelscopeError(f"{spec!r} needs a value after the colon; example: {found.example}")
         return _read(found, spec, rest)
     base, query = split_options(spec)
     more = {} if base in registry.SETS else registry.registered_sets(registries)
@@ -246,9 +247,7 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None, registries: Se
     if base in registry.RELEASES:
         registry.find_set(base)
     if os.path.isdir(spec):
-        raise BabelscopeError(
-            f"{spec} is a folder; if it holds DistilLingEval sets, say distil-lingeval:{spec}"
-        )
+        raise BabelscopeError(f"{spec} is a folder; for DistilLingEval sets, use distil-lingeval:{spec}")
     if os.path.exists(spec) or (spec.endswith((".jsonl", ".json")) and not colon):
         return read_format("jsonl", spec)
     choices = [*registry.SETS, *more, *(f"{each}:" for each in known)]
@@ -272,7 +271,7 @@ def _load_named(
     skipped: dict[str, int] = {}
     for part in wanted.parts:
         if all(status[file] == "missing" for file in part.files):
-            reason = f"{part.name} is not in the data folder, and its checksum is not known to us"
+            reason = f"{part.name} is not in the data folder and cannot be downloaded (unknown checksum)"
             skipped[reason] = part.items
             continue
         made = read_format(part.format, data_folder(data_dir) / part.path, **options)
@@ -289,7 +288,7 @@ def _load_named(
 
 
 def spec_for_scores(spec: str) -> tuple[str, str]:
-    """The spec under which score files number the items, those with empty texts included; and the files' layout.
+    """The spec whose items score files count (those with empty texts included), and the layout of the files.
 
     The layout is the one that the publishers of the format define; "" where they define none.
     """

@@ -28,7 +28,7 @@ from babelscope.util.text import (
 )
 
 NO_CATEGORY = "none"
-"""The category of a sense that was not counted."""
+"""Category of a sense without a count."""
 
 Sense = tuple[str, str]
 """A source word, and the lemmas of one of its senses joined by spaces."""
@@ -134,7 +134,7 @@ def _rows(prefix: Path, *, keep_all: bool, mode: Mode, skipped: dict[str, int]) 
     elif not keep_all:
         raise BabelscopeError(
             f"there are no cues for {prefix.name}: {prefix.parent / 'cues' / prefix.name}.insertions*.jsonl; "
-            f"say mucow:{prefix}?all=yes for the sentences without"
+            f"use mucow:{prefix}?all=yes for sentences without cues"
         )
     require_equal_counts(sizes)
     domain_path, counts_path = _find_file(prefix, ".domain.tsv", ".domain.txt"), _counts_file(prefix)
@@ -180,7 +180,7 @@ def _prefix(path: str | Path) -> Path:
     prefix = Path(next((text.removesuffix(suffix) for suffix in _SUFFIXES if text.endswith(suffix)), text))
     if not prefix.name:
         raise BabelscopeError(
-            f"mucow:{path} must be what the files of a language pair begin with: mucow/en-de"
+            f"mucow:{path} must be the common prefix of a language pair's files: mucow/en-de"
         )
     return prefix
 
@@ -189,7 +189,7 @@ def _require_file(prefix: Path, *suffixes: str) -> Path:
     found = _find_file(prefix, *suffixes)
     if found is None:
         raise BabelscopeError(
-            f"{prefix}{suffixes[0]}: no such file; mucow: takes what the files of a language pair begin with"
+            f"{prefix}{suffixes[0]}: no such file; mucow: needs the common prefix of a language pair's files"
         )
     return found
 

@@ -23,11 +23,11 @@ from babelscope.util.text import (
 _DISTIL_FILES = ("src.en", "tgt.correct.de", "tgt.incorrect.de")
 _REFERENCE_KINDS = {"human": "human", "mt": "machine"}
 _FEW = 5
-"""Ids that are named of items left out."""
+"""How many skipped items are named."""
 
 
 def read_jsonl(path: str | Path, *, skip_empty: bool = False) -> TestSet:
-    """Read our own format: an item a line, as JSON."""
+    """Read our own format: one item per line, as JSON."""
     skipped: dict[str, int] = {}
     items = tuple(read_items(path, skipped=skipped if skip_empty else None))
     return TestSet(Path(path).stem, items, skipped)
@@ -48,7 +48,7 @@ def read_parallel(paths: str | Sequence[str | Path], *, skip_empty: bool = False
 
 
 def read_references(paths: str | Sequence[str | Path]) -> TestSet:
-    """Read references whose sources are not known; a note stands in their place, which no system can be asked."""
+    """Read references without sources; a placeholder stands for each source, and no system can be asked about it."""
     paths = paths.split(",") if isinstance(paths, str) else paths
     # Sources tell sentences apart, in intervals too, so that each has a note of its own.
     records = (
@@ -67,7 +67,7 @@ def _side_by_side(paths: Sequence[str | Path]) -> Iterator[tuple[int, str, list[
 
 
 def read_sources(path: str | Path, *, skip_empty: bool = False) -> TestSet:
-    """Read sources without references, a line each; the id is the line number."""
+    """Read sources without references, one per line; the id is the line number."""
     rows = ((at(path, n), {"id": str(n), "source": line}) for n, line in enumerate(read_lines(path), 1))
     return _collect(Path(path).stem, rows, skip_empty=skip_empty)
 
@@ -102,7 +102,7 @@ def read_distil_lingeval(folder: str | Path, *, empty: bool = False) -> TestSet:
     folders = _distil_folders(folder)
     if not folders:
         raise BabelscopeError(
-            f"{folder} is no DistilLingEval set: it has neither {_DISTIL_FILES[0]} nor folders "
+            f"{folder} is not a DistilLingEval set: it has neither {_DISTIL_FILES[0]} nor folders "
             "named <phenomenon>.human or <phenomenon>.mt"
         )
     # "." gets the name of the folder.
@@ -152,7 +152,7 @@ def read_mucow_scoring(path: str | Path, *, empty: bool = False) -> TestSet:
     """
     entries = parse_json(read_bytes(path), path)
     if not isinstance(entries, list):
-        raise BabelscopeError(f"{path} is no MuCoW scoring suite: it must be a JSON list of items")
+        raise BabelscopeError(f"{path} is not a MuCoW scoring suite: it must be a JSON list of items")
     rows = list(_mucow_rows(path, entries))
     bare = [] if empty else [fields["id"] for _, fields in rows if not fields["contrastive"]]
     whole = iter(row for row in rows if empty or row[1]["contrastive"])
@@ -200,9 +200,7 @@ def _distil_name(folder: Path) -> re.Match[str] | None:
 def _distil_rows(folder: Path) -> Iterator[LocatedRecord]:
     name = _distil_name(folder)
     if name is None:
-        raise BabelscopeError(
-            f"{folder} must be named <phenomenon>.human or <phenomenon>.mt, to tell what its pairs are"
-        )
+        raise BabelscopeError(f"{folder} must be named <phenomenon>.human or <phenomenon>.mt")
     files = [folder / file for file in _DISTIL_FILES]
     columns = [read_lines(file, keep_separators=True) for file in files]
     require_equal_counts({str(file): len(lines) for file, lines in zip(files, columns, strict=True)})

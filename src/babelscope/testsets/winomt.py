@@ -20,7 +20,7 @@ CUED = "cued"
 
 @dataclass(frozen=True, slots=True)
 class _Cues:
-    """How the gender of an occupation is said in its source."""
+    """How the source states the gender of an occupation."""
 
     words: Mapping[str, str]
     """The cue of each gender that has one."""
@@ -46,7 +46,8 @@ def read_winomt(
     """Read WinoMT, with the cues `[male]` and `[female]` before occupations.
 
     Rows of neutral gender have no cues; they are left out and counted, unless `neutral`. With `genders` "three" they
-    have the cue `[neutral]`, or `neutral_cue`, and each gender is held against the two others. `paper_cues` replaces
+    have the cue `[neutral]`, or `neutral_cue`, and each gender is compared with the two others. `paper_cues`
+    replaces
     the occupation's token, as the released code does. `tag`, such as `<{}>`, stands before the sentence instead.
     """
     if genders not in ("two", "three"):
@@ -56,7 +57,7 @@ def read_winomt(
             f"winomt:{path}: tag={tag} has no {_PLACE}, where the gender is put, as in <{_PLACE}>"
         )
     if tag and paper_cues:
-        raise BabelscopeError(f"winomt:{path}: tag and paper_cues are two ways of giving cues; say one")
+        raise BabelscopeError(f"winomt:{path}: tag and paper_cues exclude each other")
     if not neutral_cue.strip():
         raise BabelscopeError(f"winomt:{path}: neutral_cue is empty")
     words = {"male": "male", "female": "female"}
@@ -84,7 +85,9 @@ def _rows(path: str | Path, cues: _Cues, neutral: bool, skipped: dict[str, int])
             skipped["neutral gender"] = skipped.get("neutral gender", 0) + 1
             continue
         if whole_number(index) is None:
-            raise BabelscopeError(f"{place}: {shorten(index)} is no index of a token of {shorten(sentence)}")
+            raise BabelscopeError(
+                f"{place}: {shorten(index)} is not the index of a token of {shorten(sentence)}"
+            )
         try:
             cued = {each: cues.source(each, sentence, int(index), occupation) for each in cues.words}
         except BabelscopeError as error:

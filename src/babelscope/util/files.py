@@ -166,9 +166,9 @@ def resolve_target(path: Path) -> OutputTarget:
         except (FileNotFoundError, NotADirectoryError):
             status = None
         if not path.name or (status is not None and stat.S_ISDIR(status.st_mode)):
-            raise BabelscopeError(f"{str(path)!r} is a folder; name a file to be written")
+            raise BabelscopeError(f"{str(path)!r} is a folder; choose a file")
         if status is not None and (stat.S_ISBLK(status.st_mode) or stat.S_ISSOCK(status.st_mode)):
-            raise BabelscopeError(f"{path} is a disk or a socket; name a file to be written")
+            raise BabelscopeError(f"{path} is a disk or a socket; choose a file")
         return OutputTarget(Path(os.path.realpath(path)), status)
 
 
@@ -207,8 +207,8 @@ def append_synced(file: io.FileIO, data: bytes, end: int) -> None:
         with contextlib.suppress(OSError):
             os.ftruncate(descriptor, end)
         raise SystemFailure(
-            f"{file.name} cannot be written: {error.strerror or error}; what was done before is safe: make room "
-            "and run the same command again to resume"
+            f"{file.name} cannot be written: {error.strerror or error}; finished work is safe: free "
+            f"some space and rerun the same command to resume"
         ) from error
 
 
@@ -398,10 +398,10 @@ def check_outputs(
             continue
         if place.target in taken:
             raise BabelscopeError(
-                f"{option} {path} would overwrite a file {taken[place.target]}; name another"
+                f"{option} {path} would overwrite a file {taken[place.target]}; choose another"
             )
         if place.status is not None and _is_stdout(place.status):
-            raise BabelscopeError(f"{option} {path} is the file that stdout goes to; name another")
+            raise BabelscopeError(f"{option} {path} is the file that stdout is redirected to; choose another")
         taken[place.target] = f"that {option} writes, too"
 
 

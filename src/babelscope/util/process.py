@@ -35,10 +35,10 @@ _STDERR_LINES = 5
 
 @dataclass(frozen=True)
 class Program:
-    """A command line that can be run; refused when made if its program is missing or it holds a secret."""
+    """A command line; refused if its program is missing or it contains a secret."""
 
     name: str
-    """What it is called in messages."""
+    """Name in messages."""
     command: str
     shell: bool = False
     timeout: float = 3600.0
@@ -101,8 +101,8 @@ class Program:
                 changed = True
             if changed:
                 raise SystemFailure(
-                    f"{self.name}: {path} was changed or removed while it was in use; what it answered since is not "
-                    "stored, lest answers of two programs be mixed: put the old file back to resume, or start anew"
+                    f"{self.name}: {path} was changed or removed while it was in use; its later "
+                    f"answers are not stored: restore the old file to resume, or start again"
                 )
 
     def run(self, lines: Sequence[str]) -> tuple[list[str], str]:
@@ -150,14 +150,14 @@ class Program:
 
 
 LONGEST = 256 * 2**20
-"""Bytes of an answer, beyond which the program has gone wrong."""
+"""Maximum size of an answer in bytes; more means that the program is broken."""
 
 
 class Worker:
-    """A program of one line in, one line out. It is ended when this object is, or on any failure."""
+    """A program of one line in, one line out. It is killed with this object, or on any failure."""
 
     def __init__(self, name: str, command: Sequence[str], *, env: Mapping[str, str], timeout: float) -> None:
-        """`timeout` is in seconds, for each answer; the first answer comes unasked, when the program is ready."""
+        """`timeout` is in seconds, for each answer; the program writes a first line when it is ready."""
         self._name, self._timeout = name, timeout
         self._lock = threading.Lock()
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (as long as the worker)
@@ -215,10 +215,10 @@ class Worker:
                 part = os.read(self._process.stdout.fileno(), 2**16)
                 if not part:
                     self._process.wait()
-                    raise self._failure(f"ended with exit code {self._process.returncode}")
+                    raise self._failure(f"exited with code {self._process.returncode}")
                 found.append(part)
                 if sum(map(len, found)) > LONGEST:
-                    raise self._failure("gave an answer without end")
+                    raise self._failure("gave an endless answer")
         line, _, self._rest = b"".join(found).partition(b"\n")
         return line.decode("utf-8", "replace")
 

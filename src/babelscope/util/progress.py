@@ -27,13 +27,13 @@ _shown: list[Progress] = []
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Shows that `what` is being done and since when, where nobody knows how far it is."""
+    """Show that `what` is in progress, and for how long."""
     with progress(what, None):
         yield
 
 
 class Advance(Protocol):
-    """Takes what was done since, and figures to be shown beside it."""
+    """Advances by an amount, with figures to show."""
 
     def __call__(self, count: int, figures: str = "", /) -> None: ...
 
@@ -42,7 +42,7 @@ class Advance(Protocol):
 def progress(
     what: str, total: int | None, *, done: int = 0, of_bytes: bool = False, quiet: bool = False
 ) -> Iterator[Advance]:
-    """Shows how far `what` is, and how long it will take, unless `quiet`; `done` was done before."""
+    """Show the progress of `what` and the time left, unless `quiet`; `done` steps were done before."""
     # Other threads have no line of their own: it would come and go with each of their pieces of work.
     if quiet or threading.current_thread() is not threading.main_thread():
         yield lambda _count, _figures="": None
@@ -106,7 +106,7 @@ def _bars() -> Progress:
     done, left, since = rich.MofNCompleteColumn(), rich.TimeRemainingColumn(), rich.TimeElapsedColumn()
 
     class Figures(rich.ProgressColumn):
-        """What is known of a task: bytes and their speed, or how many of how many and the time left."""
+        """The state of a task: bytes and speed, or steps done of all and the time left."""
 
         def render(self, task: rich.Task) -> Text:
             from rich.text import Text
@@ -133,7 +133,7 @@ def _bars() -> Progress:
 
 @contextmanager
 def _after_a_while(bar: Progress) -> Iterator[None]:
-    """Shows the bar if the block takes longer than people are patient, and takes it away after."""
+    """Show a progress bar if the block takes more than two seconds, and remove it at the end."""
 
     def start() -> None:
         bar.start()

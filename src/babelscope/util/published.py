@@ -28,13 +28,13 @@ _SECONDS = 30  # until a server sends something
 _LONGEST_NOTE = 100_000  # bytes of a note that are read
 
 FetchStatus = Literal["present", "downloaded", "unchecked", "missing"]
-"""present: found, and its checksum is right. unchecked: found, but its checksum is not known to us.
-missing: not found, and not downloaded, since its checksum is not known to us."""
+"""present: found, and its checksum is right. unchecked: found, but its checksum is unknown.
+missing: not found, and not downloaded, because its checksum is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A file of a named set: where it is on this machine, and how it got there."""
+    """A file of a named set: its path and how it was obtained."""
 
     file: PublishedFile
     path: Path
@@ -152,7 +152,7 @@ MODELS: Mapping[str, NamedSet] = _read_models(_KNOWN["udpipe"])
 
 
 def data_folder(given: str | Path | None = None) -> Path:
-    """Where test sets are kept: as given, else BABELSCOPE_DATA, else the user's data folder."""
+    """Folder of test sets: as given, else BABELSCOPE_DATA, else the user's data folder."""
     if given or (given := os.environ.get("BABELSCOPE_DATA")):
         return Path(given).expanduser()
     import platformdirs
@@ -193,14 +193,14 @@ def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool
     made = [Fetched(file, folder / file.local, found.get(file, "missing")) for file in wanted.files]
     if all(file.status == "missing" for file in made):
         raise BabelscopeError(
-            f"{name} cannot be downloaded, since its checksum is not known to us; put its files in "
+            f"{name} cannot be downloaded, because its checksum is unknown; put its files in "
             f"{made[0].path.parent} yourself, from {', '.join(file_url(each.file) for each in made)}"
         )
     return made
 
 
 def read_origin(path: Path) -> dict[str, str]:
-    """Where a downloaded file came from: name, url, license and digest; empty if nothing is known of it."""
+    """Origin of a downloaded file: name, url, license and digest; empty if unknown."""
     try:
         with open(origin_file(path), "rb") as file:
             found = json.loads(file.read(_LONGEST_NOTE))
@@ -234,7 +234,7 @@ def _download(wanted: NamedSet, needed: Sequence[PublishedFile], folder: Path) -
 
 
 class _Limited(io.FileIO):
-    """A file that takes no more bytes than a published file has, however much a server sends."""
+    """A file that takes no more bytes than the published one, however much a server sends."""
 
     def __init__(self, path: str, most: int, advance: Callable[[int], None]) -> None:
         super().__init__(path, "wb")
@@ -248,7 +248,7 @@ class _Limited(io.FileIO):
 
 
 def _download_file(file: PublishedFile, url: str, folder: Path, advance: Callable[[int], None]) -> None:
-    """Download a file that is the published one, whole or not at all."""
+    """Download a file completely or not at all, and verify its digest."""
     # Imported late: slow to import, and most runs have their files.
     import pooch
     import requests
@@ -272,7 +272,7 @@ def _download_file(file: PublishedFile, url: str, folder: Path, advance: Callabl
         one.fetch(file.local, downloader=download)
         path.chmod(0o644)
     except BabelscopeError as error:
-        raise BabelscopeError(f"{url} {error}; nothing was kept") from None
+        raise BabelscopeError(f"{url} {error}; nothing was stored") from None
     except requests.RequestException as error:
         answer = error.response
         reason = (
@@ -285,12 +285,12 @@ def _download_file(file: PublishedFile, url: str, folder: Path, advance: Callabl
     else:
         return
     raise SystemFailure(
-        f"{url} cannot be downloaded: {reason}; put the file at {path} yourself, or try again with a connection"
+        f"{url} cannot be downloaded: {reason}; place the file at {path}, or retry with a connection"
     )
 
 
 def _fault(file: PublishedFile, path: Path) -> str:
-    """What is wrong with the bytes of a file; empty if nothing is, or its digest is not known."""
+    """What is wrong with the bytes of a file; empty if nothing, or if its digest is unknown."""
     if not file.digest:
         return ""
     try:

@@ -63,7 +63,7 @@ _NARROWEST = 40
 
 
 def terminal_width() -> int:
-    """Columns that people see: COLUMNS, else those of the terminal, else 80."""
+    """Width of the terminal: COLUMNS, else its own, else 80."""
     return max(_NARROWEST, shutil.get_terminal_size((80, 24)).columns)
 
 
@@ -83,7 +83,7 @@ class Filtered:
     """A text stream that passes everything printed through `visible`."""
 
     def __init__(self, stream: TextIO, *, name: str = "", may_fail: bool = False) -> None:
-        """With `may_fail`, write errors are ignored: a lost message must not end the work."""
+        """With `may_fail`, write errors are ignored: a lost message must not stop the work."""
         self.unfiltered = stream
         self._name = name or str(getattr(stream, "name", "output")).strip("<>")
         self._may_fail = may_fail
@@ -186,7 +186,7 @@ def fits(headings: Sequence[str], lines: Iterable[Sequence[str]], *, width: int)
 
 
 def _folded(cells: _Cells, sizes: Sequence[int], right: Container[int], width: int) -> list[str]:
-    """The shortest of: columns in several tables below each other; first columns as headings of the others."""
+    """Fold a wide table in the shortest way: as several tables, or with first columns as headings."""
     first = next((place for place in range(len(sizes)) if place in right), len(sizes))
     found = []
     for moved in range(first + 1):
@@ -216,7 +216,7 @@ def _pieces(kept: Sequence[int], rest: Sequence[int], room: int) -> list[list[in
 def _stacked(
     cells: _Cells, moved: int, columns: Sequence[Sequence[int]], right: Container[int], width: int
 ) -> list[str]:
-    """Tables below each other, the first `moved` columns as headings of the lines that share them."""
+    """Tables one below the other, the first `moved` columns as headings of the lines that share them."""
     found: list[str] = []
     for piece in columns:
         flush = [number for number, place in enumerate(piece) if place in right]
@@ -235,7 +235,7 @@ def _stacked(
 
 
 def _listed(cells: _Cells, sizes: Sequence[int], right: Container[int], width: int) -> list[str]:
-    """A paragraph a line of the table."""
+    """One paragraph per line of the table."""
     found = []
     figures = [place in right and size <= width // 2 for place, size in enumerate(sizes)]
     for line in cells[1:]:
@@ -251,7 +251,7 @@ def _named(headings: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _drawn(cells: _Cells, right: Container[int]) -> list[str]:
-    """Headings, a rule, and a line each."""
+    """Headings, a rule, and one line per row."""
     size, sizes = _size(), _sizes(cells)
 
     def padded(line: Sequence[str]) -> str:

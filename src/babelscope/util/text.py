@@ -65,7 +65,7 @@ def quoted(text: str) -> str:
 
 
 def plain_words(name: str) -> str:
-    """A name as it stands in a sentence: spaces in place of underscores."""
+    """A name with spaces instead of underscores."""
     return name.replace("_", " ")
 
 
@@ -83,8 +83,8 @@ def check_name(name: str) -> str:
     """Return the name of a system, metric or test set; an error if it is too long or no valid Unicode."""
     if len(name) > LONGEST_NAME:
         raise BabelscopeError(
-            f"{shorten(name)} has {len(name)} characters, and a name with its options has at most {LONGEST_NAME}; "
-            "a long prompt can stand in a .toml file"
+            f"{shorten(name)} has {len(name)} characters, and a name with its options has at most "
+            f"{LONGEST_NAME}; a long prompt can stand in a .toml file"
         )
     try:
         name.encode("utf-8")
@@ -94,7 +94,7 @@ def check_name(name: str) -> str:
 
 
 def text_fault(text: str) -> str | None:
-    """Why `text` cannot be one line of UTF-8 text, as the end of a sentence; None if it can."""
+    """Why `text` cannot be one line of UTF-8 text, as a predicate; None if it can."""
     if "\n" in text or "\r" in text:
         windows = text.endswith("\r") and len(text.splitlines()) == 1
         how = ", a carriage return at its end as in Windows files (dos2unix converts them)" if windows else ""
@@ -186,7 +186,7 @@ def _open_regular(name: str, flags: int) -> int:
     descriptor = os.open(name, flags | os.O_NONBLOCK)  # opening a pipe would block
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise BabelscopeError(f"{name} is no regular file, and only such can be named in a file")
+        raise BabelscopeError(f"{name} is not a regular file; a study may only name regular files")
     return descriptor
 
 
@@ -275,7 +275,7 @@ def _line(raw: bytes, path: str | Path, number: int, *, keep_separators: bool) -
 
 
 def require_equal_counts(counts: dict[str, int]) -> None:
-    """Refuse line-parallel files of unequal length, naming each with its count."""
+    """Refuse line-parallel files of different lengths, with their counts."""
     if len(set(counts.values())) > 1:
         sizes = ", ".join(f"{name} has {count}" for name, count in counts.items())
         raise BabelscopeError(f"line-parallel files must have equally many lines, but {sizes}")
@@ -292,7 +292,7 @@ class FileRange:
     byte: int = 0
     """Byte at which the first unit begins, from 0."""
     count: int | None = None
-    """How many units; None for all that follow."""
+    """Number of units; None for all that follow."""
 
 
 WHOLE = FileRange()
@@ -363,7 +363,7 @@ def stream_lines(path: str | Path, part: FileRange = WHOLE) -> Iterator[str]:
 
 
 def count_lines(path: str | Path) -> int:
-    """How many lines a file has; a last one without a newline counts."""
+    """The number of lines of a file; a last one without a newline counts."""
     count = begun = 0
     with open_at(path) as file:
         while some := file.read(LONGEST_LINE):
@@ -389,17 +389,17 @@ def line_ranges(path: str | Path, size: int) -> list[FileRange]:
 
 
 def is_seekable(path: str | Path) -> bool:
-    """Whether a file can be read from any byte on: a regular file, not gzipped."""
+    """Require a regular file that is not gzipped, so that it can be read from any byte."""
     return Path(path).is_file() and not str(path).endswith(".gz")
 
 
 def split_units(starts: Iterable[tuple[int, int]], size: int, path: str | Path) -> list[FileRange]:
-    """Group units, given as (line, byte) of their starts, into ranges of `size`; keeps one start a range."""
+    """Group units, given as (line, byte) of their starts, into ranges of `size`; keeps one start per range."""
     if str(path).endswith(".gz"):
         # Reaching a byte of it means unzipping all bytes before.
-        raise BabelscopeError(f"{path} is gzipped, so that workers cannot share it; unzip it first")
+        raise BabelscopeError(f"{path} is gzipped, so workers cannot share it; unzip it first")
     if Path(path).exists() and not Path(path).is_file():
-        raise BabelscopeError(f"{path} is no regular file, so that workers cannot share it")
+        raise BabelscopeError(f"{path} is not a regular file, so workers cannot share it")
     found: list[FileRange] = []
     number = 0
     for number, (line, byte) in enumerate(starts, 1):
@@ -494,7 +494,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     made = dict(pairs)
     if len(made) < len(pairs):
         ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
-        raise ValueError(f"the name {shorten(twice)} stands twice in an object")
+        raise ValueError(f"the name {shorten(twice)} occurs twice in an object")
     return made
 
 
@@ -509,5 +509,5 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def fail_at(place: str, reason: object) -> NoReturn:
-    """Raise an error that begins with a place, `file:line`."""
+    """Raise an error that begins with the place `file:line`."""
     raise BabelscopeError(f"{place}: {reason}") from None

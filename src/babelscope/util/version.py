@@ -45,7 +45,7 @@ def _branch(git: Path, name: str) -> str:
 
 
 def _read(path: Path) -> str:
-    """The text of a small file; empty if there is none."""
+    """The text of a small file; empty if it does not exist."""
     try:
         with path.open("rb") as file:
             return file.read(_AT_MOST).decode("utf-8", "replace")

@@ -272,9 +272,7 @@ def test_a_summary_says_it_first() -> None:
     assert row.counts["other_prompt"] == row.estimate.n
     told = " ".join(summarize(result, width=80).split())
     kept = told.partition("Warnings: ")[2]
-    assert kept.startswith(
-        f"lab:llm?prompt=question: {row.estimate.n} items were asked by another prompt than the only one"
-    )
+    assert kept.startswith(f"lab:llm: {row.estimate.n} items were asked with a prompt other than the one")
     assert not any(
         "other_prompt" in row.counts for row in bs.contrast(bs.open_system("lab:llm"), pairs, **how).rows
     )

@@ -418,7 +418,7 @@ def test_seeds_need_one_development_text(tmp_path: Path) -> None:
     words = ["train", "--source", source, "--target", target, "--out", str(tmp_path / "m"), "--seeds", "2"]
     result = CliRunner().invoke(app, words)
     assert isinstance(result.exception, BabelscopeError)
-    assert "each seed would hold out another" in str(result.exception)
+    assert "each seed holds out other sentences" in str(result.exception)
     assert not (tmp_path / "m").exists()
 
 

@@ -240,7 +240,7 @@ class ChallengeSettings(ErrorSettings):
 
     protocol: Option[Literal["checked", "paper"]] = "checked"
     """paper: minimum distances 0 to 3, of reordering 5, at most 10,000 sentences per set, controls drawn from all
-    sentences, unless said otherwise."""
+    sentences; explicit settings override it."""
     metrics: Option[Annotated[tuple[str, ...], Field(min_length=1), Metavar("METRIC")]] = (
         "bleu",
         "chrf",
@@ -248,42 +248,42 @@ class ChallengeSettings(ErrorSettings):
     )
     """sacreBLEU's bleu and chrf (0 to 100), ribes (0 to 1), all cased; or any other metric."""
     tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
-    """How words of references and translations are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or
-    spm:FILE. Unless given, as the target language requires."""
+    """Tokenizer of references and translations: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE.
+    [default: by target language]"""
     source_tokenize: Annotated[str, Metavar("TOKENIZER")] = ""
-    """How words of sources are split, for their lengths. Unless given, as the source language requires."""
+    """Tokenizer of sources, for their lengths. [default: by source language]"""
     distances: Option[Annotated[_Distances, Field(min_length=1), Metavar("N")]] = tuple(range(7))
-    """A set of sentences with at least N words between the two words of a dependency."""
+    """A set: sentences with at least N words between the two words of a dependency."""
     order_distances: Annotated[_Distances, Field(min_length=1), Metavar("N")] = ORDER_DISTANCES
     """The same for reordering, in the unit of each measure: positions apart, words off the diagonal, links crossed;
-    0 for all that was found."""
+    0: all."""
     exact: bool = False
-    """Sets of exactly so many words between, too."""
+    """Also make sets of exactly this many words between."""
     max_sentences: int | None = Field(default=None, ge=10)
-    """Most sentences of each set, that of all sentences too, drawn at random (the paper: 10,000 and 1,000)."""
+    """Maximum number of sentences per set, sampled at random (the paper: 10,000 and 1,000)."""
     min_sentences: Option[int] = Field(default=100, ge=3)
-    """Sentences that a set needs for a verdict; figures of smaller sets are shown without."""
+    """Minimum number of sentences of a set for a verdict."""
     controls: Literal["others", "all"] = "others"
-    """What length-matched corpora are drawn from: sentences outside of the set, or all of them, as in the paper."""
+    """Draw length-matched corpora from sentences outside the set, or from all, as in the paper."""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     matched_corpora: int = Field(default=100, ge=2, le=1_000_000)
-    """Random corpora of equally long sentences that each set is compared with."""
+    """Number of random length-matched corpora that each set is compared with."""
     length_tolerance: int = Field(default=1, ge=0)
-    """Tokens by which a sentence of such a corpus may be longer or shorter than the one it stands for."""
+    """Maximum difference in tokens between matched sentences."""
     length_corpora: int = Field(default=1000, ge=4, le=1_000_000)
-    """Random corpora of the length check, for each size."""
+    """Random corpora per size in the length check."""
     length_sizes: Annotated[tuple[Annotated[int, Field(ge=1)], ...], Metavar("N")] = (1000, 100, 10)
-    """Sentences in each of them."""
+    """Sentences per corpus of the length check."""
     target_parser: Option[Annotated[str | None, Metavar("PARSER")]] = None
     """Also judge each dependency (kept, lost or undecided) by parses of references and translations: udpipe:MODEL or
     stanza:LANGUAGE."""
     target_language: Annotated[str | None, Metavar("CODE")] = None
-    """Language of the references, where the name of the parser does not show it."""
+    """Language of the references, if the parser's name does not show it."""
     queue_distances: Annotated[_Distances, Metavar("N")] = ()
-    """Ask annotators only about dependencies with exactly N words between; each distance is a group of the queue."""
+    """Queue for annotators only dependencies with exactly N words between; each distance is a group."""
     answers: tuple[Path, ...] = ()
-    """A queue that an annotator has answered: what is right, and how far verdicts agree."""
+    """An answered queue, to report how many translations are right and how far verdicts agree."""
 
     @field_validator("answers")
     @classmethod

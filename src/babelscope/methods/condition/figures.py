@@ -29,13 +29,12 @@ class Conditioned(ErrorSettings):
     """Whose translations are judged, and how the evaluator is tested."""
 
     translations: Option[Rerun[Literal["given", "system"]]] = "given"
-    """given: judge the translation of the item, and ask the system where it has none. system: always ask the
-    system."""
+    """given: judge the item's own translation, or ask the system if there is none. system: always ask the system."""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the system (section 4.2)."""
     preflight: Rerun[int] = Field(default=100, ge=0)
-    """Test the evaluator on at most so many items before its verdicts are believed: on their references, and on
-    translations of their sources with a cue. 0: no test, and `passed` is unknown."""
+    """Test the evaluator on at most this many items: on references and on translations of sources with a cue. 0: no
+    test."""
 
 
 class ConditionSettings(Conditioned):
@@ -49,23 +48,21 @@ class ConditionSettings(Conditioned):
     }
 
     likelihood: Option[Scoring] = "mean"
-    """Judge by the evaluator's log-probability per token (the paper's, footnote 2), of the whole translation, or by
-    the arithmetic mean of the tokens' probabilities (`probability`: footnote 2, read literally)."""
+    """Judge by the evaluator's log-probability per token (as in the paper), of the whole translation, or by mean
+    probability per token (footnote 2, read literally)."""
     score_base: Base = "e"
-    """Turn log-probabilities into scores as powers of e, which is right for natural logs, or of 2, as the released
-    code does. Scores change, verdicts do not."""
+    """Base of the scores: e, which is right for natural logs, or 2, like the released code. It changes scores, not
+    verdicts."""
     ties: Ties = "correct"
-    """What a tie (score 0.5) counts as: correct (the released code), wrong (section 3.4), or half."""
+    """Credit for a tie (score 0.5): correct (released code), wrong (section 3.4), or half."""
     tied_weights: TiedWeights = "shared"
-    """Weights of items of which the evaluator is equally sure: shared among them, or by their order in the file, as
-    in the released code."""
+    """Weights of items of equal certainty: shared equally, or by their order in the file, like the released code."""
     protocol: Option[Protocol] = "checked"
-    """Test the evaluator, decide every item, and correct the accuracy for its error rates (checked); test it and
-    leave verdicts within its noise undecided (strict); or decide every item without a test, as the paper's text says
-    (paper: score > 0.5), or as its released code does (released: score >= 0.5, equal weights by order, powers of 2).
-    Settings that are given beside it stay as they are given."""
+    """checked: test the evaluator and correct accuracy for its errors. strict: also leave verdicts within its noise
+    undecided. paper, released: no test; as the paper's text (score > 0.5) or code (score >= 0.5, equal weights by
+    order, powers of 2). Explicit settings override the preset."""
     least_certain: int = Field(default=0, ge=0)
-    """List so many items of each system of which the evaluator is least sure."""
+    """List this many least certain items per system."""
 
 
 CONFIDENCE_EDGES = (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)

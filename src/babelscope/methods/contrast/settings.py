@@ -25,35 +25,35 @@ class ContrastSettings(ErrorSettings):
     }
 
     protocol: Option[Literal["checked", "paper", "released"]] = "checked"
-    """Several settings at once. paper: a tie is wrong, and discrepancy as in the paper. released: as in its code, a
-    tie is right, and discrepancy clipped. checked: as the other settings say."""
+    """Preset. paper: ties are wrong, discrepancy as in the paper. released: ties are right, discrepancy clipped,
+    like its code. checked: no preset."""
     score: Option[Scoring] = "mean"
-    """Compare log-probabilities per token (eq. 2) or of whole sentences (eq. 1), or the arithmetic mean of the
-    tokens' probabilities (`probability`); all include EOS."""
+    """Score by log-probability per token (eq. 2), log-probability of the sentence (eq. 1), or mean probability per
+    token; all include EOS."""
     ties: Ties = "half"
-    """What a tie is worth: `correct` in DistilLingEval's code, `wrong` in LingEval97's and MuCoW's."""
+    """Credit for a tie: `correct` in DistilLingEval's code, `wrong` in LingEval97's and MuCoW's."""
     discrepancy: Option[Literal["auto", "paper", "clipped", "none"]] = "auto"
-    """How far the 1-best is from the correct translation: as in section 3.2, or clipped at 0 per item as in the
-    released code. `auto`: as in the paper if the system can translate, else none."""
+    """Distance of the 1-best from the correct translation: as in section 3.2, or clipped at 0 per item like the
+    released code. auto: paper, if the system can translate."""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
-    """The beam of the 1-best translation (section 3.4)."""
+    """Beam size of the 1-best translation (section 3.4)."""
     spread: Rerun[int] = Field(default=50, ge=0)
-    """Sources whose second-best translation and one sample are asked for, to see how far the system's own
-    alternatives are from its 1-best; never of servers. 0: none."""
+    """Number of sources whose second-best translation and one sample are compared with the 1-best; never for
+    servers. 0: none."""
     detect_in_output: Literal["auto", "yes", "no"] = "auto"
-    """Look for the same errors in what the system itself writes, its 1-best translations, as `errors` does.
+    """Detect the same errors in the system's own 1-best translations, like `errors`.
     `auto`: if there are 1-bests, and the analysis of a language with detectors is installed."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(
         default_factory=lambda: (*controls(), MISSPELLED)
     )
     """An implausible error type (section 3)."""
     without_variants: Rerun[Literal["skip", "correct"]] = "skip"
-    """Items without any contrastive variant, which MuCoW's releases have (read by ?empty=yes): leave them out, or
-    count them as correct, as MuCoW's published script does."""
+    """Items without contrastive variants (MuCoW, read with ?empty=yes): skip them, or count them as correct like
+    MuCoW's script."""
 
     ask_people: Literal["pairs", "machine-references"] = "pairs"
-    """What people are asked: which translation of a pair is right, or whether the machine references that were
-    tried, kept or not, have the error; `agreement --verdicts` compares their answers with the automatic checks."""
+    """Question for annotators: which translation of a pair is right, or whether the tried machine references have
+    the error; `agreement --verdicts` compares the answers with the automatic checks."""
 
     @field_validator("detect_in_output")
     @classmethod
@@ -67,8 +67,8 @@ class ContrastSettings(ErrorSettings):
         for name, value in self.presets["protocol"].get(self.protocol, {}).items():
             if (given := getattr(self, name)) != value:
                 raise ValueError(
-                    f"protocol {self.protocol} means {name} {value}, not {given}; leave one of them out, or choose "
-                    "protocol checked"
+                    f"protocol {self.protocol} means {name} {value}, not {given}; leave one of them out, or "
+                    "choose protocol checked"
                 )
         return self
 

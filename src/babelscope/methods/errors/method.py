@@ -183,21 +183,21 @@ class ErrorsSettings(ErrorSettings):
     """Which errors are looked for."""
 
     types: Option[Annotated[tuple[str, ...], Metavar("TYPE")]] = ()
-    """An error type to look for; all that have a detector, if none is named."""
+    """An error type to detect. [default: all with a detector]"""
     check: Option[Annotated[tuple[str, ...], Metavar("CHECK")]] = ()
     """A check that needs no parser, or all: negation, number, unit, name, copy, untranslated, language, repetition,
-    omission, addition, truncation, empty, punctuation, glossary. Of sources without references, and of languages
-    without detectors, all unless one is named."""
+    omission, addition, truncation, empty, punctuation, glossary. [default: all, for sources without references and
+    languages without detectors]"""
     source_language: Option[str] = ""
-    """The language of the sources, for checks, where the test set does not say."""
+    """Language of the sources, for checks, if the test set does not state it."""
     target_language: Option[str] = ""
-    """The language of the translations, where the test set does not say."""
+    """Language of the translations, if the test set does not state it."""
     glossary: Option[Annotated[Path | None, Metavar("FILE")]] = None
-    """A TOML file of terms that translations must and must not have, see the documentation of errors."""
+    """A TOML file of required and forbidden terms (docs of `errors`)."""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
-    """The beam of the translations, for systems that search with one."""
+    """Beam size of the translations."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
-    """An implausible error type, which no system is known to produce."""
+    """An implausible error type that no system is known to produce."""
 
     @model_validator(mode="after")
     def _have_detectors(self) -> Self:

@@ -42,21 +42,19 @@ class MucowSettings(PatternSettings):
     answer_files: ClassVar[tuple[str, ...]] = ("lemmas", "verdicts")
 
     lemmas: Rerun[Path | None] = None
-    """The lemmas of the translations, parallel to them."""
+    """Lemmas of the translations, line-parallel."""
     lemmatize: Option[Annotated[str, Metavar("LANGUAGE")]] = ""
-    """Make the lemmas here: de, ru or uk."""
+    """Lemmatize the translations: de, ru or uk."""
     verdicts: Rerun[Path | None] = None
-    """Verdicts stored earlier, such as records.jsonl of an earlier run: how many are the same; with word_matching
-    stored, their figures."""
+    """Verdicts of an earlier run (records.jsonl) to compare with; with word_matching=stored, to use."""
     word_matching: Literal["auto", "mucow", "conditioning", "stored"] = "auto"
-    """How translations are split into words and compared with the known ones. mucow: as MuCoW's authors do.
-    conditioning: as the conditioning paper does. auto: mucow, or conditioning for the log of that paper, whose lemmas
-    have lost their accents. stored: take the verdicts stored earlier as they are."""
+    """Matching of words. mucow: like MuCoW's authors. conditioning: like the conditioning paper. auto: mucow, or
+    conditioning for that paper's log, whose lemmas lack accents. stored: use the verdicts of `verdicts`."""
     compound_mark: str = ""
-    """What the lemmas have within compounds, such as #: left out."""
+    """Mark within compounds in the lemmas, such as #, to remove."""
 
     protocol: Option[Literal["default", "paper"]] = "default"
-    """paper: words matched as in the conditioning paper's baseline."""
+    """paper: match words like the conditioning paper's baseline."""
 
     @field_validator("lemmatize")
     @classmethod

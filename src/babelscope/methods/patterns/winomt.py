@@ -47,22 +47,22 @@ class WinomtSettings(PatternSettings):
     answer_files: ClassVar[tuple[str, ...]] = ("alignments",)
 
     target: Option[Annotated[str, Metavar("LANGUAGE")]]
-    """The language of the translations: de, ru or uk."""
+    """Language of the translations: de, ru or uk."""
     alignments: Rerun[Path | None] = None
-    """In Pharaoh format, parallel to the translations; else made here."""
+    """Word alignments in Pharaoh format, line-parallel. [default: computed]"""
     stereotypical: Rerun[Path | None] = None
-    """WinoMT's list of sentences whose genders are as stereotypes have them (en_pro.txt)."""
+    """WinoMT's list of sentences with stereotypical genders (en_pro.txt)."""
     anti_stereotypical: Rerun[Path | None] = None
-    """Its list of sentences whose genders are not (en_anti.txt)."""
+    """WinoMT's list of sentences with anti-stereotypical genders (en_anti.txt)."""
     gender_rules: GenderRules = "published"
-    """How gender is determined. published: as in WinoMT's code, where an occupation not found is male. sound: one
-    way of counting words, and an occupation not found is unknown."""
+    """Gender rules. published: like WinoMT's code, which counts an occupation not found as male. sound: consistent
+    word counting, and an occupation not found is unknown."""
     intermediate_rounding: Rounding = "exact"
-    """published: round percentages to one decimal before other figures are made of them, as the published ones were.
-    exact: do not."""
+    """published: round percentages to one decimal before computing differences, like the published figures. exact:
+    do not."""
 
     protocol: Option[Literal["default", "paper"]] = "default"
-    """paper: rules and rounding as published, in one word; the published figures also need WinoMT's two lists."""
+    """paper: published rules and rounding; the published figures also need WinoMT's two lists."""
 
     @field_validator("target")
     @classmethod
@@ -121,7 +121,8 @@ class Winomt(PatternMethod):
             index, occupation = item.extra.get("index"), item.extra.get("occupation")
             if not isinstance(index, int) or not isinstance(occupation, str) or item.gold not in GENDERS[:3]:
                 raise BabelscopeError(
-                    f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender as `gold`"
+                    f"item {item.id} is none of WinoMT: it needs `index`, `occupation` and the gender "
+                    f"as `gold`"
                 )
 
     def fields(

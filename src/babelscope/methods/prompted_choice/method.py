@@ -64,7 +64,8 @@ BETTER = (
     "Translation B: {second}\n\nWhich translation is better? Answer with A or B, and nothing else."
 )
 RENDERED = (
-    "Here are a translation and two texts.\n\nTranslation: {translation}\n\nText A: {first}\n\nText B: {second}\n\n"
+    "Here are a translation and two texts.\n\nTranslation: {translation}\n\nText A: {first}\n\nText "
+    "B: {second}\n\n"
     "Of which text is it the better translation? Answer with A or B, and nothing else."
 )
 # The letter by itself, after a word for it at most: "A", "(b)" is none, "**B**", "Answer: A.", "Translation B".
@@ -88,11 +89,11 @@ class PromptedChoiceSettings(Conditioned):
     """What is asked, and whose translations are judged."""
 
     question: Option[Annotated[Rerun[str], Metavar("FILE|TEXT")]] = ""
-    """The question, as text or in a file. About minimal pairs it has {source}, {first} and {second}, two
-    translations; about ambiguous sources {translation}, {first} and {second}, two sources with a cue. A stands for
-    the first, B for the second. Unless given, a question of our own."""
+    """The question, as text or a file. For minimal pairs it contains {source}, {first} and {second} (translations);
+    for ambiguous sources {translation}, {first} and {second} (sources with cues). A is the first, B the second.
+    [default: a shipped question]"""
     undecided: Ties = "half"
-    """What an undecided item counts as: half (chance), wrong or correct."""
+    """Credit for an undecided item: half (chance), wrong or correct."""
 
     @field_validator("question")
     @classmethod
@@ -226,7 +227,8 @@ class PromptedChoice(Method):
         require(system, "reply", what_for=self.label)
         if without := [item.id for item in items if NO_SOURCE in item.extra]:
             raise BabelscopeError(
-                f"item {without[0]} has no source, so that {system.name} cannot be asked which translation is better"
+                f"item {without[0]} has no source, so that {system.name} cannot be asked which "
+                f"translation is better"
             )
 
     def _check_settings(self, pairs: bool) -> None:

@@ -36,52 +36,52 @@ class SpaceSettings(ErrorSettings):
     chunk: ClassVar[int] = 16  # exact search, beams and samples of an item take seconds
 
     k: Option[Lowered[int]] = Field(default=10, ge=0)
-    """Hypotheses of the top region, and of the beam it is compared with; 1 for modes alone, 0 for samples alone."""
+    """Hypotheses in the top and beam regions; 1: modes only, 0: samples only."""
     samples: Option[Rerun[int]] = Field(default=200, ge=0)
-    """Samples per sentence; 0 for none."""
+    """Samples per sentence; 0: none."""
     temperature: Option[Rerun[float]] = Field(default=1.0, gt=0)
-    """Of the samples: log-probabilities are divided by it; 1 draws from the model's own distribution."""
+    """Sampling temperature; 1 samples from the model itself."""
     top_p: Rerun[float] = Field(default=1.0, gt=0, le=1)
-    """Draw only among the most probable tokens that together have this probability."""
+    """Sample only from the most probable tokens of this total probability."""
     epsilon: Rerun[float] = Field(default=0.0, ge=0, lt=1)
-    """Draw only tokens of at least this probability."""
+    """Sample only tokens of at least this probability."""
     metric: Option[Annotated[tuple[str, ...], Metavar("METRIC")]] = Field(default=("chrf",), min_length=1)
     """Metric of quality: chrf, chrf++, bleu, ter, ribes, comet, cometkiwi, comet:MODEL (see `babelscope data get`),
     cmd:COMMAND or file:NUMBERS?source=SEGMENTS (BLEURT, MetricX...). Tables and charts show the first."""
     tokenize: Option[Annotated[str, Metavar("TOKENIZER")]] = ""
-    """How words are split: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. Unless given, as the
-    target language requires."""
+    """Tokenizer of the metric: 13a, intl, zh, ja-mecab, ko-mecab, char, whitespace or spm:FILE. [default: by target
+    language]"""
     normalize: Normalize = "bound"
-    """What makes kQRG (how well the model ranks by quality) 1: k perfect translations (`bound`, eq. 19 of the paper),
-    or the best order of the model's own hypotheses."""
+    """What kQRG = 1 means: k perfect translations (`bound`, eq. 19 of the paper), or the best order of the model's
+    own hypotheses."""
     gains: Gains = "linear"
-    """What kRG gains by a hypothesis of relevance f: f (eq. 13), or 2^f - 1, as the paper's code has it too."""
+    """Gain of kRG for a hypothesis of relevance f: f (eq. 13), or 2^f - 1, also in the paper's code."""
     ties: Ties = "shared"
-    """What kRG gives hypotheses of equal quality: the mean of their relevances, or (eq. 13 as printed) each its own,
-    in random order, as the mean over these orders."""
+    """Relevance of hypotheses of equal quality in kRG: their mean, or (eq. 13 as printed) the mean over all random
+    orders."""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
-    """Beam size of the system's own translation, and of beam search's list of k (k, if that is more)."""
+    """Beam size of the system's translation and of beam search's list (at least k)."""
     beams: Annotated[Rerun[tuple[Annotated[int, Field(ge=1)], ...]], Metavar("SIZES")] = ()
-    """Other beam sizes, such as 1,5,10: quality, missed modes, log-probability and length of what each finds."""
+    """Other beam sizes, such as 1,5,10, to report quality, missed modes, log-probability and length."""
     mbr_samples: int = Field(default=100, ge=1)
-    """Samples among which minimum Bayes risk (MBR) decoding chooses (section 5.2.2), or all if there are fewer."""
+    """Maximum number of samples for minimum Bayes risk (MBR) decoding (section 5.2.2)."""
     utility: Annotated[str, Metavar("METRIC")] = "chrf"
-    """What MBR decoding maximizes (the paper: BLEURT); a metric that reads references."""
+    """Metric that MBR decoding maximizes (the paper: BLEURT); it must use references."""
     unresolved: Literal["leave-out", "keep"] = "keep"
-    """Searches that ended with their budget: count the best that was found, or only what they proved."""
+    """Searches that exhausted their budget: count the best hypothesis found, or only what is proven."""
     budget_expansions: Option[Rerun[int | None]] = Field(default=None, ge=1)
-    """Prefixes an exact search may expand for a sentence."""
+    """Maximum number of prefixes expanded per sentence."""
     budget_seconds: Rerun[float | None] = Field(default=None, gt=0)
-    """Seconds an exact search may take for a sentence; not reproducible."""
+    """Maximum time per sentence, in seconds; not reproducible."""
     budget_bytes: Rerun[int | None] = Field(default=None, ge=1)
-    """Memory an exact search may hold at once."""
+    """Maximum memory of an exact search, in bytes."""
     curves: bool = False
-    """Figures for smaller k and fewer samples too."""
+    """Also report figures for smaller k and fewer samples."""
     confidence: Rerun[bool] = False
-    """Entropy of samples, mass of the most probable k, and calibration of token probabilities too."""
+    """Also report entropy of samples, mass of the top k, and calibration of token probabilities."""
     cases: Option[Annotated[str, Metavar("N|ID")]] = ""
-    """Sentences of the table `cases` with their most probable translations: so many, worst ranked first, or the item
-    of this id (id=7 for one that is a number)."""
+    """Table `cases` of sentences with their most probable translations: this many, worst first, or the item of this
+    id (id=7 for a numeric id)."""
 
     @property
     def drawing(self) -> Drawing:
