@@ -96,7 +96,7 @@ def _change_settings(
             free = [each for each in fields if each not in rerun]
             hint = did_you_mean(name, free, "")
             raise BabelscopeError(
-                f"{name} cannot be changed after a run, because the answers depend on it; these can: {', '.join(free)}"
+                f"{name} cannot be changed after a run, because answers depend on it; these can: {', '.join(free)}"
                 f"{f'; {hint}' if hint else ''}"
             )
     own |= {name: value for name, value in method.Settings.preset_by(own).items() if name not in rerun}
