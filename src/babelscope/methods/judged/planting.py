@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,7 +33,7 @@ class JudgedError:
     name: str
     definition: str
     plant: _Plant | None = None
-    """(source, translation, setting, random generator) -> the pair with the error; None where it cannot be planted."""
+    """(source, translation, setting, random generator) -> the pair with the error; None if it cannot be planted."""
     is_clean: Callable[[str, str, Setting], bool] | None = None
     """Whether a system's translation is certainly without the error. Without it, only references are."""
 
@@ -83,22 +84,18 @@ def _add(source: str, text: str, _how: Setting, draw: np.random.Generator) -> Pa
 
 def _leave_untranslated(source: str, text: str, _how: Setting, _draw: np.random.Generator) -> Pair | None:
     """The second half is that of the source."""
-    own, other, between = *_units(text), _units(source)[0]
-    if min(len(own), len(between)) < _LEAST_UNITS:
+    (own, between), (theirs, between_theirs) = _units(text), _units(source)
+    if min(len(own), len(theirs)) < _LEAST_UNITS:
         return None
-    rest = other.join(own[: len(own) // 2])
-    end = (" " if " " in source else "").join(between[len(between) // 2 :])
-    return None if end in text else (source, f"{rest} {end}")
+    begin = between.join(own[: len(own) // 2])
+    end = between_theirs.join(theirs[len(theirs) // 2 :])
+    return None if end in text else (source, f"{begin} {end}")
 
 
 def without_part(text: str, draw: np.random.Generator) -> str | None:
     """The text without a clause, or where commas bound none, without a third of its words; None if it is short."""
     bounds = [0, *(found.end() for found in _CLAUSE_END.finditer(text))]
-    clauses = [
-        (start, stop)
-        for start, stop in zip(bounds, bounds[1:], strict=False)
-        if stop - start >= _LEAST_CLAUSE * len(text)
-    ]
+    clauses = [(start, stop) for start, stop in pairwise(bounds) if stop - start >= _LEAST_CLAUSE * len(text)]
     if clauses:
         start, stop = clauses[draw.integers(len(clauses))]
         return text[:start] + text[stop:]
