@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from babelscope.util.text import parse_toml
 
-_SEPARATE = frozenset("da de en es fr it nl pl pt ru sv uk".split())
+_SEPARATE = frozenset({"da", "de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "sv", "uk"})
 """Languages whose negative words stand by themselves, so that a sentence without them is not negated."""
 _POSITIVE = {"cannot": "can", "can't": "can", "won't": "will", "shan't": "shall"}
 

@@ -15,12 +15,13 @@ from pydantic import Field, field_validator
 from babelscope.core.comparison import Comparison, SystemResult
 from babelscope.core.results import Estimate, PairedField, Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
-from babelscope.core.system import Question, Reply
+from babelscope.core.system import Reply
 from babelscope.core.tables import Column, Note, Table
 from babelscope.language.checks.registry import Setting
 from babelscope.methods.base import Items, Method, Needs
-from babelscope.methods.judged.planting import ERRORS, JudgedError, Pair
+from babelscope.methods.judged.planting import ERRORS, JudgedError, known_texts
 from babelscope.methods.measuring import answer_counts
+from babelscope.methods.prompted_choice.method import fill
 from babelscope.methods.reporting import Figure, ItemView, TextLine, count_notes, find_row, summary_table
 from babelscope.stats.detection import impossible, possible, rogan_gladen
 from babelscope.stats.intervals import clustered_proportion, difference
@@ -121,29 +122,24 @@ class Judged(Method):
             {name: _chosen(items.whole, error, n, seed) for name, error in self.settings.errors.items()}
             for n in (self.settings.known, self.settings.again)
         )
-        asked: list[list[Record]] = []
+        asked = []
         for place, item, text in zip(items.places, items, texts, strict=True):
-            own = []
+            own: list[Record] = []
+            how = _setting(item)
             for name, error in self.settings.errors.items():
-                how = _setting(item)
-                if text.strip() and error.applies(item.source, how):
-                    draw = stream(seed, f"planted {name} {item.id}")
-                    own += [{"kind": "own", "error": name}]
-                    own += [{"kind": "again", "error": name}] if place in again[name] else []
-                    if place in known[name]:
-                        made = _known(item, text, error, how, draw)
-                        own += [{"kind": kind, "error": name, **each} for kind, each in made]
+                if not (text.strip() and error.applies(item.source, how)):
+                    continue
+                own.append({"kind": "own", "error": name})
+                if place in again[name]:
+                    own.append({"kind": "again", "error": name})
+                if place in known[name]:
+                    made = known_texts(item, text, error, how, stream(seed, f"planted {name} {item.id}"))
+                    own += [{"kind": kind, "error": name, **texts} for kind, texts in made]
             asked.append(own)
         judge = systems["judge"]
+        definitions = {name: error.definition for name, error in self.settings.errors.items()}
         questions = [
-            (
-                {
-                    "source": each.get("source", item.source),
-                    "translation": each.get("translation", text),
-                    "error": self.settings.errors[each["error"]].definition,
-                },
-                each["kind"] == "again",
-            )
+            {"source": item.source, "translation": text, **each, "error": definitions[each["error"]]}
             for item, text, own in zip(items, texts, asked, strict=True)
             for each in own
         ]
@@ -154,7 +150,7 @@ class Judged(Method):
                 "translation": text,
                 "notes": list(answer[0].notes),
                 "judge": judge.name,
-                "asked": [{**each, **_as_stored(next(replies))} for each in own],
+                "asked": [{**each, "reply": next(replies).text[:_STORED]} for each in own],
             }
             for item, text, answer, own in zip(items, texts, answers, asked, strict=True)
         ]
@@ -363,11 +359,11 @@ def _lines(record: Record) -> list[TextLine]:
 
 
 def _setting(item: Any) -> Setting:
-    codes = (
+    source, target = (
         (language or "").replace("_", "-").partition("-")[0].lower()
         for language in (item.source_language, item.target_language)
     )
-    return Setting(*codes)
+    return Setting(source, target)
 
 
 def _chosen(items: Sequence[Any], error: JudgedError, most: int, seed: int) -> frozenset[int]:
@@ -386,59 +382,26 @@ def _chosen(items: Sequence[Any], error: JudgedError, most: int, seed: int) -> f
     return frozenset(itertools.islice(fit, most))
 
 
-def _known(item: Any, text: str, error: JudgedError, how: Setting, draw: Any) -> list[tuple[str, Record]]:
-    """Texts with and without the error: the reference or, where there is none, the system's translation."""
-
-    def stored(kind: str, pair: Pair) -> tuple[str, Record]:
-        source = {} if pair[0] == item.source else {"source": pair[0]}
-        return kind, {**source, "translation": pair[1]}
-
-    if isinstance(item, MinimalPair) and item.phenomenon == error.name:
-        variants = [stored("planted", (item.source, each)) for each in item.contrastive]
-        return [stored("clean", (item.source, item.correct)), *variants]
-    references = (item.correct,) if isinstance(item, MinimalPair) else item.references
-    if error.plant is None or not (
-        references or error.is_clean is None or error.is_clean(item.source, text, how)
-    ):
-        return []
-    base = references[0] if references else text
-    planted = error.plant(item.source, base, how, draw)
-    has_clean = bool(references) or error.is_clean is not None
-    clean = [stored("clean", (item.source, base))] if has_clean else []
-    return clean + ([stored("planted", planted)] if planted else [])
-
-
 def _is_program(judge: Any) -> bool:
     return bool(judge.fingerprint.backend == "command")
 
 
-def _ask_judge(judge: Any, questions: Sequence[tuple[Mapping[str, str], bool]], draw: Any) -> list[Reply]:
+def _ask_judge(judge: Any, questions: Sequence[Mapping[str, str]], draw: Any) -> list[Reply]:
     """The answers, in order. All are asked in random order; equal ones once, unless asked `again`.
 
     A question is asked again with a space more at its end, so that no stored answer is found in a cache.
     """
     program = _is_program(judge)
-    lines = [
-        (json.dumps(texts, ensure_ascii=False) if program else fill(texts)) + " " * again
-        for texts, again in questions
-    ]
+    lines = []
+    for each in questions:
+        texts = {name: each[name] for name in ("source", "translation", "error")}
+        line = json.dumps(texts, ensure_ascii=False) if program else fill(PROMPT, texts)
+        lines.append(line + " " * (each["kind"] == "again"))
     once = list(dict.fromkeys(lines))
     shuffled = [once[place] for place in draw.permutation(len(once))]
-    if not shuffled:
-        return []
-    if program:
-        answers = ask_translate(judge, [Question(each) for each in shuffled], beam=1)
-        replies = [Reply(answer[0].text) for answer in answers]
+    if program and shuffled:
+        replies = [Reply(answer[0].text) for answer in ask_translate(judge, shuffled, beam=1)]
     else:
-        replies = ask_reply(judge, shuffled)
+        replies = ask_reply(judge, shuffled) if shuffled else []
     found = dict(zip(shuffled, replies, strict=True))
     return [found[line] for line in lines]
-
-
-def fill(texts: Mapping[str, str]) -> str:
-    """The prompt with its places filled, all at once: a text may itself have something in braces."""
-    return re.sub(r"\{(\w+)\}", lambda place: texts[place[1]], PROMPT)
-
-
-def _as_stored(reply: Reply) -> Record:
-    return {"reply": reply.text[:_STORED], "ended": reply.ended}

@@ -6,13 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
+from babelscope.core.results import Record
+from babelscope.core.tokenizers import is_unspaced
 from babelscope.language.checks.negation import lost_negation, without_negation
 from babelscope.language.checks.numbers import numbers_in, wrong_number
 from babelscope.language.checks.registry import CHECKS, Setting
 from babelscope.language.checks.words import names_in
+from babelscope.testsets.items import MinimalPair
 
 Pair = tuple[str, str]
 """A source and a translation."""
@@ -108,8 +112,8 @@ def without_part(text: str, draw: np.random.Generator) -> str | None:
 
 
 def _units(text: str) -> tuple[list[str], str]:
-    """Words, or the characters of a text without spaces, and what stands between them."""
-    return (text.split(), " ") if " " in text.strip() else (list(text.strip()), "")
+    """Words, or the characters of a script without spaces, and what stands between them."""
+    return (list(text.strip()), "") if is_unspaced(text) else (text.split(), " ")
 
 
 def _same_numbers(source: str, text: str, _how: Setting) -> bool:
@@ -159,3 +163,27 @@ _PLANTED = (
 )
 ERRORS: Mapping[str, JudgedError] = {each.name: each for each in _PLANTED}
 """The errors that can be planted, by name."""
+
+
+def known_texts(
+    item: Any, text: str, error: JudgedError, how: Setting, draw: np.random.Generator
+) -> list[tuple[str, Record]]:
+    """Texts with and without the error: the reference or, where there is none, the system's translation."""
+
+    def stored(kind: str, pair: Pair) -> tuple[str, Record]:
+        source = {} if pair[0] == item.source else {"source": pair[0]}
+        return kind, {**source, "translation": pair[1]}
+
+    if isinstance(item, MinimalPair) and item.phenomenon == error.name:
+        variants = [stored("planted", (item.source, each)) for each in item.contrastive]
+        return [stored("clean", (item.source, item.correct)), *variants]
+    references = (item.correct,) if isinstance(item, MinimalPair) else item.references
+    if error.plant is None or not (
+        references or error.is_clean is None or error.is_clean(item.source, text, how)
+    ):
+        return []
+    base = references[0] if references else text
+    planted = error.plant(item.source, base, how, draw)
+    has_clean = bool(references) or error.is_clean is not None
+    clean = [stored("clean", (item.source, base))] if has_clean else []
+    return clean + ([stored("planted", planted)] if planted else [])
