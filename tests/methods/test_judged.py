@@ -222,7 +222,8 @@ def test_an_error_of_ones_own_is_validated_on_pairs() -> None:
     row = figure(result)
     assert (row.estimate.value, row.estimate.n) == (0.5, 20)
     assert {**row.counts, "skipped": 0} == {
-        "alarms": 10, "found": 60, "planted": 60, "false_alarms": 0, "clean": 30, "skipped": 0,
+        "alarms": 10, "found": 60, "planted": 60, "false_alarms": 0, "clean": 30, "unread": 10,
+        "skipped": 0,
     }  # fmt: skip
     assert figure(result, "answered").counts["unread"] == 20
 
@@ -233,10 +234,16 @@ def test_an_error_of_ones_own_is_validated_on_pairs() -> None:
         ({}, "needs judge"),
         ({"judge": Canned({})}, "if it is no cmd: program"),
         ({"judge": Talker(), "error": ("rude",)}, "needs a definition"),
+        (
+            {"judge": Talker(), "source_language": "en", "error": ("negation",)},
+            "without the languages",
+        ),
         ({"judge": Talker(), "error": ("name", "name=x")}, "each once"),
     ],
 )
 def test_what_is_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(BabelscopeError) as error:
-        run_method("judged", Canned(dict(zip(SOURCES, OWN, strict=True))), PARALLEL, **settings)
+        run_method(
+            "judged", Canned({"s": "t"}), [SourceSentence("1", "s")], **{"error": ("number",), **settings}
+        )
     assert message in str(error.value)

@@ -49,6 +49,10 @@ class JudgedSettings(ErrorSettings):
     error: Option[Annotated[Rerun[tuple[str, ...]], Metavar("NAME[=DEFINITION]")]] = tuple(ERRORS)
     """An error to ask about, or one of your own with its definition in a sentence. Errors of your own can be
     validated on minimal pairs alone, whose phenomenon is NAME."""
+    source_language: Option[Rerun[str]] = ""
+    """The language of the sources, where the test set does not say."""
+    target_language: Option[Rerun[str]] = ""
+    """The language of the translations, where the test set does not say."""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """Beam size of the systems' translations."""
     known: Rerun[int] = Field(default=100, ge=2)
@@ -101,9 +105,10 @@ class Judged(Method):
     Settings = JudgedSettings
     settings: JudgedSettings
 
-    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:  # noqa: ARG002
-        """Refuse a judge that can neither be asked in words nor is a program."""
+    def check(self, items: Sequence[Any], systems: Mapping[str, Any] | None = None) -> None:
+        """Refuse a judge that can neither be asked in words nor is a program, and errors of unknown languages."""
         if systems is None:
+            self._require_languages(items)
             return
         require(systems["system"], "translate", what_for=self.label)
         judge = systems.get("judge")
@@ -112,6 +117,24 @@ class Judged(Method):
         if not _is_program(judge):
             require(judge, "reply", what_for=f"the judge of {self.label}, if it is no cmd: program,")
 
+    def _require_languages(self, items: Sequence[Any]) -> None:
+        errors = self.settings.errors.values()
+        needed = [each.name for each in errors if each.plant and each.name in ("negation", "untranslated")]
+        settings = map(self._setting, items)
+        if needed and not all(each.source_language and each.target_language for each in settings):
+            raise BabelscopeError(
+                f"{self.label}: {' and '.join(needed)} cannot be judged without the languages: give source_language "
+                "and target_language, or name other errors"
+            )
+
+    def _setting(self, item: Any) -> Setting:
+        """The languages of an item."""
+        source, target = (
+            (getattr(item, name) or getattr(self.settings, name)).replace("_", "-").partition("-")[0].lower()
+            for name in ("source_language", "target_language")
+        )
+        return Setting(source, target)
+
     # -- asking --------------------------------------------------------------------------------------------
 
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:
@@ -119,13 +142,13 @@ class Judged(Method):
         answers = ask_translate(systems["system"], [item.question for item in items], beam=self.settings.beam)
         texts = [answer[0].text for answer in answers]
         known, again = (
-            {name: _chosen(items.whole, error, n, seed) for name, error in self.settings.errors.items()}
+            {name: self._chosen(items.whole, error, n, seed) for name, error in self.settings.errors.items()}
             for n in (self.settings.known, self.settings.again)
         )
         asked = []
         for place, item, text in zip(items.places, items, texts, strict=True):
             own: list[Record] = []
-            how = _setting(item)
+            how = self._setting(item)
             for name, error in self.settings.errors.items():
                 if not (text.strip() and error.applies(item.source, how)):
                     continue
@@ -154,6 +177,19 @@ class Judged(Method):
             }
             for item, text, answer, own in zip(items, texts, answers, asked, strict=True)
         ]
+
+    def _chosen(self, items: Sequence[Any], error: JudgedError, most: int, seed: int) -> frozenset[int]:
+        """Places of at most `most` items that can have the error, chosen by a hash of their ids."""
+
+        def key(place: int) -> bytes:
+            return hashlib.sha256(f"judged\0{error.name}\0{seed}\0{items[place].id}".encode()).digest()
+
+        def fits(item: Any) -> bool:
+            own = error.plant or getattr(item, "phenomenon", error.name) == error.name
+            return bool(own) and error.applies(item.source, self._setting(item))
+
+        places = (place for place in sorted(range(len(items)), key=key) if fits(items[place]))
+        return frozenset(itertools.islice(places, most))
 
     # -- judging -------------------------------------------------------------------------------------------
 
@@ -202,12 +238,14 @@ class Judged(Method):
         own, planted, clean = (_verdicts(records, name, kind) for kind in ("own", "planted", "clean"))
         estimate, note = corrected(own, planted, clean, tests=len(self.settings.errors))
         labels = {"error": name, "better": "lower"}
+        asked = [each for record in records for each in record["asked"] if each["error"] == name]
         counts = {
             "alarms": _alarms(own),
             "found": _alarms(planted),
             "planted": len(planted),
             "false_alarms": _alarms(clean),
             "clean": len(clean),
+            "unread": sum(each["kind"] == "own" and each["says"] == "unread" for each in asked),
         }
         yield Row("judged_errors", estimate, {**labels, **({"note": note} if note else {})}, counts)
         yield Row("alarm_rate", _share(own), labels, {"alarms": _alarms(own)})
@@ -356,30 +394,6 @@ def _lines(record: Record) -> list[TextLine]:
 
 
 # -- what is asked -----------------------------------------------------------------------------------------
-
-
-def _setting(item: Any) -> Setting:
-    source, target = (
-        (language or "").replace("_", "-").partition("-")[0].lower()
-        for language in (item.source_language, item.target_language)
-    )
-    return Setting(source, target)
-
-
-def _chosen(items: Sequence[Any], error: JudgedError, most: int, seed: int) -> frozenset[int]:
-    """Places of at most `most` items that can have the error, chosen by a hash of their ids."""
-
-    def key(place: int) -> bytes:
-        return hashlib.sha256(f"judged\0{error.name}\0{seed}\0{items[place].id}".encode()).digest()
-
-    places = sorted(range(len(items)), key=key)
-    fit = (
-        place
-        for place in places
-        if (error.plant or not isinstance(items[place], MinimalPair) or items[place].phenomenon == error.name)
-        and error.applies(items[place].source, _setting(items[place]))
-    )
-    return frozenset(itertools.islice(fit, most))
 
 
 def _is_program(judge: Any) -> bool:
