@@ -22,7 +22,15 @@ from babelscope.methods.base import Items, Method, Needs
 from babelscope.methods.judged.planting import ERRORS, JudgedError, known_texts
 from babelscope.methods.measuring import answer_counts
 from babelscope.methods.prompted_choice.method import fill
-from babelscope.methods.reporting import Figure, ItemView, TextLine, count_notes, find_row, summary_table
+from babelscope.methods.reporting import (
+    FEWEST,
+    Figure,
+    ItemView,
+    TextLine,
+    count_notes,
+    find_row,
+    summary_table,
+)
 from babelscope.stats.detection import impossible, possible, rogan_gladen
 from babelscope.stats.intervals import clustered_proportion, difference
 from babelscope.systems.contract import ask_reply, ask_translate
@@ -38,6 +46,8 @@ PROMPT = (
 _ANSWER = re.compile(r"\W*(?:answer\W+)?(yes|no)\s*(?:[^\w\s].*)?", re.IGNORECASE | re.DOTALL)
 _STORED = 200
 """Characters of an answer that are stored."""
+_TRUST = 0.01
+"""Two-sided level at which a judge must differ from chance; at 0.05, one coin in forty would get a headline."""
 
 Verdicts = Sequence[tuple[str, bool]]
 """A source and whether the judge finds the error, for each text of a kind."""
@@ -312,8 +322,10 @@ def says(reply: str) -> str:
 
 def is_trusted(planted: Verdicts, clean: Verdicts, *, tests: int = 1) -> bool:
     """Whether a judge finds planted errors significantly more often than it raises false alarms: sensitivity +
-    specificity - 1 is above 0, corrected for the number of tests (Bonferroni)."""
-    shares = [_share(each, outside=0.05 / tests) for each in (planted, clean)]
+    specificity - 1 is above 0, corrected for the number of tests (Bonferroni); never known of fewer than ten."""
+    if min(len({source for source, _ in each}) for each in (planted, clean)) < FEWEST:
+        return False
+    shares = [_share(each, outside=_TRUST / tests) for each in (planted, clean)]
     apart = difference(shares[0], shares[1], min(len(planted), len(clean)))
     return bool(apart.n) and apart.low > 0
 
@@ -327,7 +339,7 @@ def corrected(own: Verdicts, planted: Verdicts, clean: Verdicts, *, tests: int =
     if not clean:
         return Estimate.empty(), "no text that is known to be without the error: give references"
     if not is_trusted(planted, clean, tests=tests):
-        return Estimate.empty(), "the judge does not tell planted errors from texts without them"
+        return Estimate.empty(), "the judge is not known to tell planted errors from texts without them"
     (alarms, n), (found, wrong), (false_alarms, right) = map(_by_source, (own, planted, clean))
     estimate = rogan_gladen(alarms, n, found=found, wrong=wrong, false_alarms=false_alarms, right=right)
     return possible(estimate), impossible(estimate)
