@@ -333,7 +333,7 @@ def is_trusted(planted: Verdicts, clean: Verdicts, *, tests: int = 1) -> bool:
 def corrected(own: Verdicts, planted: Verdicts, clean: Verdicts, *, tests: int = 1) -> tuple[Estimate, str]:
     """The share of sources with the error behind a judge's alarms, and why there is none or an impossible one."""
     if not own:
-        return Estimate.empty(), "no translation that can have the error"
+        return Estimate.empty(), "no yes or no about a translation that can have the error"
     if not planted:
         return Estimate.empty(), "no text into which the error can be planted, to see what the judge finds"
     if not clean:
