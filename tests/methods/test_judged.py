@@ -120,6 +120,12 @@ def test_a_coin_gets_no_headline(known: int) -> None:
     assert headlines / draws <= level + 3 * (level / draws) ** 0.5
 
 
+def test_a_rate_that_cannot_be_is_none() -> None:
+    own, planted, clean = ([(str(n), n < alarms) for n in range(200)] for alarms in (0, 190, 60))
+    estimate, note = corrected(own, planted, clean)
+    assert (estimate.n, "the correction is wrong" in note) == (0, True)
+
+
 # -- the method --------------------------------------------------------------------------------------------
 
 JUDGE = """

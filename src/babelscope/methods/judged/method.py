@@ -342,7 +342,8 @@ def corrected(own: Verdicts, planted: Verdicts, clean: Verdicts, *, tests: int =
         return Estimate.empty(), "the judge is not known to tell planted errors from texts without them"
     (alarms, n), (found, wrong), (false_alarms, right) = map(_by_source, (own, planted, clean))
     estimate = rogan_gladen(alarms, n, found=found, wrong=wrong, false_alarms=false_alarms, right=right)
-    return possible(estimate), impossible(estimate)
+    shown = possible(estimate)
+    return Estimate.empty() if shown.no_interval else shown, impossible(estimate)
 
 
 def _by_source(verdicts: Verdicts) -> tuple[float, int]:
