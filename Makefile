@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 MODELS := $(VENV)/.models
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help setup demo test test-all check bench lab-models clean fuzz torture mutants coverage
+.PHONY: help setup demo test test-all check docs bench lab-models clean fuzz torture mutants coverage
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,11 +41,15 @@ test: check  ## check, then all tests but the slow ones: minutes
 test-all: $(READY)  ## the slow tests, and wheel and sdist in an empty environment
 	$(BIN)/python -m pytest -n 2 -m slow
 
+docs: $(READY)  ## build the site; build/site/index.html opens without a server
+	$(INSTALL) -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
+
 bench: $(READY)  ## how cost grows, as tables in runs/growth.md: a quarter of an hour
 	$(BIN)/python -m benchmarks.growth --out runs/growth.md
 
-coverage: $(READY)  ## how often every kind of interval covers the truth, as docs/coverage.md: over an hour
-	$(BIN)/python -m benchmarks.coverage --out docs/coverage.md
+coverage: $(READY)  ## how often every kind of interval covers the truth, as docs/measured/coverage.md: over an hour
+	$(BIN)/python -m benchmarks.coverage --out docs/measured/coverage.md
 
 # Each within 2 s of a processor and 500 MB. What is over a bound, or crashes, is kept in runs/fuzz.
 fuzz: $(READY)  ## a million broken inputs to every reader and the command line: half an hour

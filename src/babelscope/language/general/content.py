@@ -336,8 +336,3 @@ def garble(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant
         new = word.form[0] + word.form[-2:0:-1] + word.form[-1]
         if new != word.form and not tools.lexicons.analyze(new):
             yield sentence.changed((word, new))
-
-
-def negation_lost(source: Sentence, sentence: Sentence) -> bool:
-    """Whether a source is negated and its translation is not."""
-    return is_negated(source) and not is_negated(sentence)

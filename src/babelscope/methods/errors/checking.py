@@ -20,7 +20,7 @@ def check_records(
     records: Sequence[Record], names: Sequence[str], languages: tuple[str, str], glossary: Glossary | None
 ) -> list[Record]:
     """The records with what each check finds in the translation (`checks`) and, where there are any, in the
-    references (`reference_checks`)."""
+    references (`reference_checks`); `flagged` says of every check whether it found something."""
     answered = [record for record in records if "best" in record]
     usual = usual_length([(record["source"], record["best"]["text"]) for record in answered])
     in_references = usual_length(
@@ -37,7 +37,8 @@ def check_records(
         )
         setting = Setting(source, target, usual, glossary)
         checks = run_checks(record["source"], record["best"]["text"], setting, names)
-        checked = {**record, "checks": checks, "verdict": _verdict(record, checks)}
+        flagged = {name: each is not None for name, each in checks.items()}
+        checked = {**record, "checks": checks, "flagged": flagged, "verdict": _verdict(record, checks)}
         if references := references_of(record):
             setting = Setting(source, target, in_references, glossary)
             checked["reference_checks"] = [

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.results import Record, Row, grouped
+from babelscope.core.results import PairedField, Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
 from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
@@ -390,6 +390,14 @@ class Errors(Method):
             Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
             for row in generated_error_rows(records, controls=self.settings.controls)
         ] + check_rows(records, counts)
+
+    def paired(self) -> Sequence[PairedField]:
+        """The alarms of every detector and check."""
+        fields = [
+            *(("alarms", name) for name in self.settings.chosen()),
+            *(("flagged", name) for name in CHECKS),
+        ]
+        return [PairedField(each, measure=each[1], higher_is_better=False) for each in fields]
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
         """Differences of `generated_errors` between every two systems."""
