@@ -56,10 +56,11 @@ class Case:
     settings: Settings = field(default_factory=dict)
     judging: Settings = field(default_factory=dict)
     evaluator: Callable[[], Any] | None = None
+    role: str = "evaluator"
 
     @property
     def roles(self) -> Settings:
-        return {} if self.evaluator is None else {"evaluator": self.evaluator()}
+        return {} if self.evaluator is None else {self.role: self.evaluator()}
 
     def run(
         self, system: Any = None, items: Sequence[Any] | None = None, *, chunk: int = 100, **changed: Any
@@ -151,6 +152,10 @@ CASES = {
         {"metrics": ("ter", "bleu"), "distances": (0, 1)},
     ),
     "rules": Case("rules", lambda: RULED, ToySystem),
+    "judged": Case(
+        "judged", lambda: RULED, Talker, {"error": ("omission", "rude=It is rude."), "known": 4, "again": 2},
+        {"error_threshold": 0.2}, lambda: Talker("judge", salt="judge"), "judge",
+    ),
     "quality": Case("quality", lambda: PARALLEL, ToySystem, {}, {"metric": ("ter", "ribes")}),
     "likelihood": Case("likelihood", lambda: PARALLEL, ToySystem),
     "patterns_mucow": Case(
@@ -212,7 +217,7 @@ def test_the_order_of_items_changes_nothing(name: str) -> None:
 
 
 def study_of(case: Case, **changed: Any) -> Study:
-    evaluator = {"evaluator": "evaluator"} if case.evaluator else {}
+    evaluator = {case.role: "evaluator"} if case.evaluator else {}
     method = {"name": case.method, **evaluator, **case.settings, **changed}
     return Study.model_validate(
         {

@@ -123,8 +123,10 @@ def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
     first, *baselines = methods.values()
     judges = tuple(methods)
 
-    def run(context: typer.Context, judge: str = judges[0], **values: Any) -> None:
+    def run(context: typer.Context, **values: Any) -> None:
         typed = typed_options(context)
+        # Of one method alone, `--judge` can be the system of a role.
+        judge = values.pop("judge") if baselines else judges[0]
         method = methods[judge]
         options = Shared(**{name: value for name, value in values.items() if name in _PARAMETERS})
         given = {name: values[name] for name in values if name in typed and name not in _PARAMETERS}

@@ -8,6 +8,10 @@ from importlib.resources import files
 
 from babelscope.util.text import parse_toml
 
+_SEPARATE = frozenset({"da", "de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "sv", "uk"})
+"""Languages whose negative words stand by themselves, so that a sentence without them is not negated."""
+_POSITIVE = {"cannot": "can", "can't": "can", "won't": "will", "shan't": "shall"}
+
 
 @cache
 def _words() -> dict[str, dict[str, str]]:
@@ -43,3 +47,16 @@ def lost_negation(source: str, translation: str, source_language: str, target_la
     if target is None or len(found) <= sum(1 for _ in target.finditer(translation)):
         return None
     return found[0]
+
+
+def without_negation(text: str, language: str) -> str | None:
+    """The text without its negative words; None if it has none, or if they cannot be cut out in this language."""
+    pattern = _pattern(language, "any") if language in _SEPARATE else None
+    if pattern is None or not pattern.search(text):
+        return None
+    return " ".join(pattern.sub(_positive, text).split())
+
+
+def _positive(found: re.Match[str]) -> str:
+    word = found[0].replace("’", "'")
+    return _POSITIVE.get(word.lower(), word[:-3] if word.lower().endswith("n't") else "")

@@ -1,0 +1,1 @@
+"""Judges of translations, validated by planted errors."""
