@@ -24,7 +24,8 @@ from tests.support.toy_fixtures import Babelscope
 
 GO_ON = "run the same command again to go on"
 # They answer at once, or nearly so.
-SHORT = {"systems", "data list", "doctor"}
+SHORT = {"systems", "data list", "data show", "data echo", "data publish", "doctor", "plan"}
+SHORT |= {"gate"}  # asks as `check` does, and ends with a code of its own
 # What must be said, and beginnings of the names of files that may be left, to go on with.
 REPORTED_FLAGS: dict[str, tuple[str, tuple[str, ...]]] = {
     "servers": ("only answers of servers are kept", ()),
@@ -78,9 +79,11 @@ errors --system toy:1 --tests pairs.jsonl @ JUDGE
 condition --system toy:1 --evaluator toy:1 --tests cued.jsonl @ JUDGE
 prompted-choice --system lab:llm --tests pairs.jsonl @ JUDGE
 rules --system toy:1 --tests rules:terms.tsv @ JUDGE
+judged --system toy:1 --judge lab:llm --tests tsv:tests.tsv --error omission @ JUDGE
 space --system toy:1?alphabet=ab&limit=4 --tests tsv:tests.tsv --k 2 --samples 4 --set segments=out @ JUDGE
 challenge --system toy:1 --tests far.jsonl --metric chrf @ JUDGE
 likelihood --system toy:1 --tests tsv:tests.tsv @ JUDGE
+check toy:1 --text a.en --source-language en --target-language de @ JUDGE
 quality --system toy:1 --tests tsv:tests.tsv @ JUDGE
 condition --judge winomt --tests winomt:wino.tsv --system file:wino.txt?format=auto --target de @ JUDGE
 condition --judge mucow --tests mucow:en-de.text.txt?all=yes --system file:mucow.de?format=auto @ JUDGE

@@ -100,6 +100,9 @@ t run study.toml --out shard-2 --shard 2/2
 t run --merge shard-1 shard-2 --out merged
 t compare whole
 t report whole -o page.html
+t check cmd:cat --text a.en --source-language en --target-language de
+t gate old=file:a.de new=file:a.en --source a.en --source-language en --target-language de --margin 50%
+t plan --margin 2%
 t demo --n 10 --out demo-run
 t run --init --system lab:student --tests pairs.jsonl --method contrast init.toml
 t systems
@@ -110,6 +113,9 @@ t agreement one.jsonl two.jsonl --task winomt
 t agreement scores.jsonl --human scores.jsonl
 t data list
 t data show distil-lingeval/clause_omission.mt
+h data echo
+h data publish
+t judged --system lab:student --judge lab:llm --tests lab:parallel?n=4&seed=1 --error omission
 h data get
 t data get chrf
 t make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
