@@ -8,7 +8,7 @@ INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints
 REAL ?= runs/real
 SHARED ?= $(or $(BABELSCOPE_SHARED),../shared)
 
-.PHONY: help setup demo test test-all test-real check bench lab-models clean fuzz torture mutants coverage
+.PHONY: help setup demo test test-all test-real check docs bench lab-models clean fuzz torture mutants coverage
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,11 +48,15 @@ test-real: $(READY)  ## methods, scores and doctor on OPUS-MT and SmolLM2, got f
 	test -d $(REAL)/smollm2 || $(BIN)/python $(SHARED)/tools/real-models $(REAL) || true
 	BABELSCOPE_REAL=$(REAL) $(BIN)/python -m pytest -n 0 -m real -rs tests/real
 
+docs: $(READY)  ## build the site; build/site/index.html opens without a server
+	$(INSTALL) -e '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --clean
+
 bench: $(READY)  ## how cost grows, as tables in runs/growth.md: a quarter of an hour
 	$(BIN)/python -m benchmarks.growth --out runs/growth.md
 
-coverage: $(READY)  ## how often every kind of interval covers the truth, as docs/coverage.md: over an hour
-	$(BIN)/python -m benchmarks.coverage --out docs/coverage.md
+coverage: $(READY)  ## how often every kind of interval covers the truth, as docs/measured/coverage.md: over an hour
+	$(BIN)/python -m benchmarks.coverage --out docs/measured/coverage.md
 
 # Each within 2 s of a processor and 500 MB. What is over a bound, or crashes, is kept in runs/fuzz.
 fuzz: $(READY)  ## a million broken inputs to every reader and the command line: half an hour

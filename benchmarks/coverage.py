@@ -169,7 +169,7 @@ percent, but for the width.
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("docs/coverage.md"))
+    parser.add_argument("--out", type=Path, default=Path("docs/measured/coverage.md"))
     parser.add_argument("--kept", type=Path, default=Path("runs/coverage.jsonl"), help="points tried before")
     parser.add_argument("--kind", action="append", choices=list(KINDS), help="only these; may be repeated")
     parser.add_argument("--quick", action="store_true", help="a tenth of the draws")

@@ -1,6 +1,6 @@
 """Conditioning with evaluators that cannot judge, made with the lab, and with sound ones: who passes the test?
 
-`python -m benchmarks.evaluators` makes the tables of docs/honest-numbers.md; `--quick` takes few items.
+`python -m benchmarks.evaluators` makes the tables of docs/measured/checks.md; `--quick` takes few items.
 """
 
 from __future__ import annotations

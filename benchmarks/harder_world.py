@@ -5,7 +5,7 @@ in the paper, the Transformers are pre-norm: four layers with the post-norm of t
 
 python -m benchmarks.harder_world build/hard --seeds 1     # trains them, writes study.toml
 babelscope run build/hard/study.toml --out build/hard/run
-python -m benchmarks.harder_world --table build/hard/run   # the table of docs/lab.md, from the run's figures
+python -m benchmarks.harder_world --table build/hard/run   # the table of docs/inside/lab.md, from the run's figures
 """
 
 from __future__ import annotations

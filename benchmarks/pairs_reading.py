@@ -1,4 +1,4 @@
-"""Variants to be read: a sample of each German error type on newstest references, as docs/pairs.md counts them."""
+"""Variants to be read: a sample of each German error type on newstest references, for docs/measured/checks.md."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_make_help_names_every_target() -> None:
 
 
 def test_what_is_stable_is_listed() -> None:
-    page = (ROOT / "docs" / "stability.md").read_text()
+    page = (ROOT / "docs" / "inside" / "stability.md").read_text()
     sources = [path.read_text() for path in (ROOT / "src").rglob("*.py")]
     variables = {each for text in sources for each in re.findall(r"\bBABELSCOPE_[A-Z]+\b", text)}
     # What a registry is made with: its group of entry points, then what is built in.

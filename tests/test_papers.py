@@ -1,4 +1,4 @@
-"""The commands on the pages of docs/papers: each runs, and prints the figures that the page quotes."""
+"""The commands on the pages of docs/measured about papers: each runs, and prints the figures that the page quotes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.toy_fixtures import Babelscope
 
-PAGES = Path(__file__).parents[1] / "docs" / "papers"
+PAGES = Path(__file__).parents[1] / "docs" / "measured"
 BLOCK = re.compile(r"^```sh(?P<marks>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

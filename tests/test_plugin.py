@@ -1,4 +1,4 @@
-"""A package of somebody else adds one of everything by entry points, and its runs outlive it (docs/extending.md)."""
+"""A plug-in adds one of everything by entry points, and its runs outlive it (docs/inside/extending.md)."""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ CASES: dict[str, list[str]] = {
     ],
     "quality/lab": [f"quality {_BOTH} --tests lab:parallel?n=24&seed=8 --group-by length --beam 2 --json"],
     "errors/own": [
-        f"errors {_OWN} --language de --json --out run",
+        f"errors {_OWN} --target-language de --json --out run",
         "annotate run --queue queue.jsonl --queue-only",
         "compare run --json",
         "errors --system lab:student --tests lab:pairs?n=3&seed=3 --json",
@@ -384,7 +384,7 @@ CASES |= {
         "space --system '" + _STUB + "' --tests parallel:a.en,a.de --k 0 --samples 3",
         "quality --tests parallel:own.en,own.de --system file:own.en --metric bleu",
         "quality --tests parallel:own.en,own.de --system file:second.de --system file:own.de --metric chrf",
-        "errors --tests parallel:own.en,own.de --system file:own.en --language de",
+        "errors --tests parallel:own.en,own.de --system file:own.en --target-language de",
         "likelihood --system lab:llm --tests parallel:own.en,own.de",
         "challenge --tests lab:challenge?n=20&seed=3 --system lab:student --set matched_corpora=3",
         "translate --system 'lab:student?max_length=4' own.en --to short.de",

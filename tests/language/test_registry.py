@@ -137,8 +137,8 @@ def test_a_language_of_a_plug_in_is_used_like_ours() -> None:
 
 @pytest.mark.usefixtures("shoutish")
 def test_implausible_types_are_controls_whoever_brings_them() -> None:
-    assert controls() == ("hypercorrect_genitive", "placeholder_ding", "whisper")
-    assert ContrastSettings().controls == controls()
+    assert controls() == ("garbled_word", "hypercorrect_genitive", "placeholder_ding", "whisper")
+    assert ContrastSettings().controls == (*controls(), "misspelled_word")
     assert ContrastSettings(controls=("mine",)).controls == ("mine",)
 
 

@@ -167,7 +167,7 @@ def test_a_segment_has_one_number_and_its_source(tmp_path: Path) -> None:
         metric.sentence(["h"], [["r"]])
 
 
-PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "bleurt.md"
 # The share of the candidate's words that the reference has.
 BLEURT = """
 print("loading")
@@ -205,9 +205,9 @@ with open(given.input_file) as lines, open(given.output_file, "w") as out:
 def recipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with the scripts of the page, and stand-ins that their imports find."""
     for script in re.findall(
-        r"^```python\n(# (\w+\.py),.*?)^```$", PAGE.read_text(), re.MULTILINE | re.DOTALL
+        r'^```python title="(\w+\.py)"\n(.*?)^```$', PAGE.read_text(), re.MULTILINE | re.DOTALL
     ):
-        (tmp_path / script[1]).write_text(script[0])
+        (tmp_path / script[0]).write_text(script[1])
     for path, text in (("bleurt/score.py", BLEURT), ("metricx24/predict.py", METRICX)):
         (tmp_path / path).parent.mkdir()
         (tmp_path / path).write_text(text)

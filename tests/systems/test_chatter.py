@@ -222,7 +222,7 @@ def test_the_lab_s_sentences_have_no_chatter():
 
 @pytest.mark.parametrize("target", ["de", "fr", "cs", "en"])
 def test_references_of_multi30k_have_no_chatter(target, shared):
-    """None of the 1,000 references per language; docs/prompts.md states the rate over the training set too."""
+    """None of the 1,000 references per language; docs/howto/prompts.md states the rate over the training set too."""
     folder = shared / "data" / "multi30k"
     if not folder.is_dir():
         pytest.skip(f"no multi30k at {folder}")

@@ -36,7 +36,7 @@ _HEAD = """\
 # Run it, or go on with it, by: babelscope run {name}
 # A line of # and a key has the default of that key; without a value, it is not set. To set it, take
 # the # away.
-# Relative paths are relative to this file. All keys are explained in docs/studies.md.
+# Relative paths are relative to this file. All keys are explained in docs/howto/studies.md.
 """
 
 

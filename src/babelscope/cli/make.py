@@ -246,6 +246,25 @@ def pairs(
         str | None,
         option("Of the references, for --type all and --list-types: de...", metavar="CODE"),
     ] = None,
+    parses: Annotated[
+        Path | None, file_option("Parsed references of any language (CoNLL-U), instead of --reference.")
+    ] = None,
+    source_parses: Annotated[
+        Path | None, file_option("Parsed sources (CoNLL-U), instead of --source; paired by sent_id.")
+    ] = None,
+    parser: Annotated[
+        str | None,
+        option("Parse references of any language: udpipe:FILE, spacy:MODEL, stanza:CODE.", metavar="PARSER"),
+    ] = None,
+    lexicon: Annotated[
+        list[str] | None,
+        option(
+            "With parses, forms of words: a CoNLL-U or UniMorph file, pymorphy3:LANGUAGE, morfeusz2 or "
+            "apertium:FOLDER:LANGUAGE; may be repeated.",
+            metavar="LEXICON",
+        ),
+    ] = None,
+    count: Annotated[bool, option("With parses, only say what each type yields.", "--count")] = False,
     list_types: Annotated[bool, option("Only list the error types.", "--list-types")] = False,
     audit: Annotated[
         int,
@@ -265,6 +284,17 @@ def pairs(
     """
     from babelscope.making.pairs import PairsOfFiles
 
+    if parses is not None or parser is not None:
+        refuse_unused(
+            context, dict.fromkeys(("mode", "audit", "list_types", "ray"), "pairs of the German types")
+        )
+        texts = {"source": source, "source_parses": source_parses, "reference": reference, "parses": parses}
+        where = {**texts, "parser": parser, "lexicons": tuple(lexicon or ())}
+        drawn = {"seed": seed, "kind": kind, "choose": "all" if all_variants or count else "one"}
+        _write_parsed(type, language, where, drawn, count=count, as_json=as_json, to=to)
+        return
+    parsed = dict.fromkeys(("source_parses", "lexicon", "count"), "parsed references (--parses, --parser)")
+    refuse_unused(context, parsed)
     whole = "pairs, not --audit" if audit else "pairs, not --list-types" if list_types else None
     refuse_unused(
         context,
@@ -307,6 +337,44 @@ def pairs(
                 write(lines)
     for name in types:
         print(f"{name:<28}{counts[name]:>8,} {'pair' if counts[name] == 1 else 'pairs'}", file=sys.stderr)
+
+
+def _write_parsed(
+    types: list[str] | None,
+    language: str | None,
+    where: dict[str, Any],
+    drawn: dict[str, Any],
+    *,
+    count: bool,
+    as_json: bool,
+    to: Path | None,
+) -> None:
+    """Write pairs of parsed references, or count them."""
+    from babelscope.making.parsed_pairs import ParsedPairs, ParsedReferences, choose_types
+
+    if not types or language is None:
+        raise BabelscopeError("pairs of parsed references need --type (all for all) and --language")
+    check_outputs({"--to": to}, inputs=[path for path in where.values() if isinstance(path, Path)])
+    chosen = choose_types(types)
+    made = ParsedPairs(ParsedReferences(**where), chosen, language, **drawn)
+    with progress("making pairs", None) as advance, output(to, Form.JSON) as write:
+        for pair in made:
+            advance(1)
+            if not count:
+                write(as_line(pair.as_json()))
+        rows = made.count_rows()
+        if count and as_json:
+            for row in rows:
+                write(as_line(row))
+    for name, fit in made.references.round_trips(made.tools.lexicons.parts).items():
+        print(
+            f"lexicon {name}: knows {fit.known} of {fit.words} words, {fit.fitting} as they are parsed; "
+            f"{fit.lost} of {fit.generated} forms that it makes are not analyzed as what they were made for",
+            file=sys.stderr,
+        )
+    for row in () if count and as_json else rows:
+        told = f"  ({row['reason']})" if "reason" in row else ""
+        print(f"{row['type']:<28}{row['pairs']:>8,}{told}", file=sys.stdout if count else sys.stderr)
 
 
 def _list_types(language: str | None, *, as_json: bool) -> None:

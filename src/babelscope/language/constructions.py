@@ -8,18 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from babelscope.language.registry import LANGUAGES
-from babelscope.language.ud import Tree, Word
+from babelscope.language.ud import Tree, Word, relation
 
 _PARTS = ("aux", "cop", "compound:prt", "expl")
 """Relations of words that belong to a verb, and stand for it in an alignment."""
 _OBLIQUE = ("obl", "obj", "iobj", "nmod", "advcl", "advmod")
 
 Lemmatizer = Callable[[list[str]], list[str]]
-
-
-def relation(word: Word) -> str:
-    """The relation of a word without its subtype."""
-    return word.deprel.partition(":")[0]
 
 
 def has(word: Word, feature: str) -> bool:

@@ -8,6 +8,7 @@ from functools import cache
 from babelscope.core.registry import Registry
 from babelscope.language.base import Detector, ErrorType, Language, words_and_marks
 from babelscope.language.fitness import identifier_version
+from babelscope.language.general.types import GENERAL_TYPES
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import plain_words
 
@@ -88,7 +89,8 @@ def error_types(language: str | None = None) -> Mapping[str, ErrorType]:
 @cache
 def controls() -> tuple[str, ...]:
     """Names of error types that no system is expected to make, so that every report of one is a false positive."""
-    return tuple(sorted(name for name, each in error_types().items() if not each.plausible))
+    general = (name for name, each in GENERAL_TYPES.items() if not each.plausible)
+    return tuple(sorted([*(name for name, each in error_types().items() if not each.plausible), *general]))
 
 
 @cache

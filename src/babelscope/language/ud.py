@@ -52,6 +52,11 @@ class Word(NamedTuple):
     misc: str
 
 
+def relation(word: Word) -> str:
+    """The relation of a word without its subtype."""
+    return word.deprel.partition(":")[0]
+
+
 class MultiwordToken(NamedTuple):
     """A token of the text that stands for the words `first` to `last`, such as French `du`."""
 

@@ -210,7 +210,7 @@ def _registered(name: str) -> Metric:
         near = did_you_mean(name, known, "")
         raise BabelscopeError(
             f"there is no metric {name!r}; known: {', '.join(known)}; {f'{near} ' if near else ''}BLEURT, MetricX "
-            "and others are asked by cmd:COMMAND, see docs/metrics.md"
+            "and others are asked by cmd:COMMAND, see docs/howto/metrics.md"
         )
     return METRICS.find(name)
 

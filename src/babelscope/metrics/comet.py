@@ -1,7 +1,7 @@
 """COMET models (Rei et al. 2020, 2022), out of process: unbabel-comet's pins exclude ours.
 
 It has a Python environment of its own in the user's cache, made of pinned packages, and a worker there
-(`comet_worker.py`) that loads a model once. See docs/metrics.md.
+(`comet_worker.py`) that loads a model once. See docs/howto/metrics.md.
 """
 
 from __future__ import annotations

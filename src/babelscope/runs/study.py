@@ -98,12 +98,12 @@ class Entry(_Table):
     """One of `[[tests]]`: what it is, what it is called in the results, and who makes machine references for it."""
 
     spec: _Text
-    """What is opened: a system (docs/systems.md) or a test set (docs/testsets.md)."""
+    """What is opened: a system (docs/reference/system-options.md) or a test set (docs/howto/testsets.md)."""
     name: str = ""
     """What it is called in rows and reports; its spec unless given."""
     machine_references: list[_Text] = []
     """Systems that translate the sources of minimal pairs again: pairs are made of their translations, too
-    (docs/contrast.md), each system for an equal share of the sources."""
+    (docs/methods/minimal-pairs.md), each system for an equal share of the sources."""
 
     @property
     def label(self) -> str:
@@ -128,8 +128,8 @@ class SystemEntry(_Table):
     """What is known of it, such as `{ width = 256, distilled = true, seed = 2 }`: labels of its figures, axes of
     pictures, and covariates of `compare`. Systems that differ in `seed` alone are a group of seeds."""
     prompt: list[_Text] = []
-    """Of `llm:` and `openai:`: prompts (docs/prompts.md). The system is asked by each, and figures are also given
-    over all of them."""
+    """Of `llm:` and `openai:`: prompts (docs/howto/prompts.md). The system is asked by each, and figures are also
+    given over all of them."""
 
     @model_validator(mode="after")
     def _parts_have_a_name(self) -> Self:

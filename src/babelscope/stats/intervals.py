@@ -1,6 +1,6 @@
 """95 % intervals of proportions, means and other figures of totals, made for few items and few clusters.
 
-One rule for each kind of figure, all without random numbers; docs/coverage.md has how often each covers the truth.
+One rule for each kind of figure, all without random numbers; their coverage is in docs/measured/coverage.md.
 Functions that end in `_bounds` work on arrays, the clusters on the last axis; the others make an `Estimate`.
 """
 

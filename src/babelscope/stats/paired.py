@@ -51,9 +51,14 @@ def paired_bounds(totals: Array, sizes: Array, *, verdicts: bool) -> tuple[Bound
 
 
 def paired_difference(
-    differences: Sequence[float], clusters: Sequence[str], *, verdicts: bool, what: str = "source sentences"
+    differences: Sequence[float],
+    clusters: Sequence[str],
+    *,
+    verdicts: bool,
+    what: str = "source sentences",
+    weights: Sequence[float] | None = None,
 ) -> tuple[Estimate, float]:
-    """Mean of paired differences with its interval, and the two-sided p of there being none.
+    """Mean of paired differences, weighted where there are weights, with its interval, and the two-sided p of none.
 
     `verdicts`: each side is worth 0 to 1. Where there is no interval, p is that of flipped signs: 1 if no pair
     differs, else 2 to the power of 1 - clusters.
@@ -61,8 +66,10 @@ def paired_difference(
     n = len(differences)
     if not n:
         return Estimate.empty(), 1.0
-    totals, sizes = cluster_sums([differences, [1.0] * n], clusters).T
-    value = math.fsum(differences) / n
+    own = [1.0] * n if weights is None else weights
+    weighted = [weight * each for weight, each in zip(own, differences, strict=True)]
+    totals, sizes = cluster_sums([weighted, own], clusters).T
+    value = math.fsum(weighted) / math.fsum(own)
     count = len(totals)
     if count < 2 or (not verdicts and alike(leave_one_out(totals, sizes))):
         why = f"all {count} {what} alike" if count > 1 else f"1 {what.removesuffix('s')}"

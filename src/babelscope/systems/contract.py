@@ -292,7 +292,7 @@ def _call(
         taken = ", ".join(signature.parameters)
         raise BabelscopeError(
             f"{_name(system)}: {name}({taken}) cannot be called as {name}({given}): {error}; "
-            "docs/extending.md says what a system's methods take"
+            "docs/inside/extending.md says what a system's methods take"
         ) from None
     try:
         answers = ask(questions, **how)
@@ -326,8 +326,8 @@ def _check_answers(system: object, answers: list[_Answer], kind: type) -> list[_
 
 def _wrong_type(system: object, answer: object, needed: type) -> BabelscopeError:
     return BabelscopeError(
-        f"{_name(system)} gave {shorten(repr(answer))} where a {needed.__name__} was asked; docs/extending.md says "
-        "what a system's methods return"
+        f"{_name(system)} gave {shorten(repr(answer))} where a {needed.__name__} was asked; "
+        "docs/inside/extending.md says what a system's methods return"
     )
 
 

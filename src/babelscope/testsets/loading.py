@@ -197,6 +197,12 @@ _BUILT_IN = (
         texts={"translator": ""},
     ),
     Format(
+        "probes",
+        "babelscope.testsets.probes:read_probes",
+        "sentences of our own that test negation, numbers, names and the like",
+        "probes:en",
+    ),
+    Format(
         "rules",
         "babelscope.testsets.formats.rules:read_rules",
         "a table of sources, with words or expressions that translations must have or must not have",

@@ -100,7 +100,7 @@ def test_gold_alignments_of_the_lab_give_its_reordering(world: World) -> None:
 
 
 def test_our_aligner_finds_much_of_the_reordering(world: World) -> None:
-    """Measured with 3,000 pairs in docs/challenge.md; 400 are too few to align well, so this asks little."""
+    """Measured with 3,000 pairs in docs/measured/checks.md; 400 are too few to align well, so this asks little."""
     pytest.importorskip("thot")
     folder, pairs = world
     items = list(Search(corpus(folder, aligned=False), SearchSettings(["reordering"])).items())

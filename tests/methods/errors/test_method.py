@@ -169,8 +169,8 @@ def test_wrong_types_are_refused() -> None:
         set_up("errors", {"types": ["auxiliary"]})
     with pytest.raises(BabelscopeError, match="no error type 'nonsense'"):
         set_up("errors", {"types": ["nonsense"]})
-    with pytest.raises(BabelscopeError, match="no detector of errors in fr"):
-        bs.errors(translator([], []), [ParallelSentence("1", "a", ("b",))], language="fr")
+    with pytest.raises(BabelscopeError, match="checks need the languages: give source_language"):
+        bs.errors(translator([], []), [ParallelSentence("1", "a", ("b",))], target_language="fr")
     one, all_types = (
         config_of_method(set_up("errors", given), {})["settings"]["types"]
         for given in ({"types": [DING]}, {})

@@ -283,7 +283,7 @@ def test_the_published_figures(shared: Path, name: str) -> None:
     } == {key: value for key, value in right.items() if key != "confusion_gold_to_predicted"}
 
 
-# Two of the four, for time; all are in docs/conditioning.md.
+# Two of the four, for time; all are in docs/methods/conditioning.md.
 @pytest.mark.parametrize("name", ["google.en-de", "aws.en-ru"])
 def test_our_own_aligner_comes_close(shared: Path, name: str) -> None:
     pytest.importorskip("thot")

@@ -222,7 +222,7 @@ def gender_items(n: int, seed: int, *, inserted: bool = False, world: World = EA
     """AmbiguousSource items: the cue is the pronoun, or an adjective inserted beside it as in WinoMT.
 
     Inserted, the wrong cue contradicts the pronoun. No sentence of the corpus does so, and the lab's models,
-    which have read nothing else, do not follow it: see docs/lab.md.
+    which have read nothing else, do not follow it: see docs/inside/lab.md.
     """
     items = []
     for number, pair in enumerate(gender_pairs(n, seed, world), 1):

@@ -1,7 +1,7 @@
 """Worlds of the lab: which of the grammar's sentences there are, how long they are, and what is wrong with the text.
 
 `EASY` is the grammar as it draws. `HARD` has the conditions under which the papers' models were trained, set once and
-from what is published (docs/lab.md has the sources), not from what comes out.
+from what is published (docs/inside/lab.md has the conditions), not from what comes out.
 """
 
 from __future__ import annotations

@@ -21,12 +21,11 @@ from babelscope.language.constructions import (
     make_sentence,
     negations,
     particles_in,
-    relation,
     value,
 )
 from babelscope.language.fitness import check_language
 from babelscope.language.parsers import open_parser, parser_language
-from babelscope.language.ud import Tree, Word
+from babelscope.language.ud import Tree, Word, relation
 from babelscope.methods.challenge.sets import ALL, SetName, read_instances, share_row
 from babelscope.util.errors import BabelscopeError
 

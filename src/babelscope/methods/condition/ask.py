@@ -208,7 +208,7 @@ Role = Literal["system", "evaluator"]
 FEW = 10
 """With fewer known translations, right or wrong, or fewer references that take a side, nothing is concluded."""
 LEAST_SUPPORTED = 0.95
-"""Of the references that take a side, how many must take that of the right cue (why: docs/conditioning.md)."""
+"""Of the references that take a side, how many must take that of the right cue."""
 
 
 @dataclass(frozen=True, slots=True)

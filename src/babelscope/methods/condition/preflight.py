@@ -28,7 +28,7 @@ from babelscope.stats.weighted import effective_size
 
 Passed = Literal["yes", "no", "unknown"]
 
-# Why these: docs/conditioning.md, "Can the evaluator judge?".
+# Why these: docs/methods/conditioning.md, "Can the evaluator judge?".
 LEAST_ACCURACY = 0.75
 """Of known translations, right and wrong ones weighing the same."""
 LEAST_MATCHED = 0.9

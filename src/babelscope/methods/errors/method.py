@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
 from babelscope.core.charts import Bar, Chart, Forest, Key, point
 from babelscope.core.comparison import Comparison, SystemResult
-from babelscope.core.results import Record, Row, grouped
+from babelscope.core.results import PairedField, Record, Row, grouped
 from babelscope.core.settings import ErrorSettings, Metavar, Option, Rerun
 from babelscope.core.system import Scored
 from babelscope.core.tables import Note, Table
 from babelscope.language.base import Analyzed, Language
+from babelscope.language.checks.glossary import read_glossary
+from babelscope.language.checks.registry import CHECKS
 from babelscope.language.fitness import check_language, other_language
 from babelscope.language.registry import (
     analysis_version,
@@ -27,6 +30,14 @@ from babelscope.language.registry import (
     missing_analysis_error,
 )
 from babelscope.methods.base import Items, Method
+from babelscope.methods.errors.checking import (
+    ROW,
+    check_differences,
+    check_records,
+    check_rows,
+    false_alarm_note,
+    references_of,
+)
 from babelscope.methods.errors.figures import (
     NOT_MEASURABLE,
     OTHER_LANGUAGE,
@@ -48,8 +59,8 @@ from babelscope.methods.reporting import (
 from babelscope.stats.agreement import LABELS
 from babelscope.stats.paired import tested_rows
 from babelscope.systems.contract import ask_translate
-from babelscope.testsets.items import MinimalPair, ParallelSentence
-from babelscope.util.digests import digest_json
+from babelscope.testsets.items import MinimalPair, ParallelSentence, SourceSentence
+from babelscope.util.digests import digest_file, digest_json
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.seeds import stream
 
@@ -173,8 +184,16 @@ class ErrorsSettings(ErrorSettings):
 
     types: Option[Annotated[tuple[str, ...], Metavar("TYPE")]] = ()
     """An error type to look for; all that have a detector, if none is named."""
-    language: Option[str] = ""
-    """The language of the translations, where detectors of several are installed and the test set does not say."""
+    check: Option[Annotated[tuple[str, ...], Metavar("CHECK")]] = ()
+    """A check that needs no parser, or all: negation, number, unit, name, copy, untranslated, language, repetition,
+    omission, addition, truncation, empty, punctuation, glossary. Of sources without references, and of languages
+    without detectors, all unless one is named."""
+    source_language: Option[str] = ""
+    """The language of the sources, for checks, where the test set does not say."""
+    target_language: Option[str] = ""
+    """The language of the translations, where the test set does not say."""
+    glossary: Option[Annotated[Path | None, Metavar("FILE")]] = None
+    """A TOML file of terms that translations must and must not have, see the documentation of errors."""
     beam: Option[Rerun[int]] = Field(default=5, ge=1)
     """The beam of the translations, for systems that search with one."""
     controls: Annotated[tuple[str, ...], Metavar("TYPE")] = Field(default_factory=controls)
@@ -182,12 +201,17 @@ class ErrorsSettings(ErrorSettings):
 
     @model_validator(mode="after")
     def _have_detectors(self) -> Self:
+        for name in self.check:
+            if name != "all" and name not in CHECKS:
+                raise BabelscopeError(f"there is no check {name!r}; known are {', '.join(CHECKS)}")
+        if self.glossary is not None:
+            read_glossary(self.glossary)
         for name in self.types:
             error_type(name)  # a name that does not exist is refused with those that do
             if name not in detectors():
                 raise BabelscopeError(f"{name} has no detector; these have one: {', '.join(detectors())}")
         # Otherwise the test set decides which language is needed (`check`).
-        if (self.types or self.language) and not any(each.analysis_version() for each in self.languages()):
+        if self.types and not any(each.analysis_version() for each in self.languages()):
             raise missing_analysis_error(self.languages())
         return self
 
@@ -199,11 +223,11 @@ class ErrorsSettings(ErrorSettings):
         """The languages of the detectors to run; refuse a language that has none."""
         codes = {error_type(name).language for name in self.chosen()}
         known = [each for each in languages_with_detectors() if each.code in codes]
-        found = [each for each in known if self.language in ("", each.code)]
+        found = [each for each in known if self.target_language in ("", each.code)]
         if not found:
             there = ", ".join(f"{each.english} ({each.code})" for each in known)
             raise BabelscopeError(
-                f"there is no detector of errors in {self.language}; there are detectors for {there}"
+                f"there is no detector of errors in {self.target_language}; there are detectors for {there}"
             )
         return found
 
@@ -213,14 +237,23 @@ class ErrorsSettings(ErrorSettings):
         codes = [code for code in codes if code in installed_languages()] or codes
         if len(codes) > 1:
             raise BabelscopeError(
-                f"there are detectors of errors in {', '.join(codes)}: name one of these languages (language)"
+                f"there are detectors of errors in {', '.join(codes)}: name one of these languages (target_language)"
             )
         return codes[0]
 
     def identity(self) -> Mapping[str, Any]:
         """What detectors say depends on their versions and on the analysis."""
         named = ", ".join(f"{name} v{error_type(name).version}" for name in self.chosen())
-        return {"types": f"{named}; {analysis_version()}"}
+        own = {"types": f"{named}; {analysis_version()}"}
+        return own if self.glossary is None else own | {"glossary": digest_file(self.glossary)}
+
+    def checks(self, *, alone: bool) -> tuple[str, ...]:
+        """The checks to run; all where nothing else can be said (`alone`), unless some are named."""
+        return tuple(CHECKS) if "all" in self.check or (alone and not self.check) else self.check
+
+    def has_detectors(self) -> bool:
+        """Whether there are detectors of the language of the translations."""
+        return self.target_language in ("", *(each.code for each in languages_with_detectors()))
 
 
 # --- The method ----------------------------------------------------------------------------------------------------
@@ -253,7 +286,7 @@ class Errors(Method):
     """
 
     name = "errors"
-    items = (MinimalPair, ParallelSentence)
+    items = (MinimalPair, ParallelSentence, SourceSentence)
     Settings = ErrorsSettings
     settings: ErrorsSettings
 
@@ -264,14 +297,20 @@ class Errors(Method):
             return
         chosen = self.settings.chosen()
         texts: dict[str, list[str]] = {}
+        if self._checks(items):
+            self._require_languages(items)
         for item in items:
             if isinstance(item, MinimalPair):
                 if item.phenomenon in chosen:
                     texts.setdefault(error_type(item.phenomenon).language, []).append(item.correct)
                 continue
+            if isinstance(item, SourceSentence) or not self.settings.has_detectors():
+                continue
             code = self.settings.parallel_language()
             if (target_language({"target_language": item.target_language}) or code) == code:
                 texts.setdefault(code, []).extend(item.references)
+        if not texts and self._checks(items):
+            return
         if not texts:
             raise BabelscopeError(
                 f"no item can be judged: there are detectors of {', '.join(chosen)}, and no pair is of one of these, "
@@ -284,6 +323,18 @@ class Errors(Method):
             raise missing_analysis_error([language(code) for code in texts])
         warn_of_pooled_languages(items)
 
+    def _checks(self, items: Sequence[Any]) -> tuple[str, ...]:
+        """The checks of these items or records."""
+        alone = not self.settings.has_detectors() or any(_is_alone(each) for each in items)
+        return self.settings.checks(alone=alone)
+
+    def _require_languages(self, items: Sequence[Any]) -> None:
+        for name in ("source_language", "target_language"):
+            if not getattr(self.settings, name) and not all(getattr(item, name) for item in items):
+                raise BabelscopeError(
+                    f"checks need the languages: give {name}, or a test set that states it of every item"
+                )
+
     def ask(self, systems: Mapping[str, Any], items: Items, seed: int) -> list[Record]:  # noqa: ARG002
         """One record per item: its texts, and what the system writes itself (`best`)."""
         questions = [item.question for item in items]
@@ -292,7 +343,7 @@ class Errors(Method):
 
     def judge(self, records: Sequence[Record]) -> list[Record]:
         """The records with what detectors say (`detected`), their `alarms` by error type, and a verdict."""
-        if not analysis_version():
+        if not analysis_version() and not self._checks(records):
             if not all("verdict" in record for record in records):
                 raise missing_analysis_error()
             return list(records)  # judged where the analyzer is installed, which it is not here
@@ -300,12 +351,17 @@ class Errors(Method):
         is_pair = ["phenomenon" in record for record in records]
         pairs = iter(detect_in_pairs(list(itertools.compress(records, is_pair))))
         sentences: Iterator[Record] = iter(())
-        if parallel := [record for record, pair in zip(records, is_pair, strict=True) if not pair]:
+        parallel = [
+            record
+            for record, pair in zip(records, is_pair, strict=True)
+            if not pair and record["references"] and self.settings.has_detectors()
+        ]
+        if parallel:
             code = self.settings.parallel_language()
             sentences = detect_in_parallel(parallel, self.settings.chosen(code), code)
         judged = []
         for record, pair in zip(records, is_pair, strict=True):
-            found = next(pairs if pair else sentences)
+            found = next(pairs if pair else sentences) if pair or parallel else {}
             if pair and record["phenomenon"] not in chosen:
                 found = {}
             alarms = found.get("detected", {}).get("best", {})
@@ -316,19 +372,38 @@ class Errors(Method):
             judged.append({**kept, **found, "alarms": alarms, "verdict": verdict})
         return judged
 
+    def complete(self, records: Sequence[Record]) -> Sequence[Record]:
+        """The records with what checks find, which know the usual length of all translations."""
+        names = self._checks(records)
+        if not names:
+            return records
+        languages = self.settings.source_language, self.settings.target_language
+        glossary = read_glossary(self.settings.glossary) if self.settings.glossary is not None else None
+        return check_records(records, names, languages, glossary)
+
     def summarize(self, records: Sequence[Record], seed: int) -> list[Row]:  # noqa: ARG002
-        """`generated_errors` by error type, and by kind of reference where there are several."""
+        """`generated_errors` by error type, and by kind of reference where there are several; `checked_errors` by
+        check."""
         best = [record["best"] for record in records]
         counts = answer_counts([{"translation": each["text"], "notes": each["notes"]} for each in best])
         return [
             Row(row.name, row.estimate, row.labels, {**row.counts, **counts})
             for row in generated_error_rows(records, controls=self.settings.controls)
+        ] + check_rows(records, counts)
+
+    def paired(self) -> Sequence[PairedField]:
+        """The alarms of every detector and check."""
+        fields = [
+            *(("alarms", name) for name in self.settings.chosen()),
+            *(("flagged", name) for name in CHECKS),
         ]
+        return [PairedField(each, measure=each[1], higher_is_better=False) for each in fields]
 
     def compare(self, comparison: Comparison, seed: int) -> list[Row]:  # noqa: ARG002
         """Differences of `generated_errors` between every two systems."""
         pairs = itertools.combinations(comparison.results, 2)
-        return tested_rows("difference", [each for pair in pairs for each in tested_differences(*pair)])
+        found = [each for pair in pairs for each in (*tested_differences(*pair), *check_differences(*pair))]
+        return tested_rows("difference", found)
 
     def tables(self, comparison: Comparison) -> list[Table]:
         """The corrected error rates by error type, and the same by kind of reference, side by side."""
@@ -350,14 +425,28 @@ class Errors(Method):
                     more=(row.counts["alarms"],),
                 )
 
+        def all_figures(result: SystemResult) -> Iterator[Figure]:
+            yield from figures(result)
+            for row in result.rows:
+                if row.name == ROW:
+                    name = str(row.labels["error"])
+                    query = {"group": name, "verdict": _alarm(name)}
+                    cells = (name, "")[: len(labels)]
+                    yield Figure(
+                        cells, row.estimate, is_error=True, query=query, more=(row.counts["alarms"],)
+                    )
+
         first = summary_table(
             comparison,
-            figures,
+            all_figures,
             title=f"Errors in its own translations: {comparison.tests}",
             labels=labels,
             value="error rate",
             more=("alarms",),
-            notes=[note for result in comparison.results for note in _notes(result)],
+            notes=[
+                *(note for result in comparison.results for note in _notes(result)),
+                *false_alarm_note(comparison.results),
+            ],
             threshold=self.settings.error_threshold,
         )
         shown = Shown("error rate", lambda row: row.name == "generated_errors", "percent")
@@ -395,8 +484,10 @@ class Errors(Method):
         else:
             heading, groups = "", tuple(detected.get("reference", {}))
             lines = [("reference", text) for text in record["references"]]
+        groups = (*groups, *record.get("checks", {}))
         verdict, tone = _VERDICTS[record["verdict"]]
         facts = [_alarm(name) for name, alarm in record["alarms"].items() if alarm]
+        facts += [_alarm(name) for name, found in record.get("checks", {}).items() if found is not None]
         if other := detected.get(OTHER_LANGUAGE, {}).get("best"):
             verdict, facts = "in another language", [f"language {other}"]
         return ItemView(
@@ -414,7 +505,14 @@ class Errors(Method):
         )
 
 
-def _record(item: MinimalPair | ParallelSentence, best: Scored) -> Record:
+def _is_alone(each: Any) -> bool:
+    """Whether an item or a record of one has no reference."""
+    if isinstance(each, Mapping):
+        return not references_of(each)  # type: ignore[arg-type]
+    return isinstance(each, SourceSentence)
+
+
+def _record(item: MinimalPair | ParallelSentence | SourceSentence, best: Scored) -> Record:
     answer = {"text": best.text, "notes": list(best.notes)}
     if isinstance(item, MinimalPair):
         return {
@@ -425,6 +523,8 @@ def _record(item: MinimalPair | ParallelSentence, best: Scored) -> Record:
             "best": answer,
         }
     stated = {"target_language": item.target_language} if item.target_language else {}
+    if item.source_language:
+        stated["source_language"] = item.source_language
     return {"source": item.source, "references": list(item.references), **stated, "best": answer}
 
 

@@ -1,4 +1,4 @@
-"""Chatter: what a model writes around a translation, recognized by stated rules (docs/prompts.md)."""
+"""Chatter: what a model writes around a translation, recognized by stated rules (docs/howto/prompts.md)."""
 
 from __future__ import annotations
 

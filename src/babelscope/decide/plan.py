@@ -1,0 +1,154 @@
+"""How many items a decision needs, and which sentences of a pool to translate."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from babelscope.decide.outcomes import WEIGHT
+from babelscope.stats.gates import items_to_clear, items_to_see
+from babelscope.util.errors import BabelscopeError
+from babelscope.util.seeds import stream
+
+PLAIN = "none of these"
+_LONG = 30
+"""Words of a sentence that is called long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """How many items one check needs."""
+
+    check: str
+    discordant: float
+    """The share of items on which one system alone is wrong."""
+    to_clear: int
+    """To show that a system that is as good is not worse by the margin."""
+    to_see: int
+    """To see a system that is worse by the difference."""
+
+
+def needs(
+    discordant: Mapping[str, float],
+    *,
+    margin: float,
+    difference: float,
+    power: float = 0.8,
+    alpha: float = 0.05,
+) -> list[Need]:
+    """What each check needs; to see a difference, p-values are corrected for the number of checks."""
+    return [
+        Need(
+            check,
+            share,
+            items_to_clear(margin, share, power=power),
+            items_to_see(difference, share, power=power, alpha=alpha / len(discordant)),
+        )
+        for check, share in discordant.items()
+    ]
+
+
+def discordance_of(document: Mapping[str, Any], where: str) -> dict[str, float]:
+    """Check -> share of items on which one system alone was wrong, in what `gate --format json` printed."""
+    try:
+        found = {
+            str(each["check"]): (int(each["only_old"]) + int(each["only_new"])) / int(each["difference"]["n"])
+            for each in document["checks"]
+        }
+    except (KeyError, TypeError, ValueError, ZeroDivisionError):
+        raise BabelscopeError(f"{where} is not what `babelscope gate --format json` prints") from None
+    if not found:
+        raise BabelscopeError(f"{where} has no checks")
+    return found
+
+
+# --- Which sentences of a pool --------------------------------------------------------------------------------------
+
+
+def features() -> dict[str, Callable[[str], bool]]:
+    """What sentences may test, each with a test that needs no analysis of the language."""
+    return {
+        "number": lambda text: bool(re.search(r"\d", text)),
+        "to be copied": lambda text: bool(re.search(r"https?://|www\.|\S@\S|[{}<>%$`]|\S_\S", text)),
+        "quotation or brackets": lambda text: bool(re.search(r"[\"“”„«»()\[\]]", text)),
+        "question": lambda text: bool(re.search(r"[?？؟]", text)),
+        "name": lambda text: bool(re.search(r"(?<=[\w,] )[^\W\d_a-z]\w*[^\W\d_A-Z]", text)),
+        f"over {_LONG} words": lambda text: len(text.split()) > _LONG,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Sentences drawn from a pool."""
+
+    lines: Sequence[Mapping[str, Any]]
+    """One JSON object per sentence, with its stratum and weight."""
+    strata: Mapping[str, tuple[int, int]]
+    """Stratum -> sentences in the pool, sentences drawn."""
+
+    @property
+    def worth(self) -> float:
+        """How many sentences of a simple random sample the overall rates are worth (Kish)."""
+        weights = [float(each[WEIGHT]) for each in self.lines]
+        return math.fsum(weights) ** 2 / math.fsum(weight**2 for weight in weights)
+
+
+def draw_sample(
+    pool: Sequence[str],
+    n: int,
+    *,
+    seed: int = 0,
+    known: Mapping[str, Callable[[str], bool]] | None = None,
+    languages: Mapping[str, str] | None = None,
+) -> Sample:
+    """A stratified sample: each sentence belongs to the rarest feature that it has, strata are drawn equally often.
+
+    The weight of a sentence is its stratum's share of the pool by its share of the sample, so that weighted error
+    rates estimate those of the whole pool without bias.
+    """
+    if not 0 < n <= len(pool):
+        raise BabelscopeError(f"{n} sentences cannot be drawn from a pool of {len(pool)}")
+    tests = features() if known is None else known
+    found = [[name for name, has in tests.items() if has(text)] for text in pool]
+    frequency = Counter(name for own in found for name in own)
+    strata: dict[str, list[int]] = {
+        name: [] for name in [*sorted(tests, key=lambda name: frequency[name]), PLAIN]
+    }
+    for place, own in enumerate(found):
+        strata[min(own, key=lambda name: (frequency[name], name), default=PLAIN)].append(place)
+    sizes = allocate({name: len(places) for name, places in strata.items() if places}, n)
+    draws = stream(seed, "plan")
+    lines = []
+    for name, size in sizes.items():
+        places = strata[name]
+        weight = (len(places) / len(pool)) / (size / n) if size else 0.0
+        for place in sorted(draws.permutation(len(places))[:size].tolist()):
+            number = places[place]
+            lines.append(
+                {
+                    "id": str(number + 1),
+                    "source": pool[number],
+                    **(languages or {}),
+                    "stratum": name,
+                    WEIGHT: weight,
+                }
+            )
+    lines.sort(key=lambda line: int(str(line["id"])))
+    return Sample(lines, {name: (len(strata[name]), size) for name, size in sizes.items()})
+
+
+def allocate(sizes: Mapping[str, int], n: int) -> dict[str, int]:
+    """How many to draw from strata of these sizes: equally many of each, and what small ones lack from the others."""
+    left, chosen = n, dict.fromkeys(sizes, 0)
+    if n < len(sizes):
+        raise BabelscopeError(f"a sample of {len(sizes)} kinds of sentences needs at least as many, not {n}")
+    waiting = sorted(sizes, key=lambda name: sizes[name])
+    while waiting:
+        name = waiting.pop(0)
+        chosen[name] = min(sizes[name], left // (len(waiting) + 1))
+        left -= chosen[name]
+    return chosen

@@ -1,0 +1,176 @@
+"""The gate: its verdicts on systems with known error rates, in a fixed sample and stopped early."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import xml.etree.ElementTree as ET
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from babelscope.core.results import PairedField, Record
+from babelscope.core.system import Fingerprint, Question, Scored, Unanswered
+from babelscope.decide.gate import Gate, GateSettings, run_gate
+from babelscope.decide.show import as_json, as_junit, as_lines
+from babelscope.methods.base import Items, Method
+from babelscope.systems.contract import ask_translate
+from babelscope.testsets import SourceSentence, TestSet
+
+
+@dataclass
+class Translator:
+    """Translates every source into itself; sources with certain numbers get a planted error or no answer."""
+
+    name: str
+    wrong: frozenset[int] = frozenset()
+    silent: frozenset[int] = frozenset()
+    asked: int = 0
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        return Fingerprint("test", self.name, "0" * 64, str(sorted(self.wrong)))
+
+    def translate(self, questions: Sequence[Question], **_: int) -> list[list[Scored]]:
+        self.asked += len(questions)
+        numbers = [int(each.source.split()[1]) for each in questions]
+        if lost := {place: "no answer" for place, number in enumerate(numbers) if number in self.silent}:
+            raise Unanswered(lost)
+        return [
+            [Scored(f"{each.source}{' <error>' if number in self.wrong else ''}")]
+            for each, number in zip(questions, numbers, strict=True)
+        ]
+
+
+class Planted(Method):
+    """Finds the planted errors."""
+
+    name = "planted"
+    items = (SourceSentence,)
+
+    def ask(self, systems: Any, items: Items, seed: int) -> list[Record]:  # noqa: ARG002
+        answers = ask_translate(systems["system"], [item.question for item in items])
+        return [
+            {"source": item.source, "text": own[0].text} for item, own in zip(items, answers, strict=True)
+        ]
+
+    def judge(self, records: Sequence[Record]) -> list[Record]:
+        return [{**each, "wrong": "<error>" in each["text"]} for each in records]
+
+    def paired(self) -> list[PairedField]:
+        return [PairedField("wrong", measure="planted", higher_is_better=False)]
+
+
+def sources(n: int) -> dict[str, TestSet]:
+    items = tuple(SourceSentence(str(number), f"sentence {number}") for number in range(n))
+    return {"news": TestSet("news", items)}
+
+
+def decided(old: Translator, new: Translator, n: int = 1000, **settings: Any) -> Gate:
+    return run_gate(old, new, sources(n), [Planted()], GateSettings(**settings))
+
+
+def numbers(share: float, n: int, seed: int = 0) -> frozenset[int]:
+    return frozenset(np.flatnonzero(np.random.default_rng(seed).random(n) < share).tolist())
+
+
+SAME = frozenset(range(0, 1000, 20))
+VERDICTS = {
+    "the same errors": (Translator("a", SAME), Translator("b", SAME), "not worse", 0),
+    "three percent more errors": (
+        Translator("a", SAME),
+        Translator("b", SAME | set(range(1, 1000, 33))),
+        "worse",
+        3,
+    ),
+    "fewer errors": (Translator("a", SAME), Translator("b"), "not worse", 0),
+    "other errors": (
+        Translator("a", numbers(0.2, 1000)),
+        Translator("b", numbers(0.2, 1000, 1)),
+        "too few items",
+        4,
+    ),
+    "no answers": (Translator("a"), Translator("b", silent=frozenset(range(0, 1000, 25))), "worse", 3),
+}
+
+
+@pytest.mark.parametrize("case", VERDICTS)
+@pytest.mark.parametrize("sequential", [False, True])
+def test_verdicts(case: str, sequential: bool) -> None:
+    old, new, verdict, code = VERDICTS[case]
+    found = decided(old, new, sequential=sequential)
+    assert (found.verdict, found.exit_code) == (verdict, code)
+    if verdict == "worse":
+        (worse,) = [each for each in found.checks if each.verdict == "worse"]
+        assert worse.check.name == ("unanswered" if new.silent else "planted")
+        assert len(worse.examples) == 3
+        assert worse.rates.only_new > worse.rates.only_old
+    if verdict == "too few items":
+        assert all(each.needed for each in found.checks if each.verdict == "too few items")
+
+
+def test_few_items_are_said_to_be_few_and_more_of_them_decide() -> None:
+    few = decided(Translator("a"), Translator("b"), 200)
+    assert few.exit_code == 4
+    more = max(each.needed or 0 for each in few.checks)
+    assert decided(Translator("a"), Translator("b"), 200 + more).exit_code == 0
+
+
+def test_a_margin_in_percent_is_a_share() -> None:
+    assert GateSettings(margin="2.5%").margin == 0.025  # type: ignore[arg-type]
+
+
+def test_stopping_early_saves_calls() -> None:
+    old, new = Translator("a"), Translator("b", frozenset(range(0, 1000, 8)))
+    found = decided(old, new, sequential=True)
+    assert found.verdict == "worse"
+    assert found.asked == old.asked == new.asked < 300
+
+
+def test_swapping_outputs_at_random_is_rarely_a_regression() -> None:
+    # Two systems with different errors; per item it is a coin's toss which of them is "new".
+    n, draws = 400, np.random.default_rng(3)
+    one, other = numbers(0.2, n, 1), numbers(0.2, n, 2)
+    worse = 0
+    for _ in range(60):
+        swap = set(np.flatnonzero(draws.random(n) < 0.5).tolist())
+        a = frozenset({*(one - swap), *(other & swap)})
+        b = frozenset({*(other - swap), *(one & swap)})
+        worse += decided(Translator("a", a), Translator("b", b), n).verdict == "worse"
+    assert worse <= 60 * 0.05 + 3 * (60 * 0.05 * 0.95) ** 0.5
+
+
+def test_sources_stay_together_and_every_item_is_asked_once() -> None:
+    items = tuple(
+        SourceSentence(f"{n}/{k}", f"sentence {n}") for n, k in itertools.product(range(60), range(3))
+    )
+    old, new = Translator("a", numbers(0.5, 60)), Translator("b", numbers(0.5, 60, 4))
+    settings = GateSettings(sequential=True, batch=7)
+    found = run_gate(old, new, {"news": TestSet("news", items)}, [Planted()], settings)
+    check = next(each.check for each in found.checks if each.check.name == "planted")
+    assert sorted(check.ids) == sorted(item.id for item in items)
+    runs = [source for source, _ in itertools.groupby(check.clusters)]
+    assert len(runs) == len(set(runs)) == 60
+
+
+def test_output_in_every_form() -> None:
+    hostile = Translator("b\x1b[31m", SAME | set(range(1, 1000, 33)))
+    found = run_gate(
+        Translator("a"), hostile, sources(1000), [Planted()], GateSettings(), names=("live", "b\x1b[31m")
+    )
+    text = as_lines(found, 80)
+    assert text.startswith("WORSE")
+    assert "\x1b" not in text
+    assert max(map(len, text.split("\n"))) <= 80
+    document = json.loads(json.dumps(as_json(found), allow_nan=False))
+    assert (document["verdict"], document["exit_code"], document["checks"][0]["check"]) == (
+        "worse",
+        3,
+        "planted",
+    )
+    suite = ET.fromstring(as_junit(found))
+    assert (suite.get("failures"), suite.get("tests")) == ("1", "2")
+    assert "only b" in (suite.findtext("testcase/failure") or "")
