@@ -137,6 +137,8 @@ def main() -> None:
     parser.add_argument("--n-llm", type=int, default=5, help="items for SmolLM2, which is slow")
     parser.add_argument("--out", type=Path, default=Path("docs/measured/real-models.md"))
     asked = parser.parse_args()
+    command = f"python -m benchmarks.real_models FOLDER --n {asked.n} --n-llm {asked.n_llm}"
+    asked.out.parent.mkdir(parents=True, exist_ok=True)
     jobs = {}
     for model, spec in MODELS.items():
         n = asked.n_llm if spec.startswith("llm:") else asked.n
@@ -145,9 +147,8 @@ def main() -> None:
                 job = worker.submit(run, spec.format(asked.folder), method, n).result()
             jobs[model, method] = job
             print(model, method, job.get("refused", ""), f"{job['seconds']:.0f} s", flush=True)
-    command = f"python -m benchmarks.real_models FOLDER --n {asked.n} --n-llm {asked.n_llm}"
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
-    asked.out.write_text(page(jobs, asked.folder, command), encoding="utf-8")
+            # After each job, so that what is stopped is not lost.
+            asked.out.write_text(page(jobs, asked.folder, command), encoding="utf-8")
 
 
 if __name__ == "__main__":
