@@ -12,8 +12,9 @@ import babelscope
 from babelscope.report.page import write_report
 from babelscope.runs.study import run_study
 from babelscope.systems.registry import open_system
+from babelscope.testsets.registry import RELEASES, SETS
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.published import LISTS, MODELS, SETS
+from babelscope.util.published import MODELS
 
 SECRET = "sesame-4711"
 SOURCE = Path(babelscope.__file__).parent
@@ -68,7 +69,7 @@ def test_published_files_stay_in_the_data_folder_and_come_over_tls():
     from babelscope.util.published import SERVER
 
     assert SERVER.startswith("https://")
-    for named in (*SETS.values(), *MODELS.values(), *LISTS.values()):
+    for named in (*SETS.values(), *MODELS.values(), *RELEASES.values()):
         for file in named.files:
             assert not Path(file.local).is_absolute()
             assert ".." not in Path(file.local).parts

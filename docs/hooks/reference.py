@@ -29,6 +29,7 @@ from babelscope.runs.study import (
 )
 from babelscope.systems.registry import SCHEMES
 from babelscope.testsets.loading import FORMATS
+from babelscope.testsets.registry import RELEASES
 from babelscope.util.published import SETS
 
 ROOT = Path(__file__).parents[2]
@@ -182,7 +183,8 @@ def test_sets() -> str:
         found = FORMATS.find(name)
         options = ", ".join(f"`{each}`" for each in (*found.flags, *found.numbers, *found.texts))
         rows.append((f"`{name}:`", found.summary, f"`{found.example}`", options))
-    published = [(f"`{name}`", found.description) for name, found in SETS.items()]
+    named = {**SETS, **RELEASES}
+    published = [(f"`{name}`", each.description) for name, each in named.items()]
     return _joined(
         [
             "# Test sets",
@@ -191,7 +193,7 @@ def test_sets() -> str:
             "## Formats",
             _table(("format", "what it is", "example", "options"), rows),
             "## Published sets",
-            "`babelscope data get NAME` downloads one; `babelscope data list NAME` prints its origin, license and "
+            "`babelscope data get NAME` downloads one; `babelscope data show NAME` prints its origin, license and "
             "files.",
             _table(("name", "what it is"), published),
         ]

@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 from babelscope.cli.data import app
+from babelscope.testsets.registry import RELEASES, SETS, sets_of
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.published import MODELS, SETS
+from babelscope.util.published import MODELS
 
 
 @pytest.fixture(autouse=True)
@@ -26,12 +27,15 @@ def run(*arguments: str) -> str:
 
 def test_list() -> None:
     rows = [json.loads(line) for line in run("list", "--json").splitlines()]
-    assert [row["name"] for row in rows] == [*SETS, *MODELS]
+    assert [row["name"] for row in rows] == [*SETS, *RELEASES, *MODELS]
     (row,) = (row for row in rows if row["name"] == "distil-lingeval/clause_omission")
     assert (row["items"], row["source_language"], row["target_language"]) == (2129, "en", "de")
     assert row["present"] is False
     sets, _, models = run("list").partition("\n\n")
-    assert [line.split()[0] for line in sets.splitlines() if not line.startswith(" ")] == [*SETS]
+    named = [line.split()[0] for line in sets.splitlines() if not line.startswith(" ")]
+    in_releases = {each for name in RELEASES for each in sets_of(name)}
+    assert named == [*(name for name in SETS if name not in in_releases), *RELEASES]
+    assert "sets: gate/es, gate/fr, gate/it" in sets
     head, _, names = models.partition("NAME is one of")
     assert "CC BY-NC-SA 4.0" in head
     assert [f"udpipe/{name}" for name in " ".join(names.split()).split(", ")] == [*MODELS]
@@ -39,7 +43,7 @@ def test_list() -> None:
 
 def test_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BABELSCOPE_MIRROR", "http://mirror.example/")
-    (line,) = run("list", "mucow-scoring/cs-en", "--json").splitlines()
+    (line,) = run("show", "mucow-scoring/cs-en", "--json").splitlines()
     shown = json.loads(line)
     assert shown["license"] == "CC BY 4.0"
     (file,) = shown["files"]
@@ -47,9 +51,27 @@ def test_one_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     assert file["url"].startswith("http://mirror.example/Helsinki-NLP/MuCoW/")
     assert " " not in file["url"]
     assert len(file["sha256"]) == 64
-    text = run("list", "distil-lingeval/np_agreement")
+    text = run("show", "distil-lingeval/np_agreement")
     assert "Vamvas" in text
     assert "never downloaded" in text
+    release = json.loads(run("show", "gate", "--json"))
+    assert (len(release["files"]), release["sets"]) == (10, ["gate/es", "gate/fr", "gate/it"])
+    part = json.loads(run("show", "gate/data/FR/curly_apostrophe", "--json"))
+    assert [file["path"].rpartition("/")[2] for file in part["files"]] == [
+        "FR_2_variants.tsv",
+        "FR_4_variants.tsv",
+    ]
+
+
+def test_echo_prints_a_side_of_a_test_set(tmp_path: Path) -> None:
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("a b\tA\tB\nc\tC\tD\n")
+    assert run("echo", f"tsv:{pairs}", "source") == "a b\nc\n"
+    assert run("echo", f"tsv:{pairs}", "reference") == "A\nC\n"
+    sentences = tmp_path / "s"
+    sentences.write_text("a\n")
+    with pytest.raises(BabelscopeError, match="item '1' of s has no reference"):
+        run("echo", f"sources:{sentences}", "reference")
 
 
 def test_get_tells_a_wrong_name_before_it_downloads(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ t annotate --sample winomt:wino.tsv --set translations=wino.de --queue queue.jso
 t agreement one.jsonl two.jsonl --task winomt
 t agreement scores.jsonl --human scores.jsonl
 t data list
-t data list distil-lingeval/clause_omission.mt
+t data show distil-lingeval/clause_omission.mt
 h data get
 t data get chrf
 t make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl

@@ -71,7 +71,7 @@ flow --source a.en --target a.en --words words.json --flows o
 make pairs --list-types
 systems
 data list
-data list distil-lingeval --json
+data show distil-lingeval --json
 lab models
 lab corpus --n 3 --stats
 --version

@@ -205,7 +205,8 @@ def test_nothing_of_strangers_steers_a_terminal_page_or_paper(format):
     if format == "latex":
         code = "\n".join(line for line in made.split("\n") if not line.startswith("%"))
         assert "\\input" not in code
-        assert not re.search(r"(?<!\\)[%#]", code)
+        # A percent sign of ours ends a line, where it keeps TeX from reading a space.
+        assert not re.search(r"(?<!\\)[%#]", code.replace("{!}{%\n", ""))
     if format == "markdown":
         assert not re.search(r"(?<!\\)\|a", made.split("\n")[2])
 

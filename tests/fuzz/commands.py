@@ -87,7 +87,7 @@ annotate --sample cued.jsonl --translations given.txt --queue o --json
 run --merge r --out o
 systems --json
 data list --json
-data list mucow --json
+data show mucow --json
 data get x
 lab models
 lab corpus --n 3 --seed 1 --stats --json

@@ -110,7 +110,7 @@ annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
 agreement scores.jsonl --human scores.jsonl --set field=score
 data list
 data get chrf
-data list distil-lingeval/clause_omission.mt
+data show distil-lingeval/clause_omission.mt
 1 data get distil-lingeval/clause_omission.mt
 make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl
 make challenge --parses a.conllu --source parsed.de --reference parsed.en --to made.jsonl

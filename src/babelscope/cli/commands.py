@@ -78,7 +78,7 @@ _BUILT_IN = (
     _function("doctor", "Check a system before use: weights, tokenizer, languages, prompt, scores."),
     _function("annotate", "Judge translations in the browser, blind and by keyboard."),
     _function("agreement", "Measure how far annotators agree, and methods or metrics with them."),
-    _group("data", "List and download public test sets, parser models and metrics."),
+    _group("data", "List, download and publish test sets; get parser models, metrics."),
     _group("make", "Make test sets from sources and references."),
     _function("flow", "Show how words are translated in data, by a teacher and by its students."),
 )

@@ -68,6 +68,15 @@ InFormat = Annotated[
         rich_help_panel="Output",
     ),
 ]
+Registries = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--registry",
+        metavar="FILE|URL",
+        help="A registry of test sets that others published; may be repeated. Also $BABELSCOPE_REGISTRY.",
+        rich_help_panel="Input",
+    ),
+]
 ALL = "all"
 """The name that stands for all tables."""
 Tables = Annotated[

@@ -18,6 +18,7 @@ from babelscope.cli.common import (
     Cache,
     Form,
     InFormat,
+    Registries,
     Seed,
     Tables,
     as_line,
@@ -56,6 +57,7 @@ class Shared:
         list[str] | None,
         _input("A test set: a name, a file or FORMAT:FILE; may be repeated.", "TESTS"),
     ] = None
+    registry: Registries = None
     machine_references: Annotated[
         list[str] | None,
         _input(
@@ -110,8 +112,8 @@ class Shared:
 
 
 _PARAMETERS = {each.name: each for each in inspect.signature(Shared, eval_str=True).parameters.values()}
-_FIRST = ("system", "tests", "machine_references")
-_OF_SYSTEMS = ("tests", "system", "prompt", "machine_references", "seed_group", "cache")
+_FIRST = ("system", "tests", "registry", "machine_references")
+_OF_SYSTEMS = ("tests", "registry", "system", "prompt", "machine_references", "seed_group", "cache")
 """Options without effect on a finished run."""
 _NAMED = re.compile(r"([^:?]+?)=([a-z][a-z0-9]*:.*)", re.DOTALL)
 
@@ -313,6 +315,7 @@ class _Judging:
                 for each in options.tests or ()
             ],
             "methods": [{"name": self.method.name, **self.given}],
+            "run": {"registries": options.registry or []},
         }
 
     def _systems(self) -> list[dict[str, Any]]:

@@ -260,6 +260,9 @@ class RunTable(_Table):
     must be asked as a whole."""
     data_dir: Path | None = None
     """Folder of the public test sets; `$BABELSCOPE_DATA`, or the user's data folder, unless given."""
+    registries: list[_Text] = []
+    """Registries of test sets that others published, each a file, a folder or an https:// address
+    (docs/howto/publish.md); those of `$BABELSCOPE_REGISTRY` are read, too."""
     engine: Literal["here", "ray"] = "here"
     """Where systems are asked: in this process, or in Ray workers, each with all of them."""
     workers: int | None = Field(default=None, ge=1)
@@ -577,7 +580,7 @@ def _load_tests(study: Study, made: Mapping[str, TestSet], where: str) -> dict[s
             if entry.spec.startswith(MADE):
                 loaded = made[entry.spec.removeprefix(MADE)]
             else:
-                loaded = load(entry.spec, data_dir=study.run.data_dir)
+                loaded = load(entry.spec, data_dir=study.run.data_dir, registries=study.run.registries)
             # In a command, which has no place, a test set has the name that it gives itself.
             tests[entry.label if where else entry.name or loaded.name] = loaded
     return tests

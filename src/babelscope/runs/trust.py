@@ -101,6 +101,9 @@ def reach_of(study: Study, folder: Path, *, ray: str | None = None) -> Reach:
                 runs.append(f"{place}: {text!r} (the model's own code)")
             elif token := _TOKEN.search(each):
                 runs.append(f"{place}: {text!r} (sends the environment variable {token[1]!r})")
+    registries = [f"the registry {_escaped(each)}" for each in study.run.registries if "://" in each]
+    contacts += registries
+    servers += registries
     address = ray if ray else study.run.address if study.run.engine == "ray" else ""
     if address not in _LOCAL_ADDRESSES:
         contacts.append(f"the Ray cluster at {_escaped(address)}")
@@ -118,7 +121,8 @@ def _named_outside(study: Study, folder: Path) -> Iterator[str]:
     written = {name: getattr(study.run, name) for name in ("out", "cache", "data_dir")}
     paths = ((f"run.{name}", str(path)) for name, path in written.items() if isinstance(path, Path))
     inside = tuple(f"{each}{os.sep}" for each in (folder, folder.resolve()))
-    for place, text in (*_texts_of_study(study), *paths):
+    registries = _texts_within(study.run.registries, "run.registries")
+    for place, text in (*_texts_of_study(study), *paths, *registries):
         for each in _percent_decodings(text):
             absolute = (each[found.end() :] for found in _ABSOLUTE.finditer(each))
             if _UPWARDS.search(each) or not all(path.startswith(inside) for path in absolute):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, cast
@@ -13,7 +13,7 @@ from babelscope.core.registry import Registry, did_you_mean, resolve, split_opti
 from babelscope.testsets import registry
 from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
-from babelscope.util.published import data_folder, fetch
+from babelscope.util.published import NamedSet, data_folder, fetch
 from babelscope.util.text import check_name
 
 
@@ -225,8 +225,11 @@ def formats() -> dict[str, Format]:
     return FORMATS.all()
 
 
-def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
-    """Load a test set: a registered name (downloaded if need be), a JSON-lines file, or `format:path`."""
+def load(spec: str | Path, *, data_dir: str | Path | None = None, registries: Sequence[str] = ()) -> TestSet:
+    """Load a test set: a registered name (downloaded if need be), a JSON-lines file, or `format:path`.
+
+    Names are those of public sets, and of sets in `registries` and $BABELSCOPE_REGISTRY.
+    """
     spec = check_name(str(spec))
     name, colon, rest = spec.partition(":")
     known = FORMATS.names()
@@ -236,17 +239,19 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
             raise BabelscopeError(f"{spec!r} says nothing after the colon; example: {found.example}")
         return _read(found, spec, rest)
     base, query = split_options(spec)
-    if base in registry.SETS:
-        parts = registry.SETS[base].parts
-        options = _options(FORMATS.find(parts[0].format), spec, base, query) if query else {}
-        return _load_named(base, data_dir, options)
+    more = {} if base in registry.SETS else registry.registered_sets(registries)
+    if wanted := registry.SETS.get(base) or more.get(base):
+        options = _options(FORMATS.find(wanted.parts[0].format), spec, base, query) if query else {}
+        return _load_named(wanted, data_dir, options)
+    if base in registry.RELEASES:
+        registry.find_set(base)
     if os.path.isdir(spec):
         raise BabelscopeError(
             f"{spec} is a folder; if it holds DistilLingEval sets, say distil-lingeval:{spec}"
         )
     if os.path.exists(spec) or (spec.endswith((".jsonl", ".json")) and not colon):
         return read_format("jsonl", spec)
-    choices = [*registry.SETS, *(f"{each}:" for each in known)]
+    choices = [*registry.SETS, *more, *(f"{each}:" for each in known)]
     near = did_you_mean(f"{name}:" if colon else spec, choices, cutoff=0.5)
     hint = f"; {near}" if near else ""
     raise BabelscopeError(
@@ -255,12 +260,13 @@ def load(spec: str | Path, *, data_dir: str | Path | None = None) -> TestSet:
     )
 
 
-def _load_named(name: str, data_dir: str | Path | None, options: Mapping[str, bool | int | str]) -> TestSet:
+def _load_named(
+    wanted: NamedSet, data_dir: str | Path | None, options: Mapping[str, bool | int | str]
+) -> TestSet:
     """Load all parts of a named set, with options of their format.
 
     Parts that are missing and cannot be downloaded are counted as skipped.
     """
-    wanted = registry.find_set(name)
     status = {fetched.file: fetched.status for fetched in fetch(wanted, data_dir)}
     read: list[TestSet] = []
     skipped: dict[str, int] = {}
@@ -271,14 +277,15 @@ def _load_named(name: str, data_dir: str | Path | None, options: Mapping[str, bo
             continue
         made = read_format(part.format, data_folder(data_dir) / part.path, **options)
         published = len(made) + sum(made.skipped.values())
-        if published != part.items:
+        if part.items and published != part.items:
             raise BabelscopeError(
                 f"{part.name} has {published} items in the data folder, but {part.items} are published"
             )
         read.append(made)
         for reason, count in made.skipped.items():
             skipped[reason] = skipped.get(reason, 0) + count
-    return TestSet(name, tuple(item for made in read for item in made.items), skipped, wanted.version)
+    items = tuple(item for made in read for item in made.items)
+    return TestSet(wanted.name, items, skipped, wanted.version)
 
 
 def spec_for_scores(spec: str) -> tuple[str, str]:

@@ -56,6 +56,8 @@ class PublishedFile:
     sha256: str = ""
     git_blob: str = ""
     """SHA-1 of the file as a git blob, for files that are known by nothing else."""
+    url: str = ""
+    """Where a registered file is downloaded from, which `remote` does not say."""
 
     @property
     def digest(self) -> str:
@@ -76,7 +78,7 @@ class SetPart:
     path: str
     """In the data folder."""
     items: int
-    """How many items are published, including those that we skip."""
+    """How many items are published, including those that we skip; 0 if that is not stated."""
     files: tuple[PublishedFile, ...]
 
 
@@ -142,25 +144,11 @@ def _read_models(known: Mapping[str, Any]) -> dict[str, NamedSet]:
     return found
 
 
-def _read_lists(name: str, known: Mapping[str, Any]) -> NamedSet:
-    project = Project(known["repository"], ("en", "de"), known["license"], known["citation"])
-    listed = tuple(
-        PublishedFile(f"{name}/{file}", f"{known['folder']}/{file}", size, sha256)
-        for file, size, sha256 in known["files"]
-    )
-    part = SetPart(name, "lists", name, 0, listed)
-    return NamedSet(
-        name, "lists of hypotheses, used as --system 'lists:?top=FILE&beam=FILE'", project, (part,)
-    )
-
-
 _KNOWN = tomllib.loads((files("babelscope.util") / "published.toml").read_text("utf-8"))
 SETS: Mapping[str, NamedSet] = _read_sets(_KNOWN)
-"""Every public test set, by name."""
+"""The test sets that are listed one by one; `testsets/registry.py` adds those of whole releases."""
 MODELS: Mapping[str, NamedSet] = _read_models(_KNOWN["udpipe"])
 """Every public model of a parser, by name."""
-LISTS: Mapping[str, NamedSet] = {name: _read_lists(name, _KNOWN[name]) for name in ("digging-errors",)}
-"""Released lists of hypotheses, by name."""
 
 
 def data_folder(given: str | Path | None = None) -> Path:
@@ -174,6 +162,8 @@ def data_folder(given: str | Path | None = None) -> Path:
 
 def file_url(file: PublishedFile) -> str:
     """Where a file is downloaded from; BABELSCOPE_MIRROR names another server with the same paths."""
+    if file.url or not file.remote:
+        return file.url
     server = os.environ.get("BABELSCOPE_MIRROR") or SERVER
     if not server.startswith(("http://", "https://")):
         raise BabelscopeError(f"BABELSCOPE_MIRROR must begin with http:// or https://, unlike {server!r}")
@@ -190,10 +180,9 @@ def fetch(wanted: NamedSet, data_dir: str | Path | None = None, *, refresh: bool
     for file in wanted.files:
         path = folder / file.local
         if path.exists() and (fault := _fault(file, path)):
-            if not refresh:
-                raise BabelscopeError(
-                    f"{path} {fault}; move it away, or replace it with: babelscope data get --refresh {name}"
-                )
+            if not refresh or not file_url(file):
+                way = f"move it away, or replace it with: babelscope data get --refresh {name}"
+                raise BabelscopeError(f"{path} {fault}; {way if file_url(file) else 'ask its publisher'}")
             path.unlink()
         elif path.exists():
             found[file] = "present" if file.digest else "unchecked"
@@ -266,7 +255,9 @@ def _download_file(file: PublishedFile, url: str, folder: Path, advance: Callabl
 
     def download(url: str, path: str, _pooch: object) -> None:
         with _Limited(path, file.bytes or LARGEST, advance) as limited:
-            pooch.HTTPDownloader(timeout=_SECONDS, chunk_size=2**14)(url, limited, None)
+            # A registry is a stranger's: its server may not lead to another one.
+            more = {"allow_redirects": False} if file.url else {}
+            pooch.HTTPDownloader(timeout=_SECONDS, chunk_size=2**14, **more)(url, limited, None)
         if fault := _fault(file, Path(path)):
             raise BabelscopeError(fault)
 

@@ -1,6 +1,6 @@
 """CLAMS (Mueller et al. 2020): subject-verb agreement in English, French, German, Hebrew and Russian.
 
-github.com/aaronmueller/clams (no license stated). One sentence per line, after `True` or `False` and a tab; a right
+Apache-2.0, github.com/aaronmueller/clams. One sentence per line, after `True` or `False` and a tab; a right
 sentence is followed by its wrong versions.
 """
 

@@ -1,7 +1,7 @@
 """The DFKI test suite (Macketanz et al. 2022): sentences for 119 phenomena, with rules for their translations.
 
-github.com/DFKI-NLP/mt-testsuite. 2,324 items English-German in 13 categories. A translation is right if it is one of
-the right ones or matches the positive expression, wrong by the negative ones, and else undecided.
+CC BY-NC-SA 4.0, github.com/DFKI-NLP/mt-testsuite. 2,324 items English-German in 13 categories. A translation is right
+if it is one of the right ones or matches the positive expression, wrong by the negative ones, and else undecided.
 """
 
 from __future__ import annotations
