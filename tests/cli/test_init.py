@@ -57,7 +57,7 @@ def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path
     (tmp_path / "words.jsonl").write_text(json.dumps({**item, **known}))
     rules = {"id": "1", "source": "The cook ate.", "rules": [{"require": "Koch"}]}
     (tmp_path / "rules.jsonl").write_text(json.dumps(rules))
-    file = "words.jsonl" if name.startswith("patterns") else "rules.jsonl" if name == "rules" else ""
+    file = "words.jsonl" if name.startswith("patterns") else "rules.jsonl" if name in ("rules", "judged") else ""
     tests = ("--tests", file) if file else ()
     assert babelscope("run --init study.toml", "--system", system, "--method", name, *tests).code == 0
     text = (tmp_path / "study.toml").read_text()

@@ -180,9 +180,9 @@ TOLD = {
     "annotate human.jsonl --overlap 3": "--overlap has no effect",
     "annotate human.jsonl --sample": "needs --queue FILE",
     "annotate human.jsonl --sample --queue out --port 3": "--port has no effect",
-    "annotate cued.jsonl --sample --set translations=one.txt --tests x --queue out": "about a run",
-    "annotate human.jsonl --queue-size 3": "is about a run folder",
-    "run study.toml --set workers=2": "say --ray too",
+    "annotate cued.jsonl --sample --set translations=one.txt --tests x --queue out": "only apply to a run",
+    "annotate human.jsonl --queue-size 3": "only applies to a run folder",
+    "run study.toml --set workers=2": "workers only applies with --ray",
     "run study.toml other.toml": "run takes one study",
     "run study.toml --system toy:1": "--system has no effect",
     "run new.toml --init --ray": "--ray has no effect",
@@ -276,6 +276,8 @@ def test_an_option_that_takes_one_value_refuses_a_second(
 
 @pytest.mark.parametrize("path", LEAVES, ids=" ".join)
 def test_wrong_kinds_of_file_are_refused(babelscope: Babelscope, path: tuple[str, ...]) -> None:
+    if path == ("doctor",):
+        pytest.skip("that a system cannot be opened is what `doctor` reports, on stdout")
     for line in wrong_files(path):
         refused(babelscope(*line), line)
 

@@ -69,7 +69,7 @@ alignments = "out.align"
 """
     (tmp_path / "study.toml").write_text(f"{study}[run]\nchunk = 1\n")
     ran = babelscope("run study.toml --out parts")
-    assert "patterns_winomt asks a test set as a whole: leave chunk = 1 out" in ran.err
+    assert "patterns_winomt asks a test set as a whole: remove chunk = 1" in ran.err
 
 
 @pytest.mark.parametrize(

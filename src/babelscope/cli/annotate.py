@@ -300,7 +300,7 @@ def _write_sample(
     if queue is None:
         raise BabelscopeError("--sample needs --queue FILE for the drawn items")
     if translations is not None and any(of_judged.values()):
-        raise BabelscopeError("--method, --tests and --system only apply to a run, not to --translations")
+        raise BabelscopeError("--method, --tests and --system only apply to a run, not to --set translations")
     check_names(names)
     copy = guidelines_path(queue) if guidelines is not None else None
     check_outputs(

@@ -414,7 +414,7 @@ def _with_overrides(
         given["data_dir"] = Path(data_dir).absolute()
     run = study.run.model_copy(update=given)
     if workers is not None and run.engine != "ray":
-        raise BabelscopeError("--workers only applies with --ray")
+        raise BabelscopeError("workers only applies with --ray")
     return study.model_copy(update={"study": head, "run": run})
 
 
