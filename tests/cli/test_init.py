@@ -55,7 +55,8 @@ def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path
     }
     known = {"lemmas": ["koch"], "wrong_lemmas": ["dieb"], "index": 1, "occupation": "cook", "gold": "male"}
     (tmp_path / "words.jsonl").write_text(json.dumps({**item, **known}))
-    rules = {"id": "1", "source": "The cook ate.", "rules": [{"require": "Koch"}]}
+    languages = {"source_language": "en", "target_language": "de"}
+    rules = {"id": "1", "source": "The cook ate.", **languages, "rules": [{"require": "Koch"}]}
     (tmp_path / "rules.jsonl").write_text(json.dumps(rules))
     file = "words.jsonl" if name.startswith("patterns") else "rules.jsonl" if name in ("rules", "judged") else ""
     tests = ("--tests", file) if file else ()
