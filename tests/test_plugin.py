@@ -163,7 +163,7 @@ def test_what_it_offers_is_listed(home: Home) -> None:
 
 def test_its_method_judges_its_system_on_its_format(home: Home) -> None:
     rows = home.rows("echo", *ASKED, "--threshold", 0.6, "--group-by", "domain")
-    polly, short = ({"system": name, "method": "echo"} for name in ("parrot:polly", "parrot:short?words=2"))
+    polly, short = ({"system": name, "method": "echo"} for name in ("parrot:polly", "parrot:short"))
     assert (value(rows, "all", **polly), value(rows, "all", **short)) == (1, pytest.approx(2 / 6))
     assert value(rows, "all", **short, by="domain", domain="home") == pytest.approx(2 / 3)
     assert value(rows, "all", **short, by="domain", domain="zoo") == 0
@@ -264,8 +264,8 @@ def test_a_run_is_judged_again_under_another_threshold(home: Home) -> None:
     rows = home.rows("echo", "--rejudge", "lenient", "--threshold", 0.6, "--out", "strict")
     assert rows == home.rows("echo", *ASKED, "--threshold", 0.6, "--out", "asked")
     assert home.same_run("asked", "strict")
-    assert value(rows, "all", system="parrot:short?words=2") == pytest.approx(2 / 6)
-    assert value(home.rows("compare", "lenient"), "all", system="parrot:short?words=2") == 1
+    assert value(rows, "all", system="parrot:short") == pytest.approx(2 / 6)
+    assert value(home.rows("compare", "lenient"), "all", system="parrot:short") == 1
 
 
 def test_people_judge_what_its_queue_asks(home: Home) -> None:
@@ -274,7 +274,7 @@ def test_people_judge_what_its_queue_asks(home: Home) -> None:
     drawn = [json.loads(line) for line in (home.folder / "echo.jsonl").read_text("utf-8").splitlines()]
     # Two of three sentences of each domain, as each system translated them.
     assert sorted(line["id"] in ("1", "2", "3") for line in drawn) == [False] * 4 + [True] * 4
-    assert {line["system"] for line in drawn} == {"parrot:polly", "parrot:short?words=2"}
+    assert {line["system"] for line in drawn} == {"parrot:polly", "parrot:short"}
     command = ("annotate", "judged", "--queue-size", 4, "--queue", "again.jsonl", "--no-open", "--json")
     with home.start(*command) as serving:
         assert serving.stdout is not None

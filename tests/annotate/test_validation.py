@@ -209,7 +209,11 @@ def test_verdicts_on_something_else_are_refused(babelscope: Babelscope) -> None:
     records = lines(Path("conditioned/records.jsonl"))
     others = [{**each, "translation": "etwas anderes"} for each in records]
     for some, reason in (
-        (others, "on translations of other systems"),
+        (others, "but the verdict at verdicts.jsonl:"),
+        (
+            [{**each, "system": "another"} for each in others],
+            "on translations of other systems ('another', not 'out.de'), which differ",
+        ),
         ([{**records[0], "id": "nobody"}], "on other items (such as 'nobody'"),
         ([], "on other items (such as 'none'"),
     ):

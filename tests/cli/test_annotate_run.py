@@ -92,7 +92,7 @@ def test_people_choose_between_the_translations_of_pairs(babelscope: Babelscope)
     (binary,) = (r for r in rows if r["name"] == "kappa" and r["labels"] == "binary" and "verdicts" not in r)
     assert (binary["n"], binary["skipped"]) == (6, 2)
     records = records_of("run")
-    for system in (ONE, TWO):
+    for system in ("toy:1", "toy:2"):
         verdicts = {task.id: records[system, task.id]["verdict"] for task in tasks}
         told = {name: verdict for name, verdict in verdicts.items() if verdict != "tie"}
         right = sum(verdict == "correct" for verdict in told.values())
@@ -164,7 +164,7 @@ def test_what_cannot_be_drawn_is_told_before_anything_is_asked(babelscope: Babel
     for command, told in (
         (
             ("annotate", "pairs.jsonl", "--queue-size", "3"),
-            "--queue-size is about a run folder or a challenge set, and pairs.jsonl is none",
+            "--queue-size only applies to a run folder or a challenge set, but pairs.jsonl is neither",
         ),
         (("annotate", "nowhere"), "nowhere: no such file"),
         (("annotate", "."), "manifest.json"),

@@ -140,10 +140,13 @@ def test_two_annotators_agree_and_are_counted_by_item(babelscope: Babelscope) ->
             ("set.jsonl", "--set", "distance=9"),
             "set.jsonl has no dependency of distance 9 whose two words are known",
         ),
-        (("set.jsonl", "--system", "x"), "--system is about a run folder, and set.jsonl is a challenge set"),
+        (
+            ("set.jsonl", "--system", "x"),
+            "--system only applies to a run folder, but set.jsonl is a challenge set",
+        ),
         (
             ("queue.jsonl", "--set", "distance=1"),
-            "--set distance is about a run folder or a challenge set, and queue.jsonl",
+            "--set distance only applies to a run folder or a challenge set, but queue.jsonl is neither",
         ),
         (("ldd:nowhere,de",), "say with --queue FILE where what is drawn from ldd:nowhere,de goes"),
         (("ldd:nowhere,de", "--queue", "q.jsonl"), "nowhere: no such folder"),

@@ -115,7 +115,10 @@ def test_a_table_alone(babelscope: Babelscope, tmp_path: Path) -> None:
         (("one", "other"), "other test sets: only"),
         (("one", "--seed-group", "x*"), "the group 'x*' needs at least two systems"),
         (("one", "--factors", "no.tsv"), "no.tsv: no such file"),
-        (("one", "--factors", "h.tsv", "--figure", "bleu"), "no run has the figure 'bleu' to be regressed"),
+        (
+            ("one", "--factors", "h.tsv", "--figure", "bleu"),
+            "no run has the figure 'bleu'; choose one with --figure",
+        ),
         (("--factors", "h.tsv"), "h.tsv has no column 'bleu'; it has a"),
         (
             ("one", "--on", "bleu", "--figure", "all"),

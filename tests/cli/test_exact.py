@@ -104,9 +104,9 @@ def test_a_length_that_has_no_hypothesis_is_a_line_of_dashes(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--length", "three"], "as in 1..20"),
-        (["--length", "0..4"], "as in 1..20"),
-        (["--length", "5..4"], "as in 1..20"),
+        (["--length", "three"], "give a length or a range, such as 1..20"),
+        (["--length", "0..4"], "give a length or a range, such as 1..20"),
+        (["--length", "5..4"], "give a length or a range, such as 1..20"),
         (["--length", "1..9999"], "at most 1000"),
         (["--length", "1..3", "--set", "max_length=4"], "not both"),
         (["--length", "3", "--set", "max_length=4"], "not both"),

@@ -58,7 +58,9 @@ def test_every_default_can_be_uncommented(babelscope: Babelscope, tmp_path: Path
     languages = {"source_language": "en", "target_language": "de"}
     rules = {"id": "1", "source": "The cook ate.", **languages, "rules": [{"require": "Koch"}]}
     (tmp_path / "rules.jsonl").write_text(json.dumps(rules))
-    file = "words.jsonl" if name.startswith("patterns") else "rules.jsonl" if name in ("rules", "judged") else ""
+    file = (
+        "words.jsonl" if name.startswith("patterns") else "rules.jsonl" if name in ("rules", "judged") else ""
+    )
     tests = ("--tests", file) if file else ()
     assert babelscope("run --init study.toml", "--system", system, "--method", name, *tests).code == 0
     text = (tmp_path / "study.toml").read_text()

@@ -132,15 +132,25 @@ def test_latex_has_columns_of_intervals_and_says_why_there_is_none():
         "verdict",
     ]
     assert latex_cells(made) == [
-        ["teacher", "np agreement", "0.0400", "40", "12.3\\dag{}", "[10.1, 14.6]", "+0.500", "3", "error"],
         [
-            *("student", "word order", "$<$ 0.0001", "12", "50.0", "–$^{1}$", "$-$2.000", "1,234"),
+            "lab:teacher",
+            "np agreement",
+            "0.0400",
+            "40",
+            "12.3\\dag{}",
+            "[10.1, 14.6]",
+            "+0.500",
+            "3",
+            "error",
+        ],
+        [
+            *("lab:student", "word order", "$<$ 0.0001", "12", "50.0", "–$^{1}$", "$-$2.000", "1,234"),
             "too few items",
         ],
-        ["student", "control", "", "", "–", "", "", "", "control"],
+        ["lab:student", "control", "", "", "–", "", "", "", "control"],
     ]
     assert "\\par\\noindent $^{1}$ no interval: 2 sentences\n" in made
-    assert "\\par\\noindent teacher: \\dag{} on its own output\n" in made
+    assert "\\par\\noindent lab:teacher: \\dag{} on its own output\n" in made
     fitting = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
     assert made.startswith(f"% Errors by type\n{{\\small\\noindent\n{fitting}\n\\begin{{tabular}}")
     assert made.endswith("\n% contrast|sha:1")

@@ -333,7 +333,7 @@ spec = "parallel:own.en,own.de"
 name = "quality"
 [[methods]]
 name = "errors"
-language = "de"
+target_language = "de"
 """
 
 

@@ -30,6 +30,7 @@ def files() -> dict[str, str]:
     return {
         "a.en": "He does not come.\nShe sings.\n",
         "a.de": "Er kommt nicht.\nSie singt.\n",
+        "terms.tsv": "source\trequire\nHe does not come.\tnicht\n",
         "given.txt": "Er kommt nicht.\nSie singt.\n",
         "pairs.jsonl": _lines(*({"id": str(n), **_PAIR} for n in range(3))),
         "sentences.jsonl": _lines(
@@ -103,6 +104,12 @@ compare whole space-run --format markdown
 report whole space-run challenge-run -o page-of-runs.html
 demo --n 10 --out demo-run
 systems --json
+1 doctor lab:student
+rules --system lab:teacher --tests rules:terms.tsv
+judged --system lab:student --judge lab:llm --tests lab:parallel?n=4 --error omission
+check cmd:cat --text a.en --source-language en --target-language de
+4 gate old=file:a.de new=file:given.txt --source a.en --source-language en --target-language de
+plan --margin 2%
 annotate judge.jsonl --annotator me --task assessment --port 0 --no-open
 2 annotate challenge.jsonl --annotator me --port 0 --no-open
 annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
@@ -110,6 +117,8 @@ annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
 agreement scores.jsonl --human scores.jsonl --set field=score
 data list
 data get chrf
+2 data echo distil-lingeval/clause_omission.mt source
+2 data publish .
 data show distil-lingeval/clause_omission.mt
 1 data get distil-lingeval/clause_omission.mt
 make cues --tests lab:senses?n=60 --evaluator lab:teacher --candidates candidates.json --to cued.jsonl

@@ -147,7 +147,7 @@ FILES: list[tuple[str, Any, Callable[[Path], Any], str, int]] = [
     ("a.conllu", many_roots, trees, r"one root, this one 4999: words 1, 2, .*, …$", 40),
     ("a.jsonl", TWICE + TWICE, load, r"a\.jsonl:2: id 'xxx.*a\.jsonl:1", 40),
     # What fuzzing has found. Python turns no more than 4300 digits into a number, with an error of its own.
-    ("w.tsv", b"male\t" + LONG_NUMBER + b"\ta nurse\tnurse", read_winomt, "is no index of a token", 40),
+    ("w.tsv", b"male\t" + LONG_NUMBER + b"\ta nurse\tnurse", read_winomt, "is not the index of a token", 40),
     ("a.toml", b"a = " + DEEP, read_rules, "not TOML", 40),
     ("t.conllu.gz", damaged_gzip(), trees, "cannot be read", 40),
     ("s", text("1\t-1\t-2", "\t-1\t-2"), scores, "has scores of ''", 40),
@@ -180,7 +180,7 @@ def test_files(tmp_path, name, data, read, told, most):
         (b"9" * MIB, "a number has 1048576 digits"),
         (b"-" + b"9" * 301, "a number has 302 digits"),
         (b"NaN", "NaN is not a JSON value"),
-        (b"{" + b",".join(b'"%d":1' % n for n in range(10**5)) + b',"7":1}', "'7' stands twice"),
+        (b"{" + b",".join(b'"%d":1' % n for n in range(10**5)) + b',"7":1}', "'7' occurs twice"),
     ],
 )
 def test_json(data, told):
@@ -249,7 +249,7 @@ def test_pipes_are_read_if_the_command_line_names_them_and_not_if_a_file_does(tm
     os.mkfifo(tmp_path / "pipe")
     for spec in ("parallel:pipe,pipe", "jsonl:pipe", "/dev/zero", "mucow-scoring:pipe"):
         (tmp_path / "study.toml").write_text(STUDY.format("lab:student", spec))
-        with refused(r"tests\[0\]: .* is no regular file"):
+        with refused(r"tests\[0\]: .* is not a regular file"):
             run_study(tmp_path / "study.toml", out=tmp_path / "out")
 
 

@@ -271,7 +271,7 @@ CASES: list[tuple[str, Sequence[Item], dict[str, Any], str]] = [
     ("contrast", PAIRS, {"spread": 0}, "all"),
     ("condition", AMBIGUOUS, {"evaluator": Chatty(), "preflight": 0}, "all"),
     ("patterns_mucow", AMBIGUOUS, {}, "precision"),
-    ("errors", SENTENCES, {"language": "de"}, "generated_errors"),
+    ("errors", SENTENCES, {"target_language": "de"}, "generated_errors"),
     ("space", SENTENCES, {"k": 0, "samples": 3}, "quality"),
 ]
 

@@ -53,7 +53,7 @@ def test_a_command_gives_each_prompt_and_the_spread_between_them(babelscope, fol
     assert over["sd"]["value"] > 0
     for row in over.values():
         assert (row["n"], row["low"], row["high"]) == (3, None, None)
-        assert row["system"] == spec(folder)
+        assert row["system"] == folder.name
     signature = next(row["signature"] for row in rows if "signature" in row)
     assert len(set(re.findall(r"/prompt\.[0-9a-f]{8}", signature))) == 3
 

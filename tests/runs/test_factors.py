@@ -148,7 +148,7 @@ def test_they_can_be_said_after_a_run(run, tmp_path):
         ("{ system = 1 }", "a factor cannot be called 'system'"),
         ("{ width = [1] }", "'width' must be a number, true, false or a text"),
         ("{ width = nan }", "'width' must be finite"),
-        ('{ "a b" = 1 }', "'a b' is no name of a factor"),
+        ('{ "a b" = 1 }', "'a b' is not a valid factor name: use a letter"),
         ("{ width = { encoder = 1 } }", "'width' must be .* not a list or table"),
         ("{ " + "n" * 60 + " = 1 }", "is not a valid factor name: use a letter, then at most 39"),
         ('{ kind = " " }', "'kind' is ' ': use a text"),

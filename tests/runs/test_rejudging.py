@@ -106,7 +106,7 @@ def test_in_shards_and_judged_again_a_run_is_the_same(tmp_path, method):
 def test_what_was_asked_cannot_be_changed(tmp_path):
     folder = run("contrast", tmp_path / "run")
     with pytest.raises(
-        BabelscopeError, match="beam cannot be changed after a run, since answers depend on it"
+        BabelscopeError, match="beam cannot be changed after a run, because answers depend on it"
     ):
         rejudge(folder, {"beam": 3})
     with pytest.raises(BabelscopeError, match="contrast has no setting 'k'"):

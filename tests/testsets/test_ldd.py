@@ -248,7 +248,7 @@ def test_a_given_corpus_is_known_by_its_length(cloned: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
-        ("{f},de", r"sets of several corpora.*say which: \?corpus=books or \?corpus=news"),
+        ("{f},de", r"sets of several corpora.*choose one: \?corpus=books or \?corpus=news"),
         ("{f},{f}/short.de,{f}/short.en", "sets of several corpora"),
         ("{f},de?corpus=film", "has no sets of the corpus 'film' for de; it has books, news"),
         ("{f},en?corpus=news", "has no sets of the corpus 'news' for en; it has none"),

@@ -171,7 +171,7 @@ def test_winomt(tmp_path: Path) -> None:
         ("male\t1\tThe doctor.", " has 3 columns; WinoMT has 4 or 5"),
         ("man\t1\tThe doctor.\tdoctor", ": gender must be male, female or neutral, not 'man'"),
         ("male\t9\tThe doctor.\tdoctor", ": 9 is no index of a token of 'The doctor.'"),
-        ("male\t-1\tThe doctor.\tdoctor", ": '-1' is no index of a token"),
+        ("male\t-1\tThe doctor.\tdoctor", ": '-1' is not the index of a token of 'The doctor.'"),
         ("male\t0\tThe doctor.\tdoctor", ": token 0 is 'The', not the occupation 'doctor'"),
     ],
 )

@@ -76,7 +76,7 @@ def test_what_cannot_be_shared_is_told(tmp_path):
     with pytest.raises(BabelscopeError, match=r"text\.gz is gzipped.*unzip it first"):
         line_ranges(tmp_path / "text.gz", 2)
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BabelscopeError, match="pipe is no regular file"):
+    with pytest.raises(BabelscopeError, match="pipe is not a regular file, so workers cannot share it"):
         line_ranges(tmp_path / "pipe", 2)
     with pytest.raises(BabelscopeError, match="no such file"):
         line_ranges(tmp_path / "nothing", 2)

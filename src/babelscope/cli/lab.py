@@ -112,14 +112,14 @@ def locality(
         plan = plan_for(own, pieces=pieces, quick=quick, given=given)
     elif pieces:
         raise BabelscopeError(
-            "--pieces only applies to your own text (--source, --target); the lab's tokens are words"
+            "--set pieces only applies to your own text (--source, --target); the lab's tokens are words"
         )
     else:
         plan = (quick_plan if quick else Plan)(**given)
     models = [name for name in MODELS if not model or name in model]
     settings = [name for name in (*SETTINGS, *TOKEN_PLACES) if name in (setting or SETTINGS)]
     if pieces and any(name in TOKEN_PLACES for name in settings):
-        raise BabelscopeError("a token about the sentence is a word: leave --pieces out")
+        raise BabelscopeError("a token about the sentence is a word: leave pieces out")
     with telling_what_is_kept(work_kept_in(out)):
         rows = experiment(out, plan, models=models, settings=settings, workers=workers, quiet=quiet, own=own)
     write_rows(rows, as_json=as_json)

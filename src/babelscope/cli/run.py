@@ -229,7 +229,7 @@ def demo(
     every: Annotated[bool, option("Print all tables and every row.", "--all")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Evaluate small translation models by every method, and show four items of interest."""
+    """Evaluate small translation models by every method. Show four items of interest."""
     from babelscope.lab.experiments.demo import demo_study, write_flows
     from babelscope.runs.study import run_study
 

@@ -5,6 +5,4 @@ from __future__ import annotations
 from babelscope.core.registry import Command
 
 DEMO = Command("demo", "Evaluate small translation models by every method.", "babelscope.cli.run:demo")
-LAB = Command(
-    "lab", "Make parallel text, and train and distill translation models.", "babelscope.cli.lab:app"
-)
+LAB = Command("lab", "Make parallel text; train and distill translation models.", "babelscope.cli.lab:app")

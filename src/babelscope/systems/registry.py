@@ -274,6 +274,8 @@ def _places(spec: str) -> list[str]:
     if not colon or not _SCHEME.fullmatch(scheme) or not rest or rest[0].isspace():
         return [spec]
     whole = split_options(rest)[0]
+    if not whole:  # all is said by options
+        return [spec]
     _, _, model = whole.partition("#")
     if "://" in spec:
         return [model or spec]

@@ -255,7 +255,7 @@ def test_a_folder_of_other_things_is_refused(tmp_path: Path) -> None:
             "0 1 1 is no permutation of the numbers from 0 to 2",
         ),
         (("--source", "a.en"), "needs both --source and --target"),
-        (("--set", "pieces=100"), "is for text of your own"),
+        (("--set", "pieces=100"), "--set pieces only applies to your own text"),
         (("--set", "width=90"), "divisible among 4 heads"),
     ],
 )

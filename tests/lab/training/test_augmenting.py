@@ -188,7 +188,7 @@ def test_what_cannot_be_used_is_counted(
         ({"forward": "m", "real": False}, "m needs text to translate: --source or --set more_source"),
         (
             {"forward": "m", "real": False, "source": "s", "more_target": "t"},
-            "--more-target needs --backward",
+            "--set more_target needs --backward",
         ),
     ],
 )
@@ -230,8 +230,8 @@ def test_the_command_tells_the_counts(made: dict[str, Path], tmp_path: Path) -> 
     words += [
         "--backward",
         str(made["backward"]),
-        "--decode",
-        "sample",
+        "--set",
+        "decode=sample",
         "--set",
         "tagged=yes",
         "--set",

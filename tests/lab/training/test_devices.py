@@ -99,7 +99,7 @@ def test_a_gpu_that_is_not_here_is_refused_before_anything_is_made(tmp_path: Pat
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     with pytest.raises(
-        BabelscopeError, match="finds 0 CUDA devices here, so there is no cuda; leave --set device"
+        BabelscopeError, match="finds 0 CUDA devices here, so there is no cuda; leave device out"
     ):
         learn(tmp_path, tmp_path / "model", quick(steps=2), device="cuda")
     assert not (tmp_path / "model").exists()

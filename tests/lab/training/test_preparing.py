@@ -148,7 +148,7 @@ def test_the_command_makes_text_and_a_vocabulary_to_train_with(
 ) -> None:
     source, target = write(tmp_path, list(zip(ENGLISH, GERMAN, strict=True)))
     words = ["lab", "prepare", "--source", str(source), "--target", str(target), "--languages", "en-de"]
-    options = ["--set", "skip=alignment", "--sample", "30", "--vocabulary", "60"]
+    options = ["--set", "skip=alignment", "--set", "sample=30", "--vocabulary", "60"]
     said = babelscope(*words, *options, "--out", str(tmp_path / "one"))
     assert said.code == 0, said.err
     assert "sample" in said.out

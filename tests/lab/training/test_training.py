@@ -349,7 +349,10 @@ def test_the_command_refuses_what_cannot_be_set(tmp_path: Path) -> None:
         (["--set", "droput=1"], "sets nothing"),
         (["--set", "dropout=much"], "dropout is 'much'"),
         (["--dev-source", str(source)], "both --dev-source and --dev-target"),
-        (["--vocabulary", "50", "--tokenizer", str(tmp_path)], "either new"),
+        (
+            ["--vocabulary", "50", "--tokenizer", str(tmp_path)],
+            "--vocabulary and --tokenizer exclude each other",
+        ),
     ):
         result = CliRunner().invoke(app, [*words, *more])
         assert isinstance(result.exception, BabelscopeError)

@@ -98,7 +98,7 @@ def test_figures_of_a_run_stand_for_a_table(babelscope: Babelscope, tmp_path: Pa
     twice = babelscope("compare", "judged", "--factors", "measured", "--factors", "u.tsv", "--on", "chrf")
     assert "both measured and u.tsv have a column 'chrf'" in twice.err
     alone = babelscope("compare", "--factors", "measured", "--figure", "chrf")
-    assert "--factors is one table that has the figure" in alone.err
+    assert "without runs, --factors must be one table that also has the figure" in alone.err
 
 
 ITEMS = [

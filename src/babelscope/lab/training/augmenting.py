@@ -123,15 +123,15 @@ class Augmentation:
         if not (self.forward or self.backward):
             raise BabelscopeError("say which model translates: --forward FOLDER, --backward FOLDER, or both")
         if self.real and not (self.source and self.target):
-            raise BabelscopeError("real pairs need --source and --target; leave them out with --no-real")
+            raise BabelscopeError("real pairs need --source and --target; leave them out with --set real=no")
         for option, model, side, more in (
             ("forward", self.forward, "source", self.more_source),
             ("backward", self.backward, "target", self.more_target),
         ):
             if model and not self.to_translate(option):  # type: ignore[arg-type]
-                raise BabelscopeError(f"{model} needs text to translate: --{side} or --more-{side}")
+                raise BabelscopeError(f"{model} needs text to translate: --{side} or --set more_{side}")
             if more and not model:
-                raise BabelscopeError(f"--more-{side} needs --{option}, the model that translates it")
+                raise BabelscopeError(f"--set more_{side} needs --{option}, the model that translates it")
 
     def to_translate(self, origin: Origin) -> Path | None:
         """The text that a model translates."""

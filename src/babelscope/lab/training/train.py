@@ -111,8 +111,8 @@ def recipe_options(settings: TrainingSettings, *, vocabulary: bool) -> list[str]
     """The command-line options for these settings; the vocabulary size only if a new vocabulary is trained."""
     options = ["--shape", settings.shape.name]
     options += ["--vocabulary", str(settings.vocabulary)] if vocabulary else []
-    for name in ("label_smoothing", "steps", "seed"):
-        options += [f"--{name.replace('_', '-')}", str(getattr(settings, name))]
+    options += ["--set", f"label_smoothing={settings.label_smoothing}"]
+    options += ["--steps", str(settings.steps), "--seed", str(settings.seed)]
     named = SHAPES.get(settings.shape.name)
     defaults = {field.name: field.default for field in dataclasses.fields(settings)}
     for name in SETTABLE:
