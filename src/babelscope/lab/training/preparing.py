@@ -370,7 +370,7 @@ def _warn_of_much(tally: Tally, learned: Learned) -> None:
             warnings.warn(
                 f"alignment removed {share:.0%} of the pairs, and would remove {learned.controls_share:.0%} of pairs "
                 f"with another pair's target: it tells them apart badly (it learned from {min(learned.pairs):,} "
-                "pairs); choose another threshold with --alignment, or leave it out with --set skip=alignment",
+                "pairs); choose another threshold with --set alignment=N, or leave it out with --set skip=alignment",
                 stacklevel=3,
             )
         elif name != "sample" and _MUCH < share < 1:  # after a whole, nothing is left, which is an error
