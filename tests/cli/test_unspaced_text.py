@@ -111,7 +111,7 @@ def test_a_model_that_a_run_names_is_not_opened_to_judge_it_again(babelscope: Ba
     assert babelscope(*asked, "--tokenize", "spm:pieces.model", "--out", "run").code == 0
     refused = babelscope("quality --rejudge run")
     assert (refused.code, refused.out) == (2, "")
-    assert "because a run folder names it" in refused.err
+    assert "because only a run folder names it" in refused.err
     assert babelscope("quality --rejudge run --metric chrf").code == 0  # for which nothing is split
     again = babelscope("quality --rejudge run --tokenize spm:pieces.model --json")
     assert value(again.rows, "bleu") == pytest.approx(bleu(THAI, "spm:pieces.model"), abs=1e-9)

@@ -42,8 +42,8 @@ def test_a_parser_that_it_names_is_not_opened(babelscope, run, spec):
     change(run, target_parser=spec, target_language="de")
     ran = babelscope("challenge", "--rejudge", "run")
     assert (ran.code, ran.out) == (2, "")
-    assert f"{spec!r}, by which a run was judged, is not opened because a run folder names it" in ran.err
-    assert "say --target-parser" in ran.err
+    assert f"{spec!r}, by which a run was judged, is not opened because only a run folder names it" in ran.err
+    assert "set --target-parser" in ran.err
 
 
 def test_a_parser_of_the_command_line_is_opened(babelscope, run):

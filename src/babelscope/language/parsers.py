@@ -33,7 +33,7 @@ def open_parser(spec: str) -> Parser:
         raise BabelscopeError(f"a parser is udpipe:FILE, spacy:MODEL or stanza:LANGUAGE, not {spec!r}")
     if not is_allowed(spec):  # UDPipe models of strangers can corrupt memory
         raise BabelscopeError(
-            f"{shorten(spec, 300)}, by which a run was judged, is not opened because a run folder names it; say "
+            f"{shorten(spec, 300)}, by which a run was judged, is not opened because only a run folder names it; set "
             "--target-parser to have translations parsed again"
         )
     return openers[kind](name)

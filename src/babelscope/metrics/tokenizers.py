@@ -73,8 +73,8 @@ def open_sentencepiece(path: str) -> Tokenizer:
         raise BabelscopeError("the tokenizer spm: needs a sentencepiece model: spm:FILE")
     if not is_allowed(f"spm:{path}"):
         raise BabelscopeError(
-            f"spm:{shorten(path, 300)}, by which a run was judged, is not opened because a run folder names it; say "
-            "--tokenize to have words split by it again"
+            f"spm:{shorten(path, 300)}, by which a run was judged, is not opened because only a run folder names it; "
+            "set --tokenize to have words split by it again"
         )
     return _open_sentencepiece(path, file_stamp(Path(path)))
 

@@ -111,7 +111,12 @@ class Patient:
             system, "generation", None
         )
         self.is_causal = hasattr(system, "languages") and self.model is not None
-        self.sources = list(sources) or self._readable_probes()
+        self._given = list(sources)
+
+    @functools.cached_property
+    def sources(self) -> list[str]:
+        """The sources given, else probes that the tokenizer reads; the quick checks need neither."""
+        return self._given or self._readable_probes()
 
     def _readable_probes(self) -> list[str]:
         """Probes with the fewest unknown tokens and, among these, the fewest tokens per byte; all where unknown."""
