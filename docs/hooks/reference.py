@@ -250,7 +250,7 @@ def results() -> str:
 def contributing() -> str:
     """CONTRIBUTING.md with its links as they are on the site."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    return text.replace("(docs/inside/", "(")
+    return text.replace("(docs/inside/", "(").replace("(docs/", "(../")
 
 
 # --- Markdown ------------------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ t run --merge shard-1 shard-2 --out merged
 t compare whole
 t report whole -o page.html
 t check cmd:cat --text a.en --source-language en --target-language de
-t gate old=file:a.de new=file:a.en --source a.en --source-language en --target-language de --margin 50%
+t gate old=file:a.de new=file:a.de --source a.en --source-language en --target-language de --margin 99%
 t plan --margin 2%
 t demo --n 10 --out demo-run
 t run --init --system lab:student --tests pairs.jsonl --method contrast init.toml
