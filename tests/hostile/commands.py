@@ -104,7 +104,7 @@ compare whole space-run --format markdown
 report whole space-run challenge-run -o page-of-runs.html
 demo --n 10 --out demo-run
 systems --json
-1 doctor lab:student
+doctor lab:student
 rules --system lab:teacher --tests rules:terms.tsv
 judged --system lab:student --judge lab:llm --tests lab:parallel?n=4 --error omission
 check cmd:cat --text a.en --source-language en --target-language de
@@ -117,7 +117,7 @@ annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
 agreement scores.jsonl --human scores.jsonl --set field=score
 data list
 data get chrf
-2 data echo distil-lingeval/clause_omission.mt source
+1 data echo distil-lingeval/clause_omission.mt source
 2 data publish .
 data show distil-lingeval/clause_omission.mt
 1 data get distil-lingeval/clause_omission.mt
