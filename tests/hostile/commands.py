@@ -107,7 +107,7 @@ systems --json
 doctor lab:student
 rules --system lab:teacher --tests rules:terms.tsv
 judged --system lab:student --judge lab:llm --tests lab:parallel?n=4 --error omission
-check cmd:cat --text a.en --source-language en --target-language de
+check lab:student --text a.en --source-language en --target-language de
 4 gate old=file:a.de new=file:given.txt --source a.en --source-language en --target-language de
 plan --margin 2%
 annotate judge.jsonl --annotator me --task assessment --port 0 --no-open

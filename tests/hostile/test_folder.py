@@ -25,8 +25,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="inotify is Linu
 
 # `platform.platform()`, which a run folder is told, asks this of a program on the PATH.
 _HARMLESS = {"started uname -p"}
-# What is named is found by listing its folder; `run --init` writes a file that no option names.
-_LISTS = {"agreement", "annotate challenge.jsonl", "run --init", "condition --judge mucow"}
+# What is named is found by listing its folder; `run --init` writes a file that no option names, `space --rejudge` one
+# that a setting names (segments).
+_LISTS = {"agreement", "annotate challenge.jsonl", "run --init", "condition --judge mucow", "space --rejudge"}
 
 
 _OUTPUTS = {
