@@ -112,7 +112,7 @@ check lab:student --text a.en --source-language en --target-language de
 plan --margin 2%
 annotate judge.jsonl --annotator me --task assessment --port 0 --no-open
 2 annotate challenge.jsonl --annotator me --port 0 --no-open
-annotate --sample winomt:wino.tsv --translations wino.de --queue sampled.jsonl
+annotate --sample winomt:wino.tsv --set translations=wino.de --queue sampled.jsonl
 2 agreement judge.jsonl
 agreement scores.jsonl --human scores.jsonl --set field=score
 data list
