@@ -136,7 +136,7 @@ condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.
 condition --judge mucow --tests mucow:mucow?all=yes --system file:mucow.de?format=auto --lemmatize de
 flow --source doctors.en --target doctors.de --words lab:occupations
 lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
-lab locality --out local --set quick=yes --model sine --model learned --set setting=regular --set epochs=1
+lab locality --out local --set quick=yes --set model=sine --set model=learned --set setting=regular --set epochs=1
 lab corpus --n 200 --out corpus
 lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
