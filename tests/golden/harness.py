@@ -244,8 +244,8 @@ def environment() -> dict[str, Any]:
 
 
 def tolerance() -> tuple[float, float]:
-    """Relative and absolute: where the values were recorded, what the order of sums in double precision changes, which
-    is the choice of the BLAS library (OPENBLAS_CORETYPE); elsewhere, the contract of scores."""
+    """Relative and absolute: where the values were recorded, what the order of sums in double precision changes
+    (OPENBLAS_CORETYPE chooses it); elsewhere, the contract of scores."""
     same = json.loads((HERE / "environment.json").read_text()) == environment()
     return (1e-12, 1e-12) if same else (2e-4, 1e-4)
 

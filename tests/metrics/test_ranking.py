@@ -131,6 +131,12 @@ def test_all_equal_is_perfect_and_random_at_once() -> None:
     assert krg([0.4] * 7) == pytest.approx(1) == pytest.approx(random_krg([0.4] * 7))
 
 
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12, unique=True))
+def test_rounding_leads_no_list_above_1(qualities: list[float]) -> None:
+    best_first = sorted(qualities, reverse=True)
+    assert krg(best_first) == kqrg(best_first, normalize="ideal") == kqrg([1.0] * len(qualities)) == 1.0
+
+
 @given(LISTS, QUALITY)
 def test_moving_a_better_hypothesis_forward_never_hurts(qualities: list[float], extra: float) -> None:
     for behind in range(1, len(qualities)):

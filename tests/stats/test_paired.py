@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import t, ttest_1samp
 from statsmodels.stats.multitest import multipletests
 
-from babelscope.stats.paired import holm, paired_difference
+from babelscope.stats.paired import count_wins, holm, paired_difference
 
 VERDICTS = st.lists(
     st.tuples(st.sampled_from([-1.0, -0.5, 0.0, 0.5, 1.0]), st.sampled_from("abcdefghijkl")),
@@ -74,3 +74,9 @@ def test_pairs_of_one_cluster_are_no_evidence_of_their_own() -> None:
 @given(st.lists(st.floats(0, 1) | st.sampled_from([0.01, 0.02, 0.5]), min_size=1, max_size=12))
 def test_holms_p_values_are_those_of_statsmodels(ps: list[float]) -> None:
     assert holm(ps) == multipletests(ps, method="holm")[1].tolist()
+
+
+def test_a_difference_by_rounding_is_a_tie() -> None:
+    sums = math.fsum([0.1] * 10) - sum([0.1] * 10)
+    assert sums != 0
+    assert count_wins([sums, -sums, 0.0, 0.01, -0.5, -0.5]) == {"wins": 1, "losses": 2, "ties": 3}

@@ -54,7 +54,7 @@ def krg(
     if len(values) < 2:  # a single hypothesis has relevance 0
         return math.nan
     gained, ideal = _gains_and_ideal(values, gains, ties)
-    return float(gained @ _weights(values, logprobs) / ideal)
+    return _discounted(gained, _weights(values, logprobs)) / ideal
 
 
 def kqrg(
@@ -72,8 +72,8 @@ def kqrg(
     values = _checked(qualities)
     if not len(values):
         return math.nan
-    best = bound * float(_discounts(len(values)).sum()) if normalize == "bound" else _ideal_gain(values)
-    return float(values @ _weights(values, logprobs) / best) if best > 0 else math.nan
+    best = bound * math.fsum(_discounts(len(values))) if normalize == "bound" else _ideal_gain(values)
+    return _discounted(values, _weights(values, logprobs)) / best if best > 0 else math.nan
 
 
 def random_krg(qualities: Sequence[float], *, gains: Gains = "linear", ties: Ties = "shared") -> float:
@@ -82,7 +82,7 @@ def random_krg(qualities: Sequence[float], *, gains: Gains = "linear", ties: Tie
     if len(values) < 2:
         return math.nan
     gained, ideal = _gains_and_ideal(values, gains, ties)
-    return float(gained.mean() * _discounts(len(values)).sum() / ideal)
+    return math.fsum(gained) / len(values) * math.fsum(_discounts(len(values))) / ideal
 
 
 def expected_random_krg(k: int) -> float:
@@ -137,4 +137,9 @@ def _discounts(k: int) -> Array:
 
 def _ideal_gain(gains: Array) -> float:
     """The sum of discounted gains in their best order."""
-    return float(np.sort(gains)[::-1] @ _discounts(len(gains)))
+    return _discounted(np.sort(gains)[::-1], _discounts(len(gains)))
+
+
+def _discounted(gains: Array, weights: Array) -> float:
+    """The weighted sum of gains, rounded once: a BLAS product differs between machines, and an ideal list above 1."""
+    return math.fsum(gains * weights)

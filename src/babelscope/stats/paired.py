@@ -20,6 +20,8 @@ from babelscope.stats.intervals import (
     no_interval,
 )
 
+_ROUNDING = 1e-12
+
 
 def paired_bounds(totals: Array, sizes: Array, *, verdicts: bool) -> tuple[Bounds, Array]:
     """The interval of a mean difference, and the p of none, from totals and sizes of clusters [..., clusters].
@@ -121,12 +123,13 @@ def tested_rows(name: str, found: Sequence[Tested]) -> list[Row]:
 
 
 def count_wins(better: Sequence[float]) -> dict[str, int]:
-    """How many items the first system wins, loses and ties, from differences that are positive where it is better."""
-    return {
-        "wins": sum(value > 0 for value in better),
-        "losses": sum(value < 0 for value in better),
-        "ties": sum(value == 0 for value in better),
-    }
+    """How many items the first system wins, loses and ties, from differences that are positive where it is better.
+
+    A difference of two sums that is only rounding is a tie.
+    """
+    wins = sum(value > _ROUNDING for value in better)
+    losses = sum(value < -_ROUNDING for value in better)
+    return {"wins": wins, "losses": losses, "ties": len(better) - wins - losses}
 
 
 def holm(ps: Sequence[float]) -> list[float]:
