@@ -43,7 +43,7 @@ COMMANDS = [
     "agreement --task mucow released.ann.jsonl released.bob.jsonl",
 ]
 WITH_LANGUAGE_EXTRAS = [
-    f"errors --system file:first.de {OWN} --language de",
+    f"errors --system file:first.de {OWN} --target-language de",
     "condition --judge winomt --tests winomt:wino.tsv?neutral=yes --system file:wino.de?format=auto --target de "
     "--out wino",
     "annotate --sample wino --queue queue.jsonl --queue-size 4",
