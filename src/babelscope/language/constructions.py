@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from babelscope.language.registry import LANGUAGES
-from babelscope.language.ud import Tree, Word, relation
+from babelscope.language.ud import Tree, Word, is_finite, relation
 
 _PARTS = ("aux", "cop", "compound:prt", "expl")
 """Relations of words that belong to a verb, and stand for it in an alignment."""
@@ -161,7 +161,7 @@ def construction(sentence: Sentence, word: Word, particles: Collection[str]) -> 
 def finite_of(sentence: Sentence, governor: Word) -> Word | None:
     """The finite verb of a clause: an auxiliary or copula of its head, or the head."""
     parts = [child for child in sentence.children[governor.id] if relation(child) in ("aux", "cop")]
-    return next((word for word in (*parts, governor) if has(word, "VerbForm=Fin")), None)
+    return next((word for word in (*parts, governor) if is_finite(word)), None)
 
 
 def negations(sentence: Sentence) -> list[Word]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from babelscope.core.results import Record, Row
-from babelscope.language.align import Links, Words, align, longest_sentence
+from babelscope.language.align import Links, Words, align_ways, longest_sentence
 from babelscope.language.constructions import (
     Construction,
     Sentence,
@@ -305,15 +305,13 @@ CHECKS: Mapping[str, Callable[[Case], dict[str, str]]] = {
     "negation_scope": _of_verbs(_negation, through=("nsubj", "obj", "iobj", "obl")),
 }
 """The phenomena that can be judged; all others are undecided."""
-BY_DEPENDENT = frozenset({"subject_verb_agreement"})
-"""Checks that start from what the dependent is aligned to, the subject; all others start from the head."""
-
-
 FEWEST_PAIRS = 500
 """Sentence pairs from which the aligner must learn before anything is decided by it."""
 FEWEST_SEEN = 3
 """Sentences that a word must be in before a link of it is believed."""
 _SYMMETRIZATION = "grow-diag-final-and"
+_STEM = 5
+"""Letters of a source word that the aligner sees: inflected forms of a word are then mostly one."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 _NEAR = 3
 """Words by which a position may differ between a parse and our count."""
@@ -340,12 +338,16 @@ def judge_dependencies(
         for texts in (references, outputs)
     )
     _require_verbs(parsed, parser_spec)
-    sources = [[found.group().lower() for found in _TOKEN.finditer(record["source"])] for record in records]
+    sources = [[_stem(word) for word in _TOKEN.findall(record["source"])] for record in records]
     links = _align([*zip(sources, parsed, strict=True), *zip(sources, translated, strict=True)])
     seen = Counter(word for words in sources for word in set(words))
     halves = links[: len(records)], links[len(records) :]
     pairs = [_Pair(*each, seen) for each in zip(records, parsed, translated, *halves, strict=True)]
     return _verdicts(pairs)
+
+
+def _stem(word: str) -> str:
+    return word.lower()[:_STEM]
 
 
 def _one_line(text: str) -> str:
@@ -361,20 +363,36 @@ def _require_verbs(sentences: Sequence[Sentence], parser: str) -> None:
         )
 
 
-def _align(pairs: Sequence[tuple[Words, Sentence]]) -> list[Links | None]:
-    """The links of pairs, from the source to lemmas; None where a sentence is too long or the pairs are too few."""
+@dataclass(frozen=True, slots=True)
+class _Alignment:
+    """The links from a source to lemmas."""
+
+    links: Links
+    sure: Links
+    """Those that are found in both directions."""
+
+    def follow(self, source: Collection[int], believed: Collection[int]) -> list[int]:
+        """Where source words lead to, positions from 1: by sure links, else by any of words that are `believed`."""
+        sure = {target + 1 for place, target in self.sure if place in source}
+        return sorted(
+            sure or {target + 1 for place, target in self.links if place in source and place in believed}
+        )
+
+
+def _align(pairs: Sequence[tuple[Words, Sentence]]) -> list[_Alignment | None]:
+    """The alignments of pairs; None where a sentence is too long or the pairs are too few."""
     longest = longest_sentence()
     short = [
         number
         for number, (source, target) in enumerate(pairs)
         if 0 < len(source) <= longest and 0 < len(target.words) <= longest
     ]
-    found: list[Links | None] = [None] * len(pairs)
+    found: list[_Alignment | None] = [None] * len(pairs)
     if len(short) < 2 * FEWEST_PAIRS:
         return found
-    made = align([(pairs[n][0], pairs[n][1].lemmas) for n in short], _SYMMETRIZATION)
-    for number, links in zip(short, made, strict=True):
-        found[number] = links
+    made = align_ways([(pairs[n][0], pairs[n][1].lemmas) for n in short], (_SYMMETRIZATION, "intersection"))
+    for number, *links in zip(short, *made, strict=True):
+        found[number] = _Alignment(*links)
     return found
 
 
@@ -385,10 +403,10 @@ class _Pair:
     record: Record
     reference: Sentence
     output: Sentence
-    to_reference: Links | None
-    to_output: Links | None
+    to_reference: _Alignment | None
+    to_output: _Alignment | None
     seen: Mapping[str, int]
-    """Words of sources -> number of sentences that have them."""
+    """Stems of sources -> number of sentences that have them."""
 
     def case(self, dependency: Mapping[str, Any], particles: frozenset[str]) -> Case:
         """Where a dependency is in reference and output; raises Undecided if that is unknown."""
@@ -396,35 +414,30 @@ class _Pair:
             raise Undecided("there is no check for this phenomenon")
         if self.to_reference is None or (self.to_output is None and self.output.words):
             raise Undecided("not aligned: too few sentences, or a sentence too long")
-        to_output = self.to_output or ()
         target = dependency.get("side") == "target"
-        followed = "dependent" if dependency["phenomenon"] in BY_DEPENDENT else "head"
         places = []
         for end in ("head", "dependent"):
             span = span_of(dependency, end, self.record["references"][0] if target else self.record["source"])
             if span is None:
                 raise Undecided(f"the place of the {end} is unknown")
-            words = _TOKEN.findall(self.record["source"][slice(*span)].lower())
-            seen = min((self.seen.get(word, 0) for word in words), default=0)
-            if not target and end == followed and seen < FEWEST_SEEN:
-                raise Undecided(f"the aligner has seen the {end} in too few sentences")
-            places.append(self._follow(span, to_output, target=target))
+            places.append(self._follow(span, target=target))
         (head, head_out), (dependent, dependent_out) = places
         return Case(self.reference, self.output, head, dependent, head_out, dependent_out, particles)
 
-    def _follow(self, span: Span, to_output: Links, *, target: bool) -> tuple[list[int], list[int]]:
+    def _follow(self, span: Span, *, target: bool) -> tuple[list[int], list[int]]:
         """Positions, from 1, in reference and output of what stands at these characters."""
         assert self.to_reference is not None
+        tokens = list(_TOKEN.finditer(self.record["source"]))
+        believed = {n for n, each in enumerate(tokens) if self.seen[_stem(each.group())] >= FEWEST_SEEN}
         if target:
             text = _one_line(self.record["references"][0])
             offsets = self.reference.tree.offsets(text) if self.reference.tree.matches(text) else []
             here = [n for n, each in enumerate(offsets, 1) if _overlap(each, span)]
-            own = {source for source, place in self.to_reference if place + 1 in here}
+            own = {source for source, place in self.to_reference.links if place + 1 in here}
         else:
-            tokens = enumerate(_TOKEN.finditer(self.record["source"]))
-            own = {n for n, each in tokens if _overlap(each.span(), span)}
-            here = sorted({place + 1 for source, place in self.to_reference if source in own})
-        return here, sorted({place + 1 for source, place in to_output if source in own})
+            own = {n for n, each in enumerate(tokens) if _overlap(each.span(), span)}
+            here = self.to_reference.follow(own, believed)
+        return here, self.to_output.follow(own, believed) if self.to_output else []
 
 
 def span_of(dependency: Mapping[str, Any], end: str, text: str) -> Span | None:
