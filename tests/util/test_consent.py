@@ -11,7 +11,7 @@ from babelscope.util.consent import require_consent
 from babelscope.util.errors import BabelscopeError
 
 
-class Stream(io.StringIO):
+class Terminal(io.StringIO):
     def __init__(self, text: str = "", *, terminal: bool = True) -> None:
         super().__init__(text)
         self.terminal = terminal
@@ -22,8 +22,8 @@ class Stream(io.StringIO):
 
 @pytest.mark.parametrize("typed", ["y\n", "YES\n", "\n", "", "n\n"])
 def test_at_a_terminal(monkeypatch, typed):
-    monkeypatch.setattr(sys, "stdin", Stream(typed))
-    monkeypatch.setattr(sys, "stderr", shown := Stream())
+    monkeypatch.setattr(sys, "stdin", Terminal(typed))
+    monkeypatch.setattr(sys, "stderr", shown := Terminal())
     if typed.strip().lower().startswith("y"):
         require_consent("This takes 3 GB.\nContinue?", instead="add --yes", refused="nothing was done")
     else:
@@ -34,8 +34,8 @@ def test_at_a_terminal(monkeypatch, typed):
 
 @pytest.mark.parametrize("where", ["stdin", "stderr"])
 def test_elsewhere_the_error_says_how_to_agree(monkeypatch, where):
-    monkeypatch.setattr(sys, "stdin", Stream("y\n", terminal=where != "stdin"))
-    monkeypatch.setattr(sys, "stderr", shown := Stream(terminal=where != "stderr"))
+    monkeypatch.setattr(sys, "stdin", Terminal("y\n", terminal=where != "stdin"))
+    monkeypatch.setattr(sys, "stderr", shown := Terminal(terminal=where != "stderr"))
     with pytest.raises(BabelscopeError, match="add --yes"):
         require_consent("Continue?", instead="add --yes", refused="nothing was done")
     assert shown.getvalue() == ""
