@@ -90,7 +90,10 @@ def on_outputs(arguments: argparse.Namespace) -> None:
     for number, check in enumerate(checks):
         name = f"fault of {200 * settings.margin:.3g} % in {check.name}"
         counts[name] = Counter()
-        same = [dataclasses.replace(each, new=list(each.old)) for each in checks]
+        same = [
+            _with(each, [dataclasses.replace(own, new=own.old) for own in each.sources.values()])
+            for each in checks
+        ]
         for _ in range(arguments.draws):
             sample = drawn(same, draws)
             sample[number] = with_fault(sample[number], 2 * settings.margin, draws)

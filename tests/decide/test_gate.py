@@ -173,12 +173,7 @@ def test_figures_of_files_do_not_depend_on_the_order(tmp_path: Path, form: str, 
     right = [text.replace("They saw", "Sie sahen") for text in texts]
     old = [text.replace("1", "7") if n % 10 == 0 else text for n, text in enumerate(right)]
     new = [text.replace("1", "9") if n % 15 == 0 or n < worse else text for n, text in enumerate(right)]
-    specs = []
-    for name, lines in (("old", old), ("new", new)):
-        rows = [f"{s} ||| {t}" for s, t in zip(texts, lines, strict=True)] if form == "pairs" else lines
-        (tmp_path / name).write_text("".join(f"{row}\n" for row in rows), "utf-8")
-        specs.append({"name": name, "spec": f"file:{tmp_path}/{name}?format={form}"})
-    (tmp_path / "source").write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    systems = [{"name": name, "spec": f"file:{tmp_path}/{name}?format={form}"} for name in ("old", "new")]
 
     def decide(lines: Sequence[int], **settings: Any) -> Gate:
         for name, own in (("source", texts), ("old", old), ("new", new)):
@@ -188,7 +183,8 @@ def test_figures_of_files_do_not_depend_on_the_order(tmp_path: Path, form: str, 
             ]
             (tmp_path / name).write_text("".join(f"{row}\n" for row in rows), "utf-8")
         file = GateFile(gate=GateSettings(margin=0.02, **settings))
-        return open_and_decide(*specs, [f"sources:{tmp_path}/source"], file, languages=("en", "de"))
+        sources = [f"sources:{tmp_path}/source"]
+        return open_and_decide(systems[0], systems[1], sources, file, languages=("en", "de"))
 
     stopped = decide(range(n), sequential=True)
     assert (stopped.asked < n) == bool(worse)
