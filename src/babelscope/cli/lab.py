@@ -365,7 +365,7 @@ def models(
     train: Annotated[Path | None, folder_option("Train the models in this folder, two at a time.")] = None,
     out: Annotated[Path | None, folder_option("With --train: folder of the packed models.")] = None,
     seeds: Annotated[int, setting("With --train: seeds per kind of model.", min=1)] = 1,
-    world: OfWorld = "easy",
+    world: Annotated[str, setting("With --train: world whose models are trained.")] = "easy",
 ) -> None:
     """List the models of the package, or train them again. Rerun to resume."""
     from babelscope.lab.shipped import model_names, read_card

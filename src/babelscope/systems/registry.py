@@ -119,6 +119,14 @@ _BUILT_IN = (
         beam=False,
     ),
     Scheme(
+        "metric",
+        "babelscope.systems.metric:open_metric",
+        "a metric as the scorer of minimal pairs that have a human_reference",
+        "metric:chrf",
+        frozenset({"item_scores"}),
+        beam=False,
+    ),
+    Scheme(
         "items",
         "babelscope.systems.stored.translations:open_items",
         "the translations that the items themselves have",
@@ -271,7 +279,7 @@ def names_of(specs: Iterable[str]) -> dict[str, str]:
 def _places(spec: str) -> list[str]:
     """What a spec may be called without its options, the shortest first."""
     scheme, colon, rest = spec.partition(":")
-    if not colon or not _SCHEME.fullmatch(scheme) or not rest or rest[0].isspace():
+    if not colon or not _SCHEME.fullmatch(scheme) or not rest or rest[0].isspace() or scheme == "metric":
         return [spec]
     whole = split_options(rest)[0]
     if not whole:  # all is said by options
