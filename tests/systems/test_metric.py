@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from babelscope.testsets.items import MinimalPair, choice_of
 from babelscope.util.errors import BabelscopeError
 from tests.support.toy_fixtures import Babelscope
 
-PAIRS = [
+PAIRS: list[dict[str, Any]] = [
     {"id": "1", "source": "Drei.", "correct": "There are three.", "contrastive": ["There are four.", "Three is."],
      "human_reference": "There are three of them."},
     {"id": "2", "source": "Es ist alt.", "correct": "It is old.", "contrastive": "It isn't new at all.",

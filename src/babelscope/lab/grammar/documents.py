@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cache
 
 from babelscope.lab.grammar.lexicon import GENDERS, MANNER, NOUNS, VERBS
-from babelscope.lab.grammar.meaning import Clause, Entity, Meaning, Tense
+from babelscope.lab.grammar.meaning import Clause, Det, Entity, Meaning, Tense
 from babelscope.lab.grammar.sampling import HE, chance, occupation, states_for, tense_of, zipf
 
 BEFORE = 3
@@ -61,7 +61,7 @@ def draw_group(rng: random.Random, distance: int) -> tuple[Meaning, ...]:
     else:
         last = Clause("be", it, tense=tense, predicate=zipf(rng, predicates))
     before = [_people(rng, tense) for _ in range(BEFORE)]
-    det = "def" if chance(rng, 0.6) else "indef"
+    det: Det = "def" if chance(rng, 0.6) else "indef"
     found = []
     for own in drawn:
         thing = Entity(own, det=det, name=THING)
