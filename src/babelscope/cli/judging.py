@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import re
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -115,7 +114,6 @@ _PARAMETERS = {each.name: each for each in inspect.signature(Shared, eval_str=Tr
 _FIRST = ("system", "tests", "registry", "machine_references")
 _OF_SYSTEMS = ("tests", "registry", "system", "prompt", "machine_references", "seed_group", "cache")
 """Options without effect on a finished run."""
-_NAMED = re.compile(r"([^:?]+?)=([a-z][a-z0-9]*:.*)", re.DOTALL)
 
 
 def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
@@ -222,12 +220,6 @@ def _keyword(name: str, kind: Any, default: Any = None) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-def named_system(text: str) -> dict[str, str]:
-    """`NAME=SPEC` or `SPEC` as an entry of a study."""
-    found = _NAMED.fullmatch(text)
-    return {"name": found[1], "spec": found[2]} if found else {"spec": text}
-
-
 @dataclass(frozen=True, slots=True)
 class _Judging:
     """One call of the command of a method."""
@@ -323,7 +315,7 @@ class _Judging:
         """The systems of the study, with the prompts of --set prompt where they take any."""
         from babelscope.systems.registry import takes_prompts
 
-        systems: list[dict[str, Any]] = [dict(named_system(each)) for each in self.options.system or ()]
+        systems: list[dict[str, Any]] = [{"spec": each} for each in self.options.system or ()]
         asked = [each for each in systems if self.options.prompt and takes_prompts(each["spec"])]
         for each in asked:
             each["prompt"] = self.options.prompt
