@@ -125,13 +125,13 @@ def open_systems(
 
 
 def check_beam(specs: Iterable[str]) -> None:
-    """Refuse --beam if no system has a beam that can be set."""
+    """Refuse a beam size if no system has a beam that can be set."""
     from babelscope.systems.registry import find_scheme
 
     named = list(specs)
     if not any(find_scheme(spec).beam for spec in named):
         raise BabelscopeError(
-            f"--beam has no effect on {', '.join(named)}: stored translations, or a program or server "
+            f"the beam size has no effect on {', '.join(named)}: stored translations, or a program or server "
             f"with its own settings"
         )
 

@@ -140,7 +140,9 @@ def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
         "machine_references": MinimalPair in first.items,
         "segments": hasattr(first, "segments"),
     }
-    shared = [name for name in _PARAMETERS if offered.get(name, True)]
+    shared = {name: each for name, each in _PARAMETERS.items() if offered.get(name, True)}
+    if first.items != (MinimalPair,) and "machine_references" in shared:
+        shared["machine_references"] = _as_setting(shared["machine_references"])
     roles = dict.fromkeys(role for each in methods.values() for role in each.requires if role != "system")
     own = _parameters([first, *baselines])
     if clash := {*own, *roles} & set(_PARAMETERS):
@@ -148,16 +150,21 @@ def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
             _keyword("context", typer.Context, None),
-            *(_PARAMETERS[name] for name in shared if name in _FIRST),
+            *(each for name, each in shared.items() if name in _FIRST),
             *map(_role_parameter, roles),
             *([_judge_parameter(judges)] if baselines else []),
             *own.values(),
-            *(_PARAMETERS[name] for name in shared if name not in _FIRST),
+            *(each for name, each in shared.items() if name not in _FIRST),
         ]
     )
     _, *about = (inspect.getdoc(first) or "").split("\n\n")
     run.__doc__ = "\n\n".join(about[:2])  # the question, and what is done
     return run
+
+
+def _as_setting(parameter: inspect.Parameter) -> inspect.Parameter:
+    kind, info = get_args(parameter.annotation)
+    return parameter.replace(annotation=Annotated[kind, typer.Option(help=info.help, hidden=True)])
 
 
 def _role_parameter(role: str) -> inspect.Parameter:
