@@ -255,10 +255,10 @@ def _grades(result: Result, methods: Sequence[Method], threshold: float) -> list
 
 
 def _rate(check: Check) -> Estimate:
-    """Errors among the items that the check applies to."""
-    places = [place for place, applies in enumerate(check.applied) if applies]
+    """Errors among the sources that the check applies to."""
+    own = {name: each for name, each in check.sources.items() if each.applied}
     return clustered_proportion(
-        [check.new[place] for place in places], [check.clusters[place] for place in places]
+        [each.new for each in own.values()], list(own), [each.weight for each in own.values()]
     )
 
 
@@ -275,7 +275,7 @@ def _worst(check: Check, method: Method, records: Sequence[Record]) -> list[tupl
     """The first items that are wrong, with what the system answered."""
     from babelscope.decide.gate import answer_of
 
-    wrong = [place for place, error in zip(check.ids, check.new, strict=True) if error > 0][:_MOST_EXAMPLES]
+    wrong = [each.id for each in check.sources.values() if each.new > 0][:_MOST_EXAMPLES]
     return [
         (str(record.get("source", "")), answer_of(method, record))
         for record in records

@@ -168,7 +168,7 @@ def _ask(jobs: Sequence[Job], manifest: Manifest, store: RunFolder | InMemory) -
     total = len(store.records) + sum(chunk.stop - chunk.start for chunk in missing)
     with progress(manifest.study, total) as advance:
         advance(len(store.records))
-        for records in judge_all([(jobs[each.job], each.start, each.stop) for each in missing]):
+        for records in judge_all([(jobs[each.job], range(each.start, each.stop)) for each in missing]):
             store.store(records)
             advance(len(records))
     return Cost(
