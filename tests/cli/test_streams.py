@@ -72,8 +72,8 @@ make pairs --list-types
 systems
 data list
 data show distil-lingeval --json
-lab models
-lab corpus --n 3 --stats
+data list
+lab corpus --n 3 --set stats=yes
 --version
 --help
 """.strip().split("\n")

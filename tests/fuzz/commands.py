@@ -89,8 +89,7 @@ systems --json
 data list --json
 data show mucow --json
 data get x
-lab models
-lab corpus --n 3 --seed 1 --stats --json
+lab corpus --n 3 --seed 1 --set stats=yes --json
 --version
 --help
 """.strip().split("\n")
