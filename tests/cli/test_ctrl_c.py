@@ -103,7 +103,7 @@ make pairs --type placeholder_ding --source a.en --reference a.de @ making.pairs
 make pairs --audit 30 --type placeholder_ding --source a.en --reference a.de --to out @ making.pairs:sample_for_audit
 make counts --source a.en --target a.de --lexicon tests.tsv --to out @ making.counts:count_senses
 make counts --source a.en --target a.de --words words.json --to out @ making.counts:count_genders
-lab corpus --n 50 --set stats=yes @ lab.grammar.corpus:generate
+lab corpus --n 50 --stats @ lab.grammar.corpus:generate
 lab prepare --source a.en --target a.de --languages en-de --out run @ lab.training.preparing:filter_pairs
 """,
     "answers": """

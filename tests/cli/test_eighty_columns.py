@@ -128,7 +128,7 @@ t make pairs --type np_agreement --source a.en --reference a.de --to np.jsonl
 d make pairs --audit 2 --type polarity_particle_nicht_del --source a.en --reference a.de
 t lab evaluate --evaluator lab:teacher --system lab:student --n 24 --tests senses-other
 h lab locality
-t lab corpus --n 200 --out corpus --set stats=yes
+t lab corpus --n 200 --out corpus --stats
 t lab prepare --source corpus/corpus.en --target corpus/corpus.de --languages en-de --out prepared
 t lab train --source corpus/corpus.en --target corpus/corpus.de --out trained --shape tiny --steps 2 --vocabulary 300
 t lab prepare --source corpus/corpus.en --target corpus/corpus.de --forward trained --set beam=1 --out augmented

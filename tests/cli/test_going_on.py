@@ -75,7 +75,7 @@ NICHT = "polarity_particle_nicht_del"
 TEXT = ["--source", "{}/c.en", "--reference", "{}/c.de"]
 TOY = "toy:1?log={work}"
 COMMANDS = {
-    "corpus": ["lab", "corpus", "--n", "70", "--set", "stats=yes", "--json", "--out", "{out}"],
+    "corpus": ["lab", "corpus", "--n", "70", "--stats", "--json", "--out", "{out}"],
     "pairs": ["make", "pairs", "--type", NICHT, *TEXT, "--to", "{out}"],
     "challenge": [
         *("make", "challenge", *TEXT, "--parses", "{}/c.en.conllu", "--set", "alignments={}/c.align"),

@@ -73,7 +73,7 @@ systems
 data list
 data show distil-lingeval --json
 data list
-lab corpus --n 3 --set stats=yes
+lab corpus --n 3 --stats
 --version
 --help
 """.strip().split("\n")

@@ -89,7 +89,7 @@ systems --json
 data list --json
 data show mucow --json
 data get x
-lab corpus --n 3 --seed 1 --set stats=yes --json
+lab corpus --n 3 --seed 1 --stats --json
 --version
 --help
 """.strip().split("\n")

@@ -149,7 +149,7 @@ def test_german_analysis(hostile):
 
 
 def test_jobs_of_make_models_do_not_import_from_their_folder(hostile):
-    words = _command(("corpus", "--n", "3", "--set", "stats=yes"))
+    words = _command(("corpus", "--n", "3", "--stats"))
     subprocess.run(words, cwd=hostile.folder, env=hostile.environment(), check=True, capture_output=True)
     assert hostile.ran_traps() == ""
 

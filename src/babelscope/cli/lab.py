@@ -171,7 +171,7 @@ def corpus(
     seed: Seed = 1,
     out: Annotated[Path | None, folder_option("Folder of the corpus.")] = None,
     split: Annotated[Literal["train", "dev", "test", "all"], option("Part of the data.")] = "train",
-    stats: Annotated[bool, setting("Count every phenomenon.")] = False,
+    stats: Annotated[bool, option("Count every phenomenon.", "--stats")] = False,
     world: OfWorld = "easy",
     as_json: AsJson = False,
 ) -> None:
@@ -180,7 +180,7 @@ def corpus(
     from babelscope.lab.grammar.worlds import find_world
 
     if out is None and not stats:
-        raise BabelscopeError("lab corpus needs --out FOLDER or --set stats=yes")
+        raise BabelscopeError("lab corpus needs --out FOLDER or --stats")
     conditions = find_world(world)
     with telling_what_is_kept(PARTS_KEPT if out else NOTHING_KEPT):
         rows = (
@@ -394,7 +394,7 @@ def evaluate(
         Literal["checked", "strict", "paper"],
         setting("strict: skip verdicts within the evaluator's noise. paper: do not test the evaluator."),
     ] = "checked",
-    world: OfWorld = "easy",
+    world: Annotated[str, setting("World of the lab: easy, hard or clean.")] = "easy",
     records: Annotated[Path | None, file_option("Write one JSON object per item.")] = None,
     as_json: AsJson = False,
 ) -> None:
