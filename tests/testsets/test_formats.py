@@ -170,6 +170,12 @@ CASES: dict[str, tuple[Files, str, int, dict[str, Any], dict[str, int]]] = {
         {"correct": "Three.", "contrastive": "Four. Three.", "human_reference": "Three!", "reference": "machine"},
         {"without the error, as the release says": 1},
     ),
+    "demetr, a folder, and a baseline": (
+        {"base_id35_reference.json": json.dumps([{**DEMETR[0], "pert_sent": "Three!", "severity": "base"}]),
+         "critical_id8_negation.json": json.dumps(DEMETR)}, "demetr:{}", 2,
+        {"id": "base_id35_reference/1", "correct": "Three!", "contrastive": "Three.", "reference": "human"},
+        {"without the error, as the release says": 1},
+    ),
     "dfki": (
         {"i.json": json.dumps(DFKI)}, "dfki:{}/i.json", 2,
         {"id": "5", "category": "Ambiguity", "target_language": "de",
@@ -227,6 +233,7 @@ REFUSED: dict[str, tuple[Files, str, str]] = {
     "no header": ({"g.tsv": "a\tb\n"}, "gate:{}/g.tsv", "no GATE file"),
     "entities": ({"n.xml": BOMB}, "wmt:{}/n.xml", "declares entities"),
     "a file of ours": ({"n.xml": OUTSIDE}, "wmt:{}/n.xml", "declares entities"),
+    "no files": ({"a.json": "[]"}, "demetr:{}", "no files of DEMETR"),
     "no XML": ({"n.xml": "<a>"}, "wmt:{}/n.xml", "is not XML"),
     "no translator": ({"n.xml": WMT}, "wmt:{}/n.xml?translator=C", "by translator C"),
 }
@@ -258,6 +265,8 @@ RELEASED = {
     "mt-geneval:gender/mt-geneval/sentences,en_de": (600, 600, {}),
     "mt-geneval:gender/mt-geneval/sentences,en_ru": (600, 600, {}),
     "mt-geneval:gender/mt-geneval/context,en_de": (1100, 1100, {}),
+    "demetr:demetr": (3466, 3466, {
+        "without the error, as the release says": 1528, "variant equal to the correct translation": 6}),
     "demetr:demetr/critical_id8_negation.json": (999, 999, {"without the error, as the release says": 1}),
     "demetr:demetr/critical_id10_numbers_replaced.json": (
         372, 372, {"without the error, as the release says": 628}),

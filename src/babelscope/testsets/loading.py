@@ -175,7 +175,7 @@ _BUILT_IN = (
     Format(
         "demetr",
         "babelscope.testsets.formats.demetr:read_demetr",
-        "translations into English with one error each, to test metrics",
+        "translations into English with one error each, to test metrics: a file, or a folder of them",
         "demetr:critical_id8_negation.json",
     ),
     Format(
