@@ -82,8 +82,9 @@ def read_csv(
         lines = io.StringIO(text.decode("utf-8"), newline="")
     except UnicodeDecodeError as error:
         raise BabelscopeError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
-    quoting = csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE
-    table = csv.reader(lines, delimiter=delimiter, quoting=quoting)
+    table = csv.reader(
+        lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE
+    )
     try:
         header = [name.strip() for name in next(table, [])]
         if missing := [name for name in columns if name not in header]:
