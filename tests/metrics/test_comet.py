@@ -180,7 +180,7 @@ def test_nothing_is_downloaded_unasked(
         assert ran.code == 2
         assert "each held to its SHA-256" in told
         assert (
-            "nothing was done, since there is no terminal to ask on; agree by `babelscope data get NAME --yes`"
+            "nothing was done, since there is no terminal to ask on; agree by `babelscope data get comet --yes`"
             in told
         )
         assert r"\n" not in ran.err

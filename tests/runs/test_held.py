@@ -85,7 +85,7 @@ TWO_SETS = "has one line per item and no sources, .* both one and two"
             "file:own.txt",
             ['{"source": "a 0", "translation": "ab"}'] * 6,
             TWO[:1],
-            "own.txt:1 is a JSON object, no translation; .*format=log",
+            "own.txt:1 is JSON, no translation: .*format=log",
         ),
         (
             "file:own.txt?format=log",

@@ -6,7 +6,6 @@ import dataclasses
 import json
 import shutil
 import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -61,7 +60,7 @@ def reach(folder: Path, **tables: object) -> tuple[tuple[str, ...], tuple[str, .
 
 def at_a_terminal(monkeypatch: pytest.MonkeyPatch, babelscope: Babelscope, answer: str) -> Ran:
     with monkeypatch.context() as patch:
-        patch.setattr("babelscope.runs.trust._at_a_terminal", lambda: True)
+        patch.setattr("babelscope.util.consent.at_a_terminal", lambda: True)
         return babelscope("run", "study.toml", "--no-report", stdin=answer.encode())
 
 
@@ -132,20 +131,10 @@ def test_what_is_run_is_what_was_allowed(babelscope, tmp_path, monkeypatch):
         write(tmp_path, "cmd:touch changed")
         return True
 
-    monkeypatch.setattr("babelscope.runs.trust._at_a_terminal", change_file)
+    monkeypatch.setattr("babelscope.util.consent.at_a_terminal", change_file)
     ran = babelscope("run", "study.toml", "--no-report", stdin=b"y\n")
     assert (ran.code, (tmp_path / "ran").exists()) == (0, True), ran.err
     assert not (tmp_path / "changed").exists()
-
-
-def test_a_terminal_is_where_one_can_read_and_answer(monkeypatch):
-    from babelscope.runs.trust import _at_a_terminal
-
-    for stdin, stderr in ((True, True), (True, False), (False, True)):
-        with monkeypatch.context() as patch:
-            patch.setattr(sys.stdin, "isatty", lambda stdin=stdin: stdin, raising=False)
-            patch.setattr(sys.stderr, "isatty", lambda stderr=stderr: stderr, raising=False)
-            assert _at_a_terminal() == (stdin and stderr)
 
 
 def test_what_is_not_remembered_is_said(babelscope, tmp_path, monkeypatch):
@@ -265,7 +254,7 @@ def test_a_study_that_sends_texts_is_refused_without_a_terminal(babelscope, send
 
 def test_a_study_that_sends_texts_is_asked_about_once_and_after_a_new_link(babelscope, sending, monkeypatch):
     server, folder = sending
-    monkeypatch.setattr("babelscope.runs.trust._at_a_terminal", lambda: True)
+    monkeypatch.setattr("babelscope.util.consent.at_a_terminal", lambda: True)
     study = ("run", "theirs/study.toml", "--no-report")
     refused = babelscope(*study, stdin=b"n\n")
     assert (refused.code, server.seen) == (2, [])

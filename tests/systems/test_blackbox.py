@@ -77,6 +77,16 @@ def test_without_sources_the_file_is_asked_whole_and_empty_lines_are_translation
     ("lines", "form", "fault"),
     [
         (["a\tb"], "", r"out:1 has a tab inside: .*format=tsv.*format=plain"),
+        (
+            ["0 ||| a", "0 ||| b", "1 ||| c"],
+            "",
+            r"out:1 is an n-best list of Moses.*format=moses.*format=plain",
+        ),
+        (["0 ||| a ||| F= -1 ||| -2"], "auto", r"out:1 is an n-best list of Moses"),
+        (["S-0\ta", "H-0\t-1\tb", "P-0\t-1"], "", r"out:1 is a log of fairseq.*lists:\?beam=FILE"),
+        (['{"id": 0, "text": "a"}'], "", r"out:1 is JSON, no translation.*lists:FILE"),
+        (['["a", "b"]'], "auto", r"out:1 is JSON, no translation"),
+        (['{"id": 0, "text": "a"}'], "log", r"out:1: field 'source' must be text; .*lists:FILE"),
         (["0 ||| a", "2 ||| b"], "moses", r"out:2 has id 2, .* 0 or 1 was expected"),
         (["a ||| b"], "moses", r"out:1 is not `id \|\|\| text"),
         (["a\u2028b"], "", r"out:1 has the line separator U\+2028"),

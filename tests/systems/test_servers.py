@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import json
 import random
 import signal
@@ -29,6 +30,7 @@ from babelscope.systems.cache import cached, forget_unfinished, with_store
 from babelscope.systems.registry import open_system
 from babelscope.systems.servers import client
 from babelscope.util.errors import BabelscopeError, SystemFailure
+from tests.support.stored import unfinished
 
 SECRET = "sk-very-secret-4711"
 QUICK = "backoff=0.01"
@@ -188,7 +190,33 @@ def test_the_first_failure_ends_the_rest(serve):
         open_system(f"{server.url}?batch=1&concurrency=2").translate([f"s {n}" for n in range(300)])
     seen = len(server.seen)
     time.sleep(0.2)
-    assert len(server.seen) <= seen + 2  # those under way
+    assert len(server.seen) == seen < 100
+
+
+def test_answers_under_way_at_a_failure_are_kept(serve):
+    """They are paid for, however late they come."""
+    failed = threading.Event()
+
+    def answer(request):
+        if request.body["sources"] == ["s 0"]:
+            while len(request.server.seen) < 3:
+                time.sleep(0.01)
+            failed.set()
+            return 403, {}, b"no"
+        failed.wait()
+        time.sleep(0.5)
+        return translating(request)
+
+    server = serve(answer)
+    system = with_store(open_system(f"{server.url}?batch=1&concurrency=3"), None)
+    sources = [f"s {n}" for n in range(9)]
+    with pytest.raises(SystemFailure, match="answered 403"):
+        system.translate(sources)
+    assert len(server.seen) == 3
+    assert len(unfinished()) == 2
+    server.app = translating
+    system.translate(sources)
+    assert sorted(each.body["sources"][0] for each in server.seen[3:]) == ["s 0", *sources[3:]]
 
 
 @pytest.mark.parametrize(
@@ -540,6 +568,33 @@ def test_a_server_that_drips_is_left_in_time(first, drop, monkeypatch):
     with listening, pytest.raises(SystemFailure, match=r"did not answer within 0\.5 seconds"):
         open_system(f"{url}?timeout=0.5&retries=0").translate(["a"])
     assert time.monotonic() - start < 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        lambda: itertools.repeat(b" " * 65536),
+        # Blocks of deflate that are empty, and what follows the end of gzip.
+        lambda: itertools.chain([gzip.compress(b"")[:10]], itertools.repeat(b"\0\0\0\xff\xff" * 10_000)),
+        lambda: itertools.chain([gzip.compress(b"{}")], itertools.repeat(b" " * 65536)),
+    ],
+    ids=["plain", "empty blocks", "after the end"],
+)
+def test_an_endless_answer_is_refused(body, monkeypatch):
+    coding = b"" if next(body()).startswith(b" ") else b"Content-Encoding: gzip\r\n"
+
+    def talk(connection):
+        connection.recv(65536)
+        with contextlib.suppress(OSError):
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + coding + b"\r\n")
+            for part in body():
+                connection.sendall(part)
+
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr(client, "_LARGEST_ANSWER", 1_000_000)
+    listening, url = raw_server(talk)
+    with listening, pytest.raises(SystemFailure, match="answered with more than 1000000 bytes"):
+        open_system(f"{url}?timeout=20&retries=0").translate(["a"])
 
 
 def test_an_answer_is_unzipped_once_and_within_bounds(serve, monkeypatch):

@@ -19,8 +19,9 @@ from pathlib import Path
 
 from babelscope.metrics.base import Metric, References, Scale, Texts
 from babelscope.metrics.external import AT_ONCE, parse_scores, parse_spec, stated_options
+from babelscope.util.consent import require_consent
 from babelscope.util.digests import digest_file
-from babelscope.util.environments import Environment, isolated, require_consent
+from babelscope.util.environments import Environment, isolated
 from babelscope.util.errors import BabelscopeError, SystemFailure
 from babelscope.util.process import Worker
 from babelscope.util.progress import working
@@ -118,7 +119,14 @@ class Comet(Metric):
                 f"{self.name} needs numpy below 2, which has no build for Python {sys.version_info.minor}: run "
                 f"Babelscope with Python 3.11 or 3.12, or name requirements of your own in {_OWN}"
             )
-        require_consent(self._plan(known), yes=yes)
+        print(self._plan(known), file=sys.stderr)
+        if not yes:
+            require_consent(
+                "Continue?",
+                instead="nothing was done, since there is no terminal to ask on; agree by "
+                f"`babelscope data get {self.name} --yes`",
+                refused="nothing was done, since you did not agree",
+            )
         known.make()
         with working(f"downloading {self.model}"):
             checkpoint = _fetch(self.name, known, self.model)

@@ -20,6 +20,7 @@ from babelscope.language.parsers import UDPIPE_MODELS
 from babelscope.runs.study import Study, parse_study
 from babelscope.systems import registry
 from babelscope.systems.registry import Scheme
+from babelscope.util.consent import require_consent
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.files import private_folder
 from babelscope.util.published import MODELS
@@ -223,26 +224,14 @@ def _ask_user(path: Path, reach: Reach) -> None:
         "sends texts of its test sets to": reach.servers,
         "names outside of its folder": reach.outside,
     }
-    if not _at_a_terminal():
-        told = "; ".join(f"{what}: {'; '.join(each)}" for what, each in parts.items() if each)
-        raise BabelscopeError(
-            f"{_escaped(path)} needs your permission ({told}); read it, and if you trust it, add --trust"
-        )
-    listed = "".join(
-        f"  {what}:\n" + "".join(f"    {one}\n" for one in each) for what, each in parts.items() if each
+    listed = [f"  {what}:" + "".join(f"\n    {one}" for one in each) for what, each in parts.items() if each]
+    told = "; ".join(f"{what}: {'; '.join(each)}" for what, each in parts.items() if each)
+    name = _escaped(path)
+    require_consent(
+        "\n".join([name, *listed, "Allow this until the file changes?"]),
+        instead=f"{name} needs your permission ({told}); read it, and if you trust it, add --trust",
+        refused=f"{name} was not run",
     )
-    print(
-        f"{_escaped(path)}\n{listed}Allow this until the file changes? [y/N] ",
-        end="",
-        file=sys.stderr,
-        flush=True,
-    )
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise BabelscopeError(f"{_escaped(path)} was not run")
-
-
-def _at_a_terminal() -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def _folder() -> Path:

@@ -315,7 +315,7 @@ def check_generation(patient: Patient) -> Finding:
             "of transformers' generate, and scores are those of the model itself",
         )
     beam = getattr(generation, "num_beams", None)
-    return Finding(name, detail=f"its own beam has a size of {beam} (--beam)" if (beam or 1) > 1 else "")
+    return Finding(name, detail=f"its own beam has a size of {beam}" if (beam or 1) > 1 else "")
 
 
 def check_chat(patient: Patient) -> Finding:
@@ -397,7 +397,7 @@ def check_forward(patient: Patient) -> Finding:
     has_network = patient.is_causal or hasattr(type(patient.system), "network")
     if not has_network or patient.model is None or patient.reopen is None:
         return Finding(name, skipped="no network of transformers")
-    if "forward" in patient.system.fingerprint.settings:
+    if "forward" in patient.system.fingerprint.settings or hasattr(patient.model, "network"):
         return Finding(name, skipped="not a forward pass of our own")
     return _compare(
         patient,

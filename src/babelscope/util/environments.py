@@ -129,20 +129,3 @@ class Environment:
 def isolated() -> dict[str, str]:
     """Our environment variables, without those that would mix another environment with ours."""
     return {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
-
-
-def require_consent(what: str, *, yes: bool) -> None:
-    """Print on stderr what will be done; raise unless the user agrees, or has by `yes`.
-
-    Without a terminal there is nobody to ask: an error that names the option.
-    """
-    print(what, file=sys.stderr)
-    if yes:
-        return
-    if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise BabelscopeError(
-            "nothing was done, since there is no terminal to ask on; agree by `babelscope data get NAME --yes`"
-        )
-    print("Continue? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise BabelscopeError("nothing was done, since you did not agree")

@@ -168,6 +168,9 @@ def locality(
 
     `own` is the text of one's own that the plan was made for; each network is kept in `folder/networks`.
     """
+    # So that a package that is missing shows before anything is written.
+    import babelscope.lab.experiments.locality_training  # noqa: F401
+
     _claim_folder(folder, plan)
     wanted = trials(plan, models, settings)
     missing = [trial for trial in wanted if not (folder / trial.file).exists()]

@@ -7,7 +7,6 @@ import email.utils
 import functools
 import json
 import os
-import queue
 import re
 import ssl
 import sys
@@ -16,8 +15,8 @@ import time
 import warnings
 import weakref
 import zlib
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, wait
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -92,11 +91,10 @@ class Deadlines(httpcore.SyncBackend):
 
 
 _LONGEST_WAIT = 120.0  # seconds; a server that asks for more patience is an error
-_LARGEST_ANSWER = 1 << 25  # bytes, unzipped
+_LARGEST_ANSWER = 1 << 25  # bytes, as received and unzipped
 _REFUSALS = frozenset({400, 413, 422})  # of this question; others may well be answered
 _REFUSES_ALL = 20  # questions refused and none answered: it is the server or its settings, not the questions
 _SECONDS_BETWEEN_WORDS = 10.0  # about retries: a line for each of hundreds would hide all else
-_IN_FLIGHT_SECONDS = 5.0  # how long other requests may take to end after one has failed
 _SHORTEST_SECRET = 8  # characters; what is shorter stands in translations by chance
 
 # Options that people write a secret after; any other that is not ours is refused as unknown.
@@ -203,6 +201,8 @@ class Client:
             except _RefusedError as error:
                 if len(part) == 1:
                     return {part[0]: Refusal(f"{url} {error}")}
+                if stop.is_set():
+                    return {}
                 # Only smaller parts show which of them the server refuses.
                 half = len(part) // 2
                 return work(part[:half], stop) | work(part[half:], stop)
@@ -227,27 +227,27 @@ class Client:
     def _at_once(
         self, work: Callable[[Sequence[str], threading.Event], dict[str, Any]], parts: Sequence[Sequence[str]]
     ) -> list[dict[str, Any]]:
-        """What is made of each part; the first failure ends the rest.
+        """What is made of each part. After a failure no request is begun, and it is raised when none is under way.
 
         Daemon threads rather than a ThreadPoolExecutor, whose threads Python joins at exit: an interrupt
         would hang until the slowest request times out.
         """
-        done: list[Future[dict[str, Any]]] = [Future() for _ in parts]
-        waiting: queue.SimpleQueue[tuple[Sequence[str], Future[dict[str, Any]]]] = queue.SimpleQueue()
-        for pair in zip(parts, done, strict=True):
-            waiting.put(pair)
+        waiting = deque(parts)
+        found: list[dict[str, Any]] = []
+        failures: list[BaseException] = []
         stop = threading.Event()
 
         def run() -> None:
             while not stop.is_set():
                 try:
-                    part, future = waiting.get_nowait()
-                except queue.Empty:
+                    part = waiting.popleft()
+                except IndexError:
                     return
                 try:
-                    future.set_result(work(part, stop))
+                    found.append(work(part, stop))
                 except BaseException as error:  # raised again by whoever waits for the answer
-                    future.set_exception(error)
+                    failures.append(error)
+                    stop.set()
 
         threads = [
             threading.Thread(target=run, daemon=True) for _ in range(min(self._concurrency, len(parts)))
@@ -255,17 +255,13 @@ class Client:
         for thread in threads:
             thread.start()
         try:
-            wait(done, return_when=FIRST_EXCEPTION)
-            failed = [each for each in done if each.done() and each.exception()]
-            if failed:
-                stop.set()
-                end = time.monotonic() + _IN_FLIGHT_SECONDS
-                for thread in threads:  # answers that arrive now are paid for, so they are kept
-                    thread.join(max(0.0, end - time.monotonic()))
-                failed[0].result()
-            return [each.result() for each in done]
+            for thread in threads:  # answers that arrive after a failure are paid for, so they are kept
+                thread.join()
         finally:
             stop.set()
+        if failures:
+            raise failures[0]
+        return found
 
     def _post(self, url: str, message: Mapping[str, Any], stop: threading.Event) -> Any:
         """The JSON that the server answers with."""
@@ -364,11 +360,13 @@ def _read(response: httpx.Response, url: str) -> bytes:
             f"{url} answered in the encoding {shorten(coding)}, where gzip or none was asked for"
         )
     unzip = zlib.decompressobj(wbits=31) if coding == "gzip" else None
-    data = bytearray()
+    data, received = bytearray(), 0
     try:
         for chunk in response.iter_raw():
+            received += len(chunk)
             data += unzip.decompress(chunk, _LARGEST_ANSWER + 1 - len(data)) if unzip else chunk
-            if len(data) > _LARGEST_ANSWER:
+            # What follows the end of gzip, and its empty blocks, make no data and could go on for ever.
+            if max(len(data), received) > _LARGEST_ANSWER:
                 raise SystemFailure(f"{url} answered with more than {_LARGEST_ANSWER} bytes")
     except zlib.error as error:
         raise _PassingFault(f"answered with gzip that cannot be read ({error})") from None

@@ -66,6 +66,7 @@ def read_translations(path: str | Path) -> list[Given]:
     if str(path).endswith(".jsonl"):
         return read_log(path)
     lines = read_lines(path, keep_separators=True)
+    refuse_lists(lines, path)
     if not any(SEPARATOR in f"{line} " for line in lines):
         return [Given(at(path, number), line) for number, line in enumerate(lines, 1)]
     return _pairs(lines, path)
@@ -112,7 +113,8 @@ def read_log(path: str | Path) -> list[Given]:
         for name in ("source", "translation", "lemmas"):
             value = fields.setdefault(name, None)
             if not isinstance(value, str) and not (value is None and name == "lemmas"):
-                raise BabelscopeError(f"{place}: field {name!r} must be text")
+                hint = "; n-best lists are read by lists:FILE" if {"id", "text"} <= record.keys() else ""
+                raise BabelscopeError(f"{place}: field {name!r} must be text{hint}")
         folded = "translation_lemmatized" in record
         given.append(Given(place, fields["translation"], fields["source"], fields["lemmas"], folded))
     return given
@@ -128,13 +130,41 @@ def alternatives(lines: Sequence[str], form: str, where: str) -> list[list[str]]
         return [line.split("\t") for line in lines]
     if form == "moses":
         return [[each.translation for each in own] for own in moses_lists(lines, where)]
-    for number, line in enumerate(lines, 1):
-        if form == UNSAID and "\t" in line:
-            raise BabelscopeError(
-                f"{at(where, number)} has a tab inside: {shorten(line)}; set format=tsv if it separates "
-                "alternatives, format=plain if it belongs to the translation"
-            )
+    if form == UNSAID:
+        refuse_lists(lines, where)
+        for number, line in enumerate(lines, 1):
+            if "\t" in line:
+                raise BabelscopeError(
+                    f"{at(where, number)} has a tab inside: {shorten(line)}; set format=tsv if it separates "
+                    "alternatives, format=plain if it belongs to the translation"
+                )
     return [[line] for line in lines]
+
+
+def refuse_lists(lines: Sequence[str], where: str | Path) -> None:
+    """Refuse lines of another format where plain ones are expected: each would count as a translation."""
+    first = lines[0] if lines else ""
+    if re.match(r"0 *\|\|\|", first) and all(re.match(r"[0-9]+ *\|\|\|", line) for line in lines):
+        what, instead = "an n-best list of Moses", "set format=moses"
+    elif any(re.match(r"H-[0-9]+\t", line) for line in lines):
+        what, instead = "a log of fairseq-generate", "use lists:?beam=FILE"
+    elif first.startswith(("{", '["')) and _is_json(first):
+        what = "JSON"
+        instead = "set format=log for objects with source and translation, use lists:FILE for n-best lists"
+    else:
+        return
+    raise BabelscopeError(
+        f"{at(where, 1)} is {what}, no translation: {shorten(first)}; {instead}, or set format=plain if it is "
+        "text all the same"
+    )
+
+
+def _is_json(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 # --- N-best lists --------------------------------------------------------------------------------------------------

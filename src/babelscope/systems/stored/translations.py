@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -24,7 +23,7 @@ from babelscope.systems.stored.formats import (
 )
 from babelscope.systems.stored.nbest import REGIONS, RegionLists, open_regions
 from babelscope.util.digests import digest_json
-from babelscope.util.errors import BabelscopeError, RefusedText, at
+from babelscope.util.errors import BabelscopeError, RefusedText
 from babelscope.util.text import (
     check_texts,
     parse_lines,
@@ -217,11 +216,6 @@ def open_file(rest: str, options: Options) -> TranslationsFile:
         return _open(options, rest, content, found, {"format": "pairs"}, own, skip_missing=skip, given=given)
     data = read_line_bytes(rest)
     lines = parse_lines(data, rest)
-    if not form and lines and _is_json_object(lines[0]):
-        raise BabelscopeError(
-            f"{at(rest, 1)} is a JSON object, no translation; set format=log for objects with source and "
-            "translation, format=plain if it is text all the same"
-        )
     found = [[Scored(text) for text in texts] for texts in alternatives(lines, form, rest)]
     content = hashlib.sha256(data).hexdigest()
     return _open(options, rest, content, found, {"format": form or "plain"}, skip_missing=skip)
@@ -283,15 +277,6 @@ def _open(
         name=options.spec,
         given=given,
     )
-
-
-def _is_json_object(line: str) -> bool:
-    if not line.startswith("{"):
-        return False
-    try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
-        return False
 
 
 def _skips(options: Options) -> bool:
