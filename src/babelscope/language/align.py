@@ -75,8 +75,8 @@ def align_ways(pairs: Sequence[tuple[Words, Words]], hows: Sequence[str]) -> lis
     found: list[list[Links]] = [[()] * len(pairs) for _ in hows]
     if not full:
         return found
-    forward = _train(thot, sources, targets) if set(hows) - {"reverse"} else None
-    reverse = _train(thot, targets, sources) if set(hows) - {"forward"} else None
+    forward: Any = _train(thot, sources, targets) if set(hows) - {"reverse"} else None
+    reverse: Any = _train(thot, targets, sources) if set(hows) - {"forward"} else None
     for how, links in zip(hows, found, strict=True):
         back = how == "reverse"
         trained = reverse if back else forward

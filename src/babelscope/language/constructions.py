@@ -52,19 +52,23 @@ class Sentence:
     def verbs(self) -> list[Word]:
         return [word for word in self.words if is_verb(word)]
 
-    def verb_of(self, position: int, through: Collection[str] = ()) -> Word | None:
-        """The verb that a word is, or is a part of: its auxiliary, particle or reflexive pronoun.
-
-        With relations in `through`, also the verb that a word of such a relation depends on.
-        """
+    def verb_of(self, position: int) -> Word | None:
+        """The verb that a word is, or is a part of: its auxiliary, particle or reflexive pronoun."""
         word = self.words[position - 1]
         if is_verb(word):
             return word
-        parts = (*_PARTS, *through)
-        if word.head and (word.deprel in parts or relation(word) in parts or has(word, "Reflex=Yes")):
+        if word.head and (word.deprel in _PARTS or relation(word) in _PARTS or has(word, "Reflex=Yes")):
             head = self.words[word.head - 1]
             return head if is_verb(head) else None
         return None
+
+    def predicate_of(self, word: Word) -> Word:
+        """The nearest verb or word with a copula that a word is or depends on; else the root."""
+        while word.head and not is_verb(word):
+            if any(relation(child) == "cop" for child in self.children[word.id]):
+                break
+            word = self.words[word.head - 1]
+        return word
 
 
 def is_verb(word: Word) -> bool:
