@@ -126,7 +126,7 @@ def with_languages(tests: TestSet, source: str, target: str) -> TestSet:
     known = {"source_language": source, "target_language": target}
 
     def stated(item: Any) -> Any:
-        more = {name: code for name, code in known.items() if code and not getattr(item, name)}
+        more = {name: code for name, code in known.items() if code and not getattr(item, name, code)}
         return replace(item, **more) if more else item
 
     return replace(tests, items=tuple(map(stated, tests.items))) if source or target else tests
@@ -180,11 +180,12 @@ def errors_settings(tests: Mapping[str, TestSet]) -> dict[str, Any]:
 
 
 def _sources(tests: Mapping[str, TestSet]) -> list[tuple[str, Setting]]:
-    """All sources with their languages."""
+    """All sources that checks can look at, with their languages."""
     return [
         (item.source, Setting(base_code(item.source_language), base_code(item.target_language)))
         for each in tests.values()
         for item in each.items
+        if isinstance(item, SourceSentence | ParallelSentence | MinimalPair)
     ]
 
 
