@@ -20,7 +20,7 @@ from babelscope.core.registry import Options
 from babelscope.core.system import Fingerprint, Regions, Scored
 from babelscope.systems.stored.formats import Given, ctranslate2, fairseq, json_translations, moses, vllm
 from babelscope.util.digests import digest_json
-from babelscope.util.errors import BabelscopeError, at, install_hint
+from babelscope.util.errors import BabelscopeError, at, explain_missing
 from babelscope.util.files import open_regular
 from babelscope.util.text import (
     LONGEST_RECORD,
@@ -307,11 +307,7 @@ def _detokenizer(language: str) -> Callable[[str], str]:
     """Moses's rules for joining tokens, with `&quot;` and the like turned back; no language: as it stands."""
     if not language:
         return lambda text: text
-    try:
+    with explain_missing(f"detokenize={language}:", "fsmt"):
         from sacremoses import MosesDetokenizer
-    except ModuleNotFoundError as error:
-        raise BabelscopeError(
-            f"detokenize={language}: needs sacremoses; install it with: {install_hint('fsmt')}"
-        ) from error
     detokenizer = MosesDetokenizer(lang=language)
     return lambda text: html.unescape(str(detokenizer.detokenize(text.split())))
