@@ -42,10 +42,6 @@ def test_the_random_baseline_equals_simulation(k: int) -> None:
     assert krg(orders[0].tolist()) == pytest.approx(simulated[0])
 
 
-def test_the_random_baseline_of_the_paper() -> None:
-    assert random_krg(range(10)) == pytest.approx(0.8042, abs=5e-5)
-
-
 @pytest.mark.parametrize("k", [2, 3, 5, 6])
 def test_range_mean_and_extremes_over_all_orders(k: int) -> None:
     values = {order: krg(order) for order in itertools.permutations(range(k))}
