@@ -17,49 +17,50 @@ import numpy as np
 
 from babelscope.decide.gate import GateSettings, Sequential, decide, look
 from babelscope.decide.opening import GateFile, open_and_decide
-from babelscope.decide.outcomes import Check
+from babelscope.decide.outcomes import Check, Source
 
 CODES = {"worse": "exit 3", "not worse": "exit 0", "too few items": "exit 4"}
 
 
 def drawn(checks: Sequence[Check], draws: np.random.Generator) -> list[Check]:
-    """The same checks on items drawn with replacement."""
-    places = draws.integers(0, len(checks[0].old), len(checks[0].old)).tolist()
+    """The same checks on sources drawn with replacement."""
+    n = len(checks[0].sources)
+    places = draws.integers(0, n, n).tolist()
     return [_at(check, places) for check in checks]
 
 
 def _at(check: Check, places: Sequence[int]) -> Check:
-    return dataclasses.replace(
-        check,
-        ids=[str(number) for number in range(len(places))],
-        clusters=[str(number) for number in range(len(places))],
-        old=[check.old[place] for place in places],
-        new=[check.new[place] for place in places],
-        weights=[1.0] * len(places),
-        applied=[check.applied[place] for place in places],
-    )
+    sources = list(check.sources.values())
+    return _with(check, [sources[place] for place in places])
+
+
+def _with(check: Check, sources: Sequence[Source]) -> Check:
+    return dataclasses.replace(check, sources={str(number): each for number, each in enumerate(sources)})
 
 
 def with_fault(check: Check, share: float, draws: np.random.Generator) -> Check:
-    """The check with errors put into this share of all items, where the new system was right."""
-    new = np.array(check.new)
-    right = np.flatnonzero(new == 0)
-    new[draws.choice(right, size=min(len(right), round(share * len(new))), replace=False)] = 1.0
-    return dataclasses.replace(check, new=new.tolist())
+    """The check with errors put into this share of all sources, where the new system was right."""
+    sources = list(check.sources.values())
+    right = [place for place, each in enumerate(sources) if each.new == 0]
+    count = min(len(right), round(share * len(sources)))
+    for place in draws.choice(right, size=count, replace=False).tolist():
+        sources[place] = dataclasses.replace(sources[place], new=1.0)
+    return _with(check, sources)
 
 
 def swapped(checks: Sequence[Check], draws: np.random.Generator) -> list[Check]:
-    """The checks with the two systems exchanged at random, item by item."""
-    swap = draws.random(len(checks[0].old)) < 0.5
-    found = []
-    for check in checks:
-        old, new = np.array(check.old), np.array(check.new)
-        found.append(
-            dataclasses.replace(
-                check, old=np.where(swap, new, old).tolist(), new=np.where(swap, old, new).tolist()
-            )
+    """The checks with the two systems exchanged at random, source by source."""
+    swap = (draws.random(len(checks[0].sources)) < 0.5).tolist()
+    return [
+        _with(
+            check,
+            [
+                dataclasses.replace(each, old=each.new, new=each.old) if exchange else each
+                for each, exchange in zip(check.sources.values(), swap, strict=True)
+            ],
         )
-    return found
+        for check in checks
+    ]
 
 
 def verdict(checks: Sequence[Check], settings: GateSettings) -> str:
@@ -74,8 +75,8 @@ def on_outputs(arguments: argparse.Namespace) -> None:
     """Print how often the gate decides how, on outputs of two real systems."""
     settings = GateSettings(margin=arguments.margin)
     gate = open_and_decide(
-        {"spec": f"file:{arguments.old}"},
-        {"spec": f"file:{arguments.new}"},
+        f"file:{arguments.old}",
+        f"file:{arguments.new}",
         [f"sources:{arguments.source}"],
         GateFile(gate=settings),
         languages=(arguments.source_language, arguments.target_language),
@@ -89,7 +90,10 @@ def on_outputs(arguments: argparse.Namespace) -> None:
     for number, check in enumerate(checks):
         name = f"fault of {200 * settings.margin:.3g} % in {check.name}"
         counts[name] = Counter()
-        same = [dataclasses.replace(each, new=list(each.old)) for each in checks]
+        same = [
+            _with(each, [dataclasses.replace(own, new=own.old) for own in each.sources.values()])
+            for each in checks
+        ]
         for _ in range(arguments.draws):
             sample = drawn(same, draws)
             sample[number] = with_fault(sample[number], 2 * settings.margin, draws)
@@ -124,28 +128,27 @@ def _simulate(
     old = (values < discordant / 2).astype(float)
     new = ((values >= discordant / 2) & (values < discordant)).astype(float)
     new[0] = np.maximum(new[0], (draws.random(n) < worse) & (old[0] == 0))
-    ids = [str(number) for number in range(n)]
     checks = [
         Check(
             "simulated",
             "none",
             str(number),
-            ids,
-            ids,
-            old[number].tolist(),
-            new[number].tolist(),
-            [1.0] * n,
-            [True] * n,
+            {
+                str(place): Source(
+                    str(place), 1.0, float(old[number, place]), float(new[number, place]), True
+                )
+                for place in range(n)
+            },
         )
         for number in range(count)
     ]
     if not sequential:
         return verdict(checks, settings), n
-    looks = {("simulated", "none", each.name): Sequential(settings.margin) for each in checks}
+    looks = {each.key: Sequential(settings.margin) for each in checks}
     for stop in range(settings.batch, n + 1, settings.batch):
         seen = [_at(each, range(stop)) for each in checks]
         for each in seen:
-            looks["simulated", "none", each.name].update(each)
+            looks[each.key].update(each)
         found, _ = look(seen, settings, count, looks)
         if "worse" in found:
             return CODES["worse"], stop

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from babelscope.language.base import Variant
 from babelscope.language.general import agreement
-from babelscope.language.general.lexicons import Lexicon, open_lexicon
+from babelscope.language.general.lexicons import Entry, Lexicon, open_lexicon
 from babelscope.language.general.sentence import (
     Sentence,
     Source,
@@ -27,7 +27,7 @@ from babelscope.language.general.sentence import (
     with_person,
     word_class,
 )
-from babelscope.language.general.treebank import AGREEING, Tools, read_treebank
+from babelscope.language.general.treebank import AGREEING, Link, Tools, read_treebank
 from babelscope.language.general.types import GENERAL_TYPES
 from babelscope.language.ud import read_trees
 
@@ -105,6 +105,18 @@ def _planted(sentence: Sentence, variant: Variant) -> Sentence | None:
     return Sentence(replace(sentence.tree, words=words, text=variant.text))
 
 
+def _fits(link: Link, entry: Entry) -> bool:
+    """Whether a reading can stand where a word stood: no noun for an adjective, no imperative with a subject, and
+    none without any feature that the two words share, which says nothing."""
+    feats = features(entry.feats)
+    kind = "finite" if link.kind == "subject" else "nominal"
+    noun = entry.upos in ("NOUN", "PROPN") and link.target.upos not in ("NOUN", "PROPN")
+    marked = any(name in feats for name in ("Number", "Gender", "Case"))
+    return (
+        word_class(entry.upos, feats) == kind and not noun and "Imp" not in feats.get("Mood", ()) and marked
+    )
+
+
 def _judged(sentences: Sequence[Sentence], tools: Tools, judge: Lexicon) -> dict[str, dict[str, int]]:
     """By agreement type, how many changed forms another lexicon knows, and reads as agreeing."""
     found: dict[str, Counter[str]] = {}
@@ -112,16 +124,10 @@ def _judged(sentences: Sequence[Sentence], tools: Tools, judge: Lexicon) -> dict
         counts = found.setdefault(name, Counter())
         for sentence in sentences if made.agrees else ():
             for link, form in agreement.disagreeing(sentence, tools, *(made.agrees or ("", ""))):
-                kind = "finite" if link.kind == "subject" else "nominal"
-                read = [features(each.feats) for each in judge.analyze(form.lower())]
-                same = [
-                    feats
-                    for entry, feats in zip(judge.analyze(form.lower()), read, strict=True)
-                    if word_class(entry.upos, feats) == kind
-                ]
-                counts["known"] += bool(same)
+                read = [features(each.feats) for each in judge.analyze(form.lower()) if _fits(link, each)]
+                counts["known"] += bool(read)
                 counts["licensed"] += any(
-                    compatible(each, with_person(link.controller), AGREEING) for each in same
+                    compatible(each, with_person(link.controller), AGREEING) for each in read
                 )
     return {name: dict(counts) for name, counts in found.items()}
 

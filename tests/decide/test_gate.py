@@ -7,6 +7,7 @@ import json
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 from babelscope.core.results import PairedField, Record
 from babelscope.core.system import Fingerprint, Question, Scored, Unanswered
 from babelscope.decide.gate import Gate, GateSettings, run_gate
+from babelscope.decide.opening import GateFile, open_and_decide
 from babelscope.decide.show import as_json, as_junit, as_lines
 from babelscope.methods.base import Items, Method
 from babelscope.systems.contract import ask_translate
@@ -143,17 +145,53 @@ def test_swapping_outputs_at_random_is_rarely_a_regression() -> None:
     assert worse <= 60 * 0.05 + 3 * (60 * 0.05 * 0.95) ** 0.5
 
 
-def test_sources_stay_together_and_every_item_is_asked_once() -> None:
+def test_a_source_counts_once_and_every_item_is_asked_once() -> None:
     items = tuple(
         SourceSentence(f"{n}/{k}", f"sentence {n}") for n, k in itertools.product(range(60), range(3))
     )
-    old, new = Translator("a", numbers(0.5, 60)), Translator("b", numbers(0.5, 60, 4))
-    settings = GateSettings(sequential=True, batch=7)
-    found = run_gate(old, new, {"news": TestSet("news", items)}, [Planted()], settings)
-    check = next(each.check for each in found.checks if each.check.name == "planted")
-    assert sorted(check.ids) == sorted(item.id for item in items)
-    runs = [source for source, _ in itertools.groupby(check.clusters)]
-    assert len(runs) == len(set(runs)) == 60
+    wrong = numbers(0.5, 60), numbers(0.5, 60, 4)
+    for sequential in (False, True):
+        old, new = (Translator("a", own) for own in wrong)
+        settings = GateSettings(sequential=sequential, batch=7)
+        found = run_gate(old, new, {"news": TestSet("news", items)}, [Planted()], settings)
+        check = next(each.check for each in found.checks if each.check.name == "planted")
+        assert old.asked == new.asked == found.asked == len(items)
+        assert {name: (each.items, each.old, each.new) for name, each in check.sources.items()} == {
+            f"sentence {n}": (3, float(n in wrong[0]), float(n in wrong[1])) for n in range(60)
+        }
+
+
+def figures(gate: Gate) -> dict[str, Any]:
+    return {each.check.name: (each.rates, each.check.applies) for each in gate.checks}
+
+
+@pytest.mark.parametrize("form", ["plain", "pairs"])
+@pytest.mark.parametrize(("n", "worse"), [(240, 0), (600, 60)])
+def test_figures_of_files_do_not_depend_on_the_order(tmp_path: Path, form: str, n: int, worse: int) -> None:
+    # Numbers are in every third line; a translation of another line has another number. Some lines are repeated.
+    texts = [f"They saw {100 + n // 2} cats." if n % 3 == 0 else "They saw cats." for n in range(n)]
+    right = [text.replace("They saw", "Sie sahen") for text in texts]
+    old = [text.replace("1", "7") if n % 10 == 0 else text for n, text in enumerate(right)]
+    new = [text.replace("1", "9") if n % 15 == 0 or n < worse else text for n, text in enumerate(right)]
+    systems = [f"{name}=file:{tmp_path}/{name}?format={form}" for name in ("old", "new")]
+
+    def decide(lines: Sequence[int], **settings: Any) -> Gate:
+        for name, own in (("source", texts), ("old", old), ("new", new)):
+            rows = [
+                f"{texts[line]} ||| {own[line]}" if form == "pairs" and name != "source" else own[line]
+                for line in lines
+            ]
+            (tmp_path / name).write_text("".join(f"{row}\n" for row in rows), "utf-8")
+        file = GateFile(gate=GateSettings(margin=0.02, **settings))
+        sources = [f"sources:{tmp_path}/source"]
+        return open_and_decide(systems[0], systems[1], sources, file, languages=("en", "de"))
+
+    stopped = decide(range(n), sequential=True)
+    assert (stopped.asked < n) == bool(worse)
+    seen = set(next(each.check.sources for each in stopped.checks if each.check.name == "number"))
+    same = decide([place for place, text in enumerate(texts) if text in seen])
+    assert figures(stopped) == figures(same)
+    assert stopped.checks[0].rates.difference.n == len(seen)
 
 
 def test_output_in_every_form() -> None:

@@ -172,6 +172,35 @@ def test_case_follows_what_adpositions_were_seen_with() -> None:
     assert find(sentence([governed("Gen", "od")[0], governed("Loc", "v")[1]]), tools) is not None
 
 
+def test_case_follows_what_nouns_of_a_relation_were_seen_with() -> None:
+    """A subject is never put in a case of objects, which would make it an object where subjects can be left out."""
+    forms = {"Nom": "dom", "Acc": "domu", "Gen": "doma", "Loc": "dome"}
+
+    def clause_with(subject: str, noun: str) -> list[Row]:
+        verb = ("vidi", "videti", "VERB", "Mood=Ind|Number=Sing|VerbForm=Fin", 0, "root")
+        return [
+            (forms[subject], "dom", "NOUN", f"Case={subject}|Number=Sing", 2, "nsubj"),
+            verb,
+            ("grad" + forms[noun][3:], "grad", "NOUN", f"Case={noun}|Number=Sing", 2, "obj"),
+        ]
+
+    oblique = [("dome", "dom", "NOUN", "Case=Loc|Number=Sing", 2, "obl"), clause_with("Nom", "Acc")[1]]
+    genitive = [("doma", "dom", "NOUN", "Case=Gen|Number=Sing", 2, "iobj"), clause_with("Nom", "Acc")[1]]
+    seen = [clause_with("Nom", "Acc")] * 10 + [clause_with("Nom", "Gen")] * 2 + [oblique] * 3 + [genitive] * 6
+    seen += [[("grad", "grad", "NOUN", "Case=Nom|Number=Sing", 0, "root")]]
+    tools = read_treebank(map(sentence, seen))
+    given = sentence(clause_with("Nom", "Acc"))
+    assert made("subject_case", given, tools) == ["Dome vidi gradu"]
+    assert made("object_case", given, tools) == ["Dom vidi grad"]
+    assert (
+        made("object_case", sentence([*oblique, ("gradu", *clause_with("Nom", "Acc")[2][1:])]), tools) == []
+    )
+    find = GENERAL_TYPES["subject_case"].find
+    assert find is not None
+    assert find(given, tools) is None
+    assert find(sentence(clause_with("Loc", "Acc")), tools) is not None
+
+
 def test_detectors_find_planted_errors_and_are_silent_on_the_treebank(tools: Tools) -> None:
     found = 0
     for name, kind in GENERAL_TYPES.items():
@@ -205,6 +234,7 @@ def test_why_a_type_gives_nothing(tools: Tools) -> None:
         (["V", "IND", "PRS", "3", "SG"], UNIMORPH, ("VERB", "Mood=Ind|Number=Sing|Person=3|Tense=Pres|VerbForm=Fin")),
         (["NOUN", "masc", "sing", "gent"], PYMORPHY, ("NOUN", "Case=Gen|Gender=Masc|Number=Sing")),
         (["subst", "sg", "nom", "m1"], MORFEUSZ, ("NOUN", "Animacy=Hum|Case=Nom|Gender=Masc|Number=Sing")),
+        (["adjp", "gen"], MORFEUSZ, ("ADV", "Case=Gen")),  # z francuska
         (["adj", "mf", "sp"], APERTIUM, ("ADJ", "Gender=Com|Number=Sing,Plur")),
     ],
 )  # fmt: skip

@@ -62,7 +62,7 @@ def test_interval_holds_the_difference_and_mirrors(counts: tuple[int, int, int])
 def test_without_any_difference_so_many_items_clear_one_percent(n: int, clear: bool) -> None:
     # The score test needs n * 0.01 / 0.99 > 1.96 ** 2.
     right = [0.0] * n
-    found = paired_rates(right, right, [str(each) for each in range(n)])
+    found = paired_rates(right, right)
     assert (found.difference.high < 0.01) == clear == (n * 0.01 / 0.99 > norm.ppf(0.975) ** 2)
     assert items_to_clear(0.01, 0.0) == 381
 
@@ -85,12 +85,21 @@ def test_interval_covers_the_difference() -> None:
         assert covered / 800 > 0.95 - 3 * math.sqrt(0.95 * 0.05 / 800)
 
 
-def test_items_of_one_source_count_as_one_cluster() -> None:
-    old, new = [0.0] * 40, [1.0, 0.0] * 20
-    alone = paired_rates(old, new, [str(n) for n in range(40)])
-    together = paired_rates(old, new, [str(n // 8) for n in range(40)])
-    assert alone.difference.value == together.difference.value == 0.5
-    assert together.p > alone.p
+@pytest.mark.parametrize("heavy", [1.0, 20.0])
+@pytest.mark.parametrize("only_heavy", [False, True])
+def test_a_difference_of_the_margin_is_rarely_cleared_whatever_the_weights(
+    heavy: float, only_heavy: bool
+) -> None:
+    # Half of the items are heavy, and few items are discordant, some of them only among the heavy ones.
+    n, margin, draws = 400, 0.02, np.random.default_rng(8)
+    weights = np.where(np.arange(n) % 2, heavy, 1.0)
+    chance = np.where((weights == heavy) | (not only_heavy), 1.0, 0.0)
+    chance *= margin * weights.sum() / (chance * weights).sum()
+    cleared = 0
+    for _ in range(400):
+        new = (draws.random(n) < chance).astype(float).tolist()
+        cleared += paired_rates([0.0] * n, new, weights.tolist()).difference.high < margin
+    assert cleared / 400 <= 0.025 + 3 * math.sqrt(0.025 * 0.975 / 400)
 
 
 def test_a_null_hypothesis_is_rarely_rejected_at_any_time() -> None:
@@ -102,6 +111,18 @@ def test_a_null_hypothesis_is_rarely_rejected_at_any_time() -> None:
             test.update(draws.choice([1.0, -1.0, 0.0], p=[*shares, 1 - sum(shares)], size=600))
             rejected += test.p <= 0.05
         assert rejected / 400 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 400)
+
+
+def test_the_mean_of_a_sequential_test_is_weighted_as_that_of_a_fixed_sample() -> None:
+    # Heavy items are worse by the margin, light ones better: the weighted mean is the margin, the plain one below.
+    draws, margin, rejected = np.random.default_rng(12), 0.02, 0
+    for _ in range(300):
+        heavy = draws.random(800) < 0.5
+        sizes = np.where(heavy, 1.0, 0.2)
+        test = BettingTest(margin)
+        test.update((draws.random(800) < np.where(heavy, 0.024, 0.0)).astype(float), sizes)
+        rejected += test.p <= 0.05
+    assert rejected / 300 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 300)
 
 
 def test_a_clear_difference_ends_a_sequential_test_early() -> None:

@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from babelscope.core.results import Config, Record, signature
-from babelscope.core.system import System
+from babelscope.core.results import Config, Record, grouped, signature
+from babelscope.core.system import System, properties
 from babelscope.decide.outcomes import Check, Key, add_outcomes, completed, count_checks, weight_of
 from babelscope.methods.base import Method
 from babelscope.methods.jobs import Job, config_of, judge_all, make_jobs
@@ -98,7 +98,7 @@ class Gate:
     items: int
     """Items in all test sets."""
     asked: int
-    """Items that the systems were asked about."""
+    """Items that the decision took."""
     config: Config = field(default_factory=dict, repr=False)
 
     @property
@@ -156,7 +156,7 @@ def decide(
     tests: Mapping[Key, Sequential] | None = None,
 ) -> list[CheckResult]:
     """What is known about each check; `tests` are given if the sample was looked at before its end."""
-    known = [paired_rates(each.old, each.new, each.clusters, each.weights) for each in checks]
+    known = [_rates(check) for check in checks]
     differences = [each.difference.value for each in known]
     if tests is None:
         ps = [each.p for each in known]
@@ -176,11 +176,17 @@ def decide(
     ]
 
 
+def _rates(check: Check) -> PairedRates:
+    sources = check.sources.values()
+    old, new, weights = ([getattr(each, name) for each in sources] for name in ("old", "new", "weight"))
+    return paired_rates(old, new, weights)
+
+
 def look(
     checks: Sequence[Check], settings: GateSettings, family: int, tests: Mapping[Key, Sequential]
 ) -> tuple[list[Verdict], list[float]]:
     """The verdicts of tests that may be looked at after every batch."""
-    own = [tests[_key(each)] for each in checks]
+    own = [tests[each.key] for each in checks]
     ps = [min(1.0, 2 * each.worse.p) for each in own]
     cleared = [each.within.p <= _PASSES for each in own]
     return verdicts(ps, cleared, [each.difference for each in checks], settings, family)
@@ -211,7 +217,7 @@ class Sequential:
 
     margin: float
     heaviest: float = 1.0
-    """The greatest weight of an item: values are divided by it, so that they stay between -1 and 1."""
+    """The greatest weight of an item."""
     seen: int = 0
     worse: BettingTest = field(default_factory=lambda: BettingTest(0.0))
     """Against: the new system makes no more errors than the old one."""
@@ -219,23 +225,15 @@ class Sequential:
     """Against: the new system is worse by the margin."""
 
     def __post_init__(self) -> None:
-        self.within = BettingTest(self.margin / self.heaviest)
+        self.within = BettingTest(self.margin)
 
     def update(self, check: Check) -> None:
-        """Bet on the items that were added since: the mean over each source, which are independent of each other."""
-        new = slice(self.seen, len(check.old))
-        self.seen = len(check.old)
-        weighted = (
-            weight * each / self.heaviest
-            for weight, each in zip(check.weights[new], check.differences[new], strict=True)
-        )
-        pairs = zip(check.clusters[new], weighted, strict=True)
-        means = []
-        for _, own in itertools.groupby(pairs, key=lambda pair: pair[0]):
-            values = [value for _, value in own]
-            means.append(sum(values) / len(values))
-        self.worse.update(-each for each in means)
-        self.within.update(means)
+        """Bet on the sources that were added since."""
+        new = list(itertools.islice(check.sources.values(), self.seen, None))
+        self.seen += len(new)
+        sizes = [each.weight / self.heaviest for each in new]
+        self.worse.update([-each.difference for each in new], sizes)
+        self.within.update([each.difference for each in new], sizes)
 
 
 def run_gate(
@@ -250,111 +248,154 @@ def run_gate(
     advance: Callable[[int], object] = lambda _: None,
 ) -> Gate:
     """Ask both systems and decide. Sequentially, items are asked in a random order, those of a source together."""
-    if settings.sequential:
-        tests = {name: _shuffled(each, seed) for name, each in tests.items()}
     systems = dict(zip(names, (old, new), strict=True))
-    jobs = make_jobs(list(methods), systems, tests, seed)
-    pairs = _pairs(jobs, names)
+    pairs = _pairs(make_jobs(list(methods), systems, tests, seed), names)
     family = count_checks(methods, tests)
+    looks: dict[Key, Sequential] = {}
+    heaviest = max(weight_of(item.extra) for pair in pairs for item in pair.items)
     checks: dict[Key, Check] = {}
-    sequential: dict[Key, Sequential] = {}
-    heaviest = max(weight_of(item.extra) for mine, _ in pairs for item in mine.tests.items)
-    records: dict[Key, list[tuple[Record, Record]]] = {}
-    total = sum(len(mine.tests.items) for mine, _ in pairs)
-    asked = 0
-    for batch in _batches(pairs, settings, total):
-        for (mine, its), start, stop in batch:
-            judged = judge_all([(mine, start, stop), (its, start, stop)])
-            both = [completed(mine.method, each) for each in judged]
-            add_outcomes(checks, mine.method, mine.tests_name, *both)
-            key = (mine.method.label, mine.tests_name, "")
-            records.setdefault(key, []).extend(zip(*both, strict=True))
-            asked += stop - start
-            advance(stop - start)
+    for batch in _batches(pairs, settings, seed):
+        for pair, places in batch:
+            add_outcomes(checks, pair.method, pair.tests, *pair.ask(places))
+            advance(len(places))
         if settings.sequential:
             for key, check in checks.items():
-                sequential.setdefault(key, Sequential(settings.margin, heaviest)).update(check)
-            seen, _ = look(list(checks.values()), settings, family, sequential)
+                looks.setdefault(key, Sequential(settings.margin, heaviest)).update(check)
+            seen, _ = look(list(checks.values()), settings, family, looks)
             if "worse" in seen or "too few items" not in seen:
                 break
+    checks = {}
+    for pair in pairs:
+        add_outcomes(checks, pair.method, pair.tests, *pair.completed())
     found = decide(
-        list(checks.values()), settings, family=family, tests=sequential if settings.sequential else None
+        list(checks.values()), settings, family=family, tests=looks if settings.sequential else None
     )
-    by_label = {method.label: method for method in methods}
-    found = [
-        replace(each, examples=_examples(each.check, by_label[each.check.method], records)) for each in found
-    ]
-    config = {
-        **config_of(methods, systems, tests, seed=seed, chunk=settings.batch),
-        "gate": settings.model_dump(),
-    }
-    return Gate(*names, settings, found, family, total, asked, config)
+    return Gate(
+        *names,
+        settings,
+        [replace(each, examples=_examples(each.check, pairs)) for each in found],
+        family,
+        sum(len(pair.items) for pair in pairs),
+        sum(len(pair.seen) for pair in pairs),
+        {
+            **config_of(methods, systems, tests, seed=seed, chunk=settings.batch),
+            "gate": settings.model_dump(),
+        },
+    )
 
 
-def _key(check: Check) -> Key:
-    return check.method, check.tests, check.name
+Records = list[Record]
 
 
-def _shuffled(tests: TestSet, seed: int) -> TestSet:
-    """The items in a random order of their sources."""
-    sources: dict[str, list[Any]] = {}
-    for item in tests.items:
-        sources.setdefault(str(getattr(item, "source", item.id)), []).append(item)
-    order = list(sources)
-    stream(seed, "gate").shuffle(order)
-    return replace(tests, items=tuple(item for source in order for item in sources[source]))
+@dataclass(slots=True)
+class _Pair:
+    """One method on one test set: the jobs of both systems, and their records so far."""
+
+    jobs: tuple[Job, Job]
+    whole: tuple[Records, Records] | None = None
+    """The completed records of all items, if they are asked as a whole."""
+    seen: dict[int, tuple[Record, Record]] = field(default_factory=dict)
+    """Place of an item -> its records."""
+
+    @property
+    def method(self) -> Method:
+        return self.jobs[0].method
+
+    @property
+    def tests(self) -> str:
+        return self.jobs[0].tests_name
+
+    @property
+    def items(self) -> Sequence[Any]:
+        return self.jobs[0].tests.items
+
+    @property
+    def _at_once(self) -> bool:
+        """Whether all items must be asked together: by a system, by the method, or because a judge is known by all
+        of its answers."""
+        systems = [system for job in self.jobs for system in job.systems.values()]
+        return (
+            any(properties(each).asked_as_a_whole for each in systems)
+            or self.method.settings.is_whole
+            or "judge" in self.method.roles
+        )
+
+    def ask(self, places: Sequence[int]) -> tuple[Records, Records]:
+        """The completed records of both systems on some more items."""
+        if self.whole is None and self._at_once:
+            self.whole = self._judged(range(len(self.items)))
+        if self.whole is None:
+            found = self._judged(places)
+        else:
+            found = tuple([each[place] for place in places] for each in self.whole)  # type: ignore[assignment]
+        self.seen |= dict(zip(places, zip(*found, strict=True), strict=True))
+        return found
+
+    def _judged(self, places: Sequence[int]) -> tuple[Records, Records]:
+        old, new = (completed(self.method, each) for each in judge_all([(job, places) for job in self.jobs]))
+        return old, new
+
+    def completed(self) -> tuple[Records, Records]:
+        """All records so far in the order of the items, with the fields that depend on all of them."""
+        old, new = ([self.seen[place][side] for place in sorted(self.seen)] for side in (0, 1))
+        return (old, new) if self.whole else (completed(self.method, old), completed(self.method, new))
 
 
-def _pairs(jobs: Sequence[Job], names: tuple[str, str]) -> list[tuple[Job, Job]]:
+def _pairs(jobs: Sequence[Job], names: tuple[str, str]) -> list[_Pair]:
     """The jobs of both systems, by method and test set."""
     mine, its = (
         {(job.method.label, job.tests_name): job for job in jobs if job.system_name == name} for name in names
     )
-    return [(mine[key], its[key]) for key in mine if key in its]
+    return [_Pair((mine[key], its[key])) for key in mine if key in its]
 
 
-_Part = tuple[tuple[Job, Job], int, int]
-
-
-def _batches(pairs: Sequence[tuple[Job, Job]], settings: GateSettings, total: int) -> Iterator[list[_Part]]:
-    """Which items of which jobs are asked together: of every test set the same share, sources undivided."""
-    rounds = -(-total // settings.batch) if settings.sequential and total else 1
-    places = {id(mine): 0 for mine, _ in pairs}
+def _batches(
+    pairs: Sequence[_Pair], settings: GateSettings, seed: int
+) -> Iterator[list[tuple[_Pair, Sequence[int]]]]:
+    """Which items are asked together: all, or in a random order, of every test set the same share, those of a source
+    together."""
+    if not settings.sequential:
+        yield [(pair, range(len(pair.items))) for pair in pairs]
+        return
+    orders = [_shuffled(pair.items, seed) for pair in pairs]
+    rounds = -(-sum(len(pair.items) for pair in pairs) // settings.batch)
+    done = [0] * len(pairs)
     for number in range(1, rounds + 1):
-        batch: list[_Part] = []
-        for mine, its in pairs:
-            items = mine.tests.items
-            stop = len(items) * number // rounds
-            while 0 < stop < len(items) and _source(items[stop]) == _source(items[stop - 1]):
-                stop += 1
-            if stop > (start := places[id(mine)]):
-                batch.append(((mine, its), start, stop))
-                places[id(mine)] = stop
-        yield batch
+        batch: list[tuple[_Pair, Sequence[int]]] = []
+        for which, (pair, groups) in enumerate(zip(pairs, orders, strict=True)):
+            stop = len(groups) * number // rounds
+            if places := [place for group in groups[done[which] : stop] for place in group]:
+                batch.append((pair, places))
+            done[which] = stop
+        if batch:
+            yield batch
 
 
-def _source(item: Any) -> str:
-    return str(getattr(item, "source", item.id))
+def _shuffled(items: Sequence[Any], seed: int) -> list[list[int]]:
+    """The places of the items of each source, in a random order of the sources."""
+    sources = list(
+        grouped((str(getattr(item, "source", item.id)), place) for place, item in enumerate(items)).values()
+    )
+    return [sources[place] for place in stream(seed, "gate").permutation(len(sources)).tolist()]
 
 
 _MOST_EXAMPLES = 3
 
 
-def _examples(
-    check: Check, method: Method, records: Mapping[Key, Sequence[tuple[Record, Record]]]
-) -> list[Example]:
+def _examples(check: Check, pairs: Sequence[_Pair]) -> list[Example]:
     """The first items that only the new system gets wrong."""
-    worse = [place for place, apart in zip(check.ids, check.differences, strict=True) if apart > 0]
-    wanted = set(worse[:_MOST_EXAMPLES])
-    found = []
-    for old, new in records[check.method, check.tests, ""]:
-        if str(old["id"]) in wanted:
-            found.append(
-                Example(
-                    str(old["id"]), str(old.get("source", "")), answer_of(method, old), answer_of(method, new)
-                )
-            )
-    return found
+    worse = [each.id for each in check.sources.values() if each.difference > 0][:_MOST_EXAMPLES]
+    (pair,) = (each for each in pairs if (each.method.label, each.tests) == (check.method, check.tests))
+    return [
+        Example(
+            str(old["id"]),
+            str(old.get("source", "")),
+            answer_of(pair.method, old),
+            answer_of(pair.method, new),
+        )
+        for old, new in pair.seen.values()
+        if str(old["id"]) in worse
+    ]
 
 
 def answer_of(method: Method, record: Record) -> str:

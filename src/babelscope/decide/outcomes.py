@@ -14,6 +14,8 @@ from babelscope.testsets.items import TestSet
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
+Key = tuple[str, str, str]
+"""Method, test set and name of a check."""
 WEIGHT = "weight"
 """Field of items that were drawn with unequal probabilities."""
 _MOST_WEIGHT = 1e6
@@ -22,54 +24,81 @@ UNANSWERED = "unanswered"
 
 
 @dataclass(slots=True)
+class Source:
+    """The errors of two systems on one source; the means over its items, if it has several."""
+
+    id: str
+    """The item on which the new system does worst, compared with the old one."""
+    weight: float
+    """How many sentences of a pool it stands for (`plan --pool`), as a share; 1 elsewhere."""
+    old: float
+    new: float
+    """Errors from 0 (right) to 1 (wrong)."""
+    applied: bool
+    """Whether there was something to get wrong; if not, it counts as right."""
+    items: int = 1
+    worst: tuple[float, float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.worst = self.difference, self.new
+
+    @property
+    def difference(self) -> float:
+        """New minus old."""
+        return self.new - self.old
+
+    def add(self, other: Source) -> None:
+        """Count another item of the same source."""
+        self.items += 1
+        for name in ("weight", "old", "new"):
+            mean = getattr(self, name)
+            setattr(self, name, mean + (getattr(other, name) - mean) / self.items)
+        self.applied |= other.applied
+        if other.worst > self.worst:
+            self.id, self.worst = other.id, other.worst
+
+
+@dataclass(slots=True)
 class Check:
-    """The errors of two systems on the same items, by one check of a method."""
+    """The errors of two systems on the same sources, by one check of a method.
+
+    Items of one source are not independent, so a source counts once, however many items it has.
+    """
 
     method: str
     tests: str
     name: str
     """What is checked: an error type, a phenomenon, a category."""
-    ids: list[str] = field(default_factory=list)
-    clusters: list[str] = field(default_factory=list)
-    """The sources: items of one source are not independent."""
-    old: list[float] = field(default_factory=list)
-    new: list[float] = field(default_factory=list)
-    """Errors from 0 (right) to 1 (wrong)."""
-    weights: list[float] = field(default_factory=list)
-    """How many items of a pool each stands for (`plan --pool`), as shares; 1 elsewhere."""
-    applied: list[bool] = field(default_factory=list)
-    """Whether there was something to get wrong in an item; others count as right."""
+    sources: dict[str, Source] = field(default_factory=dict)
     skipped: int = 0
     """Items on which only one of the systems could be judged."""
 
     @property
-    def applies(self) -> int:
-        """Number of items in which there was something to get wrong."""
-        return sum(self.applied)
+    def key(self) -> Key:
+        return self.method, self.tests, self.name
 
     @property
-    def differences(self) -> list[float]:
-        """New minus old, item by item."""
-        return [mine - other for mine, other in zip(self.new, self.old, strict=True)]
+    def applies(self) -> int:
+        """Number of sources in which there was something to get wrong."""
+        return sum(each.applied for each in self.sources.values())
 
     @property
     def difference(self) -> float:
-        """Their mean, weighted."""
-        total = math.fsum(self.weights)
-        apart = zip(self.weights, self.differences, strict=True)
-        return math.fsum(weight * each for weight, each in apart) / total if total else math.nan
+        """New minus old, the weighted mean over all sources."""
+        total = math.fsum(each.weight for each in self.sources.values())
+        apart = math.fsum(each.weight * each.difference for each in self.sources.values())
+        return apart / total if total else math.nan
 
     def add(self, record: Record, old: float | None, new: float | None) -> None:
         """Count one item; None where a system could not be judged."""
         if (old is None) != (new is None):
             self.skipped += 1
             return
-        self.applied.append(old is not None)
-        self.ids.append(str(record["id"]))
-        self.clusters.append(str(record.get("source", record["id"])))
-        self.weights.append(weight_of(record.get("extra", {})))
-        self.old.append(old or 0.0)
-        self.new.append(new or 0.0)
+        weight = weight_of(record.get("extra", {}))
+        found = Source(str(record["id"]), weight, old or 0.0, new or 0.0, old is not None)
+        name = str(record.get("source", record["id"]))
+        if (known := self.sources.setdefault(name, found)) is not found:
+            known.add(found)
 
 
 def weight_of(extra: Mapping[str, Any]) -> float:
@@ -78,10 +107,6 @@ def weight_of(extra: Mapping[str, Any]) -> float:
     if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 < weight <= _MOST_WEIGHT:
         raise BabelscopeError(f"the weight of an item must be a number above 0, not {shorten(str(weight))}")
     return float(weight)
-
-
-Key = tuple[str, str, str]
-"""Method, test set and name of a check."""
 
 
 def add_outcomes(

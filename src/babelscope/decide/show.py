@@ -108,10 +108,10 @@ def _explain_worse(gate: Gate, result: CheckResult, width: int) -> list[str]:
 
 def _closing(gate: Gate, width: int) -> list[str]:
     settings = gate.settings
-    asked = f"{gate.asked:,} of {gate.items:,} items asked"
+    asked = f"The decision took {gate.asked:,} of {gate.items:,} items"
     if gate.settings.sequential:
         saved = gate.items - gate.asked
-        asked += f"; {saved:,} calls per system saved by stopping early"
+        asked += f"; stopping early saves {saved:,} calls to each system that is asked live"
     skipped = sum(each.check.skipped for each in gate.tested)
     if skipped:
         asked += f"; {skipped:,} judgments left out, because only one of the answers could be judged"
@@ -246,7 +246,7 @@ def card_table(card: Card) -> Table:
             [
                 QUESTIONS.get(each.check.name, each.check.name),
                 each.error,
-                sum(error > 0 for error in each.check.new),
+                sum(source.new > 0 for source in each.check.sources.values()),
             ],
             verdict=each.verdict,
         )

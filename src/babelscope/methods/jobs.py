@@ -13,7 +13,7 @@ from typing import Any
 from babelscope.core.results import Config, Estimate, Record, Row, record_line, split_unanswered
 from babelscope.core.system import StoredAnswers, System, Unanswered, properties
 from babelscope.methods.base import Items, Method, languages_of
-from babelscope.systems.registry import ByTests, names_of, part_for
+from babelscope.systems.registry import ByTests, names_of, part_for, split_name
 from babelscope.systems.stored.alignment import align_to_test_set
 from babelscope.testsets.items import TestSet, choice_of
 from babelscope.util.errors import BabelscopeError, RefusedText
@@ -40,9 +40,9 @@ class Job:
     def labels(self) -> dict[str, str]:
         return {"method": self.method.label, "system": self.system_name, "tests": self.tests_name}
 
-    def judge(self, start: int, stop: int) -> list[Record]:
-        """The records of items `start` to `stop`, after a round trip through JSON, as if read from a file."""
-        items = Items(self.tests.items, range(start, min(stop, len(self.tests.items))))
+    def judge(self, places: Sequence[int]) -> list[Record]:
+        """The records of the items at these places, after a round trip through JSON, as if read from a file."""
+        items = Items(self.tests.items, places)
 
         def judge(some: Items) -> list[Record]:
             try:
@@ -277,41 +277,42 @@ def config_of(
     }
 
 
-def judge_all(jobs: Sequence[tuple[Job, int, int]]) -> Iterator[list[Record]]:
-    """Judge (job, start, stop) and yield the records of each, in order.
+def judge_all(jobs: Sequence[tuple[Job, Sequence[int]]]) -> Iterator[list[Record]]:
+    """Judge the items of each job at these places and yield the records of each, in order.
 
     If every system takes several calls at once (`at_once`), that many jobs run in threads, and as many more may
     finish while an earlier one is still waited for.
     """
-    systems = [system for job, _, _ in jobs for system in (job.system, *job.method.roles.values())]
+    systems = [system for job, _ in jobs for system in (job.system, *job.method.roles.values())]
     live = [properties(system) for system in systems if not properties(system).stored]
     at_once = min((each.at_once for each in live), default=1)
     if at_once == 1:
-        for job, start, stop in jobs:
-            yield job.judge(start, stop)
+        for job, places in jobs:
+            yield job.judge(places)
         return
     threads = ThreadPoolExecutor(at_once)
     waiting: deque[Future[list[Record]]] = deque()
     try:
-        for job, start, stop in jobs:
+        for job, places in jobs:
             if len(waiting) == 2 * at_once:
                 yield waiting.popleft().result()
-            waiting.append(threads.submit(job.judge, start, stop))
+            waiting.append(threads.submit(job.judge, places))
         while waiting:
             yield waiting.popleft().result()
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def systems_by_name(systems: Iterable[System]) -> dict[str, System]:
-    """Systems by their short names; these must differ, because rows are identified by them."""
-    opened = list(systems)
-    names = names_of(system.name for system in opened)
+def systems_by_name(given: Iterable[str | System], opener: Callable[[Any], System]) -> dict[str, System]:
+    """Open systems, by the names in `NAME=SPEC`, else by short ones; these must differ, because rows have them."""
+    opened = [(split_name(each)[0] if isinstance(each, str) else "", opener(each)) for each in given]
+    names = names_of(system.name for name, system in opened if not name)
     named: dict[str, System] = {}
-    for system in opened:
-        if names[system.name] in named:
-            raise BabelscopeError(f"two systems are called {system.name}")
-        named[names[system.name]] = system
+    for name, system in opened:
+        called = name or names[system.name]
+        if called in named:
+            raise BabelscopeError(f"two systems are called {called}; give one another name: NAME=SYSTEM")
+        named[called] = system
     if not named:
         raise BabelscopeError("there is no system to run")
     return named

@@ -168,7 +168,7 @@ def _ask(jobs: Sequence[Job], manifest: Manifest, store: RunFolder | InMemory) -
     total = len(store.records) + sum(chunk.stop - chunk.start for chunk in missing)
     with progress(manifest.study, total) as advance:
         advance(len(store.records))
-        for records in judge_all([(jobs[each.job], each.start, each.stop) for each in missing]):
+        for records in judge_all([(jobs[each.job], range(each.start, each.stop)) for each in missing]):
             store.store(records)
             advance(len(records))
     return Cost(
@@ -346,7 +346,7 @@ def _open_systems(given: Systems, opener: Callable[[str | System], System]) -> d
             raise BabelscopeError("there is no system to run")
         return {name: opener(each) for name, each in given.items()}
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    return systems_by_name(map(opener, several))
+    return systems_by_name(several, opener)
 
 
 def _test_sets(given: Tests) -> dict[str, TestSet]:

@@ -5,6 +5,7 @@ A difference is the error rate of the new system minus that of the old one: abov
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtri
-from scipy.stats import binom
+from scipy.stats import beta, binom
 
 from babelscope.core.results import Estimate
 from babelscope.stats.paired import paired_difference
@@ -37,15 +38,14 @@ class PairedRates:
 
 
 def paired_rates(
-    old: Sequence[float],
-    new: Sequence[float],
-    clusters: Sequence[str],
-    weights: Sequence[float] | None = None,
+    old: Sequence[float], new: Sequence[float], weights: Sequence[float] | None = None
 ) -> PairedRates:
-    """Compare errors (0 right to 1 wrong) item by item.
+    """Compare errors (0 right to 1 wrong) of independent items, one by one.
 
-    Items that are independent, of equal weight, and either right or wrong get Tango's (1998) score interval of a
-    difference of paired proportions, and the exact sign test (McNemar); others those of `paired_difference`.
+    Items of equal weight that are either right or wrong get Tango's (1998) score interval of a difference of paired
+    proportions, and the exact sign test (McNemar); others those of `paired_difference`. Few discordant items do not
+    show how much others may vary, so their interval also contains Tango's of as many equal items as if all weighed
+    as much as the heaviest one.
     """
     n = len(old)
     if not n:
@@ -53,12 +53,21 @@ def paired_rates(
     differences = [mine - other for mine, other in zip(new, old, strict=True)]
     only_new, only_old = sum(each > 0 for each in differences), sum(each < 0 for each in differences)
     own = [1.0] * n if weights is None else weights
-    if len(set(own)) == 1 and len(set(clusters)) == n and {*old, *new} <= {0.0, 1.0}:
-        low, high = tango_interval(only_new, only_old, n)
+    total = math.fsum(own)
+    worth = total / max(own)
+    weighted = [weight * each / max(own) for weight, each in zip(own, differences, strict=True)]
+    low, high = tango_interval(
+        math.fsum(each for each in weighted if each > 0),
+        -math.fsum(each for each in weighted if each < 0),
+        worth,
+    )
+    if len(set(own)) == 1 and {*old, *new} <= {0.0, 1.0}:
         found, p = Estimate.around((only_new - only_old) / n, low, high, n), sign_test(only_new, only_old)
     else:
-        found, p = paired_difference(differences, clusters, verdicts=True, weights=own)
-    total = math.fsum(own)
+        found, p = paired_difference(differences, list(map(str, range(n))), verdicts=True, weights=own)
+        if not found.no_interval:
+            low, high = min(low, found.low), max(high, found.high)
+        found = Estimate.around(found.value, low, high, n)
     old_rate = math.fsum(weight * each for weight, each in zip(own, old, strict=True)) / total
     return PairedRates(old_rate, old_rate + found.value, found, p, only_old, only_new)
 
@@ -85,7 +94,7 @@ def _null_variance(only_new: float, only_old: float, n: float, difference: float
     return 2 * share + difference * (1 - difference)
 
 
-def tango_interval(only_new: int, only_old: int, n: int, *, alpha: float = 0.05) -> tuple[float, float]:
+def tango_interval(only_new: float, only_old: float, n: float, *, alpha: float = 0.05) -> tuple[float, float]:
     """The differences that the score test does not reject; without discordant pairs on one side, nor the exact
     binomial test of the other side, which is stricter there."""
     z = float(ndtri(1 - alpha / _SIDES))
@@ -109,10 +118,8 @@ def tango_interval(only_new: int, only_old: int, n: int, *, alpha: float = 0.05)
     return low, high
 
 
-def _clopper_pearson_high(count: int, n: int, alpha: float) -> float:
-    if count == n:
-        return 1.0
-    return float(brentq(lambda share: binom.cdf(count, n, share) - alpha / _SIDES, count / n, 1.0))
+def _clopper_pearson_high(count: float, n: float, alpha: float) -> float:
+    return 1.0 if count >= n else float(beta.ppf(1 - alpha / _SIDES, count + 1, n - count))
 
 
 # --- Stopping early -------------------------------------------------------------------------------------------------
@@ -141,11 +148,14 @@ class BettingTest:
     """The least 1 / capital so far: a p-value at any stopping time."""
     _log_capital: np.ndarray = field(default_factory=lambda: np.zeros(len(_WEIGHTS)))
 
-    def update(self, values: Iterable[float]) -> None:
-        """Bet on each value in turn; values come in an order that does not depend on them."""
+    def update(self, values: Iterable[float], sizes: Iterable[float] = itertools.repeat(1.0)) -> None:
+        """Bet on each value in turn; values come in an order that does not depend on them.
+
+        With sizes, of at most 1, the mean is weighted by these.
+        """
         stakes = _bets(1 / (1 - self.bound))
-        for value in values:
-            self._log_capital += np.log1p(stakes * (self.bound - value))
+        for value, size in zip(values, sizes, strict=False):
+            self._log_capital += np.log1p(stakes * size * (self.bound - value))
             capital = float(_WEIGHTS @ np.exp(np.minimum(self._log_capital, 600)))
             self.p = min(self.p, 1 / capital if capital > 0 else math.inf)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from babelscope.language.base import Variant
@@ -14,7 +15,7 @@ from babelscope.language.general.sentence import (
     with_person,
     word_class,
 )
-from babelscope.language.general.treebank import Link, Tools, links
+from babelscope.language.general.treebank import Link, Tools, is_bare, links
 from babelscope.language.ud import Word, relation
 
 _QUANTIFIED = ("nummod", "conj", "appos", "list")
@@ -236,33 +237,29 @@ def find_wrong_adposition_case(sentence: Sentence, tools: Tools) -> Word | None:
     return None
 
 
-def _objects(sentence: Sentence, tools: Tools) -> Iterator[tuple[Word, frozenset[str]]]:
-    """(object after a subject that is one beyond doubt, cases of objects) where objects are never nominative."""
-    counts = tools.treebank.objects
-    if counts.total() < _LEAST_GOVERNED or counts["Nom"] > _RARE * counts.total():
-        return
-    allowed = frozenset(
-        case for case, count in counts.items() if count > _RARE * counts.total() and case != "Nom"
-    )
+def _in_role(sentence: Sentence, tools: Tools, role: str) -> Iterator[tuple[Word, frozenset[str]]]:
+    """(noun, cases that nouns of this relation take); an object only if its subject can be no object."""
     for word in sentence.words:
-        head = sentence.head(word)
-        if (
-            relation(word) != "obj"
-            or word.upos != "NOUN"
-            or head is None
-            or "Case" not in features(word.feats)
-        ):
+        counts = tools.treebank.roles.get(word.deprel, Counter[str]())
+        if relation(word) != role or word.upos != "NOUN" or counts.total() < _LEAST_GOVERNED:
             continue
-        subjects_ = sentence.below(head, "nsubj")
-        if (
-            sentence.below(word, "case")
-            or len(subjects_) != 1
-            or word_class(head.upos, features(head.feats)) == "verb"
-        ):
+        if "Case" not in features(word.feats) or not is_bare(sentence, word):
             continue
-        read = tools.readings(subjects_[0].form, "nominal")
-        if subjects_[0].id < head.id < word.id and _is_nominative_only(subjects_[0], read):
-            yield word, allowed
+        if role == "nsubj" and sentence.finite(sentence.words[word.head - 1]) is None:
+            continue
+        if role != "obj" or _subject_is_clear(sentence, word, tools):
+            yield word, frozenset(case for case, count in counts.items() if count > _RARE * counts.total())
+
+
+def _subject_is_clear(sentence: Sentence, noun: Word, tools: Tools) -> bool:
+    """Whether the subject of an object's verb stands before the verb, and can only be a nominative."""
+    head = sentence.words[noun.head - 1]
+    found = sentence.below(head, "nsubj")
+    if len(found) != 1 or word_class(head.upos, features(head.feats)) == "verb":
+        return False
+    return found[0].id < head.id < noun.id and _is_nominative_only(
+        found[0], tools.readings(found[0].form, "nominal")
+    )
 
 
 def _is_nominative_only(word: Word, readings: Sequence[Features]) -> bool:
@@ -276,20 +273,37 @@ def _is_nominative_only(word: Word, readings: Sequence[Features]) -> bool:
     )
 
 
-def object_case(sentence: Sentence, source: Source, tools: Tools) -> Iterator[Variant]:  # noqa: ARG001
-    """The sentence with an object in the nominative."""
-    for noun, allowed in _objects(sentence, tools):
+def case_of_role(
+    sentence: Sentence,
+    source: Source,  # noqa: ARG001
+    tools: Tools,
+    *,
+    role: str,
+) -> Iterator[Variant]:
+    """The sentence with a subject, object or attribute in a case that nouns in its place do not take."""
+    for noun, allowed in _in_role(sentence, tools, role):
         phrase = _noun_phrase(sentence, noun)
         if phrase is None or not features(noun.feats)["Case"] & allowed:
             continue
-        if variant := _in_case(sentence, phrase, "Nom", allowed, tools):
-            yield variant
+        # A subject in a case of objects may be read as an object, in languages that drop subjects.
+        others = allowed | (_objects_cases(tools) if role == "nsubj" else frozenset())
+        cases = [case for case, _ in tools.treebank.noun_cases.most_common() if case not in others]
+        for case in sorted(cases, key=lambda each: role == "obj" and each != "Nom"):
+            if variant := _in_case(sentence, phrase, case, others, tools):
+                yield variant
+                break
 
 
-def find_nominative_object(sentence: Sentence, tools: Tools) -> Word | None:
-    """An object that can only be a nominative."""
-    for noun, allowed in _objects(sentence, tools):
+def _objects_cases(tools: Tools) -> frozenset[str]:
+    counts = tools.treebank.roles.get("obj", Counter[str]())
+    return frozenset(case for case, count in counts.items() if count > _RARE * counts.total())
+
+
+def find_wrong_case(sentence: Sentence, tools: Tools, *, role: str) -> Word | None:
+    """A noun that can only be in a case that nouns in its place do not take."""
+    for noun, allowed in _in_role(sentence, tools, role):
         read = [feats for feats in tools.readings(noun.form, "nominal") if "Case" in feats]
-        if read and _noun_phrase(sentence, noun) and not any(feats["Case"] & allowed for feats in read):
+        known = read and tools.knows_well(noun.form) and _noun_phrase(sentence, noun) is not None
+        if known and not any(feats["Case"] & allowed for feats in read):
             return noun
     return None

@@ -54,7 +54,7 @@ actv Voice=Act, pssv Voice=Pass, Supr Degree=Sup
 """)
 
 MORFEUSZ = _table("""
-subst NOUN, depr NOUN, adj ADJ, adja ADJ, adjp ADJ, adv ADV, num NUM, ppron12 PRON, ppron3 PRON|Person=3, siebie PRON
+subst NOUN, depr NOUN, adj ADJ, adja ADJ, adjp ADV, adv ADV, num NUM, ppron12 PRON, ppron3 PRON|Person=3, siebie PRON
 fin VERB|VerbForm=Fin|Mood=Ind|Tense=Pres, praet VERB|VerbForm=Fin|Mood=Ind|Tense=Past
 impt VERB|VerbForm=Fin|Mood=Imp
 bedzie AUX|VerbForm=Fin|Mood=Ind|Tense=Fut, inf VERB|VerbForm=Inf, imps VERB, pcon VERB|VerbForm=Conv

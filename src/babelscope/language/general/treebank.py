@@ -127,8 +127,8 @@ class Treebank:
     cases: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     """Adposition -> cases of what it governs."""
     noun_cases: Counter[str] = field(default_factory=Counter)
-    objects: Counter[str] = field(default_factory=Counter)
-    """Cases of objects without an adposition."""
+    roles: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    """Relation -> cases of subjects, objects and attributes without an adposition."""
     orders: dict[tuple[str, ...], list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))
     """(relation, tags of dependent and head), or (relation, lemma) -> how often before the head, and after."""
     verbs: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -196,8 +196,8 @@ class Treebank:
         adpositions = [each for each in sentence.below(word, "case") if each.upos == "ADP"]
         if len(adpositions) == 1 and "Case" in feats:
             self.cases[adpositions[0].lemma].update(feats["Case"])
-        if name == "obj" and "Case" in feats and not sentence.below(word, "case"):
-            self.objects.update(feats["Case"])
+        if word.upos == "NOUN" and "Case" in feats and is_bare(sentence, word):
+            self.roles[word.deprel].update(feats["Case"])
         if head is not None and is_negator(word):
             form = word.form.lower().replace("’", "'")
             self.negators[form] += 1
@@ -291,6 +291,14 @@ def _fixed_side(counts: Sequence[int]) -> int | None:
     side = int(counts[1] > counts[0])
     low, _ = wilson_bounds(counts[side] / sum(counts), sum(counts))
     return side if low > _FIXED else None
+
+
+def is_bare(sentence: Sentence, word: Word) -> bool:
+    """Whether a word is a subject, an object or a noun's attribute, without an adposition."""
+    head, name = sentence.head(word), relation(word)
+    if head is None or sentence.below(word, "case"):
+        return False
+    return name in ("nsubj", "obj") or (name == "nmod" and head.upos == "NOUN")
 
 
 def is_negator(word: Word) -> bool:

@@ -64,11 +64,14 @@ _TYPES = (
         agreement.adposition_case,
         agreement.find_wrong_adposition_case,
     ),
-    GeneralType(
-        "object_case",
-        "An object is in the nominative.",
-        agreement.object_case,
-        agreement.find_nominative_object,
+    *(
+        GeneralType(
+            f"{name}_case",
+            f"{'A' if name[0] not in 'ao' else 'An'} {name} is in a case that it does not take.",
+            partial(agreement.case_of_role, role=role),
+            partial(agreement.find_wrong_case, role=role),
+        )
+        for name, role in (("subject", "nsubj"), ("object", "obj"), ("attribute", "nmod"))
     ),
     GeneralType("negation_deleted", "A negation of the source is missing.", content.delete_negation),
     GeneralType(
@@ -113,9 +116,8 @@ def why_none(type: GeneralType, tools: Tools) -> str:
             if pairs
             else f"the parses mark no {feature.lower()} on such words"
         )
-    if type.name in ("adposition_case", "object_case"):
-        counts = sum(treebank.cases.values(), treebank.objects)
-        if not counts:
+    if type.name.endswith("_case"):
+        if not treebank.noun_cases:
             return "the parses mark no case there"
         return "no noun phrase has a known form that is surely in a wrong case"
     if type.name.startswith("negation"):
