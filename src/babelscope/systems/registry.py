@@ -93,6 +93,14 @@ _BUILT_IN = (
         contacts="hub",
     ),
     Scheme(
+        "marian",
+        "babelscope.systems.models.bergamot:open_marian",
+        "a folder in Marian's binary format, as Firefox has it: int8 weights, an SSRU decoder, .spm vocabularies",
+        "marian:enpt.student.tiny11?shortlist=yes",
+        _EVERYTHING,
+        "models",
+    ),
+    Scheme(
         "file",
         "babelscope.systems.stored.translations:open_file",
         "translations in a file, one line per source (n-best: tab-separated)",
