@@ -187,6 +187,15 @@ def test_without_a_link_into_the_reference_nothing_is_decided() -> None:
         assert check(phenomenon, nothing)["verdict"] == "undecided"
 
 
+def test_where_only_the_dependent_is_aligned_the_output_must_bear_it_out() -> None:
+    only = {"head_in_reference": (), "dependent_in_reference": [4]}
+    assert check("particle", case(LIFTED, LIFTED, **only))["verdict"] == "undecided"
+    assert check("particle", case(LIFTED, LIFTED, **only, dependent_in_output=[4]))["verdict"] == "kept"
+    disagreeing = {"head_in_reference": [2], "dependent_in_reference": [5], "dependent_in_output": [5]}
+    two = f"{LIFTED}\nging gehen VERB {FIN} 2 conj"
+    assert check("particle", case(two, two, **disagreeing))["why"].endswith("for other words")
+
+
 def test_particles_are_told_from_the_beginnings_of_other_verbs() -> None:
     sentence = make_sentence(tree("Er er PRON _ 2 nsubj\nabonniert abonnieren VERB _ 0 root"))
     found = construction(sentence, sentence.words[1], frozenset())

@@ -118,6 +118,8 @@ def _verbs(case: Case) -> tuple[Construction, Construction]:
         raise Undecided("the output has another verb", wanted.text(), other.text())
     if not same:
         raise Undecided("no verb of the output is aligned to it", wanted.text())
+    if linked is None and word not in map(case.reference.verb_of, case.head_in_reference):
+        raise Undecided("only the dependent is aligned, and only in the reference", wanted.text())
     if linked is not None and linked != same[0].word:
         raise Undecided("the verb of the reference is in the output, for other words", wanted.text())
     return wanted, same[0]
