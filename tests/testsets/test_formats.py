@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -403,10 +404,12 @@ def test_released_files(spec: str, shared: Path) -> None:
     assert (len(tests), variants, dict(tests.skipped)) == RELEASED[spec]
 
 
-@pytest.mark.parametrize("file", ["anaphora", "lexical-choice"])
-def test_without_context_discevalmt_is_exactly_half_right(file: str, shared: Path) -> None:
-    items = load(f"discevalmt:{shared}/data/context/discevalmt/{file}.json").items
-    pairs = [(item.correct, item.contrastive[0]) for item in items]  # type: ignore[union-attr]
-    # Any score of a sentence alone: here its length, ties worth a half.
-    right = [(len(good) > len(bad)) + (len(good) == len(bad)) / 2 for good, bad in pairs]
-    assert sum(right) / len(right) == 0.5
+@pytest.mark.parametrize(("file", "most"), [("anaphora", 101), ("lexical-choice", 100)])
+def test_without_context_discevalmt_is_half_right(file: str, most: int, shared: Path) -> None:
+    """Whatever a scorer prefers of two sentences, it is wrong where they change places; group 17 has one too many."""
+    items: Any = load(f"discevalmt:{shared}/data/context/discevalmt/{file}.json").items
+    pairs = Counter((item.source, item.correct, *item.contrastive) for item in items)
+    both = [(count, pairs[source, wrong, right]) for (source, right, wrong), count in pairs.items()]
+    # Each two sentences are counted from both sides, those without a mirror image from one.
+    right = sum(max(two) / (1 + (two[1] > 0)) for two in both)
+    assert (len(items), right) == (200, most)
