@@ -226,17 +226,17 @@ def _about_distance(rows: Sequence[Row]) -> Iterator[str]:
     }
     for kind, row in distances.items():
         alternatives = {
-            "its second-best one": find_row(rows, "spread", of=SECOND),
+            "its own second-best translations": find_row(rows, "spread", of=SECOND),
             "machine references": distances.get("machine") if kind == "human" else None,
-            "a sample of its own": find_row(rows, "spread", of=SAMPLE),
+            "samples of its own": find_row(rows, "spread", of=SAMPLE),
         }
         nearer = [
             words for words, each in alternatives.items() if each and each.estimate.high < row.estimate.low
         ]
         if nearer:
             yield (
-                f"pairs with {kind} references are farther from its translation than {', '.join(nearer)}: errors "
-                "there say little."
+                f"it finds {kind} references less probable than {' and '.join(nearer)}: it would hardly write them, "
+                "so errors there say little."
             )
 
 
