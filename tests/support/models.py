@@ -124,7 +124,7 @@ def _network(family: str, size: int, config: dict[str, int]) -> Any:
     )  # fmt: skip
 
 
-def _sentencepiece(folder: Path, name: str, *, kind: str = "unigram", **ids: int) -> Path:
+def train_sentencepiece(folder: Path, name: str, *, kind: str = "unigram", **ids: int) -> Path:
     corpus = folder / "corpus.txt"
     lines = [*SOURCES, *TARGETS, "translate English to German: <2de>"] * 30
     random.Random(1).shuffle(lines)
@@ -148,7 +148,7 @@ def _tokenizer(family: str, folder: Path) -> tuple[dict[str, int], int]:
     import transformers as t
 
     if family == "marian":
-        model = _sentencepiece(folder, "joint", bos=-1, eos=0, unk=1, pad=-1)
+        model = train_sentencepiece(folder, "joint", bos=-1, eos=0, unk=1, pad=-1)
         pieces = [*_pieces(model), "<pad>"]
         (folder / "vocab.json").write_text(json.dumps({p: i for i, p in enumerate(pieces)}), encoding="utf-8")
         for side in ("source", "target"):
@@ -172,7 +172,7 @@ def _tokenizer(family: str, folder: Path) -> tuple[dict[str, int], int]:
         _write(folder, tokenizer_class="FSMTTokenizer", langs=["en", "de"])
         return sizes, sizes["tgt"]
     if family == "m2m100":
-        model = _sentencepiece(folder, "sentencepiece.bpe", bos=0, pad=1, eos=2, unk=3)
+        model = train_sentencepiece(folder, "sentencepiece.bpe", bos=0, pad=1, eos=2, unk=3)
         vocabulary = {piece: i for i, piece in enumerate(_pieces(model))}
         (folder / "vocab.json").write_text(json.dumps(vocabulary), encoding="utf-8")
         tokenizer = t.M2M100Tokenizer(str(folder / "vocab.json"), str(model))
@@ -180,14 +180,14 @@ def _tokenizer(family: str, folder: Path) -> tuple[dict[str, int], int]:
         return {}, max(tokenizer.lang_code_to_id.values()) + 9
     if family in ("nllb", "mbart50"):
         kind = "bpe" if family == "nllb" else "unigram"
-        _sentencepiece(folder, "sentencepiece.bpe", kind=kind, bos=1, eos=2, unk=0, pad=-1)
+        train_sentencepiece(folder, "sentencepiece.bpe", kind=kind, bos=1, eos=2, unk=0, pad=-1)
         name = "NllbTokenizer" if family == "nllb" else "MBart50Tokenizer"
         _write(folder, tokenizer_class=name)
         codes = {"extra_special_tokens": ["eng_Latn", "deu_Latn", "fra_Latn"]} if family == "nllb" else {}
         tokenizer = getattr(t, name).from_pretrained(folder, **codes)
         tokenizer.save_pretrained(folder)
         return {}, len(tokenizer)
-    _sentencepiece(folder, "spiece", bos=-1, pad=0, eos=1, unk=2)
+    train_sentencepiece(folder, "spiece", bos=-1, pad=0, eos=1, unk=2)
     _write(folder, tokenizer_class="T5Tokenizer", extra_ids=4)
     tokenizer = t.T5Tokenizer.from_pretrained(folder)
     tokenizer.save_pretrained(folder)

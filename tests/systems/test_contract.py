@@ -21,10 +21,11 @@ from babelscope.core.system import Budget, Drawing, Scored, capabilities
 from babelscope.systems.contract import ask_sample, ask_score, ask_translate
 from babelscope.systems.registry import find_scheme, open_system
 from babelscope.util.errors import BabelscopeError
+from tests.support import marian_binary
 from tests.support.models import FAMILIES, SOURCES, TARGETS, build_causal, spec
 from tests.support.serving import Server
 
-KINDS = (*FAMILIES, "transformers", "llama", "llama-chat", "gpt2", "ct2", "ensemble")
+KINDS = (*FAMILIES, "transformers", "llama", "llama-chat", "gpt2", "ct2", "marian-binary", "ensemble")
 PAIRS = list(zip(SOURCES, TARGETS, strict=True))
 SHORT = Drawing(max_length=6)
 Named = Callable[..., str]
@@ -41,6 +42,8 @@ def named(checkpoint: Callable[..., Path], tmp_path_factory: pytest.TempPathFact
             converters = pytest.importorskip("ctranslate2").converters
             converters.TransformersConverter(str(checkpoint("marian"))).convert(str(folder))
             return folder
+        if kind == "marian-binary":
+            return marian_binary.build(folder)
         family, _, chat = kind.partition("-")
         return build_causal(folder, chat=bool(chat), kind=family)
 
@@ -51,6 +54,8 @@ def named(checkpoint: Callable[..., Path], tmp_path_factory: pytest.TempPathFact
             return spec("marian", checkpoint("marian"), max_length=longest, forward="transformers")
         if kind == "ct2":
             return f"ct2:{made(kind)}?tokenizer={checkpoint('marian')}&max_length={longest}"
+        if kind == "marian-binary":
+            return f"marian:{made(kind)}?max_length={longest}"
         if kind == "ensemble":
             seeds = (checkpoint("marian", seed=seed) for seed in (1, 2))
             return f"ensemble:{','.join(spec('marian', folder, max_length=longest) for folder in seeds)}"
@@ -176,7 +181,7 @@ def test_no_beam_and_no_sample_beats_the_proven_best(kind, system, named, end):
 
 def test_what_cannot_be_asked_is_refused_with_its_place(kind, system):
     long = "dog " * 2000
-    no_limit = kind in ("t5", "mt5")
+    no_limit = kind in ("t5", "mt5", "marian-binary")
     for source in ("", "  ", "a\nb", "a\rb", "a\0b", "a\ud800b", *([] if no_limit else [long])):
         for ask in (
             lambda source=source: system.translate([SOURCES[0], source]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,21 @@ def test_translations_are_found_by_source():
     assert list(caught.value.reasons) == [1]
     with pytest.raises(BabelscopeError, match="leave source= out"):
         open_system("file:t.txt?format=pairs&source=t.txt")
+
+
+def test_translations_are_read_from_standard_input(monkeypatch):
+    def given(text: str) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+
+    given("aa\nba\n")
+    assert texts("file:-", "a", "b") == ["aa", "ba"]
+    given("a ||| aa\n")
+    assert texts("file:-?format=pairs", "a") == ["aa"]
+    given("0 ||| aa ||| -1\n")
+    assert texts("lists:-", "a") == ["aa"]
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(BabelscopeError, match="standard input is closed"):
+        open_system("file:-")
 
 
 def test_a_format_is_guessed_only_where_it_is_said_to_be():

@@ -102,9 +102,46 @@ GENEVAL_CONTEXT = {
     "geneval-context-wikiprofessions-original-test.en_es.es": lines("La autora escribió."),
     "geneval-context-wikiprofessions-flipped-test.en_es.es": lines("El autor escribió."),
 }
-MITTENS = lines(
-    "canary 123", "source_language,source,gender", "de,Die Ärztin kam.,female", "fi,Hän tuli.,neutral"
+MITTENS = (
+    ',inputs,targets,lang,encoded_gender,eval_set_key,example,format,eval_set_family,"\ncanary GUID"\n'
+    '0,"Translate.\nGerman:",The doctor came.,de,feminine,late_binding,"Die Ärztin\nkam.",2en,late_binding,\n'
+    "1,Translate.,Vino.,es,masculine,news,He came.,2xx,gender_sets,\n"
 )
+HALLUCINATIONS = lines(
+    ",src,mt,ref,repetitions,named-entities,omission,strong-unsupport,full-unsupport",
+    '0,"Ja, ja.",Yes.,"Yes, yes.",0,0,1,1,0',
+    "1,Nein.,No.,No.,0,0,0,0,0",
+)
+GENDEROUS = lines(
+    "base\tbase_type\tsentences\ttype\tDE_DeepL\tDE_annotation\tDE_GPT_annotation",
+    "baker\tmale_base\tThe baker won.\tbase\tDie Bäckerin gewann.\tF\tF",
+    "guard\tmale_base\tThe guard won.\tbase\tDie Wache gewann.\tN\tN",
+)
+LINGEVAL = [
+    {"source": "He sleeps.", "reference": "Er schläft.", "origin": "newstest2009.1", "errors": [
+        {"type": "subj_verb_agreement", "contrastive": "Er schlafen.", "distance": 1, "frequency": 3},
+        {"type": "polarity_particle_nicht_ins", "contrastive": "Er schläft nicht."}]}
+]  # fmt: skip
+CONTRAWSD = [
+    {"source": "Das Schloss.", "reference": "The castle.", "ambig word": "Schloss", "sense": "castle",
+     "errors": [{"contrastive": "The lock."}, {"contrastive": "The bolt."}]}
+]  # fmt: skip
+SGM = {
+    "n-src.en.sgm": '<srcset setid="n" srclang="any">\n<doc docid="d" origlang="de" genre="news">\n<p>\n'
+    '<seg id="1">A &amp; B.</seg>\n<seg id="2">Two days.</seg></p></doc></srcset>',
+    "n-ref.de.sgm": '<refset setid="n" srclang="any" trglang="de"><doc docid="d" origlang="de">'
+    "<seg id='1'>A &amp; B!</seg><seg id='2'>Zwei\nTage.</seg></doc></refset>",
+}
+WMT_LINES = lines(
+    *(json.dumps({"lp": "en-de_DE", "document_id": "d", "domain": "news", "is_bad_source": number == 0,
+                  "source": f"Line {number}.", "target": f"Zeile {number}."}) for number in range(3))
+)  # fmt: skip
+FLORES = {"eng_Latn.devtest": lines("One.", "Two."), "deu_Latn.devtest": lines("Eins.", "Zwei.")}
+NTREX = {
+    "newstest2019-src.eng.txt": lines("One.", "Two.", "Three."),
+    "newstest2019-ref.yor.txt": lines("Ọ̀kan.", "Méjì.", "Mẹ́ta."),
+    "DOCUMENT_IDS.tsv": lines("a", "a", "b"),
+}
 
 # Name -> files, spec after the folder, number of items, fields of the first item, what is skipped.
 CASES: dict[str, tuple[Files, str, int, dict[str, Any], dict[str, int]]] = {
@@ -161,13 +198,64 @@ CASES: dict[str, tuple[Files, str, int, dict[str, Any], dict[str, int]]] = {
         {"no place for a cue": 1},
     ),
     "mittens": (
-        {"m.csv": MITTENS}, "mittens:{}/m.csv", 2,
-        {"source": "Die Ärztin kam.", "phenomenon": "female", "source_language": "de",
-         "rules": [{"ban": r"\b(he|him|his|himself)\b", "regex": True, "ignore_case": True}]}, {},
+        {"m.csv": MITTENS}, "mittens:{}/m.csv", 1,
+        {"source": "Die Ärztin kam.", "phenomenon": "late_binding", "source_language": "de", "gender": "feminine",
+         "reference": "The doctor came.",
+         "rules": [{"ban": r"\b(he|him|his|himself)\b", "regex": True, "ignore_case": True}]}, {"out of English": 1},
+    ),
+    "hallucinations": (
+        {"h.csv": HALLUCINATIONS}, "hallucinations:{}/h.csv", 2,
+        {"source": "Ja, ja.", "given_translation": "Yes.", "labels": ["omission", "strong_unsupport"],
+         "phenomenon": "omission+strong_unsupport", "reference": "Yes, yes."}, {},
+    ),
+    "genderous, sentences": (
+        {"g.tsv": GENDEROUS}, "genderous:{}/g.tsv", 2, {"source": "The baker won.", "phenomenon": "male_base"}, {},
+    ),
+    "genderous, labels": (
+        {"g.tsv": GENDEROUS}, "genderous:{}/g.tsv?language=de", 1,
+        {"correct_sources": ["The female baker won."], "incorrect_sources": ["The male baker won."],
+         "category": "female", "translation": "Die Bäckerin gewann.", "target_language": "de"}, {"label N": 1},
+    ),
+    "lingeval97": (
+        {"l.json": json.dumps(LINGEVAL)}, "lingeval97:{}/l.json", 2,
+        {"id": "1/1", "correct": "Er schläft.", "contrastive": "Er schlafen.", "phenomenon": "subj_verb_agreement",
+         "distance": 1, "origin": "newstest2009.1"}, {},
+    ),
+    "contrawsd": (
+        {"contrawsd.de-en.json": json.dumps(CONTRAWSD)}, "contrawsd:{}/contrawsd.de-en.json", 1,
+        {"contrastive": ["The lock.", "The bolt."], "ambig_word": "Schloss", "source_language": "de",
+         "target_language": "en"}, {},
+    ),
+    "blimp": (
+        {"b.jsonl": json.dumps({"sentence_good": "He runs.", "sentence_bad": "He run.", "UID": "agreement"})},
+        "blimp:{}/b.jsonl", 1, {"correct": "He runs.", "contrastive": "He run.", "phenomenon": "agreement"}, {},
+    ),
+    "flores": (
+        FLORES, "flores:{},eng_Latn,deu_Latn", 2,
+        {"source": "One.", "reference": "Eins.", "source_language": "en", "target_language": "de"}, {},
+    ),
+    "ntrex": (
+        NTREX, "ntrex:{},eng,yor", 3,
+        {"source": "One.", "reference": "Ọ̀kan.", "target_language": "yor", "document": "a"}, {},
+    ),
+    "wmt, sgm": (
+        SGM, "wmt:{}/n-src.en.sgm,{}/n-ref.de.sgm", 2,
+        {"id": "d/1", "source": "A & B.", "reference": "A & B!", "origlang": "de", "target_language": "de"}, {},
+    ),
+    "wmt, json lines": (
+        {"en-de_DE.jsonl": WMT_LINES}, "wmt:{}/en-de_DE.jsonl", 2,
+        {"id": "2", "source": "Line 1.", "reference": "Zeile 1.", "target_language": "de", "domain": "news"},
+        {"is_bad_source": 1},
     ),
     "demetr": (
         {"d.json": json.dumps(DEMETR)}, "demetr:{}/d.json", 1,
         {"correct": "Three.", "contrastive": "Four. Three.", "human_reference": "Three!", "reference": "machine"},
+        {"without the error, as the release says": 1},
+    ),
+    "demetr, a folder, and a baseline": (
+        {"base_id35_reference.json": json.dumps([{**DEMETR[0], "pert_sent": "Three!", "severity": "base"}]),
+         "critical_id8_negation.json": json.dumps(DEMETR)}, "demetr:{}", 2,
+        {"id": "base_id35_reference/1", "correct": "Three!", "contrastive": "Three.", "reference": "human"},
         {"without the error, as the release says": 1},
     ),
     "dfki": (
@@ -194,7 +282,7 @@ CASES: dict[str, tuple[Files, str, int, dict[str, Any], dict[str, int]]] = {
 def test_what_is_read(case: str, tmp_path: Path) -> None:
     files, spec, count, fields, skipped = CASES[case]
     write(tmp_path, files)
-    tests = load(spec.format(tmp_path))
+    tests = load(spec.replace("{}", str(tmp_path)))
     assert (len(tests), dict(tests.skipped)) == (count, skipped)
     first = tests.items[0].as_json()
     assert {name: first.get(name) for name in fields} == fields
@@ -205,6 +293,20 @@ def test_context_of_a_wmt_sentence_is_the_one_before(tmp_path: Path) -> None:
     first, second = load(f"wmt:{tmp_path}/n.xml").items
     assert "context_source" not in first.as_json()
     assert second.as_json()["context_source"] == ["One day."]
+
+
+def test_context_is_of_the_same_document(tmp_path: Path) -> None:
+    write(tmp_path, {**NTREX, **SGM, "en-de_DE.jsonl": WMT_LINES})
+
+    def contexts(spec: str) -> list[Any]:
+        items = load(spec.replace("{}", str(tmp_path))).items
+        return [
+            (item.as_json().get("context_source"), item.as_json().get("context_target")) for item in items
+        ]
+
+    assert contexts("ntrex:{},eng,yor") == [(None, None), (["One."], ["Ọ̀kan."]), (None, None)]
+    assert contexts("wmt:{}/n-src.en.sgm,{}/n-ref.de.sgm") == [(None, None), (["A & B."], None)]
+    assert contexts("wmt:{}/en-de_DE.jsonl")[1] == (["Line 1."], ["Zeile 1."])
 
 
 BOMB = (
@@ -221,12 +323,36 @@ REFUSED: dict[str, tuple[Files, str, str]] = {
     "falling lines": ({**CONTRACAT, "sentence_groups.txt": "3\n0\n"}, "contracat:{}", "must rise"),
     "lines": ({**CONTRACAT, "de.txt": "x\n"}, "contracat:{}", "equally many lines"),
     "languages": (GENEVAL, "mt-geneval:{}", "needs a folder and languages"),
-    "no columns": ({"m.csv": "a,b\n1,2\n"}, "mittens:{}/m.csv", "has no column"),
-    "a gender": ({"m.csv": "source,gender\nx,blue\n"}, "mittens:{}/m.csv", "m.csv:2: gender 'blue'"),
+    "no columns": ({"m.csv": "a,b\n1,2\n"}, "mittens:{}/m.csv", "has no column 'example'"),
+    "a gender": (
+        {"m.csv": MITTENS.replace("feminine", "blue")},
+        "mittens:{}/m.csv",
+        "m.csv:5: gender 'blue'",
+    ),
+    "a label": (
+        {"h.csv": HALLUCINATIONS.replace("0,1,1,0", "0,2,1,0")},
+        "hallucinations:{}/h.csv",
+        "must be 0 or 1",
+    ),
+    "too many cells": (
+        {"h.csv": HALLUCINATIONS + "2,a,b,c,0,0,0,0,0,0\n"},
+        "hallucinations:{}/h.csv",
+        "10 columns",
+    ),
+    "no labels": ({"g.tsv": GENDEROUS}, "genderous:{}/g.tsv?language=fr", "no labeled translations into fr"),
+    "one language": (FLORES, "flores:{},eng_Latn", "two languages are needed"),
+    "no such language": (FLORES, "flores:{},eng_Latn,fra_Latn", "has no file of fra_Latn"),
+    "sources alone": (SGM, "wmt:{}/n-src.en.sgm", "write SOURCE.sgm,REFERENCE.sgm"),
+    "an open segment": (
+        {"a.sgm": "<seg id='1'>x", "b.sgm": ""},
+        "wmt:{}/a.sgm,{}/b.sgm",
+        "a segment without its end",
+    ),
     "no label": ({"a.txt": "Yes\tHe runs.\n"}, "clams:{}/a.txt", "True or False"),
     "no header": ({"g.tsv": "a\tb\n"}, "gate:{}/g.tsv", "no GATE file"),
     "entities": ({"n.xml": BOMB}, "wmt:{}/n.xml", "declares entities"),
     "a file of ours": ({"n.xml": OUTSIDE}, "wmt:{}/n.xml", "declares entities"),
+    "no files": ({"a.json": "[]"}, "demetr:{}", "no files of DEMETR"),
     "no XML": ({"n.xml": "<a>"}, "wmt:{}/n.xml", "is not XML"),
     "no translator": ({"n.xml": WMT}, "wmt:{}/n.xml?translator=C", "by translator C"),
 }
@@ -237,7 +363,7 @@ def test_what_is_refused(case: str, tmp_path: Path) -> None:
     files, spec, message = REFUSED[case]
     write(tmp_path, files)
     with pytest.raises(BabelscopeError) as error:
-        load(spec.format(tmp_path))
+        load(spec.replace("{}", str(tmp_path)))
     assert message in str(error.value)
 
 
@@ -258,6 +384,8 @@ RELEASED = {
     "mt-geneval:gender/mt-geneval/sentences,en_de": (600, 600, {}),
     "mt-geneval:gender/mt-geneval/sentences,en_ru": (600, 600, {}),
     "mt-geneval:gender/mt-geneval/context,en_de": (1100, 1100, {}),
+    "demetr:demetr": (3466, 3466, {
+        "without the error, as the release says": 1528, "variant equal to the correct translation": 6}),
     "demetr:demetr/critical_id8_negation.json": (999, 999, {"without the error, as the release says": 1}),
     "demetr:demetr/critical_id10_numbers_replaced.json": (
         372, 372, {"without the error, as the release says": 628}),

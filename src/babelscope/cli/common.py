@@ -61,7 +61,9 @@ Systems = Annotated[
         help="A system (see `babelscope systems`), optionally named; repeatable.",
     ),
 ]
-OfWorld = Annotated[str, typer.Option(metavar="NAME", help="World of the lab: easy, hard or clean.")]
+OfWorld = Annotated[
+    str, typer.Option(metavar="NAME", help="World of the lab: easy, hard, clean or documents.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object per line.")]
 Format = Literal["text", "markdown", "latex", "csv", "json"]
 InFormat = Annotated[

@@ -56,6 +56,10 @@ class Shared:
         list[str] | None,
         _input("A test set: a name, a file or FORMAT:FILE; repeatable.", "TESTS"),
     ] = None
+    metric: Annotated[
+        list[str] | None,
+        _input("A metric as the scorer (chrf, comet, cmd:COMMAND...), as --system metric:NAME.", "NAME"),
+    ] = None
     registry: Registries = None
     machine_references: Annotated[
         list[str] | None,
@@ -111,8 +115,8 @@ class Shared:
 
 
 _PARAMETERS = {each.name: each for each in inspect.signature(Shared, eval_str=True).parameters.values()}
-_FIRST = ("system", "tests", "registry", "machine_references")
-_OF_SYSTEMS = ("tests", "registry", "system", "prompt", "machine_references", "seed_group", "cache")
+_FIRST = ("system", "metric", "tests", "registry", "machine_references")
+_OF_SYSTEMS = ("tests", "registry", "system", "metric", "prompt", "machine_references", "seed_group", "cache")
 """Options without effect on a finished run."""
 
 
@@ -126,8 +130,8 @@ def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
         # Of one method alone, `--judge` can be the system of a role.
         judge = values.pop("judge") if baselines else judges[0]
         method = methods[judge]
-        options = Shared(**{name: value for name, value in values.items() if name in _PARAMETERS})
-        given = {name: values[name] for name in values if name in typed and name not in _PARAMETERS}
+        options = Shared(**{name: value for name, value in values.items() if name in shared})
+        given = {name: values[name] for name in values if name in typed and name not in shared}
         for name in given:
             if name not in method.Settings.model_fields and name not in method.requires:
                 raise BabelscopeError(
@@ -139,13 +143,14 @@ def function_of(methods: Mapping[str, type[Method]]) -> Callable[..., None]:
     offered = {
         "machine_references": MinimalPair in first.items,
         "segments": hasattr(first, "segments"),
+        "metric": getattr(first, "tests_metrics", False),
     }
     shared = {name: each for name, each in _PARAMETERS.items() if offered.get(name, True)}
     if first.items != (MinimalPair,) and "machine_references" in shared:
         shared["machine_references"] = _as_setting(shared["machine_references"])
     roles = dict.fromkeys(role for each in methods.values() for role in each.requires if role != "system")
     own = _parameters([first, *baselines])
-    if clash := {*own, *roles} & set(_PARAMETERS):
+    if clash := {*own, *roles} & set(shared):
         raise BabelscopeError(f"{first.name} has a setting {min(clash)!r}, an option that all methods share")
     run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
         [
@@ -261,7 +266,8 @@ class _Judging:
             if "seed" in typed:
                 raise BabelscopeError("--rejudge uses the seed of the run: leave --seed out")
         for name in ("tests", "system"):
-            if options.rejudge is None and not getattr(options, name):
+            metrics = options.metric if name == "system" else None
+            if options.rejudge is None and not (getattr(options, name) or metrics):
                 raise BabelscopeError(f"{self.command} needs --{name}, or --rejudge and a finished run")
         if options.format == "json" and set(options.table or ()) - {ALL}:
             self._refuse(["table"], "--json")
@@ -323,6 +329,7 @@ class _Judging:
         from babelscope.systems.registry import takes_prompts
 
         systems: list[dict[str, Any]] = [{"spec": each} for each in self.options.system or ()]
+        systems += [{"spec": f"metric:{each}"} for each in self.options.metric or ()]
         asked = [each for each in systems if self.options.prompt and takes_prompts(each["spec"])]
         for each in asked:
             each["prompt"] = self.options.prompt

@@ -394,7 +394,7 @@ def evaluate(
         Literal["checked", "strict", "paper"],
         setting("strict: skip verdicts within the evaluator's noise. paper: do not test the evaluator."),
     ] = "checked",
-    world: OfWorld = "easy",
+    world: Annotated[str, setting("World of the lab: easy, hard or clean.")] = "easy",
     records: Annotated[Path | None, file_option("Write one JSON object per item.")] = None,
     as_json: AsJson = False,
 ) -> None:

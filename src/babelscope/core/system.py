@@ -297,6 +297,10 @@ class ItemChoice:
     """It has an empty text or no other side, so that a file of scores may leave it out."""
     source: str = ""
     """What its translation is of."""
+    texts: tuple[str, ...] = ()
+    """Of a minimal pair: the correct translation and the others, for a metric to score."""
+    references: tuple[str, ...] = ()
+    """Translations by people, with which a metric compares them."""
 
 
 @dataclass(frozen=True, slots=True)

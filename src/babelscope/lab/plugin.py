@@ -19,7 +19,7 @@ GERMAN_PARSER = MODELS / "parsers" / "lab-de.udpipe"
 SCHEME = Scheme(
     "lab",
     "babelscope.lab.shipped:open_lab",
-    "our own small English-German models, in the package: teacher, student, control, unsmoothed, llm",
+    "our own small English-German models, in the package: teacher, student, control, unsmoothed, llm, context",
     "lab:teacher",
     frozenset({"translate", "score", "sample", "top_k", "next_tokens"}),
     "models",
@@ -28,7 +28,7 @@ SCHEME = Scheme(
 FORMAT = Format(
     "lab",
     "babelscope.lab.shipped:read_lab",
-    "the lab's own: parallel, pairs, gender, senses",
+    "the lab's own: parallel, pairs, gender, senses, pronouns",
     "lab:gender?n=200&seed=3",
     numbers=("n", "seed"),
 )

@@ -35,6 +35,7 @@ _SETS: dict[str, tuple[type[Any], _Maker, int]] = {
     **_sets_of(EASY),
     "gender-inserted": (AmbiguousSource, partial(suites.gender_items, inserted=True), 500),
     "senses-inserted": (AmbiguousSource, partial(suites.sense_items, inserted=True), 500),
+    "pronouns": (MinimalPair, suites.pronoun_items, 450),
     **{f"hard-{name}": made for name, made in _sets_of(HARD).items()},
 }
 

@@ -11,7 +11,6 @@ from typing import Any, Literal
 from babelscope.core.registry import Options
 from babelscope.core.system import (
     Asked,
-    Capability,
     Fingerprint,
     Question,
     Scored,
@@ -19,9 +18,8 @@ from babelscope.core.system import (
     TopK,
     Unanswered,
     as_question,
-    capabilities,
 )
-from babelscope.systems.contract import ASK, Decorator
+from babelscope.systems.contract import ASK, Wrapper
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -80,7 +78,7 @@ def with_context(system: Any, context: Context | None) -> Any:
     return system if context is None else WithContext(system, context)
 
 
-class WithContext(Decorator):
+class WithContext(Wrapper):
     """A system that is asked about source and context as one text, and answers about the source alone.
 
     A translation is what follows the last separator; one that lost a separator has the note `lost_context`. Scored
@@ -90,10 +88,8 @@ class WithContext(Decorator):
     reads_context = True
 
     def __init__(self, inner: Any, context: Context) -> None:
-        self.inner = inner
-        self.name: str = inner.name
-        known: frozenset[Capability] = capabilities(inner)
-        self.capabilities = known & {"translate", "score", "sample"}
+        super().__init__(inner)
+        self.capabilities &= {"translate", "score", "sample"}
         self.context = context
         # A random context is that of another question of the call.
         self.asked_as_a_whole = context.order == "random" or getattr(inner, "asked_as_a_whole", False)
@@ -102,12 +98,6 @@ class WithContext(Decorator):
     def fingerprint(self) -> Fingerprint:
         inner: Fingerprint = self.inner.fingerprint
         return dataclasses.replace(inner, settings={**inner.settings, "context": self.context.settings})
-
-    def __getattr__(self, name: str) -> Any:
-        """Whatever is not a call with answers is asked of the system itself."""
-        if name == "inner":  # not set yet, as while being copied
-            raise AttributeError(name)
-        return getattr(self.inner, name)
 
     def _ask(self, method: str, asked: Sequence[Any], how: Mapping[str, Any]) -> list[Any]:
         if method not in self.capabilities:

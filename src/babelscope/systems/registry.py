@@ -93,6 +93,14 @@ _BUILT_IN = (
         contacts="hub",
     ),
     Scheme(
+        "marian",
+        "babelscope.systems.models.bergamot:open_marian",
+        "a folder in Marian's binary format, as Firefox has it: int8 weights, an SSRU decoder, .spm vocabularies",
+        "marian:enpt.student.tiny11?shortlist=yes",
+        _EVERYTHING,
+        "models",
+    ),
+    Scheme(
         "file",
         "babelscope.systems.stored.translations:open_file",
         "translations in a file, one line per source (n-best: tab-separated)",
@@ -117,6 +125,14 @@ _BUILT_IN = (
         "scores:output.scores?layout=blocks",
         frozenset({"item_scores"}),
         stored=True,
+        beam=False,
+    ),
+    Scheme(
+        "metric",
+        "babelscope.systems.metric:open_metric",
+        "a metric as the scorer of minimal pairs that have a human_reference",
+        "metric:chrf",
+        frozenset({"item_scores"}),
         beam=False,
     ),
     Scheme(
@@ -279,7 +295,7 @@ def names_of(specs: Iterable[str]) -> dict[str, str]:
 def _places(spec: str) -> list[str]:
     """What a spec may be called without its options, the shortest first."""
     scheme, colon, rest = spec.partition(":")
-    if not colon or not _SCHEME.fullmatch(scheme) or not rest or rest[0].isspace():
+    if not colon or not _SCHEME.fullmatch(scheme) or not rest or rest[0].isspace() or scheme == "metric":
         return [spec]
     whole = split_options(rest)[0]
     if not whole:  # all is said by options

@@ -239,7 +239,15 @@ def choice_of(item: Item) -> ItemChoice:
     """An item as stored answers are aligned with it."""
     source = "" if isinstance(item, Dependency) else item.source
     if isinstance(item, MinimalPair):
-        return ItemChoice(item.id, len(item.contrastive), empty=not item.can_be_asked, source=source)
+        human = item.extra.get("human_reference")
+        return ItemChoice(
+            item.id,
+            len(item.contrastive),
+            empty=not item.can_be_asked,
+            source=source,
+            texts=(item.correct, *item.contrastive),
+            references=(human,) if isinstance(human, str) and human.strip() else (),
+        )
     return ItemChoice(item.id, source=source)
 
 

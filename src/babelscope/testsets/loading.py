@@ -97,6 +97,13 @@ _BUILT_IN = (
         ("continued",),
     ),
     Format(
+        "blimp",
+        f"{_READERS}:read_sentence_pairs",
+        "a paradigm of BLiMP: the same as sentences:",
+        "blimp:adjunct_island.jsonl",
+        ("continued",),
+    ),
+    Format(
         "mucow",
         "babelscope.testsets.mucow:read_mucow",
         "a language pair of MuCoW's translation suite",
@@ -173,9 +180,46 @@ _BUILT_IN = (
         "mittens:mittens_dataset_v5.csv",
     ),
     Format(
+        "genderous",
+        "babelscope.testsets.formats.genderous:read_genderous",
+        "occupations whose gender is open: sentences, or labeled translations into a language",
+        "genderous:annotations_DeepL_base_sentences.tsv?language=de",
+        texts={"language": ""},
+    ),
+    Format(
+        "hallucinations",
+        "babelscope.testsets.formats.hallucinations:read_hallucinations",
+        "translations with labels for hallucinations and omissions, German-English",
+        "hallucinations:annotated_corpus.csv",
+    ),
+    Format(
+        "lingeval97",
+        "babelscope.testsets.formats.lingeval97:read_lingeval97",
+        "pairs with 13 kinds of errors, English-German",
+        "lingeval97:lingeval97.json",
+    ),
+    Format(
+        "contrawsd",
+        "babelscope.testsets.formats.lingeval97:read_contrawsd",
+        "ambiguous words, German to English and French",
+        "contrawsd:contrawsd.de-en.json",
+    ),
+    Format(
+        "flores",
+        "babelscope.testsets.formats.flores:read_flores",
+        "FLORES: a folder of files by language, and two languages",
+        "flores:flores200_dataset/devtest,eng_Latn,deu_Latn",
+    ),
+    Format(
+        "ntrex",
+        "babelscope.testsets.formats.flores:read_flores",
+        "NTREX: the same, with documents",
+        "ntrex:NTREX-128,eng,deu",
+    ),
+    Format(
         "demetr",
         "babelscope.testsets.formats.demetr:read_demetr",
-        "translations into English with one error each, to test metrics",
+        "translations into English with one error each, to test metrics: a file, or a folder of them",
         "demetr:critical_id8_negation.json",
     ),
     Format(
@@ -193,7 +237,7 @@ _BUILT_IN = (
     Format(
         "wmt",
         "babelscope.testsets.formats.wmt:read_wmt",
-        "WMT's XML, with original language, domain and context",
+        "WMT: XML, JSON lines, or SGM files; with original language, domain and context",
         "wmt:newstest2021.en-de.all.xml",
         texts={"translator": ""},
     ),

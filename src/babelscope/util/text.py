@@ -11,6 +11,7 @@ import json
 import os
 import re
 import stat
+import sys
 import tomllib
 import zlib
 from collections import Counter
@@ -49,6 +50,8 @@ DEEPEST = 100
 
 # tomllib takes time quadratic in the number of parts of a dotted key.
 _DOTTED = re.compile(rb"""(?<![\w"'.-])(?:[\w"'-]++[ \t]*+\.[ \t]*+){32}""")
+STANDARD_INPUT = "-"
+"""The path of what is piped into the command; it can be read once."""
 _REGULAR_ONLY: ContextVar[bool] = ContextVar("regular_only", default=False)
 
 
@@ -192,9 +195,14 @@ def _open_regular(name: str, flags: int) -> int:
 
 @contextlib.contextmanager
 def open_to_read(path: str | Path) -> Iterator[IO[bytes]]:
-    """Open a file to read bytes; errors of the operating system become one sentence."""
+    """Open a file to read bytes, or standard input; errors of the operating system become one sentence."""
     if "\0" in str(path):  # no file name can have one
         raise BabelscopeError(f"{path}: no such file")
+    if str(path) == STANDARD_INPUT and not _REGULAR_ONLY.get():
+        if sys.stdin is None:
+            raise BabelscopeError("standard input is closed, so that - cannot be read")
+        yield sys.stdin.buffer
+        return
     try:
         with open(path, "rb", opener=_open_regular if _REGULAR_ONLY.get() else None) as file:
             yield file

@@ -203,7 +203,7 @@ _ACTIVATIONS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Norm:
+class LayerNorm:
     weight: Tensor
     bias: Tensor | None
     eps: float
@@ -219,7 +219,7 @@ class _Cross:
     q: Linear
     kv: Linear
     out: Linear
-    norm: _Norm
+    norm: LayerNorm
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,18 +228,18 @@ class _Layer:
 
     qkv: Linear
     self_out: Linear
-    self_norm: _Norm
+    self_norm: LayerNorm
     cross: _Cross | None
     fc1: Linear
     """With a gate, what is activated and then what it is multiplied by."""
     fc2: Linear
-    final_norm: _Norm
+    final_norm: LayerNorm
     gated: bool
     distances: Tensor | None
 
 
-def _norm(weights: Weights, name: str) -> _Norm:
-    return _Norm(weights.tensors[f"{name}.weight"], weights.tensors.get(f"{name}.bias"), weights.norm_eps)
+def _norm(weights: Weights, name: str) -> LayerNorm:
+    return LayerNorm(weights.tensors[f"{name}.weight"], weights.tensors.get(f"{name}.bias"), weights.norm_eps)
 
 
 def _layer(weights: Weights, name: str, *, cross: bool) -> _Layer:
@@ -486,11 +486,11 @@ class EncoderDecoder(OpenModel):
         places = self._put(np.clip(apart, -farthest, farthest) + farthest)
         return distances[:, places].transpose(0, 1).where(seen, float("-inf"))
 
-    def _before(self, norm: _Norm, x: Tensor) -> Tensor:
+    def _before(self, norm: LayerNorm, x: Tensor) -> Tensor:
         """What a sublayer reads."""
         return norm(x) if self._pre_norm else x
 
-    def _add(self, norm: _Norm, made: Tensor, x: Tensor) -> Tensor:
+    def _add(self, norm: LayerNorm, made: Tensor, x: Tensor) -> Tensor:
         """What a sublayer made, which is overwritten, added to what it was given."""
         made.add_(x)
         return made if self._pre_norm else norm(made)

@@ -14,11 +14,13 @@ from itertools import islice
 from typing import Any
 
 from babelscope.lab.grammar.corpus import generate, references, split_of
+from babelscope.lab.grammar.documents import BEFORE, draw_group, sentences
 from babelscope.lab.grammar.german import MODALS
 from babelscope.lab.grammar.lexicon import (
     DATIVE_PREPOSITIONS,
     GENDERS,
     NOUNS,
+    PRONOUN,
     SENSES,
     VERBS,
     GermanNoun,
@@ -406,6 +408,52 @@ def minimal_pairs(n: int, seed: int, world: World = EASY) -> list[Item]:
         if all(count == n for count in counts.values()):
             break
     return sorted(items, key=lambda item: list(CONTRASTS).index(item["phenomenon"]))
+
+
+# --- Pronouns that depend on the sentences before ------------------------------------------------------------------
+
+
+def pronoun_items(n: int, seed: int) -> list[Item]:
+    """MinimalPair items: "it" as er, sie or es, by the gender of a thing one to three sentences before.
+
+    Three items in a row differ in the thing alone: whoever does not read as far as its sentence gets one right.
+    """
+    rng = random_stream(seed, "suite/pronouns/test")
+    items: list[Item] = []
+    while len(items) < n:
+        distance = len(items) // 3 % BEFORE + 1
+        group = draw_group(rng, distance)
+        if split_of(english_text(group[0])) != "test":
+            continue
+        made = [realize(meaning, random_stream(seed, f"pronouns/{len(items)}")) for meaning in group]
+        endings = _with_each_pronoun(made[0].german)
+        for (gender, correct), pair in zip(endings.items(), made, strict=True):
+            *before, source = sentences(pair.source)
+            items.append(
+                {
+                    "id": f"pronoun-{len(items) + 1}",
+                    "source": source,
+                    "correct": correct,
+                    "contrastive": [other for other in endings.values() if other != correct],
+                    "phenomenon": "pronoun",
+                    "reference": "human",
+                    "context_source": before,
+                    "context_target": sentences(pair.target)[:-1],
+                    "distance": distance,
+                    "gender": gender,
+                }
+            )
+    return items[:n]
+
+
+def _with_each_pronoun(tree: Sequence[Token]) -> dict[str, str]:
+    """Gender -> the last sentence of a document, with the pronoun of that gender for its thing."""
+    it = next(token for token in reversed(tree) if token.lemma in PRONOUN["Nom"][:3] and token.upos == "PRON")
+    forms = PRONOUN[it.feature("Case")]
+    return {
+        gender: sentences(replace_words(tree, {it.id: forms[place]}))[-1]
+        for place, gender in enumerate(GENDERS)
+    }
 
 
 # --- Ambiguous sources whose cue is not translated itself ----------------------------------------------------------

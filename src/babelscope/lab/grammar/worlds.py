@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from babelscope.lab.grammar.documents import draw_document
 from babelscope.lab.grammar.lexicon import NOUNS, VERBS
 from babelscope.lab.grammar.meaning import (
     Adjunct,
@@ -346,9 +347,13 @@ class World:
     """Kind of noise -> share of the training pairs that have it."""
     references: int = 5
     """Of the sentences of test sets, at most."""
+    documents: bool = False
+    """Whether its texts are documents of four sentences."""
 
     def meaning(self, rng: random.Random) -> Meaning:
         """Draw a meaning as this world has them."""
+        if self.documents:
+            return draw_document(rng)
         while True:
             meaning = self.lengthened(rng, draw_meaning(rng))
             if self._keeps(rng, meaning):
@@ -382,7 +387,8 @@ HARD = World(
 )
 # The harder world's sentences as an evaluator should have read them: more of them, clean, and with nothing rare.
 CLEAN = dataclasses.replace(HARD, name="clean", pairs=60_000, feminine=None, rare=None, noise={})
-WORLDS = {world.name: world for world in (EASY, HARD, CLEAN)}
+DOCUMENTS = World("documents", pairs=40_000, documents=True)
+WORLDS = {world.name: world for world in (EASY, HARD, CLEAN, DOCUMENTS)}
 
 
 def find_world(name: str) -> World:

@@ -1,4 +1,4 @@
-"""Makes the shipped models: one corpus, then four models a seed and one that is decoder-only, two at a time.
+"""Makes the shipped models, two at a time: four a seed, one that is decoder-only, and one that reads context.
 
 `make lab-models` runs it. Run it again to resume.
 """
@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from babelscope.lab.grammar.worlds import CLEAN, EASY, HARD, World, find_world
+from babelscope.lab.grammar.documents import BEFORE, sentences
+from babelscope.lab.grammar.worlds import CLEAN, DOCUMENTS, EASY, HARD, World, find_world
 from babelscope.lab.training.checkpoints import CARD, clock
 from babelscope.lab.training.networks import pack_models
 from babelscope.lab.training.text import FILES, copy_tokenizer
 from babelscope.util.errors import SystemFailure
-from babelscope.util.files import locked_folder
+from babelscope.util.files import locked_folder, replacing
+from babelscope.util.text import read_lines
 
 PAIRS, DEV_PAIRS, CORPUS_SEED = EASY.pairs, 2_000, 1
 # The learning rate falls to 0 at the last step, which is the best, so frequent development checks are useless.
@@ -31,6 +33,11 @@ TEXT = ("--source", "train/corpus.en", "--target", "train/corpus.de")
 DEV = ("--dev-source", "dev/corpus.en", "--dev-target", "dev/corpus.de")
 _LLM = ("--shape", "lab-llm", *_RARE_DEV_CHECKS, "--set", "languages=English-German")
 LLM = "llm"
+CONTEXT = "context"
+# Documents are long and what is learned from them is little: larger batches, fewer of them.
+_CONTEXT = (*SMALL, "--set", "batch_tokens=2500", "--steps", "1800")
+_CUT = ("--source", "documents/cut.en", "--target", "documents/cut.de")
+_DEV_CUT = ("--dev-source", "documents-dev/cut.en", "--dev-target", "documents-dev/cut.de")
 TOKENIZER = "tokenizer"
 # Each model trains with one thread. Three at once on two cores took a quarter longer in all.
 _MODELS_AT_ONCE = 2
@@ -88,6 +95,8 @@ def jobs(seeds: Sequence[int], world: World = EASY) -> list[Job]:
     if world == EASY:
         asked = (*_LLM, "--tokenizer", first, "--set", "threads=1", "--seed", str(seeds[0]))
         found.append(Job(LLM, ("train", *TEXT, *DEV, *asked), (vocabulary,)))
+        own = ("--tokenizer", first, *common_options(world), "--seed", str(seeds[0]))
+        found.append(Job(CONTEXT, ("train", *_CUT, *_DEV_CUT, *_CONTEXT, *own), (vocabulary,)))
     # Teachers first, because students wait for them; then students, which take longest; short jobs last.
     return sorted(
         found,
@@ -107,6 +116,9 @@ def make_models(folder: Path, models: Path, *, seeds: Sequence[int], world: Worl
         prepare_folder(folder, models, world)
         if world == HARD:
             _make_corpus(folder / CLEAN.name, "train", CLEAN.pairs, CLEAN)
+        if world == EASY:
+            _make_documents(folder / DOCUMENTS.name, "train", DOCUMENTS.pairs)
+            _make_documents(folder / f"{DOCUMENTS.name}-dev", "dev", DEV_PAIRS)
         run_jobs(folder, made)
         pack_models({job.name: folder / job.name for job in packed}, models)
 
@@ -126,6 +138,17 @@ def _make_corpus(out: Path, split: str, n: int, world: World) -> None:
         words += [] if world == EASY else ["--world", world.name]
         if subprocess.run(_command(words), cwd=out.parent, check=False).returncode:
             raise SystemFailure(f"making the corpus {out} failed; run again to go on")
+
+
+def _make_documents(out: Path, split: str, n: int) -> None:
+    """Documents, and what a model reads of them: 0 to 3 sentences and the last one, with its translation."""
+    _make_corpus(out, split, n, DOCUMENTS)
+    if not (out / "cut.de").exists():
+        source, target = (read_lines(out / f"corpus.{side}") for side in ("en", "de"))
+        cut = [" ".join(sentences(text)[-1 - number % (BEFORE + 1) :]) for number, text in enumerate(source)]
+        for side, lines in (("en", cut), ("de", [sentences(text)[-1] for text in target])):
+            with replacing(out / f"cut.{side}") as file:
+                file.write("".join(f"{line}\n" for line in lines).encode())
 
 
 def run_jobs(folder: Path, made: Sequence[Job]) -> None:

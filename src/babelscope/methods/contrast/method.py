@@ -111,6 +111,8 @@ class Contrast(Method):
     name = "contrast"
     items = (MinimalPair,)
     requires: ClassVar[Needs] = {"system": ("score",)}
+    tests_metrics: ClassVar[bool] = True
+    """Whether a metric can be tested, too (`--metric`): it only has to score texts."""
     Settings = ContrastSettings
     settings: ContrastSettings
 
@@ -189,8 +191,8 @@ class Contrast(Method):
         needed = self.settings.discrepancy in ("paper", "clipped") and self.settings.protocol == "checked"
         if needed and any(scores.best is None for scores in known):
             raise BabelscopeError(f"{system.name} has no column for the 1-best, which the discrepancy needs")
-        direction = system.fingerprint.settings.get("direction", "higher")
-        warn_if_direction_looks_wrong(known, system.name, direction)
+        if direction := system.fingerprint.settings.get("direction"):
+            warn_if_direction_looks_wrong(known, system.name, direction)
         missing = f"{system.name} has no score of a variant of it"
         return [self._stored_record(item, scores, missing) for item, scores in zip(items, found, strict=True)]
 

@@ -14,6 +14,7 @@ from babelscope.core.system import Scored
 from babelscope.systems.models.folders import TokenizerFolder, one_line
 from babelscope.systems.models.gguf import GgufFile, find_gguf
 from babelscope.systems.models.marian import MarianPieces, pieces_of, read_marian_pieces
+from babelscope.util.digests import SealedFiles
 from babelscope.util.errors import BabelscopeError
 from babelscope.util.text import shorten
 
@@ -205,6 +206,64 @@ class Tokens:
         """What is sent to another process: transformers' tokenizer too, since its files may change meanwhile."""
         _ = self.tokenizer
         return {key: value for key, value in self.__dict__.items() if key != "_names"}
+
+
+class SentencePieceTokens(Tokens):
+    """The tokenizer of a folder that has SentencePiece models alone, whose ids are those of the network."""
+
+    tokenizer = None
+    target_language_id = None
+
+    def __init__(
+        self, files: SealedFiles, source: str, target: str
+    ) -> None:  # not Tokens's, of Hugging Face's files
+        from sentencepiece import SentencePieceProcessor
+
+        self.folder, self.files, self._marian = files.folder, files, None
+        with library_errors(f"{files.folder}: its vocabulary cannot be loaded"):
+            self._source, self._target = (
+                SentencePieceProcessor(model_file=str(files.paths[name])) for name in (source, target)
+            )
+        if min(self._source.eos_id(), self._target.eos_id()) < 0:
+            raise BabelscopeError(f"{files.folder}: its vocabulary has no token for the end of sentences")
+        self.sizes = len(self._source), len(self._target)
+        self.vocabulary = {self._target.id_to_piece(number): number for number in range(len(self._target))}
+
+    @property
+    def end(self) -> tuple[str, int]:
+        """Name and id of the token that ends a text."""
+        return self._target.id_to_piece(self._target.eos_id()), self._target.eos_id()
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the vocabularies."""
+        return self.files.digest()
+
+    @functools.cached_property
+    def _names(self) -> _Names:
+        return _Names({number: piece for piece, number in self.vocabulary.items()}, lambda _: None)
+
+    def encode_sources(self, texts: Sequence[str]) -> list[list[int]]:
+        """Ids of source texts, ready for the encoder."""
+        return [[*row, self._source.eos_id()] for row in self._source.encode(list(texts))]
+
+    def encode_targets(self, texts: Sequence[str], *, eos: int) -> list[list[int]]:
+        """Ids of target texts, ending in `eos`."""
+        return [[*row, eos] for row in self._target.encode(list(texts))]
+
+    def source_tokens(self, ids: Sequence[int]) -> list[str]:
+        """The vocabulary's names of source ids."""
+        return [self._source.id_to_piece(number) for number in ids]
+
+    def _target_ids(self, tokens: list[str]) -> list[int | None]:
+        return [self.vocabulary.get(token) for token in tokens]
+
+    def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:
+        """Texts of target ids; the end, and ids without a name, are left out."""
+        kept = [
+            [number for number in row if number < self.sizes[1] and number != self.end[1]] for row in rows
+        ]
+        return [str(text).strip() for text in self._target.decode(kept)] if kept else []
 
 
 def load_tokenizer(files: TokenizerFolder | GgufFile, *, remote_code: bool = False) -> Any:

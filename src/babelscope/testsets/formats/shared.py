@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import csv
+import io
+from codecs import BOM_UTF8
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +71,36 @@ def parallel_lines(*paths: Path) -> Iterator[tuple[int, str, list[str]]]:
     require_equal_counts({str(path): len(lines) for path, lines in zip(paths, columns, strict=True)})
     for number, row in enumerate(zip(*columns, strict=True), 1):
         yield number, at(paths[0], number), list(row)
+
+
+def read_csv(
+    path: Path, columns: Sequence[str], what: str, *, delimiter: str = ","
+) -> Iterator[tuple[int, str, dict[str, str]]]:
+    """Number, place and cells by column of each row; line breaks inside a quoted cell become spaces."""
+    text = read_bytes(path, most=LARGEST_RELEASE).removeprefix(BOM_UTF8)
+    try:
+        lines = io.StringIO(text.decode("utf-8"), newline="")
+    except UnicodeDecodeError as error:
+        raise BabelscopeError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from None
+    table = csv.reader(
+        lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE
+    )
+    try:
+        header = [name.strip() for name in next(table, [])]
+        if missing := [name for name in columns if name not in header]:
+            raise BabelscopeError(f"{path} is no {what} file: it has no column {missing[0]!r}")
+        for number, cells in enumerate(table, 1):
+            place = at(path, table.line_num)
+            if len(cells) > len(header):
+                raise BabelscopeError(f"{place} has {len(cells)} columns, the first line has {len(header)}")
+            cells += [""] * (len(header) - len(cells))
+            yield (
+                number,
+                place,
+                {name: " ".join(cell.split()) for name, cell in zip(header, cells, strict=True)},
+            )
+    except csv.Error as error:
+        raise BabelscopeError(f"{at(path, table.line_num)}: {error}") from None
 
 
 def extra(entry: Mapping[str, Any], *names: str) -> dict[str, Any]:
