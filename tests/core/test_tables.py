@@ -128,7 +128,7 @@ def test_markdown():
 
 def test_a_wide_latex_table_has_systems_as_lines_and_intervals_below():
     kinds = ("accuracy in forced choice", "errors in its own translations")
-    headings = [
+    headings: list[str | Column] = [
         "error type",
         *(Column(kind, "percent", system=name) for kind in kinds for name in ("one", "two")),
     ]

@@ -158,6 +158,9 @@ def summary_table(
     unit: Unit = found[0][1].unit if found and not mixed else "plain"
     headings = [*(["system"] if several else []), *labels, Column(value, unit), *more]
     about = "" if threshold is None else f"error: significantly above {100 * threshold:.3g} %"
+    about += (
+        "; control: an error that no system makes" if about and any(each.is_control for each in lines) else ""
+    )
     table = Table(title, headings, lines, len(labels) + several, "summary", list(notes), about)
     return _without_constant_labels(table) if len(lines) > 1 else table
 

@@ -316,7 +316,7 @@ def common_name(names: Sequence[str]) -> str:
     for mark in ("?prompt=", "&prompt=", " ["):
         if mark in start:
             return start[: start.rindex(mark)]
-    return start.rstrip(" [?&=-:") or names[0]
+    return start.rstrip(" [?&=-:") or ", ".join(names)
 
 
 # --- Two systems compared by the group of items in which each is worst (conditioning paper, section 4.2) -----------

@@ -55,6 +55,10 @@ def summary(comparison: Comparison, ties: str, threshold: float) -> Table:
         *count_notes(comparison, _COUNTS),
         *_between_systems(comparison),
     ]
+    if len({own.reference for _, own in types}) > 1:
+        notes.append(
+            Note("human references test robustness on text it would not write, machine references behavior.")
+        )
     if any(own.is_own for _, own in types):
         notes.append(Note(f"{OWN} on references that are its own output, on which it can hardly fail"))
     half = sum(own.forced.counts.get("ties", 0) for _, own in types) if ties == "half" else 0
