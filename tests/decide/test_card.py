@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from babelscope.language.base import Language
 from babelscope.testsets import load
 from tests.support.toy_fixtures import Babelscope
 
@@ -58,6 +59,30 @@ def test_a_system_that_searches_is_asked_for_its_mode(babelscope: Babelscope, tm
     assert {each["method"] for each in card["checks"]} >= {"errors", "space"}
     assert card["notes"] == ["6 of 12 items asked, within the budget"]
     assert babelscope("report", str(tmp_path / "run"), "--to", str(tmp_path / "page.html")).code == 0
+
+
+@pytest.mark.parametrize("references", [True, False])
+def test_checks_run_without_the_packages_of_the_target_language(
+    references: bool, babelscope: Babelscope, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Language, "analysis_version", lambda _self: "")
+    texts = {"en": "They saw 1{} cats.\n", "de": "Sie sahen 1{} Katzen.\n", "out": "Sie sahen 7{} Katzen.\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text("".join(text.format(20 + n) for n in range(60)), "utf-8")
+    asked = f"parallel:{tmp_path}/en,{tmp_path}/de" if references else f"sources:{tmp_path}/en"
+    asked_in = ["--tests", asked, "--source-language", "en", "--target-language", "de"]
+    system = f"file:{tmp_path}/out"
+    (card,) = babelscope("check", system, *asked_in, "--out", str(tmp_path / "run"), "--json").rows
+    (wrong,) = [each["check"] for each in card["checks"] if each["verdict"] == "error"]
+    why = "German analysis needs" if references else "they need references"
+    assert (wrong, why in card["not_tested"]["np_agreement"]) == ("number", True)
+    assert babelscope("report", str(tmp_path / "run"), "--to", str(tmp_path / "page.html")).code == 0
+    page = (tmp_path / "page.html").read_text("utf-8")
+    assert f"Not tested, because {why}" in page
+    assert "no sentence has it: loses a negation" in page
+    gated = babelscope("gate", f"file:{tmp_path}/de", system, *asked_in)
+    assert gated.code == 3
+    assert "Not tested, because " + why in gated.out.replace("\n  ", " ")
 
 
 @pytest.mark.parametrize(

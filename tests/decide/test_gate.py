@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from babelscope.decide.show import as_json, as_junit, as_lines
 from babelscope.methods.base import Items, Method
 from babelscope.systems.contract import ask_translate
 from babelscope.testsets import SourceSentence, TestSet
+from tests.support.toy_fixtures import Babelscope
 
 
 @dataclass
@@ -212,3 +214,58 @@ def test_output_in_every_form() -> None:
     suite = ET.fromstring(as_junit(found))
     assert (suite.get("failures"), suite.get("tests")) == ("1", "2")
     assert "only b" in (suite.findtext("testcase/failure") or "")
+
+
+JUDGE = """
+import json, random, re, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    wrong = re.findall("[0-9]+", asked["source"]) != re.findall("[0-9]+", asked["translation"])
+    print("yes" if (wrong if sys.argv[1] == "good" else random.random() < 0.5) else "no")
+"""
+SETTINGS = """
+[gate]
+margin = "2%"
+[[tests]]
+spec = "sources:source"
+[[methods]]
+name = "judged"
+judge = "cmd:PYTHON FOLDER/judge.py KIND"
+error = ["number"]
+known = 60
+"""
+
+
+@pytest.mark.parametrize(("kind", "code"), [("good", 3), ("coin", 4)])
+@pytest.mark.parametrize("sequential", [False, True])
+def test_a_judge_in_the_settings_counts_if_it_can_be_trusted(
+    kind: str, code: int, sequential: bool, babelscope: Babelscope, tmp_path: Path
+) -> None:
+    folder = tmp_path / "ci"  # files are found beside the settings
+    folder.mkdir()
+    (folder / "judge.py").write_text(JUDGE, "utf-8")
+    settings = SETTINGS.replace("PYTHON", sys.executable).replace("FOLDER", str(folder)).replace("KIND", kind)
+    (folder / "gate.toml").write_text(settings, "utf-8")
+    texts = [f"They saw {100 + n} cats." for n in range(300)]
+    (folder / "source").write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    for name, every in (("old", 40), ("new", 6)):
+        lines = [text.replace(" 1", " 9") if n % every == 0 else text for n, text in enumerate(texts)]
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    more = ["--sequential"] if sequential else []
+    ran = babelscope(
+        "gate", f"file:{tmp_path}/old", f"file:{tmp_path}/new", "--config", str(folder / "gate.toml"), *more
+    )
+    assert ran.code == code
+    if kind == "coin":
+        assert "their judge is not known" in ran.out.replace("\n  ", " ")
+    else:
+        assert "number: only new is wrong in" in ran.out
+
+
+def test_two_test_sets_of_one_name_are_refused(babelscope: Babelscope, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.en").write_text("A cat.\n", "utf-8")
+    asked = [each for name in ("a", "b") for each in ("--tests", f"sources:{tmp_path}/{name}/x.en")]
+    ran = babelscope("gate", "cmd:cat", "cmd:cat", *asked)
+    assert (ran.code, "two test sets are called x" in ran.err) == (2, True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 from xml.etree import ElementTree
 
 from babelscope.core.results import finite_or_none, grouped, shorten_signature
 from babelscope.core.tables import Column, Line, Table, as_text
-from babelscope.decide.card import Card
+from babelscope.decide.card import QUESTIONS, Card, untested_lines
 from babelscope.decide.gate import CheckResult, Gate
 from babelscope.util.terminal import visible, wrap
 from babelscope.util.text import shorten
@@ -120,14 +120,14 @@ def _closing(gate: Gate, width: int) -> list[str]:
         f"checks, and a difference above the margin of {_percent(settings.margin)}; not worse: the "
         f"95 % interval of the difference ends below the margin"
     )
-    idle = [each.check.name for each in gate.checks if not each.check.applies]
+    reasons = grouped((why, what) for what, why in gate.not_tested.items())
     if settings.sequential:
         rule += "; both by tests that hold at any stopping time, intervals as if the sample had been fixed"
     return [
         *(
-            wrap(visible(f"Not tested, because they apply to no item: {', '.join(idle)}."), width)
-            if idle
-            else []
+            line
+            for why, names in reasons.items()
+            for line in wrap(visible(f"Not tested, because {why}: {', '.join(names)}."), width)
         ),
         *wrap(f"{asked}.", width),
         *wrap(f"{rule[:1].upper()}{rule[1:]}.", width),
@@ -151,7 +151,7 @@ def as_json(gate: Gate) -> dict[str, Any]:
         "items": gate.items,
         "asked": gate.asked,
         "checks": [_check_as_json(each) for each in ordered(gate)],
-        "not_tested": [each.check.name for each in gate.checks if not each.check.applies],
+        "not_tested": gate.not_tested,
         "signature": gate.signature,
     }
 
@@ -218,25 +218,6 @@ def _xml(text: str) -> str:
 
 # --- The report card ------------------------------------------------------------------------------------------------
 
-QUESTIONS: Mapping[str, str] = {
-    "negation": "loses a negation",
-    "number": "changes a number or date",
-    "unit": "changes a unit",
-    "name": "changes a name",
-    "copy": "changes addresses or code",
-    "untranslated": "leaves text untranslated",
-    "language": "writes another language",
-    "repetition": "repeats itself",
-    "omission": "leaves text out",
-    "addition": "adds text",
-    "truncation": "stops in the middle",
-    "empty": "writes nothing",
-    "punctuation": "loses brackets or quotes",
-    "glossary": "breaks the glossary",
-    "unanswered": "gives no answer",
-}
-"""Check -> what a system does wrong by it."""
-
 
 def card_table(card: Card) -> Table:
     """One line per question: how often the system gets it wrong."""
@@ -269,9 +250,7 @@ def card_lines(card: Card, width: int, places: Sequence[str] = ()) -> str:
                 lines += wrap(visible(f"-> {shorten(answer, _LONGEST_EXAMPLE)}"), width, indent="    ")
             parts.append("\n".join(lines))
     closing = [f"It can: {', '.join(card.can)}."]
-    reasons = grouped((why, QUESTIONS.get(what, what)) for what, why in card.untested.items())
-    closing += [f"Not tested, because {why}: {', '.join(names)}." for why, names in reasons.items()]
-    closing += [f"{note}." for note in card.notes]
+    closing += [f"{note}." for note in [*untested_lines(card.untested), *card.notes]]
     closing.append(
         "Verdicts: an error rate significantly above 5 %, corrected for the number of questions (Holm). Checks raise "
         "false alarms, too: `babelscope errors` corrects for them."
