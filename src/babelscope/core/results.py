@@ -129,7 +129,9 @@ class Row:
     def __post_init__(self) -> None:
         fields = ["name", "value", "low", "high", "no_interval", "n", *self.labels, *self.counts]
         if len(set(fields)) < len(fields):
-            raise BabelscopeError(f"the row {self.name!r} has two fields of one name: {', '.join(fields)}")
+            raise BabelscopeError(
+                f"the row {self.name!r} has two fields with the same name: {', '.join(fields)}"
+            )
 
     @property
     def is_part(self) -> bool:

@@ -177,7 +177,7 @@ def _skewed_bounds(value: Any, error: Any, skewness: Any, count: int, quantile: 
 
 
 def no_interval(left_out: Array, what: str, fewest: int = 2) -> str:
-    """Why values without each cluster in turn say nothing about other clusters; empty if they do."""
+    """Why values with each cluster left out in turn give no interval; empty if they give one."""
     count = len(left_out)
     if count < fewest:
         return _counted(count, what)
