@@ -106,9 +106,7 @@ def check_ctranslate2(path: Path) -> None:
                     raise ValueError  # CTranslate2 would divide by it, and end the process
                 file.seek(start + stored)
         except (struct.error, KeyError, ValueError):
-            raise ValueError(
-                f"{path.name} holds variables that do not fit into it, or into a network"
-            ) from None
+            raise ValueError(f"{path.name} has values that do not fit into it or into a network") from None
 
 
 def _number(file: BinaryIO, kind: str) -> int:

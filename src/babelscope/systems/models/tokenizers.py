@@ -314,7 +314,7 @@ def library_errors(what: str) -> Iterator[None]:
 
 
 class _Names(dict[int, str]):
-    """Ids to names: those known, the others asked of a tokenizer once each; `<id N>` for those without one."""
+    """Names of ids: known ones, others asked of a tokenizer once each; `<id N>` where it has no name."""
 
     def __init__(self, known: dict[int, str], ask: Callable[[int], str | None]) -> None:
         super().__init__(known)
