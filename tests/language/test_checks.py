@@ -100,7 +100,7 @@ def test_words_that_negate_are_valid_and_are_negations_of_their_own_language() -
 
 
 def test_what_must_be_copied_is_not_left_untranslated() -> None:
-    source, text = ("{} https://www.example.com/help/start".format(each) for each in ("See", "Ver"))
+    source, text = (f"{each} https://www.example.com/help/start" for each in ("See", "Ver"))
     assert run_checks(source, text, Setting("en", "es"), ["untranslated"]) == {"untranslated": None}
 
 
