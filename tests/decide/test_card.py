@@ -97,3 +97,15 @@ def test_what_is_refused(arguments: list[str], message: str, babelscope: Babelsc
     ran = babelscope("check", *arguments)
     assert ran.code == 2
     assert message in ran.err
+
+
+def test_translations_beside_their_sources_are_not_taken_for_plain_text(
+    babelscope: Babelscope, tmp_path: Path
+) -> None:
+    texts = [f"They saw {100 + n} cats." for n in range(3)]
+    (tmp_path / "in").write_text("".join(f"{text}\n" for text in texts), "utf-8")
+    (tmp_path / "out").write_text("".join(f"{text} ||| Vieron gatos.\n" for text in texts), "utf-8")
+    asked = ["--text", str(tmp_path / "in"), "--source-language", "en", "--target-language", "es"]
+    ran = babelscope("check", f"file:{tmp_path}/out", *asked)
+    assert (ran.code, "set ?format=pairs" in ran.err) == (2, True)
+    assert babelscope("check", f"file:{tmp_path}/out?format=pairs", *asked).code == 0

@@ -171,7 +171,12 @@ def figures(gate: Gate) -> dict[str, Any]:
 @pytest.mark.parametrize(("n", "worse"), [(240, 0), (600, 60)])
 def test_figures_of_files_do_not_depend_on_the_order(tmp_path: Path, form: str, n: int, worse: int) -> None:
     # Numbers are in every third line; a translation of another line has another number. Some lines are repeated.
-    texts = [f"They saw {100 + n // 2} cats." if n % 3 == 0 else "They saw cats." for n in range(n)]
+    texts = [
+        f"They saw {100 + n // 2} cats."
+        if n % 3 == 0
+        else f"They saw cats {'a' * (n // 2 % 20)}{'b' * (n // 40)}."
+        for n in range(n)
+    ]
     right = [text.replace("They saw", "Sie sahen") for text in texts]
     old = [text.replace("1", "7") if n % 10 == 0 else text for n, text in enumerate(right)]
     new = [text.replace("1", "9") if n % 15 == 0 or n < worse else text for n, text in enumerate(right)]
@@ -190,6 +195,14 @@ def test_figures_of_files_do_not_depend_on_the_order(tmp_path: Path, form: str, 
 
     stopped = decide(range(n), sequential=True)
     assert (stopped.asked < n) == bool(worse)
+    if not worse:  # how many more are needed, and which
+        assert stopped.exit_code == 4
+        assert "with a number or date" in as_lines(stopped, 200)
+        cases = list(ET.fromstring(as_junit(stopped)).iter("testcase"))
+        assert len({(case.get("classname"), case.get("name")) for case in cases}) == len(cases)
+        skipped = {case.get("name"): case.find("skipped") for case in cases}
+        assert "more items are needed" in str(skipped["number"].get("message"))  # type: ignore[union-attr]
+        assert "not tested" in str(skipped["glossary"].get("message"))  # type: ignore[union-attr]
     seen = set(next(each.check.sources for each in stopped.checks if each.check.name == "number"))
     same = decide([place for place, text in enumerate(texts) if text in seen])
     assert figures(stopped) == figures(same)
@@ -211,8 +224,10 @@ def test_output_in_every_form() -> None:
         3,
         "planted",
     )
-    suite = ET.fromstring(as_junit(found))
-    assert (suite.get("failures"), suite.get("tests")) == ("1", "2")
+    (suite,) = ET.fromstring(as_junit(found))
+    assert {name: suite.get(name) for name in ("failures", "tests", "skipped", "errors")} == {
+        "failures": "1", "tests": "2", "skipped": "0", "errors": "0"
+    }  # fmt: skip
     assert "only b" in (suite.findtext("testcase/failure") or "")
 
 

@@ -92,6 +92,11 @@ class CheckResult:
     """About how many more items would decide it, if the systems go on as they did."""
     examples: Sequence[Example] = ()
 
+    @property
+    def needed_of_kind(self) -> int:
+        """About how many of these have something to get wrong."""
+        return math.ceil((self.needed or 0) * self.check.applies / max(1, len(self.check.sources)))
+
 
 @dataclass(frozen=True, slots=True)
 class Gate:
@@ -129,9 +134,13 @@ class Gate:
         verdicts = {each.verdict for each in self.tested}
         if "worse" in verdicts:
             return "worse"
+        return "too few items" if "too few items" in verdicts or self.silent else "not worse"
+
+    @property
+    def silent(self) -> list[str]:
+        """Methods of which no check tested anything but whether there is an answer."""
         tested = {each.check.method for each in self.tested if each.check.name != UNANSWERED}
-        silent = {each.check.method for each in self.checks} - tested
-        return "too few items" if "too few items" in verdicts or silent or not verdicts else "not worse"
+        return sorted({each.check.method for each in self.checks} - tested)
 
     @property
     def exit_code(self) -> int:

@@ -201,7 +201,7 @@ def why_untested(tests: Mapping[str, TestSet]) -> dict[str, str]:
             continue
         found[name] = "no sentence has it"
         if name == "glossary":
-            found[name] = "it takes a glossary of yours (docs of `errors`)"
+            found[name] = "no glossary is given (`errors --set glossary=FILE`)"
         elif name == "negation" and not any(
             knows(how.source_language, how.target_language) for _, how in items
         ):

@@ -77,15 +77,8 @@ def as_lines(gate: Gate, width: int) -> str:
     for each in ordered(gate):
         if each.verdict == "worse":
             parts.append("\n".join(_explain_worse(gate, each, width)))
-    needs = [each for each in ordered(gate) if each.verdict == "too few items" and each.needed]
-    if needs and gate.verdict == "too few items":
-        most = max(each.needed or 0 for each in needs)
-        names = ", ".join(f"{visible(each.check.name)} {each.needed:,}" for each in needs[:6])
-        more = f" and {len(needs) - 6} more" if len(needs) > 6 else ""
-        text = (
-            f"About {most:,} more items would decide all checks, if errors stay as frequent ({names}{more})."
-        )
-        parts.append("\n".join(wrap(text, width)))
+    if gate.verdict == "too few items":
+        parts.append("\n".join(_explain_open(gate, width)))
     parts.append("\n".join(_closing(gate, width)))
     return "\n\n".join(parts)
 
@@ -104,6 +97,44 @@ def _explain_worse(gate: Gate, result: CheckResult, width: int) -> list[str]:
         for name, answer in ((gate.old, example.old), (gate.new, example.new)):
             lines += wrap(visible(f"{name}: {shorten(answer, _LONGEST_EXAMPLE)}"), width, indent="    ")
     return lines
+
+
+_KINDS = {
+    "negation": "a negation",
+    "number": "a number or date",
+    "unit": "a unit",
+    "name": "a name",
+    "copy": "an address, placeholder or code",
+    "punctuation": "brackets or quotation marks",
+    "truncation": "a mark at their end",
+    "glossary": "a term of the glossary",
+}
+_MOST_OPEN = 6
+
+
+def _explain_open(gate: Gate, width: int) -> list[str]:
+    """How many more items would decide, and which; or which methods have tested nothing."""
+    needs = sorted(
+        (each for each in ordered(gate) if each.verdict == "too few items" and each.needed),
+        key=lambda each: -(each.needed or 0),
+    )
+    lines = [f"{method} has tested nothing, see below." for method in gate.silent]
+    if needs:
+        lines.append(
+            f"About {needs[0].needed:,} more items like these would decide all checks, if errors stay as frequent:"
+        )
+    for each in needs[:_MOST_OPEN]:
+        text = f"  {each.check.name}: {each.needed:,}"
+        if each.check.applies < len(each.check.sources):
+            text += f", among them {each.needed_of_kind:,} with {_KINDS.get(each.check.name, 'it')}"
+        lines.append(text)
+    if others := needs[_MOST_OPEN:]:
+        lines.append(f"  {len(others)} others: at most {others[0].needed:,}")
+    if needs:
+        lines.append("`babelscope plan --pool CORPUS --n N` draws sentences that test something.")
+    return [
+        line for text in lines for line in wrap(visible(text), width, indent="  " * text.startswith("  "))
+    ]
 
 
 def _closing(gate: Gate, width: int) -> list[str]:
@@ -171,7 +202,11 @@ def _check_as_json(result: CheckResult) -> dict[str, Any]:
         "only_new": rates.only_new,
         "applies": check.applies,
         "skipped": check.skipped,
-        **({"items_needed": result.needed} if result.needed else {}),
+        **(
+            {"items_needed": result.needed, "items_needed_of_kind": result.needed_of_kind}
+            if result.needed
+            else {}
+        ),
         "examples": [
             {"id": each.id, "source": each.source, "old": each.old, "new": each.new}
             for each in result.examples
@@ -180,31 +215,40 @@ def _check_as_json(result: CheckResult) -> dict[str, Any]:
 
 
 def as_junit(gate: Gate) -> str:
-    """The decision as JUnit XML: a test case per check, a failure where the new system is worse."""
-    counts = {
-        "name": "babelscope gate",
-        "tests": str(len(gate.tested)),
-        "failures": str(sum(each.verdict == "worse" for each in gate.tested)),
-        "skipped": str(sum(each.verdict == "too few items" for each in gate.tested)),
-    }
-    suite = ElementTree.Element("testsuite", counts)
+    """The decision as JUnit XML: a test case per check, which fails if the new system is worse, and is skipped if too
+    few items or none tested it."""
+    cases: list[ElementTree.Element] = []
     for each in ordered(gate):
-        check = each.check
-        case = ElementTree.SubElement(
-            suite,
-            "testcase",
-            classname=_xml(f"{check.method}.{check.tests}"),
-            name=_xml(check.name),
-            time="0",
-        )
+        case = _case(f"{each.check.method}.{each.check.tests}", each.check.name)
         if each.verdict == "worse":
-            failure = ElementTree.SubElement(case, "failure", message=_xml(_difference(each)))
+            failure = ElementTree.SubElement(case, "failure", message=_xml(_difference(each)), type="worse")
             failure.text = _xml("\n".join(_explain_worse(gate, each, 100)))
         elif each.verdict == "too few items":
             more = f"; about {each.needed:,} more items are needed" if each.needed else ""
-            ElementTree.SubElement(case, "skipped", message=_xml(f"too few items: {_difference(each)}{more}"))
-    ElementTree.indent(suite)
-    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+            _skip(case, f"too few items: {_difference(each)}{more}")
+        cases.append(case)
+    for name, why in gate.not_tested.items():
+        cases.append(_case("not tested", name))
+        _skip(cases[-1], f"not tested: {why}")
+    counts = {"tests": len(cases)}
+    counts |= {kind: sum(each.find(tag) is not None for each in cases) for kind, tag in _OUTCOMES.items()}
+    root = ElementTree.Element("testsuites")
+    shown = {name: str(count) for name, count in counts.items()}
+    suite = ElementTree.SubElement(root, "testsuite", {"name": "babelscope gate", **shown, "errors": "0"})
+    suite.extend(cases)
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+_OUTCOMES = {"failures": "failure", "skipped": "skipped"}
+
+
+def _case(group: str, name: str) -> ElementTree.Element:
+    return ElementTree.Element("testcase", classname=_xml(group), name=_xml(name), time="0")
+
+
+def _skip(case: ElementTree.Element, why: str) -> None:
+    ElementTree.SubElement(case, "skipped", message=_xml(why))
 
 
 def _difference(result: CheckResult) -> str:
