@@ -67,12 +67,8 @@ class Corruption:
         sentence = make_sentence(tree)
         found: list[Edit | None] = []
         if phenomenon == "subject_verb_agreement":
-            for subject in words:
-                if relation(subject) == "nsubj" and subject.head:
-                    parts = [c for c in sentence.children[subject.head] if relation(c) in ("aux", "cop")]
-                    finite = next((w for w in (*parts, words[subject.head - 1]) if is_finite(w)), None)
-                    if finite is not None and value(finite, "Number"):
-                        found.append(self.other_number(finite))
+            # Of verbs without a subject, too: the number of the verb is all that such a sentence says of it.
+            found += [self.other_number(word) for word in words if is_finite(word) and value(word, "Number")]
         else:
             marks = (
                 negations(sentence)
